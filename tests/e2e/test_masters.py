@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import socket
-import ssl
-import struct
-import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from inspector.host.pki import SslDirPaths
-from tests.e2e.wire import Peer
+from tests.e2e.wire import Peer, ScriptedMaster, reset
 from tests.support.floods import resident
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterable, Iterator
 
     from inspector.lab import Lab
@@ -53,42 +49,26 @@ ENDLESS: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
 
 
 @contextmanager
-def scripted(lab: Lab, answer: Callable[[], Iterable[bytes]]) -> Iterator[tuple[str, int]]:
-    """A master with the right certificate that answers each request with these pieces, and is then reset."""
-    place = SslDirPaths(lab.directory / "master", lab.master_name)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(place.ca))
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.load_cert_chain(str(place.certificate), str(place.key))
-    context.set_alpn_protocols(["h2"])
-    listening = socket.create_server(("127.0.0.1", 0))
-    over = threading.Event()
+def scripted(lab: Lab, answer: Callable[[], Iterable[bytes]]) -> Iterator[ScriptedMaster]:
+    """A master that answers one request of each connection with these pieces, and resets it."""
 
-    def serve() -> None:
-        while True:
-            try:
-                raw, _ = listening.accept()
-            except OSError:
-                return
-            raw.settimeout(2)
-            with raw, contextlib.suppress(OSError), context.wrap_socket(raw, server_side=True) as connection:
-                connection.recv(65536)
-                for piece in answer():
-                    connection.sendall(piece)
-                    if over.is_set():
-                        break
-                time.sleep(0.2)  # a reset takes back what was not read yet
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    def context() -> ssl.SSLContext:
+        context = lab.master.context()
+        context.set_alpn_protocols(["h2"])
+        return context
 
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        yield listening.getsockname()
-    finally:
-        over.set()
-        with contextlib.suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)
-        thread.join()
-        listening.close()
+    def serve(connection: ssl.SSLSocket) -> None:
+        connection.settimeout(2)
+        connection.recv(65536)
+        for piece in answer():
+            connection.sendall(piece)
+            if master.over.is_set():
+                break
+        time.sleep(0.2)  # a reset takes back what was not read yet
+        reset(connection)
+
+    with ScriptedMaster(context, serve) as master:
+        yield master
 
 
 def received(peer: Peer, seconds: float = 5.0) -> bytes:
@@ -105,10 +85,10 @@ def received(peer: Peer, seconds: float = 5.0) -> bytes:
 def test_a_master_that_breaks_off_leaves_a_broken_connection(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     answers = [b""]
-    with scripted(lab, lambda: answers) as target, proxied(lab, puppet_master=f"127.0.0.1:{target[1]}") as proxy:
+    with scripted(lab, lambda: answers) as master, proxied(lab, puppet_master=master.target) as proxy:
         for name, answer in BROKEN.items():
             answers[:] = [answer]
-            direct = received(Peer(target, lab.proxy_name))
+            direct = received(Peer(master.address, lab.proxy_name))
             assert direct == answer
             # Chunks are passed on as they arrive, not as they were made.
             got, whole = received(Peer.of(proxy.address, lab.proxy_name, place)), b"7\r\nhellohe\r\n"
@@ -120,7 +100,7 @@ def test_a_master_that_breaks_off_leaves_a_broken_connection(lab: Lab, proxied: 
 def test_what_a_master_sends_without_end_does_not_fill_the_memory(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     pieces: list[Iterable[bytes]] = []
-    with scripted(lab, lambda: pieces.pop()) as target, proxied(lab, puppet_master=f"127.0.0.1:{target[1]}") as proxy:
+    with scripted(lab, lambda: pieces.pop()) as master, proxied(lab, puppet_master=master.target) as proxy:
         peer = Peer.of(proxy.address, lab.proxy_name, place)
         pieces.append([WHOLE])
         assert received(peer).endswith(b"{}")
@@ -138,7 +118,7 @@ def test_interim_answers_and_trailers_are_left_out(lab: Lab, proxied: Proxied) -
     place = lab.agent(NAME, enrolled=True).place
     chunked = OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
     answers = [b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n" + chunked + b"X: a\r\n\r\n"]
-    with scripted(lab, lambda: answers) as target, proxied(lab, puppet_master=f"127.0.0.1:{target[1]}") as proxy:
+    with scripted(lab, lambda: answers) as master, proxied(lab, puppet_master=master.target) as proxy:
         peer = Peer.of(proxy.address, lab.proxy_name, place)
         with peer.connect() as connection:
             connection.sendall(GET)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-import struct
 import threading
 import time
 from contextlib import contextmanager
@@ -13,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.host.pki import SslDirPaths
+from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap
-from tests.e2e.wire import Peer, read
+from tests.e2e.wire import Peer, ScriptedMaster, read
 from tests.support.floods import resident
 from tests.support.proxies import records
 from tests.support.waiting import eventually
@@ -33,41 +32,6 @@ GET = f"GET {TARGET} HTTP/1.1\r\nHost: n\r\n\r\n".encode()
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
-@contextmanager
-def master(lab: Lab, serve: Callable[[ssl.SSLSocket], None]) -> Iterator[str]:
-    """A master that serves each connection like this; its address."""
-    place = SslDirPaths(lab.directory / "master", lab.master_name)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(place.ca))
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.load_cert_chain(str(place.certificate), str(place.key))
-    listening = socket.create_server(("127.0.0.1", 0))
-    threads: list[threading.Thread] = []
-
-    def one(raw: socket.socket) -> None:
-        with raw, contextlib.suppress(OSError), context.wrap_socket(raw, server_side=True) as connection:
-            connection.settimeout(30)
-            serve(connection)
-
-    def accept() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                raw, _ = listening.accept()
-                threads.append(threading.Thread(target=one, args=(raw,)))
-                threads[-1].start()
-
-    accepting = threading.Thread(target=accept)
-    accepting.start()
-    try:
-        yield f"127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        with contextlib.suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)
-        accepting.join()
-        listening.close()
-        for thread in threads:
-            thread.join()
-
-
 def agent(lab: Lab, address: tuple[str, int]) -> Peer:
     return Peer.of(address, lab.proxy_name, lab.agent(NAME, enrolled=True).place)
 
@@ -76,8 +40,8 @@ def agent(lab: Lab, address: tuple[str, int]) -> Peer:
 def through(lab: Lab, proxied: Proxied, serve: Callable[[ssl.SSLSocket], None]) -> Iterator[ssl.SSLSocket]:
     """A connection of an agent through the proxy to such a master."""
     with (
-        master(lab, serve) as target,
-        proxied(lab, puppet_master=target) as proxy,
+        ScriptedMaster(lab.master.context, serve) as master,
+        proxied(lab, puppet_master=master.target) as proxy,
         agent(lab, proxy.address).connect() as connection,
     ):
         connection.settimeout(10)
@@ -94,6 +58,12 @@ def all_of(connection: ssl.SSLSocket) -> bytes:
 
 def exchanges(capture: Path) -> list[Exchange]:
     return [record for record in records(capture) if isinstance(record, Exchange)]
+
+
+def ended(capture: Path) -> int:
+    """How many connections to the master have ended."""
+    with Capture.open(capture) as opened:
+        return len([each for each in opened.connections() if each.leg.side == "master" and each.closed])
 
 
 @pytest.mark.parametrize(
@@ -154,7 +124,7 @@ def test_a_master_may_close_a_connection_between_requests(lab: Lab, proxied: Pro
             connection.sendall(GET)
             assert read(connection).status == 200
             assert len(connections) == number
-            time.sleep(0.3)  # the proxy has noticed
+            assert eventually(lambda: ended(capture) == number), "the proxy has noticed"  # noqa: B023
     assert [exchange.error for exchange in exchanges(capture)] == [None] * 3
     assert len({exchange.master.id for exchange in exchanges(capture) if exchange.master}) == 3
 
@@ -203,7 +173,10 @@ def test_a_slow_agent_fills_no_memory(lab: Lab, proxied: Proxied) -> None:
             for _ in range(size // 2**16):
                 connection.sendall(bytes(2**16))
 
-    with master(lab, serve) as target, proxied(lab, puppet_master=target, puppet_keep_body="1M") as proxy:
+    with (
+        ScriptedMaster(lab.master.context, serve) as master,
+        proxied(lab, puppet_master=master.target, puppet_keep_body="1M") as proxy,
+    ):
         peer = agent(lab, proxy.address)
         with peer.connect() as connection:
             connection.sendall(GET)
@@ -220,7 +193,10 @@ def test_a_slow_master_fills_no_memory(lab: Lab, proxied: Proxied) -> None:
 
     over = threading.Event()
     head = f"PUT /puppet/v3/report/{NAME} HTTP/1.1\r\nHost: n\r\nContent-Length: {2**30}\r\n\r\n".encode()
-    with master(lab, serve) as target, proxied(lab, puppet_master=target, puppet_keep_body="1M") as proxy:
+    with (
+        ScriptedMaster(lab.master.context, serve) as master,
+        proxied(lab, puppet_master=master.target, puppet_keep_body="1M") as proxy,
+    ):
         with agent(lab, proxy.address).connect() as connection:
             connection.settimeout(3)
             connection.sendall(head)
@@ -255,13 +231,19 @@ def test_an_agent_that_has_shut_down_its_side_gets_the_answer(lab: Lab, proxied:
 
 @pytest.mark.parametrize("own", [True], ids=["proxy"])
 def test_an_agent_that_left_before_the_answer_is_recorded_as_such(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    answered = []
+
     def serve(connection: ssl.SSLSocket) -> None:
         connection.recv(65536)
         time.sleep(1)
+        answered.append(time.time())
         connection.sendall(OK)
         all_of(connection)
 
-    with master(lab, serve) as target, proxied(lab, puppet_master=target) as proxy:
+    with (
+        ScriptedMaster(lab.master.context, serve) as master,
+        proxied(lab, puppet_master=master.target) as proxy,
+    ):
         with agent(lab, proxy.address).connect() as connection:
             connection.sendall(GET)
             time.sleep(0.2)
@@ -269,7 +251,7 @@ def test_an_agent_that_left_before_the_answer_is_recorded_as_such(lab: Lab, prox
     (exchange,) = exchanges(capture)
     assert exchange.response is None
     assert exchange.error == "the agent disconnected"
-    assert exchange.ended - exchange.time < 0.9, "when it left, not when the answer came"
+    assert exchange.ended < answered[0], "when it left, not when the answer came"
 
 
 @pytest.mark.parametrize("own", [True], ids=["proxy"])
@@ -325,10 +307,13 @@ def test_what_a_master_sends_behind_an_answer_answers_nothing(lab: Lab, proxied:
 
 @pytest.mark.parametrize("own", [True], ids=["proxy"])
 def test_an_answer_begins_after_interim_ones(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    answered = []
+
     def serve(connection: ssl.SSLSocket) -> None:
         connection.recv(65536)
         connection.sendall(b"HTTP/1.1 102 Processing\r\n\r\n")
         time.sleep(0.5)
+        answered.append(time.time())
         connection.sendall(OK)
         all_of(connection)
 
@@ -338,8 +323,7 @@ def test_an_answer_begins_after_interim_ones(lab: Lab, proxied: Proxied, capture
     (exchange,) = exchanges(capture)
     assert exchange.response
     assert exchange.response.started
-    assert exchange.request.ended
-    assert exchange.response.started - exchange.request.ended > 0.4
+    assert exchange.response.started >= answered[0]
 
 
 @pytest.mark.parametrize("own", [True], ids=["proxy"])
@@ -374,31 +358,3 @@ def test_requests_that_came_before_the_end_are_all_answered(lab: Lab, proxied: P
             raw.shutdown(socket.SHUT_WR)
         assert all_of(connection) == OK * 3
     assert [exchange.error for exchange in exchanges(capture)] == [None] * 3
-
-
-@pytest.mark.parametrize("own", [True], ids=["proxy"])
-def test_an_agent_that_was_not_read_is_read_again_when_the_master_is_gone(lab: Lab, proxied: Proxied) -> None:
-    first = [True]
-
-    def serve(connection: ssl.SSLSocket) -> None:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.recv(1000)
-        if first:
-            first.clear()
-            time.sleep(0.5)
-            connection.sendall(OK)
-            time.sleep(0.5)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            return
-        connection.sendall(OK)
-        all_of(connection)
-
-    size = 2_900_000
-    head = f"PUT /puppet/v3/report/{NAME} HTTP/1.1\r\nHost: n\r\nContent-Length: {size}\r\n\r\n".encode()
-    with through(lab, proxied, serve) as connection:
-        connection.sendall(head + bytes(size))
-        # It was answered before all of it was read: this connection ends, as without the proxy.
-        assert read(connection).status == 200
-        with contextlib.suppress(OSError):
-            connection.sendall(GET)
-            assert connection.recv(100)[9:12] in (b"200", b"")

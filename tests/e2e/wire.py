@@ -8,6 +8,7 @@ import contextlib
 import re
 import socket
 import ssl
+import struct
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -122,24 +123,29 @@ class Heard:
     data: bytearray = field(default_factory=bytearray)
 
 
-class Listener:
-    """A master that only listens: each connection by itself, byte for byte. Every silence is answered with 200."""
+class ScriptedMaster:
+    """A master that serves each connection as a test wants, in a thread of its own."""
 
-    def __init__(self, context: Callable[[], ssl.SSLContext]) -> None:
-        """``context`` is asked once a connection."""
-        self.heard: list[Heard] = []
-        self._context = context
+    def __init__(self, context: Callable[[], ssl.SSLContext], serve: Callable[[ssl.SSLSocket], None]) -> None:
+        """``context`` is asked once a connection; what ``serve`` leaves open is closed."""
+        self._context, self._serve = context, serve
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.address: tuple[str, int] = self._socket.getsockname()
+        self.over = threading.Event()
+        """Set when no more is wanted."""
         self._threads = [threading.Thread(target=self._accept)]
-        self._over = False
+
+    @property
+    def target(self) -> str:
+        """The address as ``puppet_master`` takes it."""
+        return "{}:{}".format(*self.address)
 
     def __enter__(self) -> Self:
         self._threads[0].start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over = True
+        self.over.set()
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes who waits in accept
         for thread in self._threads:
@@ -147,36 +153,50 @@ class Listener:
         self._socket.close()
 
     def _accept(self) -> None:
-        while True:
-            try:
+        with contextlib.suppress(OSError):
+            while True:
                 raw, _ = self._socket.accept()
-            except OSError:
-                return
-            thread = threading.Thread(target=self._serve, args=(raw,))
-            self._threads.append(thread)
-            thread.start()
+                self._threads.append(threading.Thread(target=self._connected, args=(raw,)))
+                self._threads[-1].start()
 
-    def _serve(self, raw: socket.socket) -> None:
-        raw.settimeout(20)
+    def _connected(self, raw: socket.socket) -> None:
+        raw.settimeout(30)
         with raw, contextlib.suppress(OSError), self._context().wrap_socket(raw, server_side=True) as secure:
-            certificate: Any = secure.getpeercert() or {}
-            names = dict(pair for rdn in certificate.get("subject", ()) for pair in rdn)
-            heard = Heard(names.get("commonName"), bool(secure.session_reused))
-            self.heard.append(heard)
-            secure.settimeout(0.1)
-            asked = False
-            while not self._over:
-                try:
-                    data = secure.recv(65536)
-                except TimeoutError:
-                    if asked:
-                        secure.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-                    asked = False
-                    continue
-                if not data:
-                    return
-                heard.data += data
-                asked = True
+            self._serve(secure)
+
+
+class Listener(ScriptedMaster):
+    """A master that only listens: each connection by itself, byte for byte. Every silence is answered with 200."""
+
+    def __init__(self, context: Callable[[], ssl.SSLContext]) -> None:
+        """``context`` is asked once a connection."""
+        super().__init__(context, self._listen)
+        self.heard: list[Heard] = []
+
+    def _listen(self, connection: ssl.SSLSocket) -> None:
+        certificate: Any = connection.getpeercert() or {}
+        names = dict(pair for rdn in certificate.get("subject", ()) for pair in rdn)
+        heard = Heard(names.get("commonName"), bool(connection.session_reused))
+        self.heard.append(heard)
+        connection.settimeout(0.1)
+        asked = False
+        while not self.over.is_set():
+            try:
+                data = connection.recv(65536)
+            except TimeoutError:
+                if asked:
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                asked = False
+                continue
+            if not data:
+                return
+            heard.data += data
+            asked = True
+
+
+def reset(connection: ssl.SSLSocket) -> None:
+    """Let the connection end with a reset when it is closed."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 _REQUEST_LINE = re.compile(rb"[A-Z]+ [^\x00-\x20]+ HTTP/1\.[01]")

@@ -5,78 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from OpenSSL import SSL
 
 from inspector.proxy.engine import ends
 from inspector.proxy.engine.ends import FULL, JAM, End
-
-
-class Transport:
-    """A transport of which nothing is taken."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self.reading = True
-        self.ended = ""
-
-    def get_write_buffer_size(self) -> int:
-        return self.size
-
-    def set_write_buffer_limits(self, _high: int) -> None:
-        pass
-
-    def get_extra_info(self, _name: str) -> Any:
-        return self
-
-    def setsockopt(self, *_: object) -> None:
-        pass
-
-    def is_closing(self) -> bool:
-        return bool(self.ended)
-
-    def write(self, data: bytes) -> None:
-        self.size += len(data)
-
-    def pause_reading(self) -> None:
-        self.reading = False
-
-    def resume_reading(self) -> None:
-        self.reading = True
-
-    def close(self) -> None:
-        self.ended = "closed"
-
-    def abort(self) -> None:
-        self.ended = "aborted"
-
-
-class Tls:
-    """TLS that encrypts nothing."""
-
-    def __init__(self) -> None:
-        self.data = b""
-        self.waits = False
-
-    def send(self, data: bytes) -> int:
-        if self.waits:
-            raise SSL.WantReadError
-        self.data += data[: 2**14]
-        return len(data[: 2**14])
-
-    def bio_read(self, size: int) -> bytes:
-        if not self.data:
-            raise SSL.WantReadError
-        data, self.data = self.data[:size], self.data[size:]
-        return data
-
-    def bio_write(self, data: bytes) -> int:
-        return len(data)
-
-    def do_handshake(self) -> None:
-        pass
-
-    def recv(self, _size: int) -> bytes:
-        raise SSL.WantReadError
+from tests.support.ends import Tls, Transport
 
 
 class Quiet(End):

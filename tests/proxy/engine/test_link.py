@@ -1,0 +1,368 @@
+"""A link without a network: what it reads when, and when it gives an agent up."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from inspector.capture.spool import KEEP
+from inspector.model import Leg
+from inspector.proxy.bodies import Copies
+from inspector.proxy.engine import link as module
+from inspector.proxy.engine.ends import FULL, STUCK
+from inspector.proxy.engine.link import AGENT_LEFT, BODY, DELIVERY, HANDSHAKE, HEAD, MASTER_LEFT, Link
+from inspector.proxy.engine.sides import AgentEnd, MasterEnd
+from inspector.proxy.identity import NoIdentity
+from inspector.proxy.limits.admission import Admission
+from tests.support.ends import Tls, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from inspector.model import Exchange
+
+GET = b"GET /a HTTP/1.1\r\nHost: n\r\n\r\n"
+PUT = b"PUT /a HTTP/1.1\r\nHost: n\r\nContent-Length: %d\r\n"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+class Runtime:
+    """What a link uses of a running proxy."""
+
+    def __init__(self, folder: Path) -> None:
+        self.records: list[Exchange] = []
+        self.bugs: list[str] = []
+        self.settings = SimpleNamespace(
+            identity_source=NoIdentity(), balanced=lambda _: False, master_for=lambda _: (("192.0.2.2", 8140), "m")
+        )
+        self.admission = Admission(4096, self.bugs.append)
+        self.copies = Copies(folder, KEEP)
+
+    def meet_master(self, _agent: object, _sni: str | None) -> tuple[Tls, Any]:
+        state = SimpleNamespace(
+            answered=False, tls_state=None, sni=None, late_refusal=lambda leg: None,
+            leg=lambda facts: Leg(id="m", side="master"),
+        )  # fmt: skip
+        return Tls(), state
+
+    def record(self, exchange: Exchange, *_: object) -> None:
+        self.records.append(exchange)
+
+    def record_refused_master(self, *_: object) -> None:
+        pass
+
+    def internal_error(self, where: str, error: BaseException) -> None:
+        self.bugs.append(f"{where}: {error!r}")
+
+
+class Site:
+    """A link whose agent has no verified certificate."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self.links: set[Link] = set()
+        self.link = Link(runtime, self.links)  # type: ignore[arg-type]
+        self.agent = self.link.agent
+        self.wire = Transport()
+        self.agent.connection_made(self.wire)  # type: ignore[arg-type]
+
+    def secure(self) -> None:
+        self.agent.tls, self.agent.secured = Tls(), 1.0  # type: ignore[assignment]
+        self.link.agent_secured()
+
+    @property
+    def errors(self) -> list[str | None]:
+        assert not self.runtime.bugs
+        return [record.error for record in self.runtime.records]
+
+    def master(self) -> tuple[MasterEnd, Transport]:
+        """The connection to the master, which is made now."""
+        master = self.link._master
+        assert master
+        wire = Transport()
+        master.connection_made(wire)  # type: ignore[arg-type]
+        return master, wire
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [1000.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    made = asyncio.new_event_loop()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def site(
+    tmp_path: Path, loop: asyncio.AbstractEventLoop, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
+    monkeypatch.setattr(MasterEnd, "open", lambda *_: None)
+    asyncio.events._set_running_loop(loop)
+    yield Site(Runtime(tmp_path))
+    asyncio.events._set_running_loop(None)
+
+
+# -- deadlines --------------------------------------------------------------------------------------------
+
+
+def given_up(site: Site, clock: list[float], after: float) -> bool:
+    """Whether the link ends when the clock has passed these seconds from now, and not before."""
+    began = clock[0]
+    clock[0] = began + after - 1
+    site.link.check(clock[0])
+    early = bool(site.wire.ended)
+    clock[0] = began + after + 1
+    site.link.check(clock[0])
+    return not early and site.wire.ended == "aborted"
+
+
+def test_a_handshake_has_a_deadline(site: Site, clock: list[float]) -> None:
+    assert given_up(site, clock, HANDSHAKE)
+
+
+def test_an_idle_connection_has_none(site: Site, clock: list[float]) -> None:
+    site.secure()
+    clock[0] += 86_400
+    site.link.check(clock[0])
+    assert not site.wire.ended
+
+
+def test_a_head_has_a_deadline_that_no_byte_postpones(site: Site, clock: list[float]) -> None:
+    site.secure()
+    clock[0] += 5000
+    site.link.agent_sent(GET[:5])
+    for _ in range(3):
+        clock[0] += HEAD / 4
+        site.link.agent_sent(b"a")
+    assert given_up(site, clock, HEAD / 4)
+    assert site.errors == []
+
+
+def test_a_body_has_one_that_each_piece_postpones(site: Site, clock: list[float]) -> None:
+    site.secure()
+    site.link.agent_sent(PUT % 100 + b"\r\n")
+    site.master()
+    for _ in range(3):
+        clock[0] += BODY - 1
+        site.link.check(clock[0])
+        site.link.agent_sent(b"a")
+    assert given_up(site, clock, BODY)
+    assert site.errors == ["the agent did not finish what it began to send"]
+
+
+def test_who_waits_for_the_answer_has_none(site: Site, clock: list[float]) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    site.master()
+    clock[0] += 7200
+    site.link.check(clock[0])
+    assert not site.wire.ended
+
+
+def test_who_may_not_send_the_body_yet_has_none_until_it_may(site: Site, clock: list[float]) -> None:
+    site.secure()
+    site.link.agent_sent(PUT % 100 + b"Expect: 100-continue\r\n\r\n")
+    master, _ = site.master()
+    clock[0] += 7200
+    site.link.check(clock[0])
+    assert not site.wire.ended
+    site.link.master_sent(master, b"HTTP/1.1 100 Continue\r\n\r\n")
+    assert given_up(site, clock, BODY)
+
+
+def test_who_is_not_read_as_the_master_takes_nothing_has_none(site: Site, clock: list[float]) -> None:
+    site.secure()
+    site.link.agent_sent(PUT % 10**6 + b"\r\n")
+    master, _ = site.master()
+    master.pause_writing()
+    clock[0] += 7200
+    site.link.check(clock[0])
+    assert not site.wire.ended
+    master.resume_writing()
+    assert given_up(site, clock, BODY)
+
+
+def test_what_has_arrived_and_waits_for_its_turn_is_our_delay(site: Site, clock: list[float]) -> None:
+    site.agent.arrived(memoryview(b"\x16"))
+    clock[0] += HANDSHAKE * 10
+    site.link.check(clock[0])
+    assert not site.wire.ended
+
+
+def test_who_takes_nothing_of_the_answer_is_given_up(site: Site, clock: list[float]) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    site.link.master_sent(master, b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nabc")
+    site.link.check(clock[0])
+    assert given_up(site, clock, STUCK)
+    assert site.errors == ["the agent took nothing more of the answer"]
+
+
+# -- what is read ------------------------------------------------------------------------------------------
+
+
+def test_an_agent_is_not_read_while_the_master_takes_nothing(site: Site) -> None:
+    site.secure()
+    site.link.agent_sent(PUT % 10**6 + b"\r\n")
+    master, _ = site.master()
+    master.pause_writing()
+    assert not site.wire.reading
+    master.resume_writing()
+    assert site.wire.reading
+
+
+def test_nor_while_there_is_no_master_yet(site: Site) -> None:
+    site.secure()
+    site.link.agent_sent(PUT % 10**6 + b"\r\n" + bytes(FULL))
+    assert not site.wire.reading
+    master, wire = site.master()
+    assert wire.size > FULL
+    assert master.tls
+    assert site.wire.reading
+
+
+def test_nor_further_ahead_than_one_request(site: Site) -> None:
+    site.secure()
+    site.link.agent_sent(GET * 2)
+    master, _ = site.master()
+    assert not site.wire.reading
+    site.link.master_sent(master, OK)
+    assert site.wire.reading, "the second is under way"
+    assert site.errors == [None]
+
+
+@pytest.mark.parametrize("way", ["ends", "sends what nobody asked for"])
+def test_it_is_read_again_when_such_a_master_is_gone(way: str, site: Site) -> None:
+    """It answered a request that it has not taken completely: that lies, encrypted, on the way to it."""
+    site.secure()
+    site.link.agent_sent(PUT % 5 + b"\r\nhello")
+    master, _ = site.master()
+    master.pause_writing()
+    site.link.master_sent(master, OK)
+    assert site.errors == [None]
+    assert not site.wire.reading
+    if way == "ends":
+        site.link.master_ended(master, None)
+    else:
+        site.link.master_sent(master, OK)
+    assert site.wire.reading
+    site.link.agent_sent(GET)
+    other, wire = site.master()
+    assert other is not master
+    assert b"GET /a" in wire.data
+
+
+def test_a_master_is_not_read_while_the_agent_takes_nothing(site: Site) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    _, wire = site.master()
+    site.agent.pause_writing()
+    assert not wire.reading
+    site.agent.resume_writing()
+    assert wire.reading
+
+
+def test_what_a_master_sent_ahead_is_no_answer(site: Site) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    site.link.master_sent(master, OK + OK)
+    assert master.closed
+    site.link.agent_sent(GET)
+    other, _ = site.master()
+    site.link.master_sent(other, OK.replace(b"{}", b"[]"))
+    assert [record.response and record.response.body for record in site.runtime.records] == [b"{}", b"[]"]
+
+
+# -- the end -----------------------------------------------------------------------------------------------
+
+
+def settled(
+    site: Site, clock: list[float], loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch,
+    left: list[int | None],
+) -> float:  # fmt: skip
+    """Let an agent that sends nothing any more be answered, of which so many bytes are not acknowledged at each look;
+    return how long the link waited."""
+    looks = iter(left)
+    last = left[-1]
+    monkeypatch.setattr(AgentEnd, "unacknowledged", property(lambda _: next(looks, last)))
+
+    async def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    monkeypatch.setattr("asyncio.sleep", sleep)
+    site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    site.link.agent_ended(None)
+    assert not site.agent.closed
+    began = clock[0]
+    site.link.master_sent(master, OK)
+    asyncio.events._set_running_loop(None)
+    loop.run_until_complete(asyncio.gather(*module._tasks))
+    asyncio.events._set_running_loop(loop)
+    assert site.agent.closed
+    return clock[0] - began
+
+
+def test_who_acknowledges_all_has_the_answer(
+    site: Site, clock: list[float], loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert settled(site, clock, loop, monkeypatch, [100, 100, 50, 0]) < DELIVERY
+    assert site.errors == [None]
+
+
+def test_who_acknowledges_slowly_has_time(
+    site: Site, clock: list[float], loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = int(DELIVERY * 0.9 / module.LOOK)
+    slowly = [size for size in range(100, -1, -10) for _ in range(looks)]
+    assert settled(site, clock, loop, monkeypatch, [100, *slowly]) > DELIVERY * 8
+    assert site.errors == [None]
+
+
+@pytest.mark.parametrize("left", [[100], [100, 50], [100, None], [None]])
+def test_who_does_not_has_left(
+    left: list[int | None],
+    site: Site,
+    clock: list[float],
+    loop: asyncio.AbstractEventLoop,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert settled(site, clock, loop, monkeypatch, left) < DELIVERY * 2
+    assert site.errors == [AGENT_LEFT]
+    (record,) = site.runtime.records
+    assert record.response is None
+
+
+def test_a_master_that_ends_a_first_request_is_answered_for(site: Site) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    site.link.master_ended(master, None)
+    assert site.errors == [f"{MASTER_LEFT} without an answer"]
+    assert site.wire.data.startswith(b"HTTP/1.1 502 ")
+
+
+def test_on_a_connection_that_served_before_the_agent_is_left_to_ask_again(site: Site) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    site.link.master_sent(master, OK)
+    size = site.wire.size
+    site.link.agent_sent(GET)
+    site.link.master_ended(master, None)
+    assert site.errors == [None, MASTER_LEFT]
+    assert site.wire.size == size
+    assert site.agent.closed
