@@ -181,18 +181,23 @@ def with_defaults(**values: Any) -> SimpleNamespace:
     return SimpleNamespace(**{**dict.fromkeys(dict(OPTIONS), ""), **dict.fromkeys(dict(FLAGS), False), **values})
 
 
+def check_name(name: str) -> None:
+    """Raise InspectorError if there is no option of this name."""
+    names = [*dict(OPTIONS), *dict(FLAGS)]
+    if name in names:
+        return
+    similar = difflib.get_close_matches(name, names, 1)
+    hint = f"Do you mean {similar[0]}?" if similar else "The options begin with puppet_: docs/proxy.md lists them."
+    raise InspectorError(f"There is no option {name!r}.", hint)
+
+
 def parse_assignments(words: Iterable[str]) -> dict[str, Any]:
     """Parse ``NAME=VALUE`` words into options, as mitmdump does. Raises InspectorError."""
     values: dict[str, Any] = {}
     flags = dict(FLAGS)
     for word in words:
         name, separator, value = word.partition("=")
-        if name not in flags and name not in dict(OPTIONS):
-            similar = difflib.get_close_matches(name, [*dict(OPTIONS), *flags], 1)
-            hint = (
-                f"Do you mean {similar[0]}?" if similar else "The options begin with puppet_: docs/proxy.md lists them."
-            )
-            raise InspectorError(f"There is no option {name!r}.", hint)
+        check_name(name)
         if name in flags and value not in ("true", "false"):
             raise InspectorError(f"{name} is {value!r}.", "Write true or false.")
         if not separator:

@@ -73,6 +73,8 @@ def mistakes(lab: Lab, tmp_path: Path) -> dict[str, dict[str, str | Path]]:
         "no master": {"puppet_master": "host:99999"},
         "no SQLite": {"puppet_capture": text},
         "newer capture": {"puppet_capture": older},
+        "an option that is gone": {"puppet_lean": "true"},
+        "a balancer": {"puppet_proxy_protocol": "127.0.0.1"},
     }
 
 

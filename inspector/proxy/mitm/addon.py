@@ -124,6 +124,9 @@ class PuppetInspector:
         """Start, in one of mitmproxy's own tools."""
         console = Console() if ctx.master.addons.get("dumper") is not None else None
         try:
+            for name in ctx.options.deferred:  # what no addon has declared: mitmproxy would ignore it
+                if name.startswith("puppet_"):
+                    options.check_name(name)
             settings = options.resolve(ctx.options, own_mode=not self._default_mode)
             if settings.balancers:
                 raise InspectorError(
