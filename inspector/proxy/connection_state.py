@@ -30,7 +30,8 @@ CLOSED_SILENTLY = (
     "the master closed the connection right after the handshake, before it answered anything: "
     "it may have refused the agent's certificate"
 )
-
+AGENT_LEFT = "the agent disconnected"
+"""Why an exchange has no answer, in the words of both proxies."""
 
 REFUSAL_WINDOW = 3.0
 """Seconds after the handshake within which a closed connection may be a refusal. Later it is a master that failed while

@@ -161,7 +161,7 @@ class Line:
 
     def __init__(self, name: str, connection: ssl.SSLSocket) -> None:
         self._name = name
-        self._connection = connection
+        self.connection = connection
         self._buffer = bytearray(PIECE)
         self._paths = itertools.cycle(range(500))
 
@@ -169,7 +169,7 @@ class Line:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        self.connection.close()
 
     def send(self, method: str = "GET", target: str = "", length: int = 0, kind: str = "") -> None:
         """A request's head; by itself one for a file of 8 KiB."""
@@ -177,7 +177,7 @@ class Line:
         head = f"{method} {target} HTTP/1.1\r\nHost: {self._name}:8140\r\nAccept: application/octet-stream\r\n"
         if method != "GET":
             head += f"Content-Type: {kind or 'application/octet-stream'}\r\nContent-Length: {length}\r\n"
-        self._connection.sendall(
+        self.connection.sendall(
             f"{head}X-Puppet-Version: 8.10.0\r\nUser-Agent: Puppet/8.10.0 Ruby/3.2.5\r\n\r\n".encode()
         )
 
@@ -185,7 +185,7 @@ class Line:
         """The answer. Raises ConnectionError."""
         got = b""
         while (end := got.find(b"\r\n\r\n")) < 0 or len(got) == end + 4:
-            data = self._connection.recv(65536)
+            data = self.connection.recv(65536)
             if not data:
                 raise ConnectionError(f"closed after {got[:300]!r}")
             got += data
@@ -196,7 +196,7 @@ class Line:
         size = int(found[1])
         left = size - (len(got) - end - 4)
         while left:
-            number = self._connection.recv_into(self._buffer, min(left, PIECE))
+            number = self.connection.recv_into(self._buffer, min(left, PIECE))
             if not number:
                 raise ConnectionError(f"closed with {left} bytes to come")
             left -= number
@@ -207,7 +207,7 @@ class Line:
         self.send(method, target, len(body), kind)
         began = time.monotonic()
         if body:
-            self._connection.sendall(body)
+            self.connection.sendall(body)
         return self.read(began)
 
     def put(self, target: str, size: int) -> Answer:
@@ -217,7 +217,7 @@ class Line:
         for number in itertools.count():
             if left <= 0:
                 break
-            self._connection.sendall((number.to_bytes(8) + piece[8:])[:left])
+            self.connection.sendall((number.to_bytes(8) + piece[8:])[:left])
             left -= PIECE
         return self.read(began)
 

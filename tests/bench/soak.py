@@ -33,7 +33,7 @@ from inspector import __version__
 from inspector.host.pki import SslDirPaths
 from inspector.lab import Lab
 from inspector.rules import all_rules
-from tests.bench import aims, floods, strangers
+from tests.bench import aims, floods, strangers, turmoil
 from tests.bench.fleet import Load, besieged, milliseconds, resident
 from tests.bench.roads import Caller, Road, _below, enrolled, master, ours
 from tests.e2e.faults import CUTS, FAULTS, Scene, Tally, cuts, drained, killed
@@ -172,6 +172,23 @@ def _row(name: str, total: Load, took: float, serving: tuple[float, ...], others
     for why in sorted(total.why)[:5]:
         print(f"failed: {why}", file=sys.stderr)
     return f"| {' | '.join(cells)} |"
+
+
+def troubled(given: argparse.Namespace) -> Iterator[str]:
+    """Agents that break off and read slowly, and a master that restarts."""
+    yield (
+        "| agents at once | minutes | restarts of the master | runs | failed | requests answered "
+        "| asked more than once | reset by the agent | without a record |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for name, own in PROXIES.items():
+        minutes = given.minutes if own else given.minutes / 5
+        result = turmoil.play(given.agents, minutes * 60, own=own)
+        failed, lost = (f"{bad}" if not bad else f"**{bad}**" for bad in (result.failed, result.lost))
+        yield (
+            f"| {given.agents}, {name} | {minutes:g} | {result.restarts} | {result.runs:,} | {failed} "
+            f"| {result.answered:,} | {result.again:,} | {result.broken:,} | {lost} |"
+        )
 
 
 # -- floods -----------------------------------------------------------------------------------------------
@@ -322,6 +339,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "planted": planted,
     "kills": kills,
     "load": load,
+    "turmoil": troubled,
     "floods": flooded,
     "memory": memory,
 }

@@ -24,6 +24,7 @@ from inspector.rules.cases import Statement
 from inspector.runs.examples import catalog, content, report, talk
 from inspector.summaries import filters
 from inspector.summaries.follow import Follower
+from tests.bench import turmoil
 from tests.e2e import faulty
 from tests.e2e.faults import CUTS, FAULTS, FORMS, Scene, answers, cuts, drained, killed
 from tests.support.captures import save
@@ -183,3 +184,12 @@ def test_connections_are_not_kept_without_end_while_nothing_can_be_written(
     assert len(recording._capture._connections) == 5
     assert recording._lost == 0
     recording._capture.abandon()
+
+
+def test_turmoil_costs_no_run_and_no_record(own: bool) -> None:
+    """Resets, slow readers and restarts of the master, shortly; `make soak` plays ten minutes of it."""
+    result = turmoil.play(12, 9, own=own)
+    assert (result.failed, result.lost) == (0, 0)
+    assert result.restarts
+    assert result.again
+    assert result.answered > result.runs > 12

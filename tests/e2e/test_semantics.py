@@ -14,7 +14,7 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap
-from tests.e2e.wire import Peer, ScriptedMaster, read
+from tests.e2e.wire import Peer, ScriptedMaster, read, reset
 from tests.support.floods import resident
 from tests.support.proxies import records
 from tests.support.waiting import eventually
@@ -207,6 +207,35 @@ def test_a_slow_master_fills_no_memory(lab: Lab, proxied: Proxied) -> None:
                     connection.sendall(bytes(2**16))
             assert resident(proxy.process.pid) - before < 32 * 2**20
         over.set()
+
+
+def test_nobody_is_blamed_for_agents_that_leave(lab: Lab, proxied: Proxied, capture: Path, own: bool) -> None:
+    """At whatever moment: before TLS is finished, while the proxy connects to the master, before the answer."""
+    asked: list[str] = []
+
+    def leave(number: int) -> None:
+        for turn in range(25):
+            target = f"{TARGET}&n={number}-{turn}"
+            with peer.connect() as connection:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else it may not be sent at all
+                connection.sendall(GET.replace(TARGET.encode(), target.encode()))
+                time.sleep(turn / 1000)
+                reset(connection)
+            asked.append(target)
+
+    with proxied(lab) as proxy:
+        peer = agent(lab, proxy.address)
+        peer.context()  # only once: it is shared
+        threads = [threading.Thread(target=leave, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    found = exchanges(capture)
+    assert {exchange.error for exchange in found} <= {None, "the agent disconnected"}
+    assert len(records(capture)) == len(found), "there are no failed handshakes, and no gaps"
+    if own:
+        assert {exchange.request.target for exchange in found} == set(asked)
 
 
 # -- what only our own engine does ------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import time
 import uuid
@@ -57,9 +58,12 @@ class End(asyncio.BufferedProtocol):
         """Whether too much is unsent."""
         self.farewell = False
         """Whether the peer has ended TLS before TCP."""
-        self._paused = False
+        self.paused = False
+        """Whether it is not read for the time being."""
         self._due = False
         """Whether something that arrived waits for its turn."""
+        self._lost: tuple[Exception | None, bytes] | None = None
+        """How the connection was lost meanwhile, and what arrived last."""
         self._jammed = False
         """Whether so much is unsent that nothing is read that could make it more."""
         self._held: list[bytes] = []
@@ -151,6 +155,8 @@ class End(asyncio.BufferedProtocol):
         self._due = False
         self._regulate()
         self.guard(lambda: self.take(data))
+        if self._lost:
+            self._lose(*self._lost)
 
     def take(self, data: bytes | memoryview) -> None:
         """Take what arrived."""
@@ -166,11 +172,28 @@ class End(asyncio.BufferedProtocol):
         return not self.closed  # what is under way is still sent
 
     def connection_lost(self, exc: Exception | None) -> None:
+        rest = self._unread() if exc and not self.finished and not self.closed else b""
+        if self._due and not self.closed:
+            self._lost = exc, rest  # first comes what arrived before
+        else:
+            self._lose(exc, rest)
+
+    def _unread(self) -> bytes:
+        """Read what arrived before the connection was reset: asyncio does not, once it can't send any more."""
+        with contextlib.suppress(OSError):
+            return os.read(self.socket.fileno(), len(self.get_buffer(0)))
+        return b""
+
+    def _lose(self, exc: Exception | None, rest: bytes) -> None:
+        """Take what came last, and end: the connection is gone."""
+
         def lost() -> None:
             self._end("the connection was reset" if exc else None)
             self.closed = True
             self.on_lost()
 
+        if rest:
+            self.guard(lambda: self.take(rest))
         self.guard(lost)
         # It refers to its link and the link to it: Python's garbage collector would free both late, as it does not know
         # that these small objects use fifty kilobytes of OpenSSL's.
@@ -296,14 +319,14 @@ class End(asyncio.BufferedProtocol):
 
     def pause(self, *, paused: bool) -> None:
         """Read nothing from now on, or read again."""
-        if paused != self._paused and not self.closed and self.connected is not None:
-            self._paused = paused
+        if paused != self.paused and not self.closed and self.connected is not None:
+            self.paused = paused
             self._regulate()
 
     def _regulate(self) -> None:
         if self.transport.is_closing():
             return
-        if self._paused or self._due or self._jammed:
+        if self.paused or self._due or self._jammed:
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()
@@ -315,7 +338,7 @@ class End(asyncio.BufferedProtocol):
         self.closed = True
         if self.transport.is_closing():
             return
-        self._paused = False
+        self.paused = False
         self._regulate()
         if self.secured is not None and self.tls is not None:
             with contextlib.suppress(SSL.Error):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from inspector.model import Identity
 from inspector.proxy import claims
-from inspector.proxy.connection_state import closed
+from inspector.proxy.connection_state import AGENT_LEFT, closed
 from inspector.proxy.engine import framing
 from inspector.proxy.engine.ends import STUCK
 from inspector.proxy.engine.exchange import OpenExchange
@@ -41,7 +41,6 @@ LOOK = 0.05
 DELIVERY = 2.0
 """Seconds in which an agent that has shut down its sending side must acknowledge the answer."""
 BUSY = "too many requests without a verified certificate are under way"
-AGENT_LEFT = "the agent disconnected"
 MASTER_LEFT = "the master closed the connection"
 FAILED = "the proxy failed"
 _tasks: set[asyncio.Task[None]] = set()
@@ -516,7 +515,7 @@ class Link:
         agent = self.agent
         if agent.closed:
             return
-        if agent.broken:
+        if agent.paused and agent.broken:
             agent.abort()
         elif agent.stuck(now) > STUCK:
             self._break("the agent took nothing more of the answer")

@@ -211,11 +211,13 @@ class MasterEnd(End):
         if self.connected is not None:
             self.close()
         elif self._task is not None:
+            self.closed = True  # TCP may connect nevertheless; that it is then closed means nothing
             self._task.cancel()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.guard(self.shake_hands)
+        if not self.closed:
+            self.guard(self.shake_hands)
 
     def on_secured(self) -> None:
         pass  # what was held is sent

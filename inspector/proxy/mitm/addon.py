@@ -22,7 +22,7 @@ from inspector.formats import mitm_flows
 from inspector.model import Identity
 from inspector.proxy import claims, options, tls
 from inspector.proxy.bodies import Body
-from inspector.proxy.connection_state import AgentConnection, MasterConnection, closed
+from inspector.proxy.connection_state import AGENT_LEFT, AgentConnection, MasterConnection, closed
 from inspector.proxy.console import Console
 from inspector.proxy.limits import accept_queue
 from inspector.proxy.mitm import contentviews, handler
@@ -289,6 +289,8 @@ class PuppetInspector:
     @_guarded
     def tls_failed_server(self, data: TlsData) -> None:
         state = self._masters.get(data.conn.id)
+        if not data.context.client.connected and not (state and state.tls_state.alert):
+            return  # it was given up because the agent has left
         if state and self._runtime:
             handshake = state.refused(_master_leg(state, data.conn), data.conn.error or "")
             self._runtime.record_refused_master(state, handshake)
@@ -353,6 +355,9 @@ class PuppetInspector:
     def error(self, flow: http.HTTPFlow) -> None:
         master = self._masters.get(flow.server_conn.id)
         agent_left = flow.client_conn.timestamp_end is not None or (flow.error and "disconnected" in flow.error.msg)
+        if agent_left and flow.error:
+            # For mitmproxy the connection to the master was closed, which is what it then does itself.
+            flow.error.msg = AGENT_LEFT
         if master and self._runtime and not agent_left:
             late = master.late_refusal(_master_leg(master, flow.server_conn))
             self._runtime.record_refused_master(master, late)

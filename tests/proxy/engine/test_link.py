@@ -11,9 +11,10 @@ import pytest
 from inspector.capture.spool import KEEP
 from inspector.model import Leg
 from inspector.proxy.bodies import Copies
+from inspector.proxy.connection_state import AGENT_LEFT
 from inspector.proxy.engine import link as module
 from inspector.proxy.engine.ends import FULL, STUCK
-from inspector.proxy.engine.link import AGENT_LEFT, BODY, DELIVERY, HANDSHAKE, HEAD, MASTER_LEFT, Link
+from inspector.proxy.engine.link import BODY, DELIVERY, HANDSHAKE, HEAD, MASTER_LEFT, Link
 from inspector.proxy.engine.sides import AgentEnd, MasterEnd
 from inspector.proxy.identity import NoIdentity
 from inspector.proxy.limits.admission import Admission
