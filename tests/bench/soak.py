@@ -37,7 +37,8 @@ from tests.bench import aims, floods, strangers, turmoil
 from tests.bench.fleet import Load, besieged, milliseconds, resident
 from tests.bench.roads import Caller, Road, _below, enrolled, master, ours
 from tests.e2e.faults import CUTS, FAULTS, Scene, Tally, cuts, drained, killed
-from tests.support import places
+from tests.real.puppet import RealMaster
+from tests.support import message_fuzz, places
 from tests.support import planted as secrets
 from tests.support.broken_rules import costs_only_itself
 from tests.support.recorded import SAMPLES, records_of
@@ -98,6 +99,20 @@ def _cell(tally: Tally) -> str:
     whole = tally.same == tally.tried and tally.lost <= len(tally.gaps)
     text = f"{tally.tried:,} / {tally.same:,} / {tally.lost:,}{message}"
     return text if whole else f"**{text}**"
+
+
+def messages(given: argparse.Namespace) -> Iterator[str]:
+    """Nearly right requests, read by the engine and by a real master."""
+    first = datetime.now(tz=UTC).date().toordinal() * 10**6  # others every day
+    with RealMaster(idle_timeout=1) as real:
+        result = message_fuzz.compare((real.host, real.port), first, given.messages)
+    for number, what in result.differences:
+        print(f"stream {number}: {what}", file=sys.stderr)
+    differ = f"{len(result.differences)}" if not result.differences else f"**{len(result.differences)}**"
+    yield "| minutes | streams of requests | accepted whole | refused or not complete | other messages for Jetty |"
+    yield "|---|---|---|---|---|"
+    refused = result.tried - result.accepted
+    yield f"| {given.messages / 60:g} | {result.tried:,} | {result.accepted:,} | {refused:,} | {differ} |"
 
 
 def kills(given: argparse.Namespace) -> Iterator[str]:
@@ -337,6 +352,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "databases": strangers.databases,
     "promises": promises,
     "planted": planted,
+    "messages": messages,
     "kills": kills,
     "load": load,
     "turmoil": troubled,
@@ -383,6 +399,7 @@ def main() -> None:
         ("minutes", 10.0, "of the longest load; the others take a fifth"),
         ("pause", 10.0, "seconds between an agent's runs, under half a load"),
         ("mutants", 10_000, "changed files of each kind"),
+        ("messages", 3600.0, "seconds in which a real master is asked about messages"),
         ("exchanges", 100_000, "of one connection"),
         ("planted", 1.0, "of the secrets that are planted, at most 1"),
         ("polls", 48 * POLLING, "runs of the agents that poll"),

@@ -54,7 +54,7 @@ class OpenExchange:
         self._body.add(piece)
         if requests.complete:
             self.asked = time.time()
-        return _framed(self.head, piece, last=requests.complete)
+        return framed(self.head, piece, last=requests.complete)
 
     def take_answer(self, answers: Reader) -> bytes:
         """Read what there is of the answer; return what is passed on. Raises Refused."""
@@ -75,7 +75,7 @@ class OpenExchange:
         self._answer_body.add(piece)
         if answers.complete:
             self.ended = time.time()
-        return passed_on + _framed(self.answer, piece, last=answers.complete)
+        return passed_on + framed(self.answer, piece, last=answers.complete)
 
     @property
     def waits(self) -> bool:
@@ -125,7 +125,7 @@ class OpenExchange:
         self._answer_body.close()
 
 
-def _framed(head: Head, piece: bytes, *, last: bool) -> bytes:
+def framed(head: Head, piece: bytes, *, last: bool) -> bytes:
     """Return a piece of a body as it is passed on: of a body in chunks as a chunk of its own."""
     if head.length != CHUNKED:
         return piece
