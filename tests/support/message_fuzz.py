@@ -129,7 +129,8 @@ _ENDS = (b"\n", b"\r", b"\r\r\n", b"\n\r", b"", b" \r\n", b"\r\n\r\n")
 _BEFORE = (b"\r\n", b"\n", b"\r\n\r\n", b" ")
 _LENGTHS = (
     b"Content-Length: +%d", b"Content-Length: 0%d", b"Content-Length: %d ", b"Content-Length:%d",
-    b"Content-Length : %d", b"Content-Length: %d, %d", b"Content-Length: 0x%d", b"Content-Length: %d.0", b"content-length: %d",
+    b"Content-Length : %d", b"Content-Length: %d, %d", b"Content-Length: 0x%d", b"Content-Length: %d.0",
+    b"content-length: %d",
     b"Content_Length: %d", b"Content-Length: -%d", b"Content-Length:\t%d", b'Content-Length: "%d"',
     b"Content-Length: %d;a", b"Content-Length: \x0b%d", b" Content-Length: %d", b"Content-Length:",
     b"Content-Length: %d\r\nContent-Length: 0", b"Content-Length: 0\r\nContent-Length: %d",
