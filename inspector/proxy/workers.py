@@ -14,6 +14,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -53,7 +54,7 @@ def run(option_values: Mapping[str, Any], number: int) -> int:
         raise InspectorError(f"--workers must be 1 or more, not {number}.", "Give the number of processes.")
     try:
         if number == 1:
-            command = _command(option_values, 1)
+            command = _command(option_values)
             os.execv(command[0], command)  # noqa: S606 - no shell is wanted
         return Workers(option_values, number).serve()
     except PermissionError as error:
@@ -65,9 +66,9 @@ def run(option_values: Mapping[str, Any], number: int) -> int:
         ) from error
 
 
-def _command(option_values: Mapping[str, Any], number: int) -> list[str]:
-    """Return the command of a server."""
-    return installation.command("inspector.proxy.engine.server", json.dumps(dict(option_values)), str(number))
+def _command(option_values: Mapping[str, Any], *worker: str) -> list[str]:
+    """Return the command of a server; ``worker``: as one of several."""
+    return installation.command("inspector.proxy.engine.server", json.dumps(dict(option_values)), *worker)
 
 
 def _reserved(settings: options.Settings) -> tuple[options.Settings, socket.socket]:
@@ -111,6 +112,8 @@ class Workers:
         self._console = Console()
         self._running: list[subprocess.Popen[str]] = []
         self._number = number
+        self._folder = tempfile.TemporaryDirectory(prefix="puppet-inspector-")
+        """Where the workers reach each other; nobody else does."""
         self._ready = threading.Semaphore(0)
         self._captures: dict[Path, None] = {settings.capture: None}
         """In the order in which they were started."""
@@ -140,6 +143,7 @@ class Workers:
         finally:
             self._stop()
             self._reserved.close()
+            self._folder.cleanup()
             analysis.close()
             self._delete_old(analysis.analyzed)
             write_line(f"The capture is {self._current}")
@@ -158,8 +162,8 @@ class Workers:
 
     def _start(self) -> bool:
         """Start the workers; return whether all of them serve."""
-        for _ in range(self._number):
-            self._running.append(self._start_worker())
+        for number in range(self._number):
+            self._running.append(self._start_worker(number))
         until = time.monotonic() + START
         waiting = self._number
         while waiting and not self._stopped.is_set() and time.monotonic() < until:
@@ -168,9 +172,10 @@ class Workers:
                 break
         return not waiting
 
-    def _start_worker(self) -> subprocess.Popen[str]:
+    def _start_worker(self, number: int) -> subprocess.Popen[str]:
         # All workers write to the same capture; one that is restarted, to the capture that is current by then.
-        command = _command({**self._option_values, "puppet_capture": str(self._current)}, self._number)
+        option_values = {**self._option_values, "puppet_capture": str(self._current)}
+        command = _command(option_values, str(self._number), str(number), self._folder.name)
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, errors="replace",
             start_new_session=True,  # this process handles Ctrl-C, and ends the workers in order
@@ -218,7 +223,7 @@ class Workers:
                 self._stopped.wait(RESTART_DELAY)
                 if not self._stopped.is_set():
                     self._end(process)
-                    self._running[index] = self._start_worker()
+                    self._running[index] = self._start_worker(index)
 
     def _stop(self) -> None:
         for process in self._running:

@@ -312,3 +312,30 @@ def test_a_balancer_is_an_address_or_a_network(word: str, lab: Lab, capture: Pat
     with pytest.raises(Exception, match="did not start") as raised, own(lab, capture, puppet_proxy_protocol=word):
         pass
     assert "Give addresses or networks" in str(raised.value)
+
+
+def test_behind_a_balancer_too_an_address_has_one_worker(lab: Lab, capture: Path) -> None:
+    """A worker that a connection meets by chance passes it on; so one order holds for what an agent does."""
+    place = lab.agent(NAME, enrolled=True).place
+    addresses = [f"192.0.2.{number}" for number in range(8)]
+    with own(lab, capture, "--workers", "2", puppet_proxy_protocol="127.0.0.1") as proxy:
+        peer = Peer.of(proxy.address, lab.proxy_name, place)
+
+        def ask(address: str, what: str, source: str = "127.0.0.1") -> int:
+            with socket.create_connection(proxy.address, source_address=(source, 0)) as raw:
+                if source == "127.0.0.1":
+                    raw.sendall(f"PROXY TCP4 {address} 192.0.2.99 40001 8140\r\n".encode())
+                with peer.context().wrap_socket(raw, server_hostname=lab.proxy_name) as connection:
+                    target = f"/puppet/v3/file_content/modules/app/{what}?environment=production"
+                    connection.sendall(f"GET {target} HTTP/1.1\r\nHost: n\r\nConnection: close\r\n\r\n".encode())
+                    return read(connection).status
+
+        assert {ask(address, f"{turn}") for address in addresses for turn in range(10)} == {404}
+        assert {ask("", f"{turn}", source="127.0.0.5") for turn in range(10)} == {404}, "without a balancer, too"
+    found = exchanges(capture)
+    for address in [*addresses, "127.0.0.5"]:
+        turns = [exchange.request.path.rpartition("/")[2] for exchange in found if exchange.agent.address == address]
+        assert turns == [str(turn) for turn in range(10)], address
+    assert len(found) == len(records(capture)) == 90
+    with Capture.open(capture) as opened:
+        assert len([each for each in opened.connections() if each.leg.side == "agent"]) == 90, "each is recorded once"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 READ = 2**18
 """Bytes that are read from a socket at a time."""
 PIECE = 2**15
-"""The same while the agent has no verified certificate: many of these may wait for their turn."""
+"""The same until the agent's certificate is verified: many of these may wait for their turn."""
 RECORD = 2**14
 """Bytes of a TLS record."""
 FULL = 2**16
@@ -132,7 +132,7 @@ class End(asyncio.BufferedProtocol):
         return self.ticket is not None and not self.ticket.verified
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        return _buffer[:PIECE] if self._limited else _buffer
+        return _buffer if self.ticket is not None and self.ticket.verified else _buffer[:PIECE]
 
     def buffer_updated(self, nbytes: int) -> None:
         self.arrived(_buffer[:nbytes])

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from inspector.model import Leg
     from inspector.proxy.connection_state import AgentConnection
     from inspector.proxy.engine.framing import Fields, Head
+    from inspector.proxy.engine.handover import Handover
     from inspector.proxy.limits.pool import Ticket
     from inspector.proxy.runtime import Runtime
 
@@ -50,9 +51,10 @@ _tasks: set[asyncio.Task[None]] = set()
 class Link:
     """What connects one agent to the master."""
 
-    def __init__(self, runtime: Runtime, links: set[Link]) -> None:
-        """``links`` contains the link as long as the agent is connected."""
+    def __init__(self, runtime: Runtime, links: set[Link], handover: Handover | None = None) -> None:
+        """``links`` contains the link as long as the agent is connected; ``handover`` leads to the other workers."""
         self.runtime = runtime
+        self._handover = handover
         self.agent = AgentEnd(self)
         self._links = links
         self._nobody = Identity(runtime.settings.identity_source.mode)
@@ -62,6 +64,8 @@ class Link:
         self._master: MasterEnd | None = None
         self._requests = Reader()
         self._exchange: OpenExchange | None = None
+        self._elsewhere = False
+        """Whether another worker serves the agent."""
         self._over = False
         """Whether no further request is served."""
         self._began: float | None = None
@@ -91,7 +95,24 @@ class Link:
         self._close()
 
     def agent_located(self) -> None:
-        """Admit the agent."""
+        """Admit the agent, here or in the worker that serves its address."""
+        if self._handover and self._handover.elsewhere(self.agent.peer[0]):
+            self.agent.pause(paused=True)
+            _start(self._pass_on(self._handover))
+        else:
+            self._enter()
+
+    async def _pass_on(self, handover: Handover) -> None:
+        agent = self.agent
+        if await handover.pass_on(agent.socket, agent.header + agent.early, agent.peer[0]):
+            self._links.discard(self)
+            self._elsewhere = True
+            agent.abort()  # this is one of two descriptors by now
+        elif not agent.closed:
+            agent.pause(paused=False)
+            self._enter()
+
+    def _enter(self) -> None:
         agent, admission = self.agent, self.runtime.admission
         ticket = self._ticket = agent.ticket = admission.enter(
             agent.id, agent.peer[0], agent.socket.fileno(), self._expel
@@ -440,6 +461,8 @@ class Link:
 
     def agent_lost(self) -> None:
         """The connection from the agent is gone."""
+        if self._elsewhere:
+            return
         self._links.discard(self)
         self._over = True
         if self._exchange is not None and self._exchange.ended is None:

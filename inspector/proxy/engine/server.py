@@ -9,11 +9,13 @@ import json
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspector.errors import InspectorError
 from inspector.proxy import options, reuseport
 from inspector.proxy.console import Console
+from inspector.proxy.engine.handover import Handover
 from inspector.proxy.engine.link import Link
 from inspector.proxy.limits import accept_queue
 from inspector.proxy.runtime import DRAIN, Runtime
@@ -32,10 +34,14 @@ POLL = 0.05
 class Server:
     """Accepts agents, from its start to a signal."""
 
-    def __init__(self, option_values: Mapping[str, Any], workers: int = 1) -> None:
-        """``option_values`` are the options; ``workers`` processes listen on the same port."""
+    def __init__(
+        self, option_values: Mapping[str, Any], workers: int = 1, number: int = 0, folder: Path | None = None
+    ) -> None:
+        """``option_values`` are the options; ``workers`` processes listen on the same port, of which this one has the
+        ``number``, and share a ``folder``."""
         self._options = options.with_defaults(**option_values)
-        self._workers = workers
+        self._workers, self._number, self._folder = workers, number, folder
+        self._handover: Handover | None = None
         self._links: set[Link] = set()
         self._server: asyncio.Server
         self._runtime: Runtime
@@ -49,6 +55,8 @@ class Server:
         try:
             settings = await self._bind(settings, shared=shared)
             self._runtime = Runtime(settings, console.write_line, analyzes=not shared)
+            if settings.balancers and self._folder:
+                self._handover = Handover(self._folder, self._number, self._workers, self._accept)
             await self._listen(settings, shared=shared)
             if shared:
                 print(LISTENS, flush=True)
@@ -88,11 +96,13 @@ class Server:
         except OSError as error:  # another program was faster
             raise _not_listening(settings, error) from error
         accept_queue.lengthen([self._server])
-        for listening in self._server.sockets if shared else ():
+        for listening in self._server.sockets if shared and not self._handover else ():
             reuseport.by_address(listening, self._workers)
 
-    def _accept(self) -> asyncio.BufferedProtocol:
-        return Link(self._runtime, self._links).agent
+    def _accept(self, early: bytes = b"") -> asyncio.BufferedProtocol:
+        agent = Link(self._runtime, self._links, self._handover).agent
+        agent.early = early
+        return agent
 
     async def _check_until_stopped(self) -> None:
         while not self.stopped.is_set():
@@ -106,6 +116,8 @@ class Server:
     async def _end(self) -> None:
         """Accept no more connections, let exchanges under way end, and write the rest of the capture."""
         self._server.close()
+        if self._handover:
+            self._handover.close()
         self._runtime.admission.close()
         until = time.monotonic() + DRAIN
         while any(link.busy for link in self._links) and time.monotonic() < until:
@@ -125,9 +137,10 @@ def _not_listening(settings: options.Settings, error: OSError) -> InspectorError
 
 
 def main(argv: list[str]) -> int:
-    """Run with ``OPTIONS WORKERS``: the options as JSON, and how many processes listen on the same port."""
+    """Run with ``OPTIONS [WORKERS NUMBER FOLDER]``: the options as JSON; how many processes listen on the same port,
+    which one of them this is, and a folder of theirs."""
     try:
-        asyncio.run(_main(json.loads(argv[0]), int(argv[1])))
+        asyncio.run(_main(json.loads(argv[0]), *argv[1:]))
     except InspectorError as error:
         print(f"puppet-inspector: {error.message}\n  {error.hint}", file=sys.stderr)
         return 2
@@ -139,12 +152,12 @@ def _orphaned(server: Server) -> None:
     server.stopped.set()
 
 
-async def _main(option_values: dict[str, Any], workers: int) -> None:
-    server = Server(option_values, workers)
+async def _main(option_values: dict[str, Any], workers: str = "1", number: str = "0", folder: str = "") -> None:
+    server = Server(option_values, int(workers), int(number), Path(folder) if folder else None)
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, server.stopped.set)
-    if workers > 1:
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, server.stopped.set)
+    if folder:
         # End of file: the process that started this worker has ended.
         loop.add_reader(sys.stdin.fileno(), _orphaned, server)
     await server.serve()

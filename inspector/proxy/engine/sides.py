@@ -91,12 +91,16 @@ class AgentEnd(End):
         """Whether a balancer will say where the agent is, before anything else."""
         self._origin: tuple[str, int] | None = None
         """What it said."""
-        self._early = b""
+        self.early = b""
         """What arrived before the agent was admitted."""
+        self.header = b""
+        """What the balancer sent."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.guard(self._link.agent_connected)
+        if self.balanced and self.early:  # another worker has read it
+            self.guard(lambda: self._read_origin(b""))
 
     @property
     def peer(self) -> tuple[str, int]:
@@ -104,19 +108,20 @@ class AgentEnd(End):
 
     def _read_origin(self, data: bytes) -> None:
         """Read where the agent is, at the beginning of what a balancer sends."""
-        self._early += data
+        self.early += data
         try:
-            header = proxy_protocol.read(self._early)
+            header = proxy_protocol.read(self.early)
         except proxy_protocol.Unreadable as error:
             self._link.agent_misled(error.message)
             return
         if header is not None:
-            self.balanced, self._origin, self._early = False, header.source, self._early[header.size :]
+            self.balanced, self._origin = False, header.source
+            self.header, self.early = self.early[: header.size], self.early[header.size :]
             self._link.agent_located()
 
     def take_early(self) -> None:
         """Take what arrived before the agent was admitted."""
-        early, self._early = self._early, b""
+        early, self.early = self.early, b""
         if early:
             self.arrived(memoryview(early))
 
