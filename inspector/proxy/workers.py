@@ -111,6 +111,8 @@ class Workers:
         self._option_values = {**option_values, "puppet_listen": settings.listen_address}
         self._console = Console()
         self._running: list[subprocess.Popen[str]] = []
+        self._readers: dict[int, threading.Thread] = {}
+        """By process: what reads its output."""
         self._number = number
         self._folder = tempfile.TemporaryDirectory(prefix="puppet-inspector-")
         """Where the workers reach each other; nobody else does."""
@@ -180,7 +182,8 @@ class Workers:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, errors="replace",
             start_new_session=True,  # this process handles Ctrl-C, and ends the workers in order
         )  # fmt: skip
-        threading.Thread(target=self._read_output, args=(process,), daemon=True).start()
+        self._readers[process.pid] = threading.Thread(target=self._read_output, args=(process,), daemon=True)
+        self._readers[process.pid].start()
         return process
 
     def _read_output(self, process: subprocess.Popen[str]) -> None:
@@ -239,3 +242,5 @@ class Workers:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        # The last thing that it reports may be in which capture it went on.
+        self._readers.pop(process.pid).join(STOP)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import socket
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from inspector.lab.ca import LabCA
 from inspector.proxy import options, workers
+from inspector.proxy.recorder import CONTINUES
 from tests.support import proxies
 
 if TYPE_CHECKING:
@@ -57,3 +59,22 @@ def test_what_an_earlier_proxy_left_behind_is_no_hindrance(settings: options.Set
     with held:
         assert reserved.listen == settings.listen
         assert options._free(reserved.listen, port_given=True, shared=True) == settings.listen
+
+
+def test_what_a_worker_reports_last_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In which capture it went on: that one is still to be analyzed."""
+    place = LabCA("master.example").enrol(tmp_path / "ssl", "proxy.example")
+    given = {"puppet_listen": proxies.HOST, "puppet_master": "master.example", "puppet_ssldir": str(place.path)}
+    site = workers.Workers({**given, "puppet_capture": str(tmp_path / "c.sqlite")}, 2)
+    later, continues_in = tmp_path / "later.sqlite", site._continues_in
+
+    def slowly(path: Path) -> bool:
+        time.sleep(0.2)
+        return continues_in(path)
+
+    monkeypatch.setattr(site, "_continues_in", slowly)
+    monkeypatch.setattr(workers, "_command", lambda *_: ["echo", f"{CONTINUES}{later}"])
+    with site._reserved:
+        site._end(site._start_worker(0))
+    assert site._current == later
+    site._folder.cleanup()
