@@ -23,7 +23,6 @@ _CLOSED = ("server closed", "master closed", "server disconnected", "end of file
     source="docs/protocol.md#reuse-of-connections; puppet 7.23.0 lib/puppet/http/factory.rb",
     good=lambda: [talk(plugins(), catalog(), wait(3), metadata("modules/demo/a"), report())],
     bad=lambda: [talk(plugins(), catalog(), wait(3), unanswered(metadata("modules/demo/a")), report())],
-    also=("S23",),
 )
 def keepalive_too_short(case: ExchangeCase, *, keepalive_s: float = 4, at_once_s: float = 1) -> Iterator[Statement]:
     """A request on a connection that had been idle for a moment was never answered: the connection was closed at that

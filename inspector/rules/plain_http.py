@@ -24,7 +24,7 @@ _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "pe
     bad=lambda: [
         talk(altered(unanswered(catalog()), leg=_CLEAR)),
     ],
-    also=("S23", "R22"),
+    also=("R22",),
 )
 def plain_http(case: ExchangeCase) -> Iterator[Statement]:
     """A request came without TLS. A master does not answer it, and its contents (facts, catalogs, reports) could be

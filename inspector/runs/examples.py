@@ -254,6 +254,18 @@ def unanswered(part: ExamplePart, error: str = "the master closed the connection
     return other
 
 
+def unconnected(part: ExamplePart, error: str) -> ExamplePart:
+    """A part for which no connection to the master was made."""
+
+    def other(scene: Scene) -> Record | None:
+        exchange = unanswered(part, error)(scene)
+        assert isinstance(exchange, Exchange)  # noqa: S101 - a mistake in an example
+        tried = Leg(id=f"{exchange.agent.id}-master", side="master", address="192.0.2.1", port=8140)
+        return dataclasses.replace(exchange, master=tried)
+
+    return other
+
+
 def refused(
     alert: str | None = "certificate_expired",
     *,

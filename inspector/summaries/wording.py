@@ -222,10 +222,16 @@ def _next(run: Run) -> str:
     return _SILENT if _unanswered(run) else _NEXT[run.outcome]
 
 
+_CLOSED = regex.compile(
+    r"(?:peer|server|master) (?:closed|disconnected)|reset by peer|end of file|eof", regex.IGNORECASE
+)
+
+
 def _unanswered(run: Run) -> bool:
-    """Whether the agent presented a certificate and no request got an answer: this is how a TLS 1.3 master refuses
-    one."""
-    return bool(run.authenticated and len(run.seqs) > 1 and not run.handshakes and not run.answered)
+    """Whether the agent presented a certificate and the master closed the connection of each request: this is how a
+    TLS 1.3 master refuses one."""
+    silent = run.authenticated and len(run.seqs) > 1 and not run.handshakes and not run.answered
+    return bool(silent and any(map(_CLOSED.search, run.silences)))
 
 
 def _other_key(run: Run) -> bool:
@@ -267,6 +273,8 @@ def _outcome(run: Run) -> str | None:
             return (
                 f"no catalog: {last.status} {message}".rstrip() if last.status else f"no catalog, no answer: {message}"
             )
+        case "failed" | "unfinished" if run.silences and not run.answered:
+            return f"no request was answered: {clean(run.silences[-1])}"
         case "failed":
             logs = (run.reports[-1].report.logs if run.reports and run.reports[-1].report else None) or []
             first = next((log for log in logs if log.level.lstrip(":") in ("err", "crit", "alert", "emerg")), None)

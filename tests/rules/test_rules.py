@@ -105,7 +105,8 @@ def test_live_and_offline_say_the_same(tmp_path: Path, rule: Rule | None, conver
     with Capture.create(tmp_path / "c.sqlite") as capture:
         appended = []
         for record in conversation:
-            for leg in [record.agent] if isinstance(record, Exchange) else [getattr(record, "leg")]:  # noqa: B009
+            legs = [record.agent, record.master] if isinstance(record, Exchange) else [getattr(record, "leg")]  # noqa: B009
+            for leg in filter(None, legs):
                 capture.note(Connection(leg))
             appended.append(next(steps(live, [capture.append(record)])).findings)
             capture.flush()

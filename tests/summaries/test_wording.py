@@ -19,6 +19,7 @@ from inspector.model import (
     Severity,
 )
 from inspector.rules import rule_of
+from inspector.runs.examples import altered, carried, made, plugins, report, talk, unanswered
 from inspector.runs.run import Run
 from inspector.summaries import summary, wording
 from inspector.text import WIDTH, clean, counts, seconds, short, size, utc
@@ -163,3 +164,19 @@ def test_numbers_for_people() -> None:
     assert utc(0) == "1970-01-01T00:00:00.000Z"
     findings = [Finding("X", severity, "") for severity in (Severity.NOTICE, Severity.ERROR, Severity.ERROR)]
     assert counts(findings) == "2 errors, 1 notice"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("server closed connection", "the master closed every connection without an answer: most often because"),
+        ("no buffer space available", "no request was answered: no buffer space available"),
+    ],
+)
+def test_that_the_certificate_is_refused_is_guessed_only_where_connections_were_closed(error: str, words: str) -> None:
+    parts = [unanswered(part, error) for part in (plugins(), report())]
+    analyzer = Analyzer()
+    for record in talk(*(altered(part, leg={"peer_chain": carried(made())}) for part in parts)):
+        analyzer.feed(record)
+    (run,) = analyzer.finish()
+    assert (wording.why(run) or "").startswith(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import os
 import struct
 import termios
 import time
@@ -206,7 +207,9 @@ class MasterEnd(End):
         try:
             await asyncio.get_running_loop().create_connection(lambda: self, host, port)
         except OSError as error:
-            reason = error.strerror or str(error)
+            # asyncio's own text says only that the call failed.
+            number = error.errno or 0
+            reason = os.strerror(number) if number > 0 else error.strerror or str(error)
             self._link.master_unreachable(self, f"cannot connect to the master {host}:{port}: {reason}")
         except Exception as error:  # noqa: BLE001 - it must concern no other connection
             self._link.failed(error)

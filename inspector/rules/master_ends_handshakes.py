@@ -1,0 +1,44 @@
+"""T22."""
+
+from collections.abc import Iterator
+
+from inspector import regex
+from inspector.model import Severity, Visible
+from inspector.rules import On, places, rule
+from inspector.rules.cases import HandshakeCase, Statement
+from inspector.runs.examples import catalog, plugins, refused, report, talk
+
+_ENDED = regex.compile(
+    r"connection closed|closed the connection during|was reset|reset by peer|unexpected eof", regex.IGNORECASE
+)
+
+
+@rule(
+    "T22",
+    Severity.ERROR,
+    On.HANDSHAKE,
+    visible=Visible.WIRE,
+    title="the connection to the master ended during the TLS handshake",
+    remedy="See who ends it: `openssl s_client -connect ADDRESS:PORT </dev/null` from the proxy's host, and from the "
+    "master itself. If it works there, a firewall or load balancer in between ends it (none of its masters is up, or "
+    "it does not admit the proxy's address); otherwise read the master's log.",
+    source="docs/protocol.md#failed-connections",
+    good=lambda: [
+        talk(plugins(), catalog(), report()),
+        talk(refused(None, by=None, reason="the connection was reset")),
+    ],
+    bad=lambda: [
+        talk(refused(None, by=None, reason="connection closed", leg={"side": "master", "secured": None})),
+        talk(refused(None, by=None, reason="the connection was reset", leg={"side": "master", "secured": None})),
+    ],
+)
+def master_ends_handshakes(case: HandshakeCase) -> Iterator[Statement]:
+    """TCP was connected, but the other side closed or reset the connection before TLS was finished, and gave no reason.
+    A master that refuses a certificate sends an alert; so most often it is not the master that ended this, but
+    something in front of it."""
+    handshake, leg = case.handshake, case.handshake.leg
+    if leg.side != "master" or leg.secured is not None or handshake.alert or handshake.culprits:
+        return
+    if _ENDED.search(handshake.reason):
+        where = f"{leg.address}:{leg.port}" if leg.address else "the master's address"
+        yield Statement(f"{where} ended the TLS handshake without a reason", at=places.REFUSAL)

@@ -1,0 +1,38 @@
+"""T19."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol.kinds import BOOTSTRAP, RUN
+from inspector.rules import On, places, reach, rule
+from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.words import brief
+from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnected
+
+
+@rule(
+    "T19",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(*RUN, *BOOTSTRAP),
+    visible=Visible.WIRE,
+    title="the master's name does not resolve",
+    remedy="On the proxy's host see what the name resolves to: `getent hosts NAME`. Correct the name in "
+    "puppet_master, or the DNS or /etc/hosts of that host.",
+    source="docs/protocol.md#failed-connections",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [
+        talk(unconnected(ca(), "[Errno -2] Name or service not known")),
+        talk(
+            unconnected(plugins(), "cannot connect to the master m.example:8140: Temporary failure in name resolution")
+        ),
+    ],
+    also=("R20", "R03"),
+)
+def master_name_unknown(case: ExchangeCase) -> Iterator[Statement]:
+    """On the proxy's host the master's name has no address, so no connection was made. The name in puppet_master is
+    misspelled, or the DNS does not know it or does not answer."""
+    if reach.failure(case.exchange) is reach.Failure.UNKNOWN_NAME:
+        name = reach.target(case.exchange).rpartition(":")[0]
+        what = f"the name {brief(name)}" if name else "the master's name"
+        yield Statement(f"{what} does not resolve on the proxy's host{reach.since(case)}", at=places.NO_ANSWER)

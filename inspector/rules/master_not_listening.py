@@ -1,0 +1,44 @@
+"""T18."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol.kinds import BOOTSTRAP, RUN
+from inspector.rules import On, places, reach, rule
+from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.words import brief
+from inspector.runs.examples import ca, catalog, plugins, report, talk, unanswered, unconnected
+
+REFUSED = "[Errno 111] Connect call failed ('192.0.2.1', 8140)"
+
+
+@rule(
+    "T18",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(*RUN, *BOOTSTRAP),
+    visible=Visible.WIRE,
+    title="nothing listens at the master's address",
+    remedy="On the master see whether it runs: `systemctl status puppetserver`; start it: `systemctl start "
+    "puppetserver`. If it runs, see where it listens: `ss -ltn`; then correct the port or address of puppet_master. A "
+    "firewall can refuse connections as well.",
+    source="docs/protocol.md#failed-connections",
+    good=lambda: [
+        talk(plugins(), catalog(), report()),
+        talk(plugins(), unanswered(catalog()), catalog(), report()),
+    ],
+    bad=lambda: [
+        talk(unconnected(ca(), REFUSED)),
+        talk(plugins(), unconnected(catalog(), "cannot connect to the master m:8140: Connection refused")),
+    ],
+    also=("R20", "R03"),
+)
+def master_not_listening(case: ExchangeCase) -> Iterator[Statement]:
+    """The master's host refused the TCP connection: no program accepts connections at this address and port. Most often
+    the master is stopped, still starting, or was killed; or the proxy has the wrong address or port. The agent got an
+    error of the proxy's (502), and without a proxy it would have said "Connection refused"."""
+    if reach.failure(case.exchange) is reach.Failure.REFUSED:
+        yield Statement(
+            f"{brief(reach.target(case.exchange))} refused the connection: no master listens there{reach.since(case)}",
+            at=places.NO_ANSWER,
+        )

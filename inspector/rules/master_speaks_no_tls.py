@@ -1,0 +1,44 @@
+"""T21."""
+
+from collections.abc import Iterator
+
+from inspector import regex
+from inspector.model import Severity, Visible
+from inspector.rules import On, places, rule
+from inspector.rules.cases import HandshakeCase, Statement
+from inspector.runs.examples import catalog, plugins, refused, report, talk
+
+# OpenSSL's reasons for a first record that is none, and mitmproxy's sentence for them.
+_NO_TLS = regex.compile(
+    r"does not speak TLS|wrong version number|packet length too long|http request|record layer failure"
+    r"|unknown protocol",
+    regex.IGNORECASE,
+)
+
+
+@rule(
+    "T21",
+    Severity.ERROR,
+    On.HANDSHAKE,
+    visible=Visible.WIRE,
+    title="what answers for the master speaks no TLS",
+    remedy="See what answers there: `curl -sv http://ADDRESS:PORT/`. Correct the port in puppet_master, or let the "
+    "load balancer in front of the master pass TLS through.",
+    source="docs/protocol.md#failed-connections",
+    good=lambda: [
+        talk(plugins(), catalog(), report()),
+        talk(refused("protocol_version", reason="wrong version number")),
+    ],
+    bad=lambda: [
+        talk(refused(None, by=None, reason="wrong version number", leg={"side": "master"})),
+        talk(refused(None, by=None, reason="The remote server does not speak TLS.", leg={"side": "master"})),
+    ],
+)
+def master_speaks_no_tls(case: HandshakeCase) -> Iterator[Statement]:
+    """The master's address answered the TLS handshake with something else, for instance an error page in plain HTTP. It
+    is another service's port, or a load balancer that expects plain HTTP."""
+    handshake = case.handshake
+    if handshake.leg.side == "master" and handshake.alert is None and _NO_TLS.search(handshake.reason):
+        leg = handshake.leg
+        where = f"{leg.address}:{leg.port}" if leg.address else "the master's address"
+        yield Statement(f"{where} does not speak TLS, so it is no Puppet master's port", at=places.REFUSAL)

@@ -1,0 +1,37 @@
+"""T20."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol.kinds import BOOTSTRAP, RUN
+from inspector.rules import On, places, reach, rule
+from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.words import brief
+from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnected
+
+
+@rule(
+    "T20",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(*RUN, *BOOTSTRAP),
+    visible=Visible.WIRE,
+    title="the master cannot be reached over the network",
+    remedy="On the proxy's host try the address: `ping -c 3 ADDRESS`, `ip route get ADDRESS`. The master's host is "
+    "down, a firewall drops the packets, the network between has no route, or puppet_master has the wrong address.",
+    source="docs/protocol.md#failed-connections",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [
+        talk(unconnected(ca(), "[Errno 113] Connect call failed ('192.0.2.1', 8140)")),
+        talk(unconnected(plugins(), "cannot connect to the master 192.0.2.1:8140: Connection timed out")),
+    ],
+    also=("R20", "R03"),
+)
+def master_unreachable(case: ExchangeCase) -> Iterator[Statement]:
+    """Packets to the master's address got no answer, or the network reports that there is no way to it. The agent waits
+    meanwhile, and gives up before the proxy does if packets are dropped."""
+    if reach.failure(case.exchange) is reach.Failure.UNREACHABLE:
+        yield Statement(
+            f"{brief(reach.target(case.exchange))} cannot be reached from the proxy's host{reach.since(case)}",
+            at=places.NO_ANSWER,
+        )

@@ -1,0 +1,102 @@
+"""A master that is not there, or is something else: what both proxies record of it has one verdict."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.analysis import verdicts
+from tests.support.proxies import analyzed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from inspector.lab import Lab
+    from tests.support.proxies import Proxied
+
+NAME = "web1.lab.example"
+
+
+@contextmanager
+def service(serve: Callable[[socket.socket], None]) -> Iterator[str]:
+    """Something that is no master; its address."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                with connection, suppress(OSError):
+                    serve(connection)
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        with suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        listening.close()
+
+
+def web_server(connection: socket.socket) -> None:
+    connection.recv(1000)
+    connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nThis is an HTTPS port")
+
+
+def resets(connection: socket.socket) -> None:
+    connection.recv(1000)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def closes(_: socket.socket) -> None:
+    pass
+
+
+def cause(lab: Lab, proxied: Proxied, capture: Path, target: str) -> tuple[str, str]:
+    """The rule and sentence of the verdict on an agent's run."""
+    with proxied(lab, puppet_master=target):
+        assert lab.agent(NAME, enrolled=True).run().status == 1
+    (run,) = analyzed(capture).runs
+    verdict = verdicts.verdict(run)
+    assert verdict
+    assert verdict.cause
+    assert verdict.certainty == "certain"
+    others = {finding.rule for finding in run.findings} - {verdict.cause.rule}
+    assert others <= set(verdict.symptoms), "all else follows from it"
+    return verdict.cause.rule, verdict.cause.message
+
+
+def test_a_closed_port(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        target = f"127.0.0.1:{taken.getsockname()[1]}"
+    rule, message = cause(lab, proxied, capture, target)
+    assert (rule, message) == ("T18", f"{target} refused the connection: no master listens there")
+
+
+def test_a_name_without_an_address(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    rule, message = cause(lab, proxied, capture, "puppet.invalid:8140")
+    assert rule == "T19"
+    assert "does not resolve on the proxy's host" in message
+
+
+def test_a_web_server(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    with service(web_server) as target:
+        rule, message = cause(lab, proxied, capture, target)
+    assert (rule, message) == ("T21", f"{target} does not speak TLS, so it is no Puppet master's port")
+
+
+@pytest.mark.parametrize("way", [resets, closes])
+def test_what_ends_every_handshake(
+    way: Callable[[socket.socket], None], lab: Lab, proxied: Proxied, capture: Path
+) -> None:
+    with service(way) as target:
+        rule, message = cause(lab, proxied, capture, target)
+    assert (rule, message) == ("T22", f"{target} ended the TLS handshake without a reason")
