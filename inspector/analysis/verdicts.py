@@ -86,6 +86,7 @@ FOLLOWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("S05", ("S01", "S07", "P01", *_NO_CATALOG)),
     ("S12", ("P01", *_NO_CATALOG)),
     ("S14", ("F03", "P01", *_NO_CATALOG)),
+    ("S23", ("P01", "F03", *_NO_CATALOG)),
     ("S13", ("S09", "P01", *_NO_CATALOG)),
     ("S09", ("P01", *_NO_CATALOG)),
     ("R06", ("R05", "R07", "R08", *_NO_CATALOG)),

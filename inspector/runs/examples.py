@@ -254,6 +254,18 @@ def unanswered(part: ExamplePart, error: str = "the master closed the connection
     return other
 
 
+def given_up(part: ExamplePart, error: str, seconds: float) -> ExamplePart:
+    """A part without a response, which somebody gave up after this many seconds."""
+
+    def other(scene: Scene) -> Record | None:
+        exchange = unanswered(part, error)(scene)
+        assert isinstance(exchange, Exchange)  # noqa: S101 - a mistake in an example
+        scene.time += seconds
+        return dataclasses.replace(exchange, failed=scene.time)
+
+    return other
+
+
 def unconnected(part: ExamplePart, error: str) -> ExamplePart:
     """A part for which no connection to the master was made."""
 

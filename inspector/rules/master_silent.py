@@ -1,0 +1,45 @@
+"""S23."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol.kinds import BOOTSTRAP, RUN, Kind
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.words import lasting, waited
+from inspector.runs.examples import ca, catalog, given_up, metadata, plugins, report, slow, talk, unanswered
+
+
+@rule(
+    "S23",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=tuple(kind for kind in (*RUN, *BOOTSTRAP) if kind is not Kind.CATALOG),
+    visible=Visible.WIRE,
+    title="the master did not answer until the agent gave up",
+    remedy="Restart the master: `systemctl restart puppetserver`. If it hangs again, first write down what its threads "
+    "do: `jstack $(pgrep -f puppet-server-release.jar)` (as its user), and read its log for OutOfMemoryError.",
+    source="docs/protocol.md#timeouts",
+    good=lambda: [
+        talk(plugins(), catalog(), slow(metadata("modules/demo/a"), 90), report()),
+        talk(plugins(), unanswered(metadata("modules/demo/a")), report()),
+    ],
+    bad=lambda: [
+        talk(given_up(ca(), "the agent disconnected", 120)),
+        talk(given_up(plugins(), "Client disconnected.", 600)),
+    ],
+    also=("R20", "R03"),
+)
+def master_silent(case: ExchangeCase, *, patience_s: float = 60) -> Iterator[Statement]:
+    """The connection to the master was fine, but a request that needs no compilation got no answer until the agent gave
+    up: the master hangs (it has no memory left, or all its JRubies are occupied), or a device in between holds its
+    answer back. For a catalog see S08."""
+    exchange = case.exchange
+    if exchange.response is not None or "disconnected" not in (exchange.error or "").lower():
+        return
+    seconds = waited(exchange)
+    if seconds >= patience_s:
+        yield Statement(
+            f"{case.endpoint} was not answered for {lasting(seconds)}, then the agent gave up",
+            at=(places.NO_ANSWER, places.timing("waiting (no answer)")),
+        )
