@@ -54,6 +54,8 @@ ADDON, OWN = "`mitmdump -s addons/puppet.py`", "`puppet-inspector proxy`"
 PROXIES = {ADDON: False, OWN: True}
 GROWTH = 20.0
 """MB that memory may grow by."""
+IDLE = 90.0
+"""MB that idle connections may take."""
 POINTS = 10
 """Times that memory is looked at."""
 DAY = 86_400.0
@@ -271,6 +273,26 @@ def polled(given: argparse.Namespace, own: bool) -> tuple[int, list[tuple[float,
         return scene.records()[-1].seq, found
 
 
+def idle(given: argparse.Namespace) -> Iterator[str]:
+    """Connections that have each had a request, and wait for the next."""
+    yield "| | connections | proxy without them | with them | more | aim |"
+    yield "|---|---|---|---|---|---|"
+    for name, own in PROXIES.items():
+        with ExitStack() as stack:
+            lab = stack.enter_context(Lab(autosign=True))
+            place = enrolled(lab, "agent.lab.example", None)
+            target = stack.enter_context(master(SslDirPaths(lab.directory / "master", lab.master_name)))
+            road = stack.enter_context(ours(lab, target, "", own=own))
+            caller = Caller(road.address, lab.proxy_name, place)
+            stack.enter_context(caller.connect()).ask()
+            before, _ = _settled(road.pid)
+            for _ in range(given.idle):
+                stack.enter_context(caller.connect()).ask()
+            after, _ = _settled(road.pid)
+        aim = aims.at_most(round(after - before), IDLE, " MB")
+        yield f"| {name} | {given.idle} | {before:.0f} MB | {after:.0f} MB | +{after - before:.0f} MB | {aim} |"
+
+
 def _run(agents: list[LabAgent]) -> None:
     for agent in agents:
         agent.run()
@@ -358,6 +380,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "turmoil": troubled,
     "floods": flooded,
     "memory": memory,
+    "idle": idle,
 }
 
 
@@ -401,6 +424,7 @@ def main() -> None:
         ("mutants", 10_000, "changed files of each kind"),
         ("messages", 3600.0, "seconds in which a real master is asked about messages"),
         ("exchanges", 100_000, "of one connection"),
+        ("idle", 500, "idle connections"),
         ("planted", 1.0, "of the secrets that are planted, at most 1"),
         ("polls", 48 * POLLING, "runs of the agents that poll"),
     ):
