@@ -228,8 +228,8 @@ MESSAGES: tuple[KnownError, ...] = (
         ("Failed to open TCP connection to HOST:8140 (getaddrinfo: Name or service not known)",
          "getaddrinfo: Name or service not known", "getaddrinfo: Temporary failure in name resolution"),
         "The node cannot resolve the server's name: check DNS, or `server` in puppet.conf (`puppet` by default).",
-        "On the node run `puppet config print server`, then `getent hosts {host}`. Fix DNS or /etc/hosts, or `puppet "
-        "config set server <name> --section main`.",
+        "On the node run `puppet config print server --section agent`, then `getent hosts {host}`. Fix DNS or "
+        "/etc/hosts, or `puppet config set server <name> --section agent`.",
         (), _C,
     ),
     KnownError(

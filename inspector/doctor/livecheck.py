@@ -209,7 +209,7 @@ def _chain(check: _Check, session: Session, bundle: Sequence[Certificate], serve
             findings.error(
                 "wrong name",
                 detail,
-                "Use one of its names: `puppet config set server NAME --section main`, or reissue it",
+                "Use one of its names: `puppet config set server NAME --section agent`, or reissue it",
             )
         )
     if not _serves(leaf.der):
@@ -365,7 +365,7 @@ def _parsed[T](check: _Check, answer: HttpResponse, document: str, parse: Callab
             findings.error(
                 f"no {document}",
                 f"{received}: this host is not a CA, or its CA service is off",
-                "Set the CA's name: `puppet config set ca_server HOST --section main`",
+                "Set the CA's name: `puppet config set ca_server HOST --section agent`",
             )
         )
     else:

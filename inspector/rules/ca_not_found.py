@@ -18,7 +18,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     otherwise="warning for an agent that only refreshes its CA",
     visible=Visible.WIRE,
     title="the master has no CA",
-    remedy="Point the agent to the CA: `puppet config set ca_server <ca-host> --section main`. On a master that is "
+    remedy="Point the agent to the CA: `puppet config set ca_server <ca-host> --section agent`. On a master that is "
     "meant to be the CA: `ca = true` in its puppet.conf, and ca_crt.pem in its cadir.",
     source="docs/protocol.md#ca-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],

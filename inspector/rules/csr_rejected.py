@@ -36,7 +36,7 @@ docs/protocol.md#checks-of-a-signing-request
     visible=Visible.WIRE,
     title="signing request rejected",
     remedy="403: let unauthenticated agents PUT certificate_request in the CA's auth.conf. 404: this server is not a "
-    "CA; set the one that is: `puppet config set ca_server <host> --section main`. 5xx: read the server's log.",
+    "CA; set the one that is: `puppet config set ca_server <host> --section agent`. 5xx: read the server's log.",
     source="docs/protocol.md#submitting-the-signing-request; docs/protocol.md#bootstrap-up-to-5; "
     "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), not_issued())],

@@ -22,7 +22,7 @@ _REASON = f"Server hostname '{MASTER}' did not match server certificate; expecte
     visible=Visible.HANDSHAKE,
     title="the master's name is not in its certificate",
     remedy="Let the agent use a name for the master that the message lists: `puppet config set server <name> "
-    "--section main` on the node. Or add the name that the agent uses to the certificate: `dns_alt_names` on the "
+    "--section agent` on the node. Or add the name that the agent uses to the certificate: `dns_alt_names` on the "
     "master's host, then a new certificate for it.",
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/error.rb",
     good=lambda: [talk(catalog(), report()), talk(refused("handshake_failure"))],

@@ -217,7 +217,7 @@ def test_a_page_of_a_balancer(site: Site) -> None:
 def test_a_master_that_is_not_a_ca(site: Site) -> None:
     site.answer(CA_PATH, Response(status=404, body=b"not here"))
     found = site.errors()["no CA certificate"]
-    assert found.fix == "Set the CA's name: `puppet config set ca_server HOST --section main`"
+    assert found.fix == "Set the CA's name: `puppet config set ca_server HOST --section agent`"
 
 
 def test_a_bundle_without_its_root(site: Site) -> None:

@@ -16,7 +16,9 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.formats import json_output
 from inspector.host import pki
+from inspector.rules import rule_of
 from tests.real.agent import RealAgent
+from tests.real.machine import missing
 from tests.real.through import Stage, run_summaries
 
 if TYPE_CHECKING:
@@ -222,3 +224,17 @@ def test_cloned(stage: Stage) -> None:
             stage.master.sign(name)
             host.succeeds()
     assert {(run.certname, run.outcome) for run in run_summaries(stage.capture)} == {(n, "complete") for n in hosts}
+
+
+def test_the_server_is_set_where_the_agent_reads_it(tmp_path: Path) -> None:
+    """A value in the section of the agent hides that of main, which no advice may rely on."""
+    if reason := missing():
+        if os.environ.get("PUPPET_INSPECTOR_REAL") == "required":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    (tmp_path / "puppet.conf").write_text("[main]\nserver = one.example\n[agent]\nserver = other.example\n")
+    (command,) = [text for text in _commands(rule_of("T07").remedy) if text.startswith("puppet config set server")]
+    words = [*command.replace("<name>", "right.example").split(), "--confdir", str(tmp_path)]
+    subprocess.run(words, check=True, capture_output=True)
+    asked = ["puppet", "config", "print", "server", "--section", "agent", "--confdir", str(tmp_path)]
+    assert subprocess.run(asked, check=True, capture_output=True, text=True).stdout == "right.example\n"
