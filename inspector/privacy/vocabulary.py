@@ -43,12 +43,12 @@ WORDS = frozenset(
     dependency deprecate deprecated deprecation depth der desc descr described describes description desired
     destination destroy details detected dev development device devpts devtmpfs dh dhclient dhcp dhcpcd dhcpd dhe
     did didn diff differ different differs digest digests dir directions directly directories directory disable
-    disabled disallowed discard discarded disk disks distcodename distid distributed distributions distro dll dn dnf
-    dns dnsmasq do doc docker docs document documentation documents does doesn domain don done dot dots double
-    dovecot down download downloaded downloader dpkg dragonfly drop drops ds dsa due dump duplicate during
-    dynamically e each early ec ecdhe ecdsa edges edt either elasticsearch else elsif emacs emerg empty enable
-    enabled enc encoded encoding end endpoint endpoints ends enforced enrol ensurable ensure enterprise entity
-    entries entry env environ environment environments eof eoferror epp epyc erb erofs err errno error errors
+    disabled disallowed discard discarded disconnected disk disks distcodename distid distributed distributions
+    distro dll dn dnf dns dnsmasq do doc docker docs document documentation documents does doesn domain don done dot
+    dots double dovecot down download downloaded downloader dpkg dragonfly drop drops ds dsa due dump duplicate
+    during dynamically e each early ec ecdhe ecdsa edges edt either elasticsearch else elsif emacs emerg empty
+    enable enabled enc encoded encoding end endpoint endpoints ends enforced enrol ensurable ensure enterprise
+    entity entries entry env environ environment environments eof eoferror epp epyc erb erofs err errno error errors
     escaped est etc etcd eth europe eval evaluate evaluated evaluating evaluation even event events every everybody
     everything evicting example exceed except exception exclude exclusive exe exec executable execute executed
     executing execution exim exist existed existing exists exit exiting exits expect expected expiration expirations
@@ -90,29 +90,29 @@ WORDS = frozenset(
     multiple munge must my mysql n na nagios name named names nano nearer need needcacerts needcert needcrls needed
     needkey needlock needrenewedcert needs needsubmitcsr neither net netbsd netif netmask netscape network
     networking never new newer newparam newproperty newtype newvalue newvalues next nextupdate nfs nftables nginx
-    nil nilclass no noble nobody node nodename nodes nodev nomad non nonblock none nonexistent noop normal nosource
-    nosuch nosuid not notably note nothing notice notify notrun nov november now npm nr nrpe nsswitch ntp ntpd null
-    number numbers o object objects observed occurred oct octal octet october of off offers often oid oids ok old
-    older on once one ones onetime only onlyif open openbsd opens openssh openssl openstack opensuse openvox openvz
-    operatingsystem operatingsystemrelease operation opt option optional optionally options or oracle oraclelinux
-    orchestration order ordered ordinary orig origin original os osfamily other others otherwise our out output
-    outside over overflow override overrides overwrite own owner p package packages pacman page param parameter
-    parameters params parent paris parse parsed parsedfile parser part partial partitions parts pass passed passes
-    passwd password patch path paths pattern payload pdt peer peeraddr pem pending percent perform perl permanent
-    permanently permission permissions permits permitted persistence pfx phase phases php physical physicalcount
-    physicalprocessorcount picture pid pip pipe place plain plan plans platform please plugin pluginfacts plugins
-    pluginsync plural po podman point pointer policy policyversion poll polls pool pops port posix possible post
-    postfix postgres postgresql pot pp pre precedes preference preferred prefetch prefix prepare prepares present
-    presented preshared primary printable prints priority private privileged probe proc process processor
-    processorcount processors product production profile profiles program progress project prometheus proof
-    propagate propagated property protocol provide provided provider providers proxy pruned pson pst ptmxmode pts
-    ptype pub public puppet puppetlabs puppetserver puppetversion purge purged purpose put puts pvalue python q qa
-    qemu query queued quoted r ra rabbitmq rack raise random ranges raspbian raw rb rc re reach reached reaches read
-    readers reading reads readtimeout real really realtime reason record recorded records recurse recursive redacted
-    redacts redhat redirected redirector redirects redis ref references refresh refreshed refreshonly refusal refuse
-    refused refuses regex regexp region registered rejected relatime relationship relative release releases rely
-    remote remount remounts remove removed removes removing rename renegotiation renew renewal renewed repeat
-    repeated repeating repeats repetition replace repo report reported reports repositories repository
+    nil nilclass no noble nobody node nodename nodes nodev nomad non nonblock none nonexistent noop nor normal
+    nosource nosuch nosuid not notably note nothing notice notify notrun nov november now npm nr nrpe nsswitch ntp
+    ntpd null number numbers o object objects observed occurred oct octal octet october of off offers often oid oids
+    ok old older on once one ones onetime only onlyif open openbsd opens openssh openssl openstack opensuse openvox
+    openvz operatingsystem operatingsystemrelease operation opt option optional optionally options or oracle
+    oraclelinux orchestration order ordered ordinary orig origin original os osfamily other others otherwise our out
+    output outside over overflow override overrides overwrite own owner p package packages packet pacman page param
+    parameter parameters params parent paris parse parsed parsedfile parser part partial partitions parts pass
+    passed passes passwd password patch path paths pattern payload pdt peer peeraddr pem pending percent perform
+    perl permanent permanently permission permissions permits permitted persistence pfx phase phases php physical
+    physicalcount physicalprocessorcount picture pid pip pipe place plain plan plans platform please plugin
+    pluginfacts plugins pluginsync plural po podman point pointer policy policyversion poll polls pool pops port
+    posix possible post postfix postgres postgresql pot pp pre precedes preference preferred prefetch prefix prepare
+    prepares present presented preshared primary printable prints priority private privileged probe proc process
+    processor processorcount processors product production profile profiles program progress project prometheus
+    proof propagate propagated property protocol provide provided provider providers proxy pruned pson pst ptmxmode
+    pts ptype pub public puppet puppetlabs puppetserver puppetversion purge purged purpose put puts pvalue python q
+    qa qemu query queued quoted r ra rabbitmq rack raise random ranges raspbian raw rb rc re reach reached reaches
+    read readers reading reads readtimeout real really realtime reason record recorded records recurse recursive
+    redacted redacts redhat redirected redirector redirects redis ref references refresh refreshed refreshonly
+    refusal refuse refused refuses regex regexp region registered rejected relatime relationship relative release
+    releases rely remote remount remounts remove removed removes removing rename renegotiation renew renewal renewed
+    repeat repeated repeating repeats repetition replace repo report reported reports repositories repository
     representation req request requested requesting requests require required requires rescue reset resgid
     resolution resolv resolved resolver resolves resolving resource resources respond response responsefile rest
     restart restarted restarting restarts restriction restricts resubmit resuid result resv retries retrieval
@@ -127,8 +127,8 @@ WORDS = frozenset(
     shadow shape shapes share shell shift shim shipped shm shorter should shouldn show shown shows sign signature
     signatures signed signer signing signs similar simple since single singular site sitedir size skel skip skipped
     skipping skips slapd slash slashes sleep sleeping sles slow small smb sni so sock socket solaris solutions some
-    somebody something soon source sources space spec special specific specified specify speed split spool sprintf
-    squashfs squid src srv ss ssh sshd sshdsakey sshecdsakey sshfp sshkey sshkeys sshrsakey ssl ssldir sslv
+    somebody something soon source sources space speak spec special specific specified specify speed split spool
+    sprintf squashfs squid src srv ss ssh sshd sshdsakey sshecdsakey sshfp sshkey sshkeys sshrsakey ssl ssldir sslv
     sslverify sssd stabilize stack stacktrace staff stage staging standard stands start starting starts startup
     state statement states static status statuses stay stayed stays stderr still stop stopped stopping store stored
     stores storing stream stretch strict string stringify strings stringscanner strip struct structured style sub
