@@ -201,7 +201,7 @@ def troubled(given: argparse.Namespace) -> Iterator[str]:
     for name, own in PROXIES.items():
         minutes = given.minutes if own else given.minutes / 5
         result = turmoil.play(given.agents, minutes * 60, own=own)
-        failed, lost = (f"{bad}" if not bad else f"**{bad}**" for bad in (result.failed, result.lost))
+        failed, lost = (f"{bad}" if not bad else f"**{bad}**" for bad in (result.failed, result.lost + result.missed))
         yield (
             f"| {given.agents}, {name} | {minutes:g} | {result.restarts} | {result.runs:,} | {failed} "
             f"| {result.answered:,} | {result.again:,} | {result.broken:,} | {lost} |"

@@ -7,8 +7,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
-import socket
-import struct
 import tempfile
 import threading
 import time
@@ -28,6 +26,7 @@ from inspector.proxy.launcher import Proxy
 from tests.bench.fleet import PROCESSES
 from tests.bench.roads import Caller, enrolled, master
 from tests.e2e.faults import Middle
+from tests.e2e.wire import reset
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -43,7 +42,7 @@ GIVES_UP = 60.0
 
 
 @dataclass
-class Told:
+class Log:
     """What an agent asked for."""
 
     runs: int = 0
@@ -66,7 +65,9 @@ class Result(NamedTuple):
     answered: int
     broken: int
     lost: int
-    """Requests without a record: those answered without one of the answer, those reset without any."""
+    """Answered requests without a record of the answer."""
+    missed: int
+    """Reset requests without any record."""
     restarts: int
 
 
@@ -76,17 +77,17 @@ class Agent:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         self._chance = random.Random(str(caller.place.path))  # noqa: S311
-        self.told = Told()
+        self.log = Log()
 
     def live(self, until: float) -> None:
         certname = self._caller.place.path.name
         time.sleep(self._chance.uniform(0, 1))
         while time.monotonic() < until:
-            self.told.runs += 1
+            self.log.runs += 1
             try:
-                self._run(f"{certname}-{self.told.runs}")
+                self._run(f"{certname}-{self.log.runs}")
             except TimeoutError:
-                self.told.failed += 1
+                self.log.failed += 1
             time.sleep(self._chance.uniform(0, 2))
 
     def _run(self, name: str) -> None:
@@ -105,9 +106,9 @@ class Agent:
                         if left[0].endswith(".bin"):
                             time.sleep(1)  # it reads nothing
                         line.read(0.0)
-                        self.told.answered.append(left.pop(0))
+                        self.log.answered.append(left.pop(0))
             except OSError as error:
-                self.told.again += 1
+                self.log.again += 1
                 if time.monotonic() > until:
                     raise TimeoutError from error
                 time.sleep(0.2)
@@ -117,8 +118,8 @@ class Agent:
         with contextlib.suppress(OSError), self._caller.connect() as line:
             line.send(target=_target(name))
             time.sleep(self._chance.uniform(0, 0.05))
-            line.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.told.broken.append(name)
+            reset(line.connection)
+            self.log.broken.append(name)
 
 
 def _target(name: str) -> str:
@@ -134,7 +135,7 @@ def _agents(callers: list[Caller], seconds: float, out: Connection) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    out.send([agent.told for agent in agents])
+    out.send([agent.log for agent in agents])
 
 
 def play(number: int, seconds: float, *, own: bool) -> Result:
@@ -151,13 +152,13 @@ def play(number: int, seconds: float, *, own: bool) -> Result:
                 Caller(proxy.address, lab.proxy_name, place, f"127.0.{each // 250 + 1}.{each % 250 + 1}")
                 for each, place in enumerate(places)
             ]
-            told, restarts = _played(callers, seconds, middle)
-        return _judged(told, restarts, folder)
+            logs, restarts = _played(callers, seconds, middle)
+        return _judged(logs, restarts, folder)
 
 
-def _played(callers: list[Caller], seconds: float, middle: Middle) -> tuple[list[Told], int]:
+def _played(callers: list[Caller], seconds: float, middle: Middle) -> tuple[list[Log], int]:
     """Run the agents, and restart the master while they do."""
-    context, ends, told, restarts = get_context("spawn"), [], [], 0
+    context, ends, logs, restarts = get_context("spawn"), [], [], 0
     for part in range(PROCESSES):
         here, there = context.Pipe(duplex=False)
         process = context.Process(target=_agents, args=(callers[part::PROCESSES], seconds, there), daemon=True)
@@ -172,12 +173,12 @@ def _played(callers: list[Caller], seconds: float, middle: Middle) -> tuple[list
         time.sleep(DOWN)
         middle.up()
     for process, here in ends:
-        told += here.recv()
+        logs += here.recv()
         process.join()
-    return told, restarts
+    return logs, restarts
 
 
-def _judged(told: list[Told], restarts: int, folder: Path) -> Result:
+def _judged(logs: list[Log], restarts: int, folder: Path) -> Result:
     """Compare what the agents saw with the captures."""
     whole: Counter[str] = Counter()
     some: set[str] = set()
@@ -188,10 +189,10 @@ def _judged(told: list[Told], restarts: int, folder: Path) -> Result:
                     name = record.request.target.partition("?")[0].rpartition("/")[2]
                     some.add(name)
                     whole[name] += record.error is None and record.response is not None
-    answered = [name for each in told for name in each.answered]
-    broken = [name for each in told for name in each.broken]
-    lost = sum(not whole[name] for name in answered) + sum(name not in some for name in broken)
+    answered = [name for each in logs for name in each.answered]
+    broken = [name for each in logs for name in each.broken]
+    lost, missed = sum(not whole[name] for name in answered), sum(name not in some for name in broken)
     return Result(
-        sum(each.runs for each in told), sum(each.failed for each in told), sum(each.again for each in told),
-        len(answered), len(broken), lost, restarts,
+        sum(each.runs for each in logs), sum(each.failed for each in logs), sum(each.again for each in logs),
+        len(answered), len(broken), lost, missed, restarts,
     )  # fmt: skip

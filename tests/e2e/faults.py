@@ -15,7 +15,6 @@ import select
 import socket
 import sqlite3
 import ssl
-import struct
 import threading
 import time
 from collections import Counter
@@ -31,7 +30,7 @@ from inspector.lab import Lab
 from inspector.model import Exchange, Gap
 from inspector.proxy.launcher import Proxy
 from tests.e2e import faulty
-from tests.e2e.wire import Peer, read
+from tests.e2e.wire import Peer, read, reset
 from tests.support import proxies
 from tests.support.waiting import PATIENCE, eventually
 
@@ -48,7 +47,6 @@ LATE = 1.0
 """Seconds before a kill within which what was delivered may not be in the capture yet."""
 PAUSE = 0.01
 """Seconds between two requests of whoever polls."""
-_RESET = struct.pack("ii", 1, 0)
 
 
 # -- between two ends -------------------------------------------------------------------------------------
@@ -133,7 +131,7 @@ class Middle:
     ) -> bool:
         if any(limit is not None and passed[way] >= limit for way, limit in enumerate(limits)):
             for end in pair:
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                reset(end)
             return False
         ready, _, _ = select.select(pair, [], [])
         for one in ready:

@@ -190,6 +190,8 @@ def test_turmoil_costs_no_run_and_no_record(own: bool) -> None:
     """Resets, slow readers and restarts of the master, shortly; `make soak` plays ten minutes of it."""
     result = turmoil.play(12, 9, own=own)
     assert (result.failed, result.lost) == (0, 0)
+    if own:  # mitmproxy does not always read what came right before a reset
+        assert not result.missed
     assert result.restarts
     assert result.again
     assert result.answered > result.runs > 12

@@ -3,47 +3,22 @@
 from __future__ import annotations
 
 import socket
-import struct
-import threading
-from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
 from inspector.analysis import verdicts
+from tests.e2e.wire import Service, reset
 from tests.support.proxies import analyzed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from inspector.lab import Lab
     from tests.support.proxies import Proxied
 
 NAME = "web1.lab.example"
-
-
-@contextmanager
-def service(serve: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Something that is no master; its address."""
-    listening = socket.create_server(("127.0.0.1", 0))
-
-    def accept() -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = listening.accept()
-                with connection, suppress(OSError):
-                    serve(connection)
-
-    thread = threading.Thread(target=accept)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        with suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)
-        thread.join()
-        listening.close()
 
 
 def web_server(connection: socket.socket) -> None:
@@ -53,7 +28,7 @@ def web_server(connection: socket.socket) -> None:
 
 def resets(connection: socket.socket) -> None:
     connection.recv(1000)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    reset(connection)
 
 
 def closes(_: socket.socket) -> None:
@@ -88,15 +63,15 @@ def test_a_name_without_an_address(lab: Lab, proxied: Proxied, capture: Path) ->
 
 
 def test_a_web_server(lab: Lab, proxied: Proxied, capture: Path) -> None:
-    with service(web_server) as target:
-        rule, message = cause(lab, proxied, capture, target)
-    assert (rule, message) == ("T21", f"{target} does not speak TLS, so it is no Puppet master's port")
+    with Service(web_server) as service:
+        rule, message = cause(lab, proxied, capture, service.target)
+    assert (rule, message) == ("T21", f"{service.target} does not speak TLS, so it is no Puppet master's port")
 
 
 @pytest.mark.parametrize("way", [resets, closes])
 def test_what_ends_every_handshake(
     way: Callable[[socket.socket], None], lab: Lab, proxied: Proxied, capture: Path
 ) -> None:
-    with service(way) as target:
-        rule, message = cause(lab, proxied, capture, target)
-    assert (rule, message) == ("T22", f"{target} ended the TLS handshake without a reason")
+    with Service(way) as service:
+        rule, message = cause(lab, proxied, capture, service.target)
+    assert (rule, message) == ("T22", f"{service.target} ended the TLS handshake without a reason")

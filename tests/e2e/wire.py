@@ -123,12 +123,12 @@ class Heard:
     data: bytearray = field(default_factory=bytearray)
 
 
-class ScriptedMaster:
-    """A master that serves each connection as a test wants, in a thread of its own."""
+class Service:
+    """Something that accepts TCP connections and serves each as a test wants, in a thread of its own."""
 
-    def __init__(self, context: Callable[[], ssl.SSLContext], serve: Callable[[ssl.SSLSocket], None]) -> None:
-        """``context`` is asked once a connection; what ``serve`` leaves open is closed."""
-        self._context, self._serve = context, serve
+    def __init__(self, serve: Callable[[socket.socket], None]) -> None:
+        """What ``serve`` leaves open is closed."""
+        self._serve = serve
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.address: tuple[str, int] = self._socket.getsockname()
         self.over = threading.Event()
@@ -155,14 +155,27 @@ class ScriptedMaster:
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
-                raw, _ = self._socket.accept()
-                self._threads.append(threading.Thread(target=self._connected, args=(raw,)))
+                connection, _ = self._socket.accept()
+                self._threads.append(threading.Thread(target=self._connected, args=(connection,)))
                 self._threads[-1].start()
 
-    def _connected(self, raw: socket.socket) -> None:
-        raw.settimeout(30)
-        with raw, contextlib.suppress(OSError), self._context().wrap_socket(raw, server_side=True) as secure:
-            self._serve(secure)
+    def _connected(self, connection: socket.socket) -> None:
+        connection.settimeout(30)
+        with connection, contextlib.suppress(OSError):
+            self._serve(connection)
+
+
+class ScriptedMaster(Service):
+    """A master that serves each TLS connection as a test wants."""
+
+    def __init__(self, context: Callable[[], ssl.SSLContext], serve: Callable[[ssl.SSLSocket], None]) -> None:
+        """``context`` is asked once a connection."""
+
+        def secured(raw: socket.socket) -> None:
+            with context().wrap_socket(raw, server_side=True) as secure:
+                serve(secure)
+
+        super().__init__(secured)
 
 
 class Listener(ScriptedMaster):
@@ -194,7 +207,7 @@ class Listener(ScriptedMaster):
             asked = True
 
 
-def reset(connection: ssl.SSLSocket) -> None:
+def reset(connection: socket.socket) -> None:
     """Let the connection end with a reset when it is closed."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 

@@ -113,45 +113,38 @@ def test_a_connection_that_is_to_close_does_not_wait_for_ever(end: Quiet, monkey
     assert ends.STUCK < clock[0] - 100 < ends.STUCK + 2 * ends.CLOSING + 1
 
 
+class Attentive(Quiet):
+    """Notes what it takes, and how it ends."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.heard: list[object] = []
+
+    def take(self, data: bytes | memoryview) -> None:
+        self.heard.append(bytes(data))
+
+    def on_end(self, error: str | None) -> None:
+        self.heard.append(error)
+
+    def on_lost(self) -> None:
+        self.heard.append("lost")
+
+
 def test_what_arrived_before_a_reset_is_taken_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Something was sent meanwhile, which failed: then asyncio does not read any more."""
     near, far = socket.socketpair()
     with near, far:
         far.send(b"last words")
-        heard: list[object] = []
-
-        class Attentive(Quiet):
-            def take(self, data: bytes | memoryview) -> None:
-                heard.append(bytes(data))
-
-            def on_end(self, error: str | None) -> None:
-                heard.append(error)
-
-            def on_lost(self) -> None:
-                heard.append("lost")
-
         end = Attentive(Tls(), None)  # type: ignore[arg-type]
         end.connection_made(Transport())  # type: ignore[arg-type]
         end.secured = 1.0
         monkeypatch.setattr(Transport, "fileno", lambda _: near.fileno())
         end.connection_lost(ConnectionResetError())
-    assert heard == [b"last words", "the connection was reset", "lost"]
+    assert end.heard == [b"last words", "the connection was reset", "lost"]
 
 
 def test_what_waits_for_its_turn_is_taken_before_the_end() -> None:
     turns: list[Callable[[], None]] = []
-    heard: list[object] = []
-
-    class Attentive(Quiet):
-        def take(self, data: bytes | memoryview) -> None:
-            heard.append(bytes(data))
-
-        def on_end(self, error: str | None) -> None:
-            heard.append(error)
-
-        def on_lost(self) -> None:
-            heard.append("lost")
-
     limits = SimpleNamespace(turns=SimpleNamespace(add=turns.append))
     ticket: Any = SimpleNamespace(due=0, verified=False, limits=limits)
     end = Attentive(Tls(), ticket)  # type: ignore[arg-type]
@@ -159,6 +152,6 @@ def test_what_waits_for_its_turn_is_taken_before_the_end() -> None:
     end.secured = 1.0
     end.arrived(memoryview(b"before"))
     end.connection_lost(None)
-    assert heard == []
+    assert not end.heard
     turns.pop()()
-    assert heard == [b"before", None, "lost"]
+    assert end.heard == [b"before", None, "lost"]
