@@ -65,6 +65,11 @@ def size(count: int) -> str:
     return f"{count / 1_000_000:.1f} MB"
 
 
+def address(host: str, port: int) -> str:
+    """Return ``HOST:PORT``, with an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def seconds(duration: float) -> str:
     """A duration for people: 12 ms, 2.1 s, 3 min 20 s."""
     if duration < 1:

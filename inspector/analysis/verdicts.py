@@ -24,14 +24,14 @@ _TLS = ("T06", "T07", "T08", "T09", "R03", "R04")
 _NO_CATALOG = ("R20", "R19", "R03", "P13", "P03")
 _KEYS = ("B18", "B20", "B22", "B23", "B02")
 FOLLOWS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    # Trust: a wrong certificate, CRL or clock explains the alert that follows.
-    ("T15", ()),
     # No way to the master.
     ("T18", ("S21", "F03", "P01", *_NO_CATALOG)),
     ("T19", ("S21", "F03", "P01", *_NO_CATALOG)),
     ("T20", ("S21", "F03", "P01", *_NO_CATALOG)),
     ("T21", ("T09", "S21", "F03", "P01", *_NO_CATALOG)),
     ("T22", ("T09", "S21", "F03", "P01", *_NO_CATALOG)),
+    # Trust: a wrong certificate, CRL or clock explains the alert that follows.
+    ("T15", ()),
     ("T10", ("B10", "B12", "B33", "B35", *_TLS)),
     ("B14", _TLS),
     ("B10", _TLS),

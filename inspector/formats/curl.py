@@ -15,7 +15,7 @@ from inspector import regex
 from inspector.privacy import patterns, redact, secrets
 from inspector.protocol import endpoints, x509
 from inspector.protocol.kinds import Kind
-from inspector.text import clean
+from inspector.text import address, clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +129,7 @@ def _hosts(exchange: Exchange) -> Iterator[str | None]:
     yield exchange.agent.sni
     master = exchange.master
     if master and master.address and master.port:
-        yield f"[{master.address}]:{master.port}" if ":" in master.address else f"{master.address}:{master.port}"
+        yield address(master.address, master.port)
 
 
 def _line(text: str) -> bytes:

@@ -27,6 +27,7 @@ from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
 from inspector.proxy import identity, tls
+from inspector.text import address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -379,11 +380,6 @@ def capture_path(text: str) -> Path:
         with contextlib.suppress(OSError):
             path.chmod(0o700)
     return paths.fresh(path)
-
-
-def address(host: str, port: int) -> str:
-    """Return ``HOST:PORT``, with an IPv6 address in brackets."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def startup_lines(settings: Settings, addresses: Sequence[str]) -> list[str]:

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 
-from inspector import regex
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import On, places, rule
+from inspector.rules import On, connection_errors, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import altered, catalog, content, metadata, plugins, report, talk
 
 CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete message body"
-_BY_MASTER = regex.compile(r"(?:peer|server|master) closed|complete message body|reset by peer", regex.IGNORECASE)
 
 
 @rule(
@@ -40,8 +38,8 @@ _BY_MASTER = regex.compile(r"(?:peer|server|master) closed|complete message body
 def answer_cut_off(case: ExchangeCase) -> Iterator[Statement]:
     """The connection ended in the middle of the answer: fewer bytes arrived than Content-Length announced, or the last
     chunk is missing. The agent cannot use the incomplete answer, so the request has failed."""
-    response, error = case.exchange.response, case.exchange.error
-    if error is None or response is None or not _BY_MASTER.search(error) or case.exchange.request.method == "HEAD":
+    exchange, response = case.exchange, case.exchange.response
+    if response is None or exchange.request.method == "HEAD" or not connection_errors.closed(exchange.error):
         return
     length = (response.header("content-length") or "").strip()
     if length.isascii() and length.isdigit() and len(length) < 16:

@@ -4,11 +4,9 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN
-from inspector.rules import On, places, rule
+from inspector.rules import On, connection_errors, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import catalog, metadata, plugins, report, talk, unanswered, wait
-
-_CLOSED = ("server closed", "master closed", "server disconnected", "end of file", "connection reset")
 
 
 @rule(
@@ -29,14 +27,14 @@ def keepalive_too_short(case: ExchangeCase, *, keepalive_s: float = 4, at_once_s
     same time. The master's side closes idle connections earlier than the agent stops using them. A single occurrence
     may be coincidence."""
     exchange = case.exchange
-    if case.status is not None or not exchange.error:
+    if case.status is not None:
         return
-    use, error = case.run.legs.get(exchange.agent.id), exchange.error.lower()
+    use = case.run.legs.get(exchange.agent.id)
     if (
         use is None
         or use.requests < 2
         or not 0.5 <= use.idle <= keepalive_s
-        or not any(phrase in error for phrase in _CLOSED)
+        or not connection_errors.closed(exchange.error)
     ):
         return
     requested = exchange.request.ended or exchange.time

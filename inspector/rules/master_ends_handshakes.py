@@ -2,15 +2,11 @@
 
 from collections.abc import Iterator
 
-from inspector import regex
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import HandshakeCase, Statement
+from inspector.rules.connection_errors import closed, place
 from inspector.runs.examples import catalog, plugins, refused, report, talk
-
-_ENDED = regex.compile(
-    r"connection closed|closed the connection during|was reset|reset by peer|unexpected eof", regex.IGNORECASE
-)
 
 
 @rule(
@@ -39,6 +35,5 @@ def master_ends_handshakes(case: HandshakeCase) -> Iterator[Statement]:
     handshake, leg = case.handshake, case.handshake.leg
     if leg.side != "master" or leg.secured is not None or handshake.alert or handshake.culprits:
         return
-    if _ENDED.search(handshake.reason):
-        where = f"{leg.address}:{leg.port}" if leg.address else "the master's address"
-        yield Statement(f"{where} ended the TLS handshake without a reason", at=places.REFUSAL)
+    if closed(handshake.reason):
+        yield Statement(f"{place(leg)} ended the TLS handshake without a reason", at=places.REFUSAL)

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import On, places, reach, rule
+from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.connection_errors import Failure, failure, since, target
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnected
 
@@ -32,7 +33,7 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnec
 def master_name_unknown(case: ExchangeCase) -> Iterator[Statement]:
     """On the proxy's host the master's name has no address, so no connection was made. The name in puppet_master is
     misspelled, or the DNS does not know it or does not answer."""
-    if reach.failure(case.exchange) is reach.Failure.UNKNOWN_NAME:
-        name = reach.target(case.exchange).rpartition(":")[0]
+    if failure(case.exchange) is Failure.UNKNOWN_NAME:
+        name = target(case.exchange).rpartition(":")[0]
         what = f"the name {brief(name)}" if name else "the master's name"
-        yield Statement(f"{what} does not resolve on the proxy's host{reach.since(case)}", at=places.NO_ANSWER)
+        yield Statement(f"{what} does not resolve on the proxy's host{since(case)}", at=places.NO_ANSWER)

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import On, places, reach, rule
+from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.connection_errors import Failure, failure, since, target
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, plugins, report, talk, unanswered, unconnected
-
-REFUSED = "[Errno 111] Connect call failed ('192.0.2.1', 8140)"
 
 
 @rule(
@@ -28,7 +27,7 @@ REFUSED = "[Errno 111] Connect call failed ('192.0.2.1', 8140)"
         talk(plugins(), unanswered(catalog()), catalog(), report()),
     ],
     bad=lambda: [
-        talk(unconnected(ca(), REFUSED)),
+        talk(unconnected(ca(), "[Errno 111] Connect call failed ('192.0.2.1', 8140)")),
         talk(plugins(), unconnected(catalog(), "cannot connect to the master m:8140: Connection refused")),
     ],
     also=("R20", "R03"),
@@ -37,8 +36,8 @@ def master_not_listening(case: ExchangeCase) -> Iterator[Statement]:
     """The master's host refused the TCP connection: no program accepts connections at this address and port. Most often
     the master is stopped, still starting, or was killed; or the proxy has the wrong address or port. The agent got an
     error of the proxy's (502), and without a proxy it would have said "Connection refused"."""
-    if reach.failure(case.exchange) is reach.Failure.REFUSED:
+    if failure(case.exchange) is Failure.REFUSED:
         yield Statement(
-            f"{brief(reach.target(case.exchange))} refused the connection: no master listens there{reach.since(case)}",
+            f"{brief(target(case.exchange))} refused the connection: no master listens there{since(case)}",
             at=places.NO_ANSWER,
         )

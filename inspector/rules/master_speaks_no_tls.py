@@ -6,6 +6,7 @@ from inspector import regex
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import HandshakeCase, Statement
+from inspector.rules.connection_errors import place
 from inspector.runs.examples import catalog, plugins, refused, report, talk
 
 # OpenSSL's reasons for a first record that is none, and mitmproxy's sentence for them.
@@ -37,8 +38,6 @@ _NO_TLS = regex.compile(
 def master_speaks_no_tls(case: HandshakeCase) -> Iterator[Statement]:
     """The master's address answered the TLS handshake with something else, for instance an error page in plain HTTP. It
     is another service's port, or a load balancer that expects plain HTTP."""
-    handshake = case.handshake
-    if handshake.leg.side == "master" and handshake.alert is None and _NO_TLS.search(handshake.reason):
-        leg = handshake.leg
-        where = f"{leg.address}:{leg.port}" if leg.address else "the master's address"
-        yield Statement(f"{where} does not speak TLS, so it is no Puppet master's port", at=places.REFUSAL)
+    handshake, leg = case.handshake, case.handshake.leg
+    if leg.side == "master" and handshake.alert is None and _NO_TLS.search(handshake.reason):
+        yield Statement(f"{place(leg)} does not speak TLS, so it is no Puppet master's port", at=places.REFUSAL)

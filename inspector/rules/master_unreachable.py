@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import On, places, reach, rule
+from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.connection_errors import Failure, failure, since, target
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnected
 
@@ -30,8 +31,8 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnec
 def master_unreachable(case: ExchangeCase) -> Iterator[Statement]:
     """Packets to the master's address got no answer, or the network reports that there is no way to it. The agent waits
     meanwhile, and gives up before the proxy does if packets are dropped."""
-    if reach.failure(case.exchange) is reach.Failure.UNREACHABLE:
+    if failure(case.exchange) is Failure.UNREACHABLE:
         yield Statement(
-            f"{brief(reach.target(case.exchange))} cannot be reached from the proxy's host{reach.since(case)}",
+            f"{brief(target(case.exchange))} cannot be reached from the proxy's host{since(case)}",
             at=places.NO_ANSWER,
         )

@@ -96,7 +96,7 @@ class Run:
     """The first request with a client certificate."""
     answered: int = 0
     """How many requests were answered."""
-    silences: Bounded[str] = field(default_factory=Bounded)
+    errors: Bounded[str] = field(default_factory=Bounded)
     """Why requests without an answer had none, as the records say."""
     delayed: Bounded[RequestSent] = field(default_factory=Bounded)
     """Requests that were answered 503."""
@@ -334,7 +334,7 @@ class Run:
             if compiler := response.header("x-puppet-compiler-name"):
                 self.compilers.setdefault(compiler[:WORD], exchange.seq)
         else:
-            self.silences.append((exchange.error or "")[:WORD])
+            self.errors.append((exchange.error or "")[:WORD])
         self.transaction_uuid = self.transaction_uuid or placed.transaction_uuid
         if match.environment and endpoint.area != "ca":
             self.environment = match.environment
@@ -420,7 +420,7 @@ class Run:
         merge(self.handshakes, other.handshakes)
         merge(self.anonymous, other.anonymous)
         merge(self.denied, other.denied)
-        self.silences.extend(other.silences)
+        self.errors.extend(other.errors)
         merge(self.delayed, other.delayed)
         self.findings.extend(other.findings)
         if other.authenticated is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from inspector import regex
 from inspector.analysis import verdicts
-from inspector.rules import rule_of
+from inspector.rules import connection_errors, rule_of
 from inspector.rules.remedies import fill
 from inspector.summaries.summary import Conclusion
 from inspector.text import WIDTH, beginning, clean, clock, counts, seconds, short, size, utc
@@ -222,16 +222,11 @@ def _next(run: Run) -> str:
     return _SILENT if _unanswered(run) else _NEXT[run.outcome]
 
 
-_CLOSED = regex.compile(
-    r"(?:peer|server|master) (?:closed|disconnected)|reset by peer|end of file|eof", regex.IGNORECASE
-)
-
-
 def _unanswered(run: Run) -> bool:
     """Whether the agent presented a certificate and the master closed the connection of each request: this is how a
     TLS 1.3 master refuses one."""
     silent = run.authenticated and len(run.seqs) > 1 and not run.handshakes and not run.answered
-    return bool(silent and any(map(_CLOSED.search, run.silences)))
+    return bool(silent and any(map(connection_errors.closed, run.errors)))
 
 
 def _other_key(run: Run) -> bool:
@@ -273,8 +268,8 @@ def _outcome(run: Run) -> str | None:
             return (
                 f"no catalog: {last.status} {message}".rstrip() if last.status else f"no catalog, no answer: {message}"
             )
-        case "failed" | "unfinished" if run.silences and not run.answered:
-            return f"no request was answered: {clean(run.silences[-1])}"
+        case "failed" | "unfinished" if run.errors and not run.answered:
+            return f"no request was answered: {clean(run.errors[-1])}"
         case "failed":
             logs = (run.reports[-1].report.logs if run.reports and run.reports[-1].report else None) or []
             first = next((log for log in logs if log.level.lstrip(":") in ("err", "crit", "alert", "emerg")), None)

@@ -19,6 +19,7 @@ from inspector.proxy.engine.handover import Handover
 from inspector.proxy.engine.link import Link
 from inspector.proxy.limits import accept_queue
 from inspector.proxy.runtime import DRAIN, Runtime
+from inspector.text import address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +63,7 @@ class Server:
                 print(LISTENS, flush=True)
             else:
                 sockets = self._server.sockets
-                addresses = [options.address(*listening.getsockname()[:2]) for listening in sockets]
+                addresses = [address(*listening.getsockname()[:2]) for listening in sockets]
                 for line in options.startup_lines(settings, addresses):
                     console.write_line(line)
             # The objects so far are permanent, and most later ones are freed without the garbage collector.

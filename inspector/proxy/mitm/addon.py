@@ -28,7 +28,7 @@ from inspector.proxy.limits import accept_queue
 from inspector.proxy.mitm import contentviews, handler
 from inspector.proxy.mitm.commands import PuppetCommands
 from inspector.proxy.runtime import DRAIN, Runtime
-from inspector.text import clean
+from inspector.text import address, clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,7 +146,7 @@ class PuppetInspector:
             logging.error(
                 "connection_strategy must be lazy: the connection to the master needs the agent's certificate first."
             )
-        listening = list(dict.fromkeys(options.address(*address[:2]) for address in server.listen_addrs()))
+        listening = list(dict.fromkeys(address(*where[:2]) for where in server.listen_addrs()))
         for line in options.startup_lines(settings, listening):
             self._write_line(line)
 

@@ -135,7 +135,7 @@ def test_what_arrived_before_a_reset_is_taken_first(monkeypatch: pytest.MonkeyPa
     near, far = socket.socketpair()
     with near, far:
         far.send(b"last words")
-        end = Attentive(Tls(), None)  # type: ignore[arg-type]
+        end = Attentive(Tls(), None)
         end.connection_made(Transport())  # type: ignore[arg-type]
         end.secured = 1.0
         monkeypatch.setattr(Transport, "fileno", lambda _: near.fileno())
@@ -147,7 +147,7 @@ def test_what_waits_for_its_turn_is_taken_before_the_end() -> None:
     turns: list[Callable[[], None]] = []
     limits = SimpleNamespace(turns=SimpleNamespace(add=turns.append))
     ticket: Any = SimpleNamespace(due=0, verified=False, limits=limits)
-    end = Attentive(Tls(), ticket)  # type: ignore[arg-type]
+    end = Attentive(Tls(), ticket)
     end.connection_made(Transport())  # type: ignore[arg-type]
     end.secured = 1.0
     end.arrived(memoryview(b"before"))

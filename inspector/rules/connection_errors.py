@@ -1,7 +1,7 @@
-"""Why no connection to the master was made, from the error of an exchange.
+"""Why a connection to the master was not made, or did not last, from the words of a record.
 
-The texts are those of both proxies and of imported flows: the operating system's, and asyncio's, which say no more than
-``[Errno 111] Connect call failed``.
+The texts are those of both proxies and of imported flows: the operating system's, OpenSSL's, and asyncio's, which
+say no more than ``[Errno 111] Connect call failed``.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from inspector import regex
+from inspector import regex, text
 
 if TYPE_CHECKING:
-    from inspector.model import Exchange
+    from inspector.model import Exchange, Leg
     from inspector.rules.cases import ExchangeCase
 
 
@@ -30,9 +30,15 @@ _TEXTS = (
     (Failure.UNKNOWN_NAME, r"\[errno -[235]\]|name or service not known|name resolution|nodename nor servname"),
     (Failure.UNREACHABLE, r"\[errno 1(?:01|10|13)\]|no route to host|network is unreachable|timed out"),
 )
-_PATTERNS = tuple((failure, regex.compile(text, regex.IGNORECASE)) for failure, text in _TEXTS)
+_PATTERNS = tuple((failure, regex.compile(pattern, regex.IGNORECASE)) for failure, pattern in _TEXTS)
 _TARGETS = tuple(
-    regex.compile(text) for text in (r"the master (\S+):(\d+): ", r"Connect call failed \('([^']+)', (\d+)")
+    regex.compile(pattern)
+    for pattern in (r"the master (\S+):(\d{1,5}): ", r"Connect call failed \('([^']+)', (\d{1,5})")
+)
+_CLOSED = regex.compile(
+    r"(?:peer|server|master) (?:closed|disconnected)|connection (?:closed|was reset|reset)|reset by peer"
+    r"|complete message body|end of file|\beof\b",
+    regex.IGNORECASE,
 )
 
 
@@ -44,13 +50,24 @@ def failure(exchange: Exchange) -> Failure | None:
     return next((failure for failure, pattern in _PATTERNS if pattern.search(error)), None)
 
 
+def closed(reason: str | None) -> bool:
+    """Whether a connection to the master ended because the other side closed or reset it."""
+    return bool(reason and _CLOSED.search(reason))
+
+
 def target(exchange: Exchange) -> str:
     """Return the address or name that was tried, and the port."""
     for pattern in _TARGETS:
         if found := pattern.search(exchange.error or ""):
-            return f"{found[1]}:{found[2]}"
-    master = exchange.master
-    return f"{master.address}:{master.port}" if master and master.address else "the master"
+            return text.address(found[1].strip("[]"), int(found[2]))
+    return place(exchange.master)
+
+
+def place(leg: Leg | None) -> str:
+    """Return the address and port that a connection to the master was for."""
+    if leg is None or leg.address is None or leg.port is None:
+        return "the master's address"
+    return text.address(leg.address, leg.port)
 
 
 def since(case: ExchangeCase) -> str:
