@@ -17,8 +17,9 @@ from inspector.runs.examples import ca, catalog, given_up, metadata, plugins, re
     at=tuple(kind for kind in (*RUN, *BOOTSTRAP) if kind is not Kind.CATALOG),
     visible=Visible.WIRE,
     title="the master did not answer until the agent gave up",
-    remedy="Restart the master: `systemctl restart puppetserver`. If it hangs again, first write down what its threads "
-    "do: `jstack $(pgrep -f puppet-server-release.jar)` (as its user), and read its log for OutOfMemoryError.",
+    remedy="On the master let it write down what its threads do, it goes on running: `systemctl kill --signal=QUIT "
+    "puppetserver` (into `journalctl -u puppetserver`, or puppetserver-daemon.log). Look for OutOfMemoryError in its "
+    "logs: then it needs more memory (-Xmx in JAVA_ARGS). Restart it: `systemctl restart puppetserver`.",
     source="docs/protocol.md#timeouts",
     good=lambda: [
         talk(plugins(), catalog(), slow(metadata("modules/demo/a"), 90), report()),

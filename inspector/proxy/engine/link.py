@@ -39,6 +39,9 @@ HEAD, BODY = 30.0, 60.0
 silent for as long as it likes."""
 LOOK = 0.05
 """Seconds between looks whether there is room for an exchange, or whether an answer was delivered."""
+HALF_CLOSED = 10.0
+"""Seconds within which the answer must begin for an agent that has shut down its sending side. Nothing tells it from
+one that has closed its connection, whose request is recorded when they have passed: no Puppet agent half-closes."""
 DELIVERY = 2.0
 """Seconds in which an agent that has shut down its sending side must acknowledge the answer."""
 BUSY = "too many requests without a verified certificate are under way"
@@ -105,7 +108,6 @@ class Link:
     async def _pass_on(self, handover: Handover) -> None:
         agent = self.agent
         if await handover.pass_on(agent.socket, agent.header + agent.early, agent.peer[0]):
-            self._links.discard(self)
             self._elsewhere = True
             agent.abort()  # this is one of two descriptors by now
         elif not agent.closed:
@@ -281,7 +283,7 @@ class Link:
     def agent_ended(self, error: str | None) -> None:
         """The agent sends nothing any more; with an error, its connection is broken."""
         exchange = self._exchange
-        self._ended = time.time()
+        self._ended, self._since = time.time(), time.monotonic()
         if error is not None or (exchange is not None and exchange.asked is None):
             self._break(AGENT_LEFT)
         elif exchange is None and self._waiting is None:
@@ -461,9 +463,9 @@ class Link:
 
     def agent_lost(self) -> None:
         """The connection from the agent is gone."""
+        self._links.discard(self)
         if self._elsewhere:
             return
-        self._links.discard(self)
         self._over = True
         if self._exchange is not None and self._exchange.ended is None:
             self._record(AGENT_LEFT)
@@ -534,12 +536,15 @@ class Link:
 
     def check(self, now: float) -> None:
         """Close the connection of an agent that does not finish what it began to send, that takes nothing more of its
-        answer, or that has left while it was not read."""
-        agent = self.agent
+        answer, or that has left."""
+        agent, exchange = self.agent, self._exchange
         if agent.closed:
             return
         if agent.paused and agent.broken:
             agent.abort()
+        elif exchange and exchange.answered is None and self._ended and now - self._since > HALF_CLOSED:
+            exchange.left = self._ended
+            self._break(AGENT_LEFT)
         elif agent.stuck(now) > STUCK:
             self._break("the agent took nothing more of the answer")
         elif self.stalled(now):

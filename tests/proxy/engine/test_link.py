@@ -14,7 +14,7 @@ from inspector.proxy.bodies import Copies
 from inspector.proxy.connection_state import AGENT_LEFT
 from inspector.proxy.engine import link as module
 from inspector.proxy.engine.ends import FULL, STUCK
-from inspector.proxy.engine.link import BODY, DELIVERY, HANDSHAKE, HEAD, MASTER_LEFT, Link
+from inspector.proxy.engine.link import BODY, DELIVERY, HALF_CLOSED, HANDSHAKE, HEAD, MASTER_LEFT, Link
 from inspector.proxy.engine.sides import AgentEnd, MasterEnd
 from inspector.proxy.identity import NoIdentity
 from inspector.proxy.limits.admission import Admission
@@ -287,6 +287,31 @@ def test_what_a_master_sent_ahead_is_no_answer(site: Site) -> None:
 
 
 # -- the end -----------------------------------------------------------------------------------------------
+
+
+def test_who_sends_nothing_any_more_waits_for_an_answer_for_a_while(site: Site, clock: list[float]) -> None:
+    """Most often it has closed its connection: then its request is over since then."""
+    site.secure()
+    site.link.agent_sent(GET)
+    site.master()
+    clock[0] += 300  # a long compilation
+    site.link.check(clock[0])
+    site.link.agent_ended(None)
+    ended = site.link._ended
+    assert given_up(site, clock, HALF_CLOSED)
+    assert site.errors == [AGENT_LEFT]
+    assert site.runtime.records[0].failed == ended
+
+
+def test_who_sends_nothing_any_more_gets_a_slow_answer_that_has_begun(site: Site, clock: list[float]) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    site.link.agent_ended(None)
+    site.link.master_sent(master, OK[:-1])
+    clock[0] += HALF_CLOSED + 1
+    site.link.check(clock[0])
+    assert not site.wire.ended
 
 
 def settled(
