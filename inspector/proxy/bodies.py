@@ -46,21 +46,26 @@ class Body:
 
     def __init__(self, copies: Copies) -> None:
         self._copies = copies
-        self._spool = copies.spool()
+        self._spool: Spool | None = None
+        """None as long as there is nothing to copy: most requests have no body."""
 
     def add(self, data: bytes) -> None:
         """Add a piece."""
-        self._copies.size += len(data)
-        self._spool.add(data, wanted=self._copies.size <= KEEP_ALL)
+        if data:
+            self._copies.size += len(data)
+            self._spool = self._spool or self._copies.spool()
+            self._spool.add(data, wanted=self._copies.size <= KEEP_ALL)
 
     @property
     def size(self) -> int:
         """Bytes so far."""
-        return self._spool.size
+        return self._spool.size if self._spool else 0
 
     def finish(self) -> Copy:
         """Return the copy: the body is complete."""
         spool = self._take()
+        if spool is None:
+            return Copy(b"")
         if not spool.cut:
             return Copy(b"", spool) if spool.body is None else Copy(spool.body)
         lost = spool.size - len(spool.head)
@@ -68,9 +73,11 @@ class Body:
 
     def close(self) -> None:
         """Forget the body, unless it was handed on."""
-        self._take().close()
+        if spool := self._take():
+            spool.close()
 
-    def _take(self) -> Spool:
-        spool, self._spool = self._spool, self._copies.spool()
-        self._copies.size -= spool.size
+    def _take(self) -> Spool | None:
+        spool, self._spool = self._spool, None
+        if spool:
+            self._copies.size -= spool.size
         return spool
