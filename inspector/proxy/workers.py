@@ -99,6 +99,17 @@ def _last(path: Path) -> int:
         return 0  # another process deleted it
 
 
+def _meeting_place() -> tempfile.TemporaryDirectory[str]:
+    """Return a directory of our own. Raises InspectorError."""
+    try:
+        return tempfile.TemporaryDirectory(prefix="puppet-inspector-")
+    except OSError as error:
+        raise InspectorError(
+            f"Cannot make a temporary directory for the workers: {error.strerror}.",
+            "With puppet_proxy_protocol they pass connections on to each other: set TMPDIR to a writable directory.",
+        ) from error
+
+
 class Workers:
     """Several servers on one port."""
 
@@ -114,7 +125,7 @@ class Workers:
         self._readers: dict[int, threading.Thread] = {}
         """By process: what reads its output."""
         self._number = number
-        self._folder = tempfile.TemporaryDirectory(prefix="puppet-inspector-")
+        self._folder = _meeting_place() if settings.balancers else None
         """Where the workers reach each other; nobody else does."""
         self._ready = threading.Semaphore(0)
         self._captures: dict[Path, None] = {settings.capture: None}
@@ -145,7 +156,8 @@ class Workers:
         finally:
             self._stop()
             self._reserved.close()
-            self._folder.cleanup()
+            if self._folder:
+                self._folder.cleanup()
             analysis.close()
             self._delete_old(analysis.analyzed)
             write_line(f"The capture is {self._current}")
@@ -177,7 +189,7 @@ class Workers:
     def _start_worker(self, number: int) -> subprocess.Popen[str]:
         # All workers write to the same capture; one that is restarted, to the capture that is current by then.
         option_values = {**self._option_values, "puppet_capture": str(self._current)}
-        command = _command(option_values, str(self._number), str(number), self._folder.name)
+        command = _command(option_values, str(self._number), str(number), self._folder.name if self._folder else "")
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, errors="replace",
             start_new_session=True,  # this process handles Ctrl-C, and ends the workers in order

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.errors import InspectorError
 from inspector.lab.ca import LabCA
 from inspector.proxy import options, workers
 from inspector.proxy.recorder import CONTINUES
@@ -77,4 +78,13 @@ def test_what_a_worker_reports_last_is_heard(tmp_path: Path, monkeypatch: pytest
     with site._reserved:
         site._end(site._start_worker(0))
     assert site._current == later
-    site._folder.cleanup()
+
+
+def test_without_a_place_to_meet_there_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", full)
+    with pytest.raises(InspectorError, match="No space left") as error:
+        workers._meeting_place()
+    assert "TMPDIR" in error.value.hint

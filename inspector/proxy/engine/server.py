@@ -158,7 +158,7 @@ async def _main(option_values: dict[str, Any], workers: str = "1", number: str =
     loop = asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, server.stopped.set)
-    if folder:
+    if int(workers) > 1:
         # End of file: the process that started this worker has ended.
         loop.add_reader(sys.stdin.fileno(), _orphaned, server)
     await server.serve()

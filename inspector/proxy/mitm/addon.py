@@ -289,9 +289,8 @@ class PuppetInspector:
     @_guarded
     def tls_failed_server(self, data: TlsData) -> None:
         state = self._masters.get(data.conn.id)
-        if not data.context.client.connected and not (state and state.tls_state.alert):
-            return  # it was given up because the agent has left
-        if state and self._runtime:
+        # Without the agent the connection was given up, unless the master refused it before.
+        if state and self._runtime and (data.context.client.connected or state.tls_state.alert):
             handshake = state.refused(_master_leg(state, data.conn), data.conn.error or "")
             self._runtime.record_refused_master(state, handshake)
 
