@@ -125,8 +125,11 @@ class SiteTrust:
             authorities = tuple(cx509.load_pem_x509_certificates(ca))
             for authority in authorities:
                 _ = x509.name_of(authority.subject), authority.public_key()
+            x509.check_usable([authority.public_bytes(Encoding.DER) for authority in authorities])
         except (OSError, *UNREADABLE) as error:
-            reason = getattr(error, "strerror", None) or "it contains no certificate in PEM format"
+            reason = "it contains no certificate in PEM format"
+            if isinstance(error, OSError | x509.Malformed):
+                reason = getattr(error, "strerror", None) or str(error)
             self.error = f"Cannot read the CA bundle {self.ca}: {reason}."
             if not self.authorities:
                 raise IdentityError(
@@ -166,6 +169,7 @@ class SiteTrust:
             crls = tuple(cx509.load_pem_x509_crl(block) for block in blocks)
             for crl in crls:  # its fields are parsed when they are read first
                 _ = x509.name_of(crl.issuer), crl.last_update_utc, crl.next_update_utc
+            x509.check_usable((), [crl.public_bytes(Encoding.DER) for crl in crls])
             return crls, None
         except OSError as error:
             return (), f"There is no CRL to check agents with: {self.crl} ({error.strerror})."

@@ -16,6 +16,7 @@ from inspector.model import Leg
 from inspector.proxy.engine import proxy_protocol
 from inspector.proxy.engine.ends import End
 from inspector.proxy.engine.framing import Reader
+from inspector.text import address
 
 if TYPE_CHECKING:
     from OpenSSL import SSL
@@ -210,7 +211,7 @@ class MasterEnd(End):
             # asyncio's own text says only that the call failed.
             number = error.errno or 0
             reason = os.strerror(number) if number > 0 else error.strerror or str(error)
-            self._link.master_unreachable(self, f"cannot connect to the master {host}:{port}: {reason}")
+            self._link.master_unreachable(self, f"cannot connect to the master {address(host, port)}: {reason}")
         except Exception as error:  # noqa: BLE001 - it must concern no other connection
             self._link.failed(error)
 
