@@ -53,7 +53,7 @@ VERSION, NAME = b"\x02\x01\x01", b"\x0c\x02CA"
     [
         ("ca.pem", NAME, b"\x0c\x02\xff\xff"),
         ("ca.pem", NAME, b"\x06\x02CA"),
-        ("ca.pem", NAME, b"\x80\x02CA"),  # only OpenSSL does not read it
+        ("ca.pem", NAME + b"0\x1e", b"\x80\x02CA0\x1e"),  # only OpenSSL does not read it
         ("ca.pem", b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x30"),
         ("crl.pem", NAME, b"\x0c\x02\xff\xff"),
         ("crl.pem", NAME, b"\x06\x02CA"),
