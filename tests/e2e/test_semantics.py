@@ -238,6 +238,23 @@ def test_nobody_is_blamed_for_agents_that_leave(lab: Lab, proxied: Proxied, capt
         assert {exchange.request.target for exchange in found} == set(asked)
 
 
+def test_a_connection_that_ends_with_the_proxy_has_an_end(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    """The agent has just left, and the master has not closed its side yet."""
+    over = threading.Event()
+
+    def serve(connection: ssl.SSLSocket) -> None:
+        connection.recv(1000)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        over.wait(10)
+
+    with ScriptedMaster(lab.master.context, serve) as master:
+        with proxied(lab, puppet_master=master.target) as proxy, agent(lab, proxy.address).connect() as connection:
+            connection.sendall(GET)
+            assert read(connection).status == 200
+        over.set()
+    assert ended(capture) == 1
+
+
 # -- what only our own engine does ------------------------------------------------------------------------
 
 

@@ -55,7 +55,7 @@ class Link:
     """What connects one agent to the master."""
 
     def __init__(self, runtime: Runtime, links: set[Link], handover: Handover | None = None) -> None:
-        """``links`` contains the link as long as the agent is connected; ``handover`` leads to the other workers."""
+        """``links`` contains the link as long as it has a connection; ``handover`` leads to the other workers."""
         self.runtime = runtime
         self._handover = handover
         self.agent = AgentEnd(self)
@@ -65,6 +65,10 @@ class Link:
         self._state: AgentConnection | None = None
         self._ticket: Ticket | None = None
         self._master: MasterEnd | None = None
+        self._dropped: set[MasterEnd] = set()
+        """Connections to the master that end, in order."""
+        self._alone = False
+        """Whether the connection from the agent is gone."""
         self._requests = Reader()
         self._exchange: OpenExchange | None = None
         self._elsewhere = False
@@ -455,6 +459,8 @@ class Link:
         master, self._master = self._master, None
         if master is not None:
             master.drop()
+            if master.connected is not None:
+                self._dropped.add(master)
 
     def failed(self, error: Exception) -> None:
         """A bug of ours ends this link; no other one is concerned."""
@@ -463,8 +469,9 @@ class Link:
 
     def agent_lost(self) -> None:
         """The connection from the agent is gone."""
-        self._links.discard(self)
+        self._alone = True
         if self._elsewhere:
+            self._leave()
             return
         self._over = True
         if self._exchange is not None and self._exchange.ended is None:
@@ -473,7 +480,12 @@ class Link:
         if self._ticket is not None:
             self.runtime.admission.leave(self._ticket)
         self._requests = Reader()  # as with TLS, what was not read is large and would be freed late
+        self._leave()
         self._record_agent_end()
+
+    def _leave(self) -> None:
+        if self._alone and not self._dropped:
+            self._links.discard(self)
 
     @guarded
     def _record_agent_end(self) -> None:
@@ -484,6 +496,8 @@ class Link:
     @guarded
     def master_lost(self, master: MasterEnd) -> None:
         """A connection to the master is gone."""
+        self._dropped.discard(master)
+        self._leave()
         master.answers = Reader()
         self.runtime.record_master_end(master.leg(), closed(master.state.tls_state, close=False), self.agent.id)
 
@@ -494,9 +508,9 @@ class Link:
 
     def shut(self) -> None:
         """End the link: the proxy ends."""
-        if self._master is not None:
-            self._master.abort()
         self._break("the proxy ended")
+        for master in self._dropped:
+            master.abort()
 
     # -- flow ---------------------------------------------------------------------------------------
 
