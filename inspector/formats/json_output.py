@@ -91,6 +91,7 @@ def verdict_fields(run: Run) -> dict[str, Any] | None:
     return {
         "cause": verdict.cause,
         "symptoms": list(verdict.symptoms),
+        "besides": list(verdict.besides),
         "certainty": verdict.certainty,
         "since": utc(verdict.since),
         "message": verdict.message,

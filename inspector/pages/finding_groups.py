@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
 
-from inspector.analysis import verdicts
+from inspector.analysis.causes import effects
 from inspector.pages import palette
 from inspector.rules import rule_of
 from inspector.text import clean, clock, counts, day
@@ -48,7 +48,7 @@ class Member:
         mine = self.finding.rule
         if mine not in self.run.symptoms:
             return ""
-        causes = [finding.rule for finding in self.run.findings if mine in verdicts.effects(finding.rule)]
+        causes = [finding.rule for finding in self.run.findings if mine in effects(finding.rule)]
         first = dict.fromkeys(rule for rule in causes if rule not in self.run.symptoms)
         return f"follows from {', '.join(first or dict.fromkeys(causes))}"
 

@@ -118,6 +118,8 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     """The rule that explains it; None if none does."""
     symptoms: tuple[str, ...] = ()
     """Rules whose findings are consequences of the cause."""
+    besides: tuple[str, ...] = ()
+    """Rules of further errors, which do not follow from the cause."""
     certainty: str
     since: float
     """When the cause was first seen."""

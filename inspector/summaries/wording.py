@@ -162,6 +162,7 @@ def conclusion(run: Run) -> Conclusion | None:
         fix=clean(rule_of(cause.rule).remedy_for(run) if cause else fill(_next(run), run)),
         cause=cause.rule if cause else None,
         symptoms=found.symptoms,
+        besides=found.besides,
         certainty=found.certainty,
         since=found.since,
     )
@@ -179,6 +180,7 @@ def _message(run: Run, found: Verdict) -> str:
     how = {"certain": "", "likely": " (likely)", "not visible": ""}[found.certainty]
     follow = "follows" if len(found.symptoms) == 1 else "follow"
     also = f"; {', '.join(found.symptoms)} {follow} from it" if found.symptoms else ""
+    also += f"; not from it: {', '.join(found.besides)}" if found.besides else ""
     return f"{name} {_ended(run)}: {cause.rule} {_shortened(clean(cause.message))}{how}, {since}{also}"
 
 

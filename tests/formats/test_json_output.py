@@ -70,6 +70,7 @@ def fields(brief: RunBrief, seqs: Iterable[int]) -> dict[str, Any]:
         and {
             "cause": verdict.cause,
             "symptoms": list(verdict.symptoms),
+            "besides": list(verdict.besides),
             "certainty": verdict.certainty,
             "since": text.utc(verdict.since),
             "message": verdict.message,
