@@ -45,7 +45,9 @@ def verdict(run: Run) -> Verdict | None:
     bad = run.outcome != "complete"
     catalog = bool(run.catalogs and run.catalogs[-1].usable)
     candidates = [
-        finding for finding in run.findings if (_explains(finding, run, catalog=catalog) if bad else _matters(finding))
+        finding
+        for finding in run.findings
+        if (_explains(finding, run, catalog=catalog) if bad else _matters(finding, run))
     ]
     if not candidates:
         # A request that waits to be signed is visible, and is not a deviation.
@@ -94,10 +96,15 @@ def _explains(finding: Finding, run: Run, *, catalog: bool) -> bool:
     )
 
 
-def _matters(finding: Finding) -> bool:
-    return finding.severity is not Severity.NOTICE and (
-        finding.severity is Severity.ERROR or finding.rule not in BY_NATURE
-    )
+def _matters(finding: Finding, run: Run) -> bool:
+    """Whether a finding is the verdict of a run that went well."""
+    by_nature = finding.rule in BY_NATURE and finding.severity is Severity.WARNING
+    return finding.severity is not Severity.NOTICE and not by_nature and not settled(finding, run)
+
+
+def settled(finding: Finding, run: Run) -> bool:
+    """Whether there is nothing left to do: what kept the request from being signed did not."""
+    return finding.rule in WAITING and run.certificate is not None
 
 
 ECHOES = frozenset({"R20", "R03", "R04"})

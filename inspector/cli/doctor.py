@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Diagnose a capture, an agent's or a CA's directory, or a running master, and print what is wrong and how to fix
-    it. Several of them are also compared with each other. Nothing is changed. The exit status is 1 if the outcome of
-    a run or a diagnosis is an error (`check` uses --fail-on, and only its findings)."""
+    it. Several of them are also compared with each other. Nothing is changed. The exit status is 1 if an agent's
+    latest run or a diagnosis is an error (`check` uses --fail-on, and only its findings)."""
     capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
     if not (capture or directories or arguments.live):
         raise InspectorError("There is nothing to check.", "Pass a capture, --ssldir DIR, --cadir DIR or --live HOST.")
@@ -43,14 +43,18 @@ def execute(arguments: argparse.Namespace) -> int:
         diagnoses += report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
     if arguments.json:
         verdicts = [{"run": agent.run.number, "certname": agent.run.certname, "runs": agent.times,
+                     "superseded_by": agent.superseded_by,
                      **(json_output.verdict_fields(agent.run) or {})} for agent in found.agents]  # fmt: skip
         unanalyzed = [{"seq": seq, "reason": reason} for seq, reason in found.unanalyzed.items()]
-        print_json({"verdicts": verdicts, "diagnoses": report.plain(diagnoses), "not_analyzed": unanalyzed})
+        notes = [{"rule": rule, "runs": numbers} for rule, numbers in found.notes.items()]
+        print_json(
+            {"verdicts": verdicts, "notes": notes, "diagnoses": report.plain(diagnoses), "not_analyzed": unanalyzed}
+        )
     else:
-        for line in report.verdict_lines(found.agents, found.runs) if capture else ():
+        for line in report.verdict_lines(found) if capture else ():
             print(line)
         print_unanalyzed(found.unanalyzed.items())
         for line in report.diagnosis_lines(diagnoses) if directories or arguments.live else ():
             print(line)
-    failed = any(agent.rank == Severity.ERROR.rank for agent in found.agents)
+    failed = any(agent.rank == Severity.ERROR.rank and agent.superseded_by is None for agent in found.agents)
     return int(failed or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses))

@@ -15,6 +15,7 @@ from inspector.host import puppetconf
 from inspector.model import Exchange, Severity
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
+from inspector.rules import rule_of
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from inspector.doctor.findings import Diagnosis
     from inspector.runs.run import Run
 
-SCREEN = 12
-"""Verdicts that fit on one screen, with their fixes."""
+SCREEN = 11
+"""Verdicts that fit on one screen, with their fixes and notes."""
 
 
 @dataclass(slots=True)
@@ -40,6 +41,8 @@ class AgentVerdict:
     rank: int
     """3 for an error, 2 for a warning."""
     times: int = 1
+    superseded_by: int | None = None
+    """The number of a later run of the agent that ended differently: this verdict is history."""
 
 
 @dataclass(slots=True)
@@ -49,6 +52,8 @@ class CaptureReport:
     agents: list[AgentVerdict] = field(default_factory=list)
     """Worst first."""
     runs: int = 0
+    notes: dict[str, list[int]] = field(default_factory=dict)
+    """What is by a site's versions: rules, and the runs in which they were found."""
     keys: list[WireKey] = field(default_factory=list)
     """The public keys in its traffic."""
     unanalyzed: dict[int, str] = field(default_factory=dict)
@@ -64,23 +69,47 @@ def of_capture(path: Path) -> CaptureReport:
             for key in _keys(analyzer.feed(record)):
                 keys[key.kind, key.certname, key.key] = key
     runs = analyzer.finish()
-    return CaptureReport(agent_verdicts(runs), len(runs), list(keys.values()), analyzer.unanalyzed)
+    return CaptureReport(agent_verdicts(runs), len(runs), _notes(runs), list(keys.values()), analyzer.unanalyzed)
 
 
 def agent_verdicts(runs: Iterable[Run]) -> list[AgentVerdict]:
-    """Return the verdicts of runs, one per agent and cause: the worst first, then the latest."""
+    """Return the verdicts of runs, one per agent and cause: the worst first, then the latest; history is last.
+
+    An agent is judged by its latest run. What an earlier one showed is history, unless the latest shows nothing at all.
+    """
     by_cause: dict[tuple[str | None, str | None, str], AgentVerdict] = {}
-    for run in runs:
+    latest: dict[str | None, tuple[Run, AgentVerdict | None]] = {}
+    for run in sorted(runs, key=lambda run: run.started):
         verdict = verdicts.verdict(run)
+        agent = run.certname or run.address
         if verdict is None:
+            if run.outcome == "complete" and not run.tool:
+                latest[agent] = run, None
             continue
         cause = verdict.cause.rule if verdict.cause else None
         rank = verdict.cause.severity.rank if verdict.cause and run.outcome == "complete" else Severity.ERROR.rank
-        key = (run.certname or run.address, cause, run.outcome if cause is None else "")
+        key = (agent, cause, run.outcome if cause is None else "")
         earlier = by_cause.pop(key, None)
         by_cause[key] = AgentVerdict(run, cause, rank, earlier.times + 1 if earlier else 1)
+        if verdict.certainty != "not visible":
+            latest[agent] = run, by_cause[key]
+    for (agent, _, _), each in by_cause.items():
+        last, current = latest.get(agent, (each.run, each))
+        if current is not each and last.started >= each.run.started:
+            each.superseded_by = last.number
     latest_first = sorted(by_cause.values(), key=lambda verdict: -verdict.run.started)
-    return sorted(latest_first, key=lambda verdict: (-verdict.rank, verdict.run.outcome == "complete"))
+    return sorted(
+        latest_first, key=lambda each: (each.superseded_by is not None, -each.rank, each.run.outcome == "complete")
+    )
+
+
+def _notes(runs: Iterable[Run]) -> dict[str, list[int]]:
+    notes: dict[str, list[int]] = {}
+    for run in runs:
+        for rule in sorted({finding.rule for finding in run.findings} & verdicts.BY_NATURE):
+            if run.number is not None:
+                notes.setdefault(rule, []).append(run.number)
+    return notes
 
 
 def _keys(step: Step) -> Iterator[WireKey]:
@@ -132,19 +161,25 @@ def _existing(path: Path) -> Path | None:
     return path if path.is_file() else None
 
 
-def verdict_lines(agents: Sequence[AgentVerdict], runs: int) -> Iterator[str]:
-    """Yield a capture's verdicts, at most one screen of them; ``runs`` is the number of its runs."""
+def verdict_lines(found: CaptureReport) -> Iterator[str]:
+    """Yield a capture's verdicts, at most one screen of them, and what is by nature."""
+    agents, runs = found.agents, found.runs
     for agent in agents[:SCREEN]:
         verdict = wording.conclusion(agent.run)
         if verdict is None:
             continue
         times = f" ({agent.times} runs)" if agent.times > 1 else ""
-        yield f"run {agent.run.number}{times}: {verdict.message}"
-        yield f"  fix: {verdict.fix}"
+        past = "" if agent.superseded_by is None else f" (history: run {agent.superseded_by} ended differently)"
+        yield f"run {agent.run.number}{times}: {verdict.message}{past}"
+        if agent.superseded_by is None:
+            yield f"  fix: {verdict.fix}"
     if len(agents) > SCREEN:
         yield f"... and {len(agents) - SCREEN} more: `puppet-inspector runs` and `check` list all of them"
     if not agents:
         yield f"no problems in {runs} run{'' if runs == 1 else 's'}" if runs else "the capture contains no runs"
+    for rule, numbers in found.notes.items():
+        shown = ", ".join(map(str, numbers[:SCREEN])) + (", ..." if len(numbers) > SCREEN else "")
+        yield f"note: {rule} {rule_of(rule).title} (run{'s' if len(numbers) > 1 else ''} {shown})"
 
 
 def diagnosis_lines(diagnoses: Sequence[Diagnosis]) -> Iterator[str]:

@@ -316,10 +316,10 @@ def finding(found: Finding, rule: Rule, run: Run, where: str = "", *, brief: boo
         f"  {clean(where)}run {run.number} of {name}; evidence: {evidence}",
     ]
     if not brief:
-        signed = found.rule in verdicts.WAITING and run.certificate is not None
         lines += wrapped("  why:    ", rule.explanation)
         lines += wrapped(
-            "  fix:    ", "nothing to do: the request was signed" if signed else clean(rule.remedy_for(run))
+            "  fix:    ",
+            "nothing to do: the request was signed" if verdicts.settled(found, run) else clean(rule.remedy_for(run)),
         )
         lines += wrapped("  source: ", rule.source)
     return [*lines, ""]

@@ -14,13 +14,14 @@ from inspector.host import pki
 from inspector.lab.ca import LabCA
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
-from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, private_key, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, plugins, private_key, report, talk
 from tests.support.captures import save
 from tests.support.json_output import strict, valid
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from inspector.model import Record
     from tests.conftest import Run
 
 WAITS = "already has a requested certificate"
@@ -143,6 +144,53 @@ def test_doctor_of_a_healthy_capture(run: Run, tmp_path: Path) -> None:
     assert run("doctor", capture)[:2] == (0, "no problems in 1 run\n")
 
 
+def failing(*, after: float = 0) -> list[Record]:
+    return talk(catalog(status=500), report(result="failed"), after=after)
+
+
+def test_doctor_judges_an_agent_by_its_latest_run(run: Run, tmp_path: Path) -> None:
+    """What an earlier run showed is history: its fix was made, or another cause has taken its place."""
+    healed = save(tmp_path / "healed.sqlite", *failing(), *talk(catalog(), report(), after=1800))
+    status, out, _ = run("doctor", healed)
+    assert status == 0
+    assert "(history: run 2 ended differently)" in out
+    assert "fix:" not in out
+    (verdict,) = valid("doctor", run("doctor", healed, "--json")[1])["verdicts"]
+    assert (verdict["cause"], verdict["superseded_by"]) == ("S01", 2)
+
+    again = save(tmp_path / "again.sqlite", *failing(), *talk(catalog(), report(), after=1800), *failing(after=3600))
+    status, out, _ = run("doctor", again)
+    assert status == 1
+    assert out.startswith("run 3 (2 runs): node1.example failed: S01")
+    assert "history" not in out
+
+    unknown = save(tmp_path / "unknown.sqlite", *failing(), *talk(catalog(), after=1800))
+    status, out, _ = run("doctor", unknown)
+    assert status == 1
+    assert "history" not in out, "a run that shows no cause does not contradict"
+
+
+def test_a_bootstrap_is_judged_by_what_came_of_it(run: Run, tmp_path: Path) -> None:
+    """Alternative names keep a CA from signing; once it has signed, they are no problem any more."""
+    names = save(
+        tmp_path / "names.sqlite", *talk(ca(), crl(), csr(alt_names=("puppet",)), issued(), catalog(), report())
+    )
+    assert "B27" in run("check", names)[1]
+    status, out, _ = run("doctor", names)
+    assert (status, out.splitlines()[0]) == (0, "no problems in 1 run")
+
+
+def test_doctor_notes_what_comes_with_the_versions_once(run: Run, tmp_path: Path) -> None:
+    """It never leads, and hides nothing."""
+    runs = [talk(plugins(), catalog(), report(), version="8.10.0", after=1800.0 * number) for number in range(3)]
+    capture = save(tmp_path / "newer.sqlite", *(record for each in runs for record in each))
+    status, out, _ = run("doctor", capture)
+    assert status == 0
+    assert out.splitlines() == ["no problems in 3 runs", "note: S16 the agent is newer than its master (runs 1, 2, 3)"]
+    document = valid("doctor", run("doctor", capture, "--json")[1])
+    assert document["notes"] == [{"rule": "S16", "runs": [1, 2, 3]}]
+
+
 def test_doctor_fits_on_a_screen(run: Run, tmp_path: Path) -> None:
     agents = [talk(ca(), crl(expired=True), certname=f"n{n}.example", address=f"192.0.2.{n}") for n in range(1, 31)]
     capture = save(tmp_path / "many.sqlite", *(record for agent in agents for record in agent))
@@ -187,7 +235,7 @@ def test_doctor_of_an_unknown_certname(run: Run, tmp_path: Path) -> None:
 
 def test_the_help_of_doctor_explains_its_exit_status(run: Run) -> None:
     text = " ".join(run("doctor", "--help")[1].split())
-    assert "The exit status is 1 if the outcome of a run or a diagnosis is an error" in text
+    assert "The exit status is 1 if an agent's latest run or a diagnosis is an error" in text
 
 
 def test_doctor_without_anything_to_check(run: Run) -> None:

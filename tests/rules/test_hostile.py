@@ -109,7 +109,7 @@ def understood(records: Sequence[Record]) -> Analyzer:
         clean([result["message"]["text"], result["locations"][0]["logicalLocations"][0]["name"]])
         clean(result["partialFingerprints"].values())
     clean(junit.document(found, [(CAPTURE, run) for run in runs], Severity.WARNING).splitlines())
-    clean(doctor_report.verdict_lines(doctor_report.agent_verdicts(runs), len(runs)))
+    clean(doctor_report.verdict_lines(doctor_report.CaptureReport(doctor_report.agent_verdicts(runs), len(runs))))
     for at in (0.0, max((record.ended for record in records), default=0.0), 4e9):
         for name in bootstraps.names():
             bootstrap = bootstraps.of(name, at)
