@@ -17,7 +17,7 @@ from inspector import inputs, regex
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.formats import har_reader, jsonl, lossless
-from inspector.model import Connection
+from inspector.model import Connection, Handshake
 from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
@@ -25,12 +25,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.formats.lossless import CaptureItem
+    from inspector.model import Exchange
 
 _LABELS = {"handshakes": "failed handshakes"}
 BATCH = 500
 """Records per write."""
 REASON = 400
 """Characters of the reason why a file cannot be read: it may quote the file."""
+# OpenSSL's reasons for a received alert: "tlsv1 alert unknown ca", from 3.2 on some as "ssl/tls alert bad certificate".
+_ALERT = regex.compile(r"(?:sslv3|tlsv1|tlsv13|ssl/tls) alert ([a-z ]{1,40})", regex.IGNORECASE)
+_ALERTS = frozenset({
+    "handshake_failure", "bad_certificate", "unsupported_certificate", "certificate_revoked", "certificate_expired",
+    "certificate_unknown", "unknown_ca", "access_denied", "decrypt_error", "protocol_version", "insufficient_security",
+    "certificate_required", "unrecognized_name",
+})  # fmt: skip
+"""Those of RFC 8446, 6.2, with which a master refuses a client."""
 _HEAD = 4096
 """Bytes from which the type of a file is detected."""
 
@@ -109,6 +118,17 @@ def _timed(source: Path, target: Path, loaded: Loaded) -> Iterator[tuple[float, 
             loaded.errors.append(CaptureError(f"Cannot import {source}: {why}.", hint))
 
 
+def _with_refusal(exchange: Exchange) -> Iterator[Exchange | Handshake]:
+    """Yield an exchange, and the master's refusal that ended it: of that, a flow has only an error text."""
+    found = _ALERT.search(exchange.error or "")
+    alert = found and found[1].strip().replace(" ", "_").lower()
+    yield exchange
+    if exchange.response or exchange.master is None or alert not in _ALERTS:
+        return
+    reason = f"the master refused the connection with the alert {alert}"
+    yield Handshake(exchange.master, exchange.ended, reason, alert, "master")
+
+
 def _read(source: Path, formats: set[str]) -> Iterator[CaptureItem]:
     with inputs.opened(source) as file:
         head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -116,7 +136,8 @@ def _read(source: Path, formats: set[str]) -> Iterator[CaptureItem]:
         from inspector.formats.mitm_flows import flows  # imports mitmproxy
 
         formats.add("mitmproxy's flows")
-        yield from flows(source)
+        for exchange in flows(source):
+            yield from _with_refusal(exchange)
     elif regex.match(rb'\{\s*"log"\s*:', head):
         formats.add("HAR")
         yield from har_reader.read(source)

@@ -10,7 +10,7 @@ from bisect import insort
 from typing import TYPE_CHECKING
 
 from inspector.clocks import DAY
-from inspector.model import Gap, Handshake, Phase
+from inspector.model import Exchange, Gap, Handshake, Phase
 from inspector.protocol.kinds import PLUGIN_LISTINGS, Kind
 from inspector.runs.run import Run, listing
 
@@ -86,10 +86,12 @@ class Segmenter:
         self._legs_limit = 1000
 
     def place(self, step: Placed) -> Run | None:
-        """Add a step to its run and return that run. None for a gap and for a refused verification probe: they
-        belong to no run."""
+        """Add a step to its run and return that run. None for a gap, for a refused verification probe, and for a
+        handshake that comes after its run's end: they belong to no run."""
         if isinstance(step.record, Gap) or (isinstance(step.record, Handshake) and step.record.leg.probed):
             return None
+        if isinstance(step.record, Handshake) and (ended := self._by_leg.get(step.leg_id or "")) and ended.closed:
+            return None  # of the exchange that ended its run, in an imported flow
         run = self._find(step)
         if run is None:
             self._begun += 1
@@ -109,6 +111,8 @@ class Segmenter:
             insort(self._named.setdefault(run.certname, []), run, key=lambda other: other.place)
         if step.leg_id:
             self._by_leg[step.leg_id] = run
+        if isinstance(step.record, Exchange) and step.record.error and step.record.master:
+            self._by_leg[step.record.master.id] = run  # of an imported flow, the failed handshake comes after it
         if step.match and step.match.endpoint.kind is Kind.REPORT:
             self._close(run)
         return run
@@ -125,7 +129,7 @@ class Segmenter:
             if other.key in (None, run.key) and other.ended <= run.started:
                 self._end(other)
         if len(self._by_leg) > self._legs_limit:  # not at every step: that would be quadratic
-            self._by_leg = {leg: owner for leg, owner in self._by_leg.items() if not owner.closed}
+            self._by_leg = {leg: owner for leg, owner in self._by_leg.items() if not owner.closed or owner is run}
             self._legs_limit = max(1000, 2 * len(self._by_leg))
 
     def _end(self, run: Run) -> None:

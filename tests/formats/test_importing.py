@@ -14,24 +14,29 @@ from hypothesis import strategies as st
 from mitmproxy.io import FlowWriter, tnetstring
 from mitmproxy.test import tflow
 
+from inspector.analysis import verdicts
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.formats import exporting, jsonl
 from inspector.formats.importing import load
+from inspector.formats.mitm_flows import export_flows
 from inspector.model import (
     Closed,
     Connection,
     Exchange,
     Gap,
     Handshake,
+    Leg,
     Record,
     Request,
     Response,
 )
+from inspector.runs.examples import catalog, plugins, report, talk
 from tests.support.captures import keep
 from tests.support.conversations import START, Agent, together
 from tests.support.json_output import strict
 from tests.support.odd_records import AGENT, EMPTY, ODD
+from tests.support.proxies import analyzed
 from tests.support.recorded import SAMPLES
 
 if TYPE_CHECKING:
@@ -371,6 +376,44 @@ def test_what_has_no_end_is_not_read(place: str, tmp_path: Path) -> None:
         source.symlink_to(place)
     (error,) = load([source], tmp_path / "c.sqlite").errors
     assert "it is not a regular file" in error.message
+
+
+@pytest.mark.parametrize("certificate", [True, False], ids=["the agent's certificate", "none"])
+@pytest.mark.parametrize(
+    ("error", "result"),
+    [
+        ("OpenSSL Error([('SSL routines', '', 'tlsv1 alert certificate revoked')])", "T05"),
+        ("OpenSSL Error([('SSL routines', '', 'ssl/tls alert certificate revoked')])", "T05"),
+        ("OpenSSL Error([('SSL routines', '', 'tlsv1 alert unknown ca')])", "T06"),
+        ("OpenSSL Error([('SSL routines', '', 'sslv3 alert certificate expired')])", "refused"),
+        ("OpenSSL Error([('SSL routines', '', 'sslv3 alert of a new kind')])", "failed"),
+    ],
+)
+def test_the_alert_in_a_flows_error_is_a_failed_handshake(
+    error: str, result: str, certificate: bool, tmp_path: Path
+) -> None:
+    """A flow file holds no failed handshake: mitmproxy's sentence is all there is of it."""
+    records = talk(plugins(), catalog(), report(), certificate=certificate)
+    lost = [
+        dataclasses.replace(
+            record,
+            response=None,
+            error=error,
+            failed=record.time,
+            master=Leg("m" + record.agent.id, "master", "192.0.2.2", 8140, record.time, record.time),
+        )
+        for record in records
+        if isinstance(record, Exchange)
+    ]
+    export_flows(lost, tmp_path / "a.mitm")
+    load([tmp_path / "a.mitm"], tmp_path / "a.sqlite")
+    (run,) = analyzed(tmp_path / "a.sqlite").runs
+    assert run.certname == "node1.example"
+    verdict = verdicts.verdict(run)
+    assert verdict
+    assert (verdict.cause.rule if verdict.cause else run.outcome) == result
+    expected = 0 if result == "failed" else len(lost) - 1
+    assert len(run.handshakes) == expected, "what comes after the report belongs to no run"
 
 
 @pytest.mark.parametrize("name", ["timestamp_start", "timestamp_tls_setup"])
