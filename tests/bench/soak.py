@@ -97,6 +97,8 @@ def _alone(play: Callable[..., Tally], own: bool, **given: float) -> Tally:
 
 
 def _cell(tally: Tally) -> str:
+    if not tally.tried:
+        return "no such place"
     message = f" ({len(tally.gaps)} gaps say so)" if tally.lost and tally.gaps else ""
     whole = tally.same == tally.tried and tally.lost <= len(tally.gaps)
     text = f"{tally.tried:,} / {tally.same:,} / {tally.lost:,}{message}"
