@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from inspector.cli.output import print_json, print_unanalyzed
 from inspector.doctor import report
+from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.errors import InspectorError
 from inspector.formats import json_output
 from inspector.model import Severity
@@ -38,9 +39,13 @@ def execute(arguments: argparse.Namespace) -> int:
     found = report.of_capture(capture) if capture else report.CaptureReport()
     diagnoses = []
     if directories:
-        diagnoses += report.of_directories(arguments.ssldir, arguments.cadir, arguments.certname, found.keys)
+        diagnoses += report.of_directories(
+            arguments.ssldir, arguments.cadir, arguments.certname, found.keys, master=arguments.live
+        )
     if arguments.live:
-        diagnoses += report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
+        details = {diagnosis.detail.partition(CONSEQUENCE)[0] for diagnosis in diagnoses}
+        live = report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
+        diagnoses += [diagnosis for diagnosis in live if diagnosis.detail not in details]
     if arguments.json:
         verdicts = [{"run": agent.run.number, "certname": agent.run.certname, "runs": agent.times,
                      "superseded_by": agent.superseded_by,

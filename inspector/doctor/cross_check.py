@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from inspector.protocol.certificates import Certificate
 
 
+CONSEQUENCE = "; consequence of"
+"""Between an agent's diagnosis and that of its CA that explains it."""
+
+
 @dataclass(frozen=True, slots=True)
 class WireKey:
     """A public key in recorded traffic."""
@@ -53,7 +57,7 @@ def with_causes(agent: Sequence[Diagnosis], ca: Sequence[Diagnosis]) -> list[Dia
     """Return an agent's diagnoses; errors that its CA's directory has too name the CA's diagnosis as their cause."""
     causes = {diagnosis.detail: diagnosis.title for diagnosis in ca if diagnosis.severity is Severity.ERROR}
     return [
-        replace(diagnosis, detail=f"{diagnosis.detail}; consequence of '{causes[diagnosis.detail]}'")
+        replace(diagnosis, detail=f"{diagnosis.detail}{CONSEQUENCE} '{causes[diagnosis.detail]}'")
         if diagnosis.severity is Severity.ERROR and diagnosis.detail in causes
         else diagnosis
         for diagnosis in agent

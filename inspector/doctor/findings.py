@@ -63,6 +63,16 @@ def worst_first(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
     return sorted(dict.fromkeys(diagnoses), key=lambda diagnosis: -diagnosis.severity.rank)
 
 
+def only_now(diagnoses: Sequence[Diagnosis], then: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """Return the errors that are none by another clock: they are a matter of time."""
+    stay = {(diagnosis.title, diagnosis.detail) for diagnosis in then}
+    return [
+        diagnosis
+        for diagnosis in diagnoses
+        if diagnosis.severity is Severity.ERROR and (diagnosis.title, diagnosis.detail) not in stay
+    ]
+
+
 def advise(fix: str, certname: str | None, generation: Generation) -> str:
     """Return a fix with ``{sign}``, ``{clean}``, ``{reset}`` ... replaced by the commands of a generation."""
     name = shlex.quote(certname) if certname else None

@@ -5,7 +5,7 @@ Sends GET requests only, never a signing request. Answers are untrusted: their s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cryptography import x509 as cx509
@@ -21,7 +21,8 @@ from inspector.model import Severity
 from inspector.protocol import x509
 from inspector.protocol.pem import UNREADABLE
 from inspector.proxy import identity
-from inspector.text import clean, seconds, size, utc
+from inspector.rules.words import lasting
+from inspector.text import clean, size, utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,6 +52,8 @@ class _Check:
     """The caller passed a CRL of this host."""
     diagnoses: list[Diagnosis] = field(default_factory=list)
     generation: Generation = "modern"
+    master_time: float | None = None
+    """By the master's clock; None if it is this host's time."""
 
 
 def probe(
@@ -89,7 +92,7 @@ def probe(
         bundle, crls = _bundle(check, session.answer), _revocation_lists(check)
     elif session.problem:
         check.diagnoses.append(_unreachable(session.problem))
-    _chain(check, session, bundle, crls)
+    _by_both_clocks(check, session, bundle, crls)
     if credentials and session.answer:
         _with_certificate(check, credentials, bundle, crls)
     diagnoses = findings.worst_first(check.diagnoses)
@@ -135,7 +138,7 @@ def _bundle(check: _Check, answer: HttpResponse) -> tuple[Certificate, ...]:
     certificates = tuple(_parsed(check, answer, "CA certificate", x509.read_certificates))
     if not certificates:
         return ()
-    _clock(check, answer)
+    check.master_time = _other_time(answer, check.now)
     strays = [certificate.subject for certificate in certificates if not certificate.is_ca]
     if strays:
         check.diagnoses.append(
@@ -270,12 +273,46 @@ def _serves(der: bytes) -> bool:
     return ExtendedKeyUsageOID.SERVER_AUTH in usage or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usage
 
 
-def _clock(check: _Check, answer: HttpResponse) -> None:
+def _by_both_clocks(
+    check: _Check, session: Session, bundle: Sequence[Certificate], served: Sequence[RevocationList]
+) -> None:
+    """Verify the master's certificate; what is an error only by this host's clock is said of the clocks."""
+    before, check.diagnoses = check.diagnoses, []
+    _chain(check, session, bundle, served)
+    by_host, check.diagnoses = check.diagnoses, before
+    if check.master_time is None:
+        check.diagnoses += by_host
+        return
+    then = replace(check, now=check.master_time, diagnoses=[])
+    _chain(then, session, bundle, served)
+    follows = findings.only_now(by_host, then.diagnoses)
+    check.diagnoses += [diagnosis for diagnosis in by_host if diagnosis not in follows]
+    check.diagnoses.append(_clocks_differ(check.now, check.master_time, [diagnosis.title for diagnosis in follows]))
+
+
+def _other_time(answer: HttpResponse, now: float) -> float | None:
     master_time = clocks.http_date(answer.headers.get("date", ""))
-    if master_time is not None and abs(master_time - check.now) > clocks.SKEW:
-        ahead = "ahead of" if master_time > check.now else "behind"
-        detail = f"the master's clock is {seconds(abs(master_time - check.now))} {ahead} this host's"
-        check.diagnoses.append(findings.warning("the clocks differ", detail, "Synchronize both clocks: `timedatectl`"))
+    return master_time if master_time is not None and abs(master_time - now) > clocks.SKEW else None
+
+
+def _clocks_differ(now: float, master_time: float, follows: Sequence[str]) -> Diagnosis:
+    ahead = "ahead of" if master_time > now else "behind"
+    detail = f"the master's clock is {lasting(abs(master_time - now))} {ahead} this host's"
+    fix = "See which one is wrong: `date -u` on both hosts; then set it: `timedatectl`, `chronyc tracking`"
+    if not follows:
+        return findings.warning("the clocks differ", detail, fix)
+    return findings.error(
+        "the clocks differ", f"{detail}; only by this host's clock: {', '.join(dict.fromkeys(follows))}", fix, "T10"
+    )
+
+
+def master_time(host: str, port: int, *, now: float, timeout: float = TIMEOUT) -> float | None:
+    """Return the time by a master's clock if it is another one than ``now``; None also if it is not known."""
+    try:
+        session = open_session(Target(host, port, host, timeout), "/puppet-ca/v1/certificate/ca")
+    except Unreachable:
+        return None
+    return _other_time(session.answer, now) if session.answer else None
 
 
 def _with_certificate(

@@ -128,13 +128,30 @@ def _keys(step: Step) -> Iterator[WireKey]:
 
 
 def of_directories(
-    ssl: Path | None, ca: Path | None, certname: str | None, wire_keys: Sequence[WireKey] = ()
+    ssl: Path | None,
+    ca: Path | None,
+    certname: str | None,
+    wire_keys: Sequence[WireKey] = (),
+    *,
+    master: str | None = None,
 ) -> list[Diagnosis]:
     """Return what is wrong in an ssldir, in a cadir, between the two, and between them and a capture's keys.
 
+    ``master`` is the address of the running master that is checked as well: errors that are none by its clock follow
+    from the clocks, and are left to ``of_master``.
     Raises InspectorError.
     """
     now = time.time()
+    diagnoses = _of_directories(ssl, ca, certname, wire_keys, now)
+    if master and (other := livecheck.master_time(*puppetconf.split_address(master), now=now)):
+        follows = findings.only_now(diagnoses, _of_directories(ssl, ca, certname, wire_keys, other))
+        diagnoses = [diagnosis for diagnosis in diagnoses if diagnosis not in follows]
+    return diagnoses
+
+
+def _of_directories(
+    ssl: Path | None, ca: Path | None, certname: str | None, wire_keys: Sequence[WireKey], now: float
+) -> list[Diagnosis]:
     agent = ssldir.read(ssl, certname) if ssl else None
     authority = cadir.read(ca) if ca else None
     diagnoses = cadir.examine(authority, now) if authority else []

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from inspector.clocks import DAY
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.words import lasting
 from inspector.runs.examples import catalog, report, skewed, talk
 
 
@@ -41,14 +41,8 @@ def clock_skew(case: RunCase, *, warning_s: float = 300, error_s: float = 900) -
         direction = "ahead of" if offset.low > 0 else "behind"
         severity = Severity.ERROR if certain > error_s else Severity.WARNING
         yield Statement(
-            f"the {side}'s clock is {_span(certain)} {direction} the proxy's",
+            f"the {side}'s clock is {lasting(certain)} {direction} the proxy's",
             tuple(run.seqs[-1:]),
             severity=severity,
             at=(places.timing("total"), places.REQUEST_LINE),
         )
-
-
-def _span(seconds: float) -> str:
-    if seconds >= 2 * DAY:
-        return f"{seconds / DAY:.0f} days"
-    return f"{seconds / 3600:.1f} hours" if seconds >= 7200 else f"{seconds / 60:.0f} minutes"

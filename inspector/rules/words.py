@@ -55,9 +55,11 @@ def utc(time: float) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """Return a duration as messages show it: 12 s, 3 min, 2 h 5 min."""
+    """Return a duration as messages show it: 12 s, 3 min, 2 h 5 min, 3 days, 6 years."""
     if seconds < 120:
         return f"{seconds:.0f} s"
+    if seconds >= 2 * clocks.DAY:
+        return f"{seconds / clocks.DAY:.0f} days" if seconds < 2 * YEAR else f"{seconds / YEAR:.0f} years"
     minutes = int(seconds) // 60
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.doctor.findings import Diagnosis
+    from tests.conftest import Run
 
 NAME = "puppet.example"
 DAY = 86400.0
@@ -163,10 +164,53 @@ def test_a_wrong_ca(site: Site, tmp_path: Path) -> None:
     assert "agents have CN=Puppet CA: other.example" in errors["another CA"].detail
 
 
-def test_an_expired_certificate(site: Site) -> None:
-    errors = site.errors(now=time.time() + (5 * 365 + 1) * DAY)
+LATER = (5 * 365 + 1) * DAY
+"""Seconds until everything of the site has expired."""
+
+
+def test_an_expired_certificate(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time() + LATER
+    monkeypatch.setattr("inspector.clocks.http_date", lambda _: now)
+    errors = site.errors(now=now)
     assert "has expired, verify time is synchronized" in errors["certificate expired"].detail
     assert errors["CRL expired"].rule == "B10"
+
+
+def test_a_clock_that_is_years_ahead_is_the_only_cause(site: Site) -> None:
+    """By the master's clock nothing has expired: to reissue anything would heal nothing."""
+    errors = site.errors(now=time.time() + LATER)
+    assert set(errors) == {"the clocks differ"}
+    clock = errors["the clocks differ"]
+    assert clock.detail.startswith("the master's clock is 5 years behind this host's; only by this host's clock: ")
+    assert "certificate expired" in clock.detail
+    assert "CRL expired" in clock.detail
+    assert "timedatectl" in clock.fix
+
+
+def test_what_is_wrong_by_both_clocks_is_not_the_clock(site: Site) -> None:
+    site.answer(CRL_PATH, Response(status=200, body=site.ca.signing_crl))
+    errors = site.errors(now=time.time() + LATER)
+    assert "the CRLs do not cover the chain" in errors
+
+
+def test_directories_are_judged_by_both_clocks(site: Site, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What both checks find is printed once, and the clock explains it."""
+    address = "{}:{}".format(*site.address)
+    given = ("doctor", "--ssldir", site.agent.path, "--live", address)
+    status, out, _ = run(*given)
+    assert (status, "expired" in out) == (1, False), "the certificate is not for the address"
+    now, later = time.time(), time.time() + LATER
+    monkeypatch.setattr("time.time", lambda: later)
+    monkeypatch.setattr("inspector.clocks.http_date", lambda _: now)  # the site's master runs in this process
+    status, out, _ = run(*given)
+    lines = [line for line in out.splitlines() if line.startswith("ERROR") and "wrong name" not in line]
+    assert [line.partition(":")[0] for line in lines] == ["ERROR the clocks differ"]
+    monkeypatch.setattr("inspector.clocks.http_date", lambda _: later)
+    status, out, _ = run(*given)
+    lines = [line for line in out.splitlines() if line.startswith("ERROR")]
+    assert any("expired" in line for line in lines)
+    facts = [line.partition(": ")[2] for line in lines]
+    assert len(facts) == len(set(facts)), "nothing is printed twice"
 
 
 def test_a_certificate_that_expires_soon(site: Site) -> None:
