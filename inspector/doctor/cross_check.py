@@ -38,6 +38,8 @@ class WireKey:
     time: float
     seq: int
     """The number of the record that contains the key."""
+    fingerprint: str = ""
+    """That of a signing request, as the CA lists it."""
 
     def __str__(self) -> str:
         return f"{clock(self.time)[:5]} (record {self.seq})"
@@ -83,6 +85,27 @@ def against_wire(ssldir: SslDir, cadir: CaDir | None, wire_keys: Sequence[WireKe
         )
         fix = "Another machine, or another ssldir on this host, uses this certname: give one of them another certname"
         diagnoses.append(findings.warning("the certname is used elsewhere", detail, fix))
+    return findings.worst_first(diagnoses)
+
+
+def ca_against_wire(cadir: CaDir, wire_keys: Sequence[WireKey]) -> list[Diagnosis]:
+    """Compare what a CA holds with the latest signing request of each agent in a capture, worst first."""
+    latest = {key.certname: key for key in sorted(wire_keys, key=lambda key: key.seq) if key.kind == "csr"}
+    diagnoses = []
+    for name, csr in latest.items():
+        pending = cadir.requests.get(name)
+        if pending is None:
+            continue
+        detail = (
+            f"{name}: requests/{name}.pem has fingerprint {pending.fingerprint}, the agent's request of {csr} has "
+            f"{csr.fingerprint}"
+        )
+        if pending.key == csr.key:
+            fix = cadir.advise("On the CA: {sign}", name)
+            diagnoses.append(findings.notice("the agent's request waits to be signed", detail, fix))
+        else:
+            fix = cadir.advise("On the CA: {clean}; then on the node: `puppet agent -t`", name)
+            diagnoses.append(findings.error("the CA holds a request of another key", detail, fix, "B20"))
     return findings.worst_first(diagnoses)
 
 

@@ -122,7 +122,7 @@ def _keys(step: Step) -> Iterator[WireKey]:
     if name is None or step.match is None or step.match.endpoint.area != "ca":
         return
     if isinstance(step.request, d.CertificateRequest):
-        yield cross_check.WireKey("csr", name, step.request.key, record.time, record.seq)
+        yield cross_check.WireKey("csr", name, step.request.key, record.time, record.seq, step.request.fingerprint)
     if step.match.endpoint.kind is Kind.CERTIFICATE and isinstance(step.response, d.Certificates):
         yield cross_check.WireKey("certificate", name, step.response.certificates[0].key, record.time, record.seq)
 
@@ -158,6 +158,8 @@ def _of_directories(
     if agent:
         diagnoses += cross_check.with_causes(ssldir.examine(agent, now), diagnoses)
         diagnoses += cross_check.join(agent, authority) + cross_check.against_wire(agent, authority, wire_keys)
+    elif authority:
+        diagnoses += cross_check.ca_against_wire(authority, wire_keys)
     return findings.worst_first(diagnoses)
 
 

@@ -30,7 +30,7 @@ def refused(case: ExchangeCase) -> bool:
     otherwise="warning for agents up to 6.3",
     visible=Visible.WIRE,
     title="the same signing request sent again",
-    remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then sign: {sign}.",
+    remedy="{signing}.",
     source="docs/protocol.md#submitting-the-signing-request; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), not_issued())],

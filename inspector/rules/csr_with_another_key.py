@@ -19,7 +19,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     otherwise="notice if the CA accepts the request",
     visible=Visible.WIRE,
     title="signing request with another key for the same name",
-    remedy="Find out whose key is waiting on the CA: {fingerprint} on each host, {list} on the CA. If the node was "
+    remedy="Find out whose request waits on the CA: {list} there; this agent's latest has {request}. If the node was "
     "reinstalled: {enrol}. If two hosts share the name, give one its own.",
     source="docs/protocol.md#keys; docs/protocol.md#checks-of-a-signing-request",
     good=lambda: [

@@ -20,9 +20,8 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
     refused=True,
     visible=Visible.WIRE,
     title="signing request unsigned for a long time",
-    remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then sign: {sign}; or clean it "
-    "({clean}) and stop the agent. To make agents give up by themselves (version 6 and later): `puppet config set "
-    "maxwaitforcert 1h --section agent`.",
+    remedy="{signing}. If the node should get none, stop its agent. To make agents give up by themselves (version 6 "
+    "and later): `puppet config set maxwaitforcert 1h --section agent`.",
     source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#default-settings",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), *[wait(36_000), csr(status=400, text=WAITS), not_issued()] * 2),

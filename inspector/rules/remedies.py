@@ -3,9 +3,10 @@
 Placeholders for commands on the CA: ``{sign}``, ``{clean}``, ``{list}``, ``{alt_names}`` (sign with alternative
 names), ``{new_crl}`` and ``{crls}`` (show each CRL). On the node: ``{reset}`` (delete key and certificate),
 ``{reset_ca}`` (the CA and its CRLs as well), ``{trust_anew}`` (only the CA and its CRLs), ``{verify}`` and
-``{fingerprint}``. On both, in the right order: ``{enrol}``, ``{enrol_ca}`` if the node's certificate was issued by
-another CA, and ``{renew}``. ``{name}`` is the certname, ``{host}`` the master. Each placeholder becomes the command of
-the versions of this run's master or agent.
+``{fingerprint}``; ``{request}``: the fingerprint of the agent's request, from the traffic if it is there.
+``{signing}``: how to sign it. On both, in the right order: ``{enrol}``, ``{enrol_ca}`` if the node's certificate was
+issued by another CA, and ``{renew}``. ``{name}`` is the certname, ``{host}`` the master. Each placeholder becomes the
+command of the versions of this run's master or agent.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ _CRLS = (
 _TOGETHER = {
     "enrol": "{clean} on the CA, {reset} on the node, then {sign} on the CA unless it autosigns",
     "enrol_ca": "{clean} on the CA, {reset_ca} on the node, then {sign} on the CA unless it autosigns",
+    "signing": "On the CA compare the request that waits ({list}) with this agent's: {request}. If they are the same, "
+    "sign it: {sign}. If they differ, another key's request waits: {clean} on the CA, then `puppet agent -t` on the "
+    "node",
 }
 
 
@@ -70,7 +74,11 @@ def _of_run(name: str, run: Run) -> dict[str, str]:
     master = _major(run.master_version) or (3 if run.dialect == "legacy" else 0)
     # Only OpenVox has a command for renewal; any other node enrols again.
     renews = run.generation in ("OpenVox 8", "9")
-    commands = _together(_ca(name, old=0 < master < 6) | _node(name, old=(0, 0) < run.major < (6, 0)))
+    commands = _ca(name, old=0 < master < 6) | _node(name, old=(0, 0) < run.major < (6, 0))
+    if run.csrs and (fingerprint := run.csrs[-1].fingerprint):
+        # After a refusal (400) the agent has saved no request whose fingerprint it could print.
+        commands["request"] = f"fingerprint {fingerprint}"
+    commands = _together(commands)
     return commands | {"renew": "`puppet ssl renew_cert`" if renews else commands["enrol"]}
 
 
@@ -133,7 +141,8 @@ def _ca(name: str, *, old: bool) -> dict[str, str]:
 
 
 def _node(name: str, *, old: bool) -> dict[str, str]:
-    commands = {"fingerprint": "`puppet agent --fingerprint`", "trust_anew": f"`{_TRUSTED}; {_AGAIN}`"}
+    own = "`puppet agent --fingerprint`"
+    commands = {"fingerprint": own, "request": f"{own} on the node", "trust_anew": f"`{_TRUSTED}; {_AGAIN}`"}
     if old:
         reset = f'find "$(puppet config print ssldir)" -name {name}.pem -delete'
         return commands | {

@@ -53,7 +53,7 @@ def polling(run: Run) -> Polling | None:
     On.RUN_END,
     visible=Visible.WIRE,
     title="agent waits for its certificate",
-    remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then sign: {sign}.",
+    remedy="{signing}.",
     source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#submitting-the-signing-request",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),

@@ -80,6 +80,8 @@ class CsrSent:
     status: int | None
     text: str
     """The master's answer, if it gave a reason."""
+    fingerprint: str = ""
+    """The request's, as the CA lists it."""
 
 
 @dataclass(frozen=True, slots=True)

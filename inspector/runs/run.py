@@ -364,9 +364,11 @@ class Run:
 
     def _add_csr(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
         request, response = placed.request, placed.response
-        key = request.key if isinstance(request, d.CertificateRequest) else None
+        read = request if isinstance(request, d.CertificateRequest) else None
         text = response.message if isinstance(response, d.ErrorDocument) else ""
-        self.csrs.append(CsrSent(exchange.seq, exchange.time, key, status, text))
+        self.csrs.append(
+            CsrSent(exchange.seq, exchange.time, read and read.key, status, text, read.fingerprint if read else "")
+        )
 
     def _add_certificate(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
         answered = placed.response

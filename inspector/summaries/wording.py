@@ -205,7 +205,7 @@ OUTCOMES: dict[Outcome, str] = {
 _NEXT: dict[Outcome, str] = {
     "complete": "Nothing to do.",
     "refused": "Check the node's certificate and trust ({verify}), and the master's log for refused connections.",
-    "waiting": "Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then sign: {sign}.",
+    "waiting": "{signing}.",
     "failed": "Read the agent's report, and the master's log for that time.",
     "unfinished": "Check the agent's log: the agent was killed, lost its network, or is still running.",
 }

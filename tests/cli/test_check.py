@@ -199,6 +199,33 @@ def test_doctor_fits_on_a_screen(run: Run, tmp_path: Path) -> None:
     assert "more: `puppet-inspector runs`" in out
 
 
+def test_doctor_compares_a_capture_with_what_the_ca_holds(run: Run, tmp_path: Path) -> None:
+    """Of a request that the CA refused (400) the agent has kept nothing: its fingerprint is in the traffic only."""
+    site = LabCA("ca.example")
+    mine, other = private_key("mine"), private_key("other")
+    capture = save(tmp_path / "two.sqlite", *talk(ca(), crl(), csr(key="mine", status=400, text=WAITS), not_issued()))
+    site.write_cadir(tmp_path / "ca")
+    pending = tmp_path / "ca" / "requests" / "node1.example.pem"
+    pending.parent.mkdir(exist_ok=True)
+    document = valid("doctor", run("doctor", capture, "--json")[1])
+    (verdict,) = document["verdicts"]
+    own = verdict["remedy"].partition("fingerprint ")[2][:95]
+    assert own.count(":") == 31
+    assert "`puppet agent --fingerprint`" not in verdict["remedy"]
+
+    pending.write_bytes(pki.pem(pki.make_csr("node1.example", other)))
+    status, out, _ = run("doctor", capture, "--cadir", tmp_path / "ca")
+    assert status == 1
+    assert "ERROR the CA holds a request of another key" in out
+    assert f"has {own}" in out
+    assert "puppetserver ca clean --certname node1.example" in out
+
+    pending.write_bytes(pki.pem(pki.make_csr("node1.example", mine)))
+    _, out, _ = run("doctor", capture, "--cadir", tmp_path / "ca")
+    assert "the agent's request waits to be signed" in out
+    assert "the CA holds a request of another key" not in out
+
+
 def test_doctor_compares_a_directory_with_a_capture(run: Run, broken: Path, tmp_path: Path) -> None:
     ssl = tmp_path / "ssl"
     (ssl / "private_keys").mkdir(parents=True, mode=0o750)

@@ -74,6 +74,7 @@ def test_a_body_that_is_not_recorded_is_forgotten(tmp_path: Path) -> None:
     body = Body(copies)
     body.add(bytes(100_000))
     spool = body._spool
+    assert spool
     body.close()
     body.close()
     assert copies.size == 0
