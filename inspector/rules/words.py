@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from inspector import clocks
+from inspector import clocks, regex
 from inspector.text import beginning, ends
 
 if TYPE_CHECKING:
@@ -22,6 +22,16 @@ FIRST = 3
 """How many names of a long list a message contains."""
 MANY = 10**12
 """A limit above which a number of things, or of seconds, is not plausible."""
+READ = 20_000
+"""Characters of a message that are looked at."""
+_PREFIXES = regex.compile(
+    r"(?:Error: |Server Error: |Evaluation Error: |Internal Server Error: |Error \d{3} on SERVER: "
+    r"|Could not retrieve catalog from remote server: |Failed to compile catalog for node \S+: "
+    r"|Error while evaluating an? [A-Za-z' ]{1,60}, )+"
+)
+_NODE = regex.compile(r" on node [^\s,;]+$")
+_PLACE = regex.compile(r" ?\((?:file|at|line)[^()]*\)$")
+_PATH = regex.compile(r"(?:/[^\s/:,()']+){5,}")
 GRAVE = frozenset({"err", "crit", "alert", "emerg"})
 YEAR = 365 * clocks.DAY
 
@@ -100,9 +110,32 @@ def in_a_row(flags: Iterable[bool]) -> int:
 
 
 def brief(text: str) -> str:
-    """Return captured text on one line, shortened in the middle: its end names file and line."""
-    line = " ".join(text.split())
-    return ends(line, TEXT)
+    """Return captured text on one line, as much as there is room for.
+
+    Of an error message the prefixes that say only who reports it go first, then the node's name, which is known, then
+    the directories of the file. What is wrong stays, and at the end file and line.
+    """
+    line = " ".join(text[:READ].split())
+    for shorten in (_without_prefixes, _without_node, _without_directories):
+        if len(line) <= TEXT:
+            return line
+        line = shorten(line)
+    place = _PLACE.search(line)
+    return ends(line, TEXT, TEXT - len(place[0]) - 1 if place and len(place[0]) < TEXT // 2 else None)
+
+
+def _without_prefixes(line: str) -> str:
+    found = _PREFIXES.match(line)
+    rest = line[found.end() :] if found else ""
+    return rest or line
+
+
+def _without_node(line: str) -> str:
+    return _NODE.sub("", line)
+
+
+def _without_directories(line: str) -> str:
+    return _PATH.sub(lambda path: f".../{'/'.join(path[0].split('/')[-4:])}", line)
 
 
 def major(version: str | None) -> int:

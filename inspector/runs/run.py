@@ -367,7 +367,9 @@ class Run:
         read = request if isinstance(request, d.CertificateRequest) else None
         text = response.message if isinstance(response, d.ErrorDocument) else ""
         self.csrs.append(
-            CsrSent(exchange.seq, exchange.time, read and read.key, status, text, read.fingerprint if read else "")
+            CsrSent(
+                exchange.seq, exchange.time, read.key if read else None, status, text, read.fingerprint if read else ""
+            )
         )
 
     def _add_certificate(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:

@@ -132,12 +132,28 @@ def test_there_are_endpoints_of_each_kind_that_rules_name() -> None:
     assert {kind for rule in all_rules() for kind in rule.at} <= kinds
 
 
-def test_brief_keeps_beginning_and_end() -> None:
+REASON = "Class[Profile::Web]: parameter 'port' expects an Integer value, got String"
+PLACE = "(file: {}/profile/manifests/web/server.pp, line: 33, column: 5)"
+NESTED = "Evaluation Error: Error while evaluating a Function Call, "
+
+
+def test_brief_says_what_is_wrong_and_where() -> None:
     assert words.brief("a\n b\tc") == "a b c"
+    assert words.brief(f"Server Error: {REASON}") == f"Server Error: {REASON}", "there is room for it"
+    place = PLACE.format("/etc/puppetlabs/code/environments/production/site")
+    whole = f"Server Error: Evaluation Error: Error while evaluating a Resource Statement, {NESTED}{REASON} {place}"
+    assert words.brief(f"{whole} on node web1.example.com") == f"{REASON} {place}"
+    longer = REASON + ", expected an Integer from 1 to 65535"
+    assert words.brief(f"{NESTED}{longer} {place} on node web1.example.com") == f"{longer} {PLACE.format('...')}"
+
+
+def test_brief_cuts_the_end_of_a_sentence_before_its_place() -> None:
     long = words.brief("Evaluation Error: " + "x" * 5000 + " (file: /site.pp, line: 3)")
     assert len(long) == words.TEXT
-    assert long.startswith("Evaluation Error: ")
-    assert long.endswith(" (file: /site.pp, line: 3)")
+    assert long.startswith("xxx")
+    assert long.endswith("… (file: /site.pp, line: 3)")
+    assert len(words.brief("(file: " * 50_000)) == words.TEXT
+    assert words.brief("Error: " * 5000)
 
 
 @pytest.mark.parametrize(
