@@ -13,6 +13,8 @@ from inspector.model import Severity, Visible
 from inspector.rules import rule_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from inspector.model import Finding
     from inspector.runs.run import Run
 
@@ -36,6 +38,8 @@ class Verdict:
     """When the cause was first seen."""
     besides: tuple[str, ...] = ()
     """Ids of further errors, which do not follow from the cause: they are there when it is mended."""
+    evidence: int | None = None
+    """The number of another run that shows the cause; None: this one."""
 
 
 def verdict(run: Run) -> Verdict | None:
@@ -77,6 +81,27 @@ def verdict(run: Run) -> Verdict | None:
     return Verdict(cause, tuple(symptoms), _certainty(cause, run), cause.since or run.started, tuple(besides))
 
 
+def shared(runs: Iterable[Run]) -> list[tuple[Finding, int]]:
+    """Return what runs show of the CA that concerns every agent, each with its run's number."""
+    return [
+        (finding, run.number)
+        for run in runs
+        for finding in run.findings
+        if finding.rule in OF_THE_CA and finding.severity is Severity.ERROR and run.number is not None
+    ]
+
+
+def by_others(run: Run, found: Sequence[tuple[Finding, int]]) -> Verdict | None:
+    """Return the verdict on a run that shows no cause itself, from what other runs of the capture showed of the CA.
+
+    An agent stops before its first answer if it trusts nobody: then it is likely the same. None if it is not known.
+    """
+    if run.answered and not run.bootstrapping:
+        return None
+    known = min(found, key=lambda each: abs(each[0].since - run.started), default=None)
+    return known and Verdict(known[0], (), "likely", run.started, evidence=known[1])
+
+
 def _depth(finding: Finding) -> tuple[int, int, int]:
     order = [row.cause for row in FOLLOWS]
     deep = order.index(finding.rule) if finding.rule in order else len(order)
@@ -109,6 +134,8 @@ def settled(finding: Finding, run: Run) -> bool:
 
 ECHOES = frozenset({"R20", "R03", "R04"})
 """Rules that only repeat the outcome, that a run failed, without a reason."""
+OF_THE_CA = frozenset({"B05", "B10", "B12", "B13", "B14"})
+"""Rules about what a CA serves to every agent."""
 WAITING = frozenset({"B17", "B27", "B39", "B41", "B42", "B44"})
 """Rules below an error that explain why an agent waits for its certificate."""
 

@@ -47,9 +47,11 @@ def execute(arguments: argparse.Namespace) -> int:
         live = report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
         diagnoses += [diagnosis for diagnosis in live if diagnosis.detail not in details]
     if arguments.json:
-        verdicts = [{"run": agent.run.number, "certname": agent.run.certname, "runs": agent.times,
-                     "superseded_by": agent.superseded_by,
-                     **(json_output.verdict_fields(agent.run) or {})} for agent in found.agents]  # fmt: skip
+        verdicts = [
+            {"run": agent.run.number, "certname": agent.run.certname, "runs": agent.times,
+             "superseded_by": agent.superseded_by, **(json_output.verdict_fields(agent.run, agent.verdict) or {})}
+            for agent in found.agents
+        ]  # fmt: skip
         unanalyzed = [{"seq": seq, "reason": reason} for seq, reason in found.unanalyzed.items()]
         notes = [{"rule": rule, "runs": numbers} for rule, numbers in found.notes.items()]
         print_json(

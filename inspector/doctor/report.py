@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
+    from inspector.analysis.verdicts import Verdict
     from inspector.doctor.cross_check import WireKey
     from inspector.doctor.findings import Diagnosis
     from inspector.runs.run import Run
@@ -37,6 +38,8 @@ class AgentVerdict:
 
     run: Run
     """The latest of these runs."""
+    verdict: Verdict
+    """On that run."""
     cause: str | None
     rank: int
     """3 for an error, 2 for a warning."""
@@ -79,8 +82,12 @@ def agent_verdicts(runs: Iterable[Run]) -> list[AgentVerdict]:
     """
     by_cause: dict[tuple[str | None, str | None, str], AgentVerdict] = {}
     latest: dict[str | None, tuple[Run, AgentVerdict | None]] = {}
-    for run in sorted(runs, key=lambda run: run.started):
+    runs = sorted(runs, key=lambda run: run.started)
+    shared = verdicts.shared(runs)
+    for run in runs:
         verdict = verdicts.verdict(run)
+        if verdict and verdict.certainty == "not visible":
+            verdict = verdicts.by_others(run, shared) or verdict
         agent = run.certname or run.address
         if verdict is None:
             if run.outcome == "complete" and not run.tool:
@@ -90,8 +97,8 @@ def agent_verdicts(runs: Iterable[Run]) -> list[AgentVerdict]:
         rank = verdict.cause.severity.rank if verdict.cause and run.outcome == "complete" else Severity.ERROR.rank
         key = (agent, cause, run.outcome if cause is None else "")
         earlier = by_cause.pop(key, None)
-        by_cause[key] = AgentVerdict(run, cause, rank, earlier.times + 1 if earlier else 1)
-        if verdict.certainty != "not visible":
+        by_cause[key] = AgentVerdict(run, verdict, cause, rank, earlier.times + 1 if earlier else 1)
+        if verdict.certainty != "not visible" and verdict.evidence is None:
             latest[agent] = run, by_cause[key]
     for (agent, _, _), each in by_cause.items():
         last, current = latest.get(agent, (each.run, each))
@@ -184,7 +191,7 @@ def verdict_lines(found: CaptureReport) -> Iterator[str]:
     """Yield a capture's verdicts, at most one screen of them, and what is by nature."""
     agents, runs = found.agents, found.runs
     for agent in agents[:SCREEN]:
-        verdict = wording.conclusion(agent.run)
+        verdict = wording.conclusion(agent.run, agent.verdict)
         if verdict is None:
             continue
         times = f" ({agent.times} runs)" if agent.times > 1 else ""

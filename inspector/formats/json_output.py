@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
+    from inspector.analysis.verdicts import Verdict
     from inspector.clocks import Offset
     from inspector.model import Finding, Leg, Message
     from inspector.runs.run import Run
@@ -83,9 +84,9 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def verdict_fields(run: Run) -> dict[str, Any] | None:
-    """Return a run's verdict (docs/json/runs.schema.json); None if there is none."""
-    verdict = wording.conclusion(run)
+def verdict_fields(run: Run, found: Verdict | None = None) -> dict[str, Any] | None:
+    """Return a run's verdict, or another one on it (docs/json/runs.schema.json); None if there is none."""
+    verdict = wording.conclusion(run, found)
     if verdict is None:
         return None
     return {

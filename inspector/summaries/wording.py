@@ -151,9 +151,9 @@ def words(run: RunSnapshot, verdict: Conclusion | None) -> str:
     return "\n".join([*run_row(run), *((verdict.message, verdict.fix) if verdict else ())])
 
 
-def conclusion(run: Run) -> Conclusion | None:
-    """Return a run's verdict in words; None if there is nothing to report."""
-    found = verdicts.verdict(run)
+def conclusion(run: Run, found: Verdict | None = None) -> Conclusion | None:
+    """Return a run's verdict, or another one on it, in words; None if there is nothing to report."""
+    found = found or verdicts.verdict(run)
     if found is None:
         return None
     cause = found.cause
@@ -178,6 +178,8 @@ def _message(run: Run, found: Verdict) -> str:
         unseen = "" if found.certainty == "certain" else "; the cause is not visible in the traffic"
         return f"{name} {_ended(run)}: {reason}, {since}{unseen}"
     how = {"certain": "", "likely": " (likely)", "not visible": ""}[found.certainty]
+    if found.evidence is not None:
+        how = f" (likely: run {found.evidence} shows it)"
     follow = "follows" if len(found.symptoms) == 1 else "follow"
     also = f"; {', '.join(found.symptoms)} {follow} from it" if found.symptoms else ""
     also += f"; not from it: {', '.join(found.besides)}" if found.besides else ""

@@ -170,6 +170,25 @@ def test_doctor_judges_an_agent_by_its_latest_run(run: Run, tmp_path: Path) -> N
     assert "history" not in out, "a run that shows no cause does not contradict"
 
 
+def test_what_another_run_shows_of_the_ca_explains_a_silent_one(run: Run, tmp_path: Path) -> None:
+    silent = talk(ca(), certname="a.example", address="192.0.2.8")
+    shows = talk(ca(), crl(expired=True), certname="b.example", address="192.0.2.9", after=60)
+    capture = save(tmp_path / "two.sqlite", *silent, *shows)
+    alone = save(tmp_path / "one.sqlite", *silent)
+    (verdict,) = valid("doctor", run("doctor", alone, "--json")[1])["verdicts"]
+    assert (verdict["cause"], verdict["certainty"]) == (None, "not visible")
+    first, second = valid("doctor", run("doctor", capture, "--json")[1])["verdicts"]
+    assert {first["cause"], second["cause"]} == {"B10"}
+    (guessed,) = [each for each in (first, second) if each["run"] == 1]
+    assert guessed["certainty"] == "likely"
+    assert "(likely: run 2 shows it)" in guessed["message"]
+
+    healthy = talk(catalog(), certname="c.example", address="192.0.2.10")
+    answered = save(tmp_path / "answered.sqlite", *healthy, *shows)
+    verdicts = valid("doctor", run("doctor", answered, "--json")[1])["verdicts"]
+    assert {each["cause"] for each in verdicts if each["certname"] == "c.example"} == {None}
+
+
 def test_a_bootstrap_is_judged_by_what_came_of_it(run: Run, tmp_path: Path) -> None:
     """Alternative names keep a CA from signing; once it has signed, they are no problem any more."""
     names = save(
