@@ -22,6 +22,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Access, Kind
 from inspector.rules import On, all_rules
 from inspector.rules.cases import Case, ExchangeCase, HandshakeCase, RunCase
+from inspector.runs import commands
 from inspector.runs.history import Ledger
 from inspector.runs.run import Placed, Run
 from inspector.runs.segmenter import OneRun, Segmenter
@@ -260,6 +261,8 @@ class Analyzer:
             placed.agent_version, placed.version_from = _agent_version(record, step.request)
             placed.tool = _tool(record, match)
             placed.transaction_uuid = _transaction(match, step.request)
+            if match is not None and placed.tool is None:
+                placed.single = commands.without_run(match, step.request, placed.transaction_uuid)
         step.run = self._segmenter.place(placed)
 
     def _leaf(self, chain: tuple[bytes, ...]) -> d.Certificate | None:

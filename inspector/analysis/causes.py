@@ -31,6 +31,8 @@ _REFUSED = (*SKIPPED, "P03")
 """The same where the report is refused for the same reason."""
 _BROKEN = ("T06", "T07", "T08", "T09", "R03", "R04")
 """What an agent or master without trust in the other does."""
+_COMPILE = ("S01", "S25", "S26", "S27", "S28")
+"""Why the master compiled no catalog."""
 _KEYS = ("B18", "B20", "B22", "B23", "B02")
 
 FOLLOWS: tuple[Row, ...] = (
@@ -88,20 +90,24 @@ FOLLOWS: tuple[Row, ...] = (
     Row("S03", "the master has no such URLs", ("S04", "R01", "R09"), _REFUSED),
     Row("S02", "who is refused gets no catalog", (), ("P01", *_REFUSED)),
     # Why there is no catalog.
-    Row("R13", "facts of another node are refused", ("S01",), SKIPPED),
-    Row("F07", "the master refuses to compile", (), ("S01", "P01", *SKIPPED)),
-    Row("R09", "nothing is compiled for an environment that does not exist", (), ("S01", "R01", *_REFUSED)),
-    Row("S15", "a page is no catalog", ("S01", "S04", "S06", "S09", "P01"), _REFUSED),
-    Row("S06", "nothing is served", (), ("S01", "S07", "P01", *_REFUSED)),
-    Row("S05", "nothing is served now", (), ("S01", "S07", "P01", *_REFUSED)),
-    Row("S12", "the agent does not get what it asked for", (), ("P01", *_REFUSED)),
+    Row("R13", "facts of another node are refused", _COMPILE, SKIPPED),
+    Row("F07", "the master refuses to compile", (), (*_COMPILE, "P01", *SKIPPED)),
+    Row("R09", "nothing is compiled for an environment that does not exist", (), (*_COMPILE, "R01", *_REFUSED)),
+    Row("S15", "a page is no catalog", (*_COMPILE, "S04", "S06", "S09", "P01"), _REFUSED),
+    Row("S06", "nothing is served", (), (*_COMPILE, "S07", "P01", *_REFUSED)),
+    Row("S05", "nothing is served now", (), (*_COMPILE, "S07", "P01", *_REFUSED)),
+    Row("S12", "the agent does not get what it asked for", (), ("P01", "P05", "P15", *_REFUSED)),
     Row("S14", "half a document is none", ("F03", "P01"), _REFUSED),
     Row("S23", "nothing is answered", ("P01", "F03"), _REFUSED),
     Row("S13", "the agent cannot read it", ("S09", "P01"), SKIPPED),
     Row("S09", "the agent cannot read it", ("P01",), SKIPPED),
     Row("R06", "no run follows a catalog of yet another environment", ("R05", "R07", "R08"), SKIPPED),
-    Row("R07", "the catalog is of another environment", ("R08", "P05")),
+    Row("R07", "the catalog is of another environment", ("R08", "P05", "P15")),
     Row("S08", "the agent gives up", (), SKIPPED),
+    Row("S28", "what is not compiled is not applied", (), SKIPPED),
+    Row("S26", "what is not compiled is not applied", (), SKIPPED),
+    Row("S25", "what is not compiled is not applied", (), SKIPPED),
+    Row("S27", "what is not compiled is not applied", (), SKIPPED),
     Row("S01", "what is not compiled is not applied", (), SKIPPED),
     Row("R20", "without a catalog", ("R19", "R03", "P13")),
     # Why a resource failed, and what happened to the report.
@@ -111,6 +117,7 @@ FOLLOWS: tuple[Row, ...] = (
     Row("F03", "the file's resource fails", ("P01", "P13")),
     Row("P01", "each failure is logged", ("P13",)),
     Row("P06", "each failure is logged", ("P13",)),
+    Row("P15", "each failure is logged", ("P13",)),
     Row("P05", "each failure is logged", ("P13",)),
     Row("S04", "a report in that format is refused", ("P03",)),
     Row("P04", "a report of that size is refused", ("P03",)),
@@ -129,7 +136,7 @@ FOLLOWS: tuple[Row, ...] = (
 
 EVENTS = frozenset({
     "T18", "T19", "T20", "T21", "T22", "S01", "S02", "S05", "S06", "S08", "S09", "S12", "S13", "S14", "S15", "S23",
-    "R09", "R20", "F02", "F03", "F09", "P01", "P05", "P06",
+    "S25", "S26", "S27", "S28", "R09", "R20", "F02", "F03", "F09", "P01", "P05", "P06", "P15",
 })  # fmt: skip
 """What happens at a moment. All others are conditions that last (a certificate, a clock, a setting): they may be
 recorded after what follows from them."""

@@ -46,8 +46,11 @@ def verdict(run: Run) -> Verdict | None:
     """Return the verdict on a run; None if it was successful with nothing above a notice."""
     if run.tool:
         return None  # a client such as curl, not an agent's run (R22)
+    if run.command and not any(finding.severity is Severity.ERROR for finding in run.findings):
+        return None if run.command.certain else Verdict(None, (), "likely", run.started)
     bad = run.outcome != "complete"
-    catalog = bool(run.catalogs and run.catalogs[-1].usable)
+    # One that the agent could not apply (P15) is as good as none.
+    catalog = bool(run.catalogs and run.catalogs[-1].usable) and all(found.rule != "P15" for found in run.findings)
     candidates = [
         finding
         for finding in run.findings

@@ -90,15 +90,17 @@ def agent_verdicts(runs: Iterable[Run]) -> list[AgentVerdict]:
             verdict = verdicts.by_others(run, shared) or verdict
         agent = run.certname or run.address
         if verdict is None:
-            if run.outcome == "complete" and not run.tool:
+            if run.outcome == "complete" and not run.tool and not run.command:
                 latest[agent] = run, None
             continue
         cause = verdict.cause.rule if verdict.cause else None
         rank = verdict.cause.severity.rank if verdict.cause and run.outcome == "complete" else Severity.ERROR.rank
+        if verdict.cause is None and run.command:
+            rank = Severity.NOTICE.rank  # likely no run of an agent
         key = (agent, cause, run.outcome if cause is None else "")
         earlier = by_cause.pop(key, None)
         by_cause[key] = AgentVerdict(run, verdict, cause, rank, earlier.times + 1 if earlier else 1)
-        if verdict.certainty != "not visible" and verdict.evidence is None:
+        if verdict.certainty != "not visible" and verdict.evidence is None and not run.command:
             latest[agent] = run, by_cause[key]
     for (agent, _, _), each in by_cause.items():
         last, current = latest.get(agent, (each.run, each))

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.environment_not_found import ABSENT
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -28,7 +29,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 def ca_not_found(case: ExchangeCase) -> Iterator[Statement]:
     """The master answered 404 for the CA: it is a compiler without a CA service, or its CA was never set up. A new
     agent stops here. An agent that only refreshes its CA continues with the one it has."""
-    if case.status != 404:
+    if case.status != 404 or case.run.tool or ABSENT in case.answer:  # a tool's request, R09
         return
     if case.exchange.request.header("if-modified-since"):
         yield Statement(

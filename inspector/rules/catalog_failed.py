@@ -3,14 +3,19 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.words import brief
+from inspector.rules.data_lookup_failed import DATA
+from inspector.rules.environment_of_classifier_missing import ABSENT
+from inspector.rules.node_not_classified import UNCLASSIFIED
+from inspector.rules.puppetdb_failed import PUPPETDB
+from inspector.rules.words import brief, compile_error
 from inspector.runs.examples import catalog, plugins, report, talk
 
 BROKEN = "Server Error: Evaluation Error: Unknown variable: 'x'. (file: /etc/puppetlabs/code/site.pp, line: 3)"
+ELSEWHERE = (UNCLASSIFIED, ABSENT, DATA, PUPPETDB)
+"""Error messages of other causes than the code: S25 to S28."""
 
 
 @rule(
@@ -19,6 +24,7 @@ BROKEN = "Server Error: Evaluation Error: Unknown variable: 'x'. (file: /etc/pup
     On.EXCHANGE,
     at=(Kind.CATALOG,),
     refused=True,
+    otherwise="warning for a command such as `puppet catalog download`",
     visible=Visible.WIRE,
     title="the master could not compile the catalog",
     remedy="Correct the code that the message names (file and line), deploy it, and test it on the node: `puppet "
@@ -32,14 +38,14 @@ BROKEN = "Server Error: Evaluation Error: Unknown variable: 'x'. (file: /etc/pup
     also=("R20", "P01"),
 )
 def catalog_failed(case: ExchangeCase) -> Iterator[Statement]:
-    """The master answered the catalog request with an error: the Puppet code, its data or a function that it calls
-    failed for this node. The agent skips the run, or applies its cached catalog if that is allowed, and reports the
+    """The master answered the catalog request with an error: the Puppet code or a function that it calls failed for
+    this node. The agent skips the run, or applies its cached catalog if that is allowed, and reports the
     failure."""
-    status, match = case.status, case.step.match
-    legacy = match is not None and match.dialect == "legacy"
-    if status is None or status == 503 or (status < 500 and not (legacy and status == 400)):
+    text = compile_error(case)
+    if text is None or any(cause.search(text) for cause in ELSEWHERE):
         return
-    answer = case.step.response
-    if isinstance(answer, d.ErrorDocument) and answer.html:  # not the master's answer: S15
-        return
-    yield Statement(f"no catalog for {case.name}: {brief(case.answer) or f'status {status} without a reason'}")
+    command = case.run.command  # such a command may send no facts: then it is no failure of an agent's run
+    yield Statement(
+        f"no catalog for {case.name}: {brief(text) or f'status {case.status} without a reason'}",
+        severity=Severity.WARNING if command and command.certain else None,
+    )

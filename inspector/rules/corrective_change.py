@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.same_resources_change import REPEATED, in_each_run
 from inspector.rules.words import some
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -33,12 +34,22 @@ from inspector.runs.examples import catalog, plugins, report, talk
 )  # fmt: skip
 def corrective_change(case: ExchangeCase) -> Iterator[Statement]:
     """The agent restored a value that an earlier run had already set: it was changed on the node in between. Puppet is
-    meant to do this, but check it if you did not expect a change. An exec that runs each time also counts."""
+    meant to do this, but check it if you did not expect a change. With noop it only reports the difference. Execs and
+    notifies are left out, they have no value; what changes in every run is P11."""
     report = case.step.request
     if not isinstance(report, d.Report) or not report.corrective_change:
         return
-    refs = [ref for ref, status in report.resource_statuses.items() if status.corrective_change]
-    yield Statement(
-        f"drift was repaired: {some(refs)}" if refs else "drift was repaired",
-        at=places.meaning(refs[0] if refs else "corrective_change"),
-    )
+    drifted = {
+        ref: status
+        for ref, status in report.resource_statuses.items()
+        if status.corrective_change and not status.failed and not ref.startswith(("Exec[", "Notify["))
+    }
+    repeated = in_each_run(case, drifted)
+    repaired = [ref for ref, status in drifted.items() if status.changed and repeated[ref] < REPEATED]
+    found = [ref for ref, status in drifted.items() if not status.changed]
+    if repaired:
+        yield Statement(f"drift was repaired: {some(repaired)}", at=places.meaning(repaired[0]))
+    if found:
+        yield Statement(f"drift was found and not repaired (noop): {some(found)}", at=places.meaning(found[0]))
+    if not report.resource_statuses and not report.noop:
+        yield Statement("drift was repaired", at=places.meaning("corrective_change"))

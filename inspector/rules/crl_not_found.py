@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.environment_not_found import ABSENT
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -30,10 +31,11 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 def crl_not_found(case: ExchangeCase) -> Iterator[Statement]:
     """The master answered 404 for the CRL. A new agent cannot complete its bootstrap; an older agent runs, but would
     accept revoked certificates."""
-    if case.status == 404:
-        if case.run.old_engine:
-            yield Statement(
-                "the master has no CRL: the agent continues without checking revocation", severity=Severity.WARNING
-            )
-        else:
-            yield Statement("the master has no CRL: the agent stops with 'CRL is missing from the server'")
+    if case.status != 404 or case.run.tool or ABSENT in case.answer:  # a tool's request, R09
+        return
+    if case.run.old_engine:
+        yield Statement(
+            "the master has no CRL: the agent continues without checking revocation", severity=Severity.WARNING
+        )
+    else:
+        yield Statement("the master has no CRL: the agent stops with 'CRL is missing from the server'")

@@ -8,6 +8,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import WAITS, refused
+from inspector.rules.environment_not_found import ABSENT
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 EXPLAINED = (
@@ -20,8 +21,9 @@ EXPLAINED = (
     "alternative names",
     "authorization extension",
     "not permitted",
+    ABSENT,
 )
-"""Parts of error messages that other rules explain: names, alternative names, extensions.
+"""Parts of error messages that other rules explain: names, alternative names, extensions, the environment.
 
 docs/protocol.md#checks-of-a-signing-request
 """
@@ -52,7 +54,7 @@ def csr_rejected(case: ExchangeCase) -> Iterator[Statement]:
     """The CA did not accept the agent's signing request, for a reason other than a request or certificate that it
     already has for that name. Without a request there is no certificate: the agent stops, or tries again every
     waitforcert seconds."""
-    if refused(case) or any(phrase in case.answer for phrase in EXPLAINED):
+    if case.run.tool or refused(case) or any(phrase in case.answer for phrase in EXPLAINED):
         return
     unreadable = isinstance(case.step.request, d.Undecodable) and not case.exchange.request.lost
     if unreadable and case.status not in (401, 403, 404):

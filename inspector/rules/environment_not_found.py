@@ -4,14 +4,15 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
-from inspector.protocol.kinds import RUN, Kind
+from inspector.protocol.kinds import BOOTSTRAP, RUN, Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.words import cut
 from inspector.runs.examples import ExamplePart, asked, catalog, plugins, report, talk
 
 ABSENT = "Could not find environment"
-AT = tuple(kind for kind in RUN if kind is not Kind.BACKUP)
+# Up to 3 the URLs of requests to the CA begin with an environment too.
+AT = (*(kind for kind in RUN if kind is not Kind.BACKUP), *BOOTSTRAP)
 
 
 @rule(

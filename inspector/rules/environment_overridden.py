@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, On, places, rule
+from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.words import cut
 from inspector.runs.examples import catalog, node, plugins, report, talk
@@ -16,7 +16,7 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     Severity.NOTICE,
     On.EXCHANGE,
     at=(Kind.NODE, Kind.CATALOG),
-    generations=("3", *SINCE_4),
+    otherwise="warning for agents of 2.7",
     visible=Visible.WIRE,
     title="master overrides the environment",
     remedy="Nothing is wrong if the classifier is meant to decide. Otherwise remove {name}'s environment from the "
@@ -28,11 +28,13 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
             node(environment="staging"), plugins(environment="staging"),
             catalog(environment="staging", asks="staging"), report(environment="staging"),
         ),
+        talk(plugins(), catalog(environment="staging"), report(), version="2.7.26"),
     ],
 )  # fmt: skip
 def environment_overridden(case: ExchangeCase) -> Iterator[Statement]:
     """The agent requested one environment, and the master assigned another: the classifier decides. The agent follows,
-    so the environment in puppet.conf on the node has no effect."""
+    so the environment in puppet.conf on the node has no effect. An agent of 2.7 applies the catalog with files of the
+    environment that it requested, and so mixes two versions of the code."""
     answer, match = case.step.response, case.step.match
     if not isinstance(answer, d.Node | d.Catalog) or not answer.environment or match is None or case.run.tool:
         return
@@ -40,7 +42,10 @@ def environment_overridden(case: ExchangeCase) -> Iterator[Statement]:
     if isinstance(case.step.request, d.CatalogRequest):
         requested = case.step.request.environment or requested
     if requested and answer.environment != requested:
+        old = case.run.generation == "2.7"
+        files = "; an agent of 2.7 requests its files from the former all the same" if old else ""
         yield Statement(
-            f"the agent requested {cut(requested, 60)}, the master assigns {cut(answer.environment, 60)}",
+            f"the agent requested {cut(requested, 60)}, the master assigns {cut(answer.environment, 60)}{files}",
+            severity=Severity.WARNING if old else None,
             at=(places.meaning(f"environment: {answer.environment}"), places.REQUEST_LINE),
         )

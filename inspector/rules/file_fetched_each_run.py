@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Record, Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.same_resources_change import REPEATED, in_each_run
 from inspector.rules.words import in_a_row, some
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk, together
 
@@ -39,7 +40,9 @@ def file_fetched_each_run(case: RunCase, *, runs: float = 3, warning_runs: float
         return
     previous = [earlier for earlier in case.ledger.fleet.before(run) if earlier.key == run.key]
     rows = {name: 1 + in_a_row(name in earlier.fetched for earlier in reversed(previous)) for name in run.files.fetched}
-    always = [name for name, row in rows.items() if row >= runs]
+    repeated = in_each_run(case, run.changed)  # of these files P11 says more
+    known = {name for ref, row in repeated.items() if row >= REPEATED for name in run.files.sources.get(ref, ())}
+    always = [name for name, row in rows.items() if row >= runs and name not in known]
     if always:
         longest = max(rows[name] for name in always)
         downloads = sorted(run.files.fetched[name].last for name in always[:20])

@@ -1,13 +1,22 @@
 """P11."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.cases import Case, ExchangeCase, Statement
 from inspector.rules.words import in_a_row, some
 from inspector.runs.examples import ExamplePart, catalog, plugins, report, talk, wait
+
+REPEATED = 3
+"""From how many runs in a row on a resource counts as one that changes in every run."""
+
+
+def in_each_run(case: Case, refs: Iterable[str]) -> dict[str, int]:
+    """Return for each resource in how many runs in a row, up to this one, it was changed."""
+    previous = [earlier for earlier in case.ledger.fleet.before(case.run) if Phase.REPORT in earlier.phases]
+    return {ref: 1 + in_a_row(ref in earlier.changed for earlier in reversed(previous)) for ref in refs}
 
 
 @rule(
@@ -26,7 +35,9 @@ from inspector.runs.examples import ExamplePart, catalog, plugins, report, talk,
     ],
     bad=lambda: [talk(*_runs("File[/etc/a]") * 3), talk(*_runs("File[/etc/a]") * 5)],
 )
-def same_resources_change(case: ExchangeCase, *, runs: float = 3, warning_runs: float = 5) -> Iterator[Statement]:
+def same_resources_change(
+    case: ExchangeCase, *, runs: float = REPEATED, warning_runs: float = 5
+) -> Iterator[Statement]:
     """A resource that Puppet has set needs no change in the next run. These changed each time: something reverts them,
     two resources set the same thing to different values, or the value is never read back as it was written. Execs
     without a condition run each time by design: a notice."""
@@ -34,7 +45,7 @@ def same_resources_change(case: ExchangeCase, *, runs: float = 3, warning_runs: 
     if not changed:
         return
     previous = [earlier for earlier in case.ledger.fleet.before(case.run) if Phase.REPORT in earlier.phases]
-    rows = {ref: 1 + in_a_row(ref in earlier.changed for earlier in reversed(previous)) for ref in changed}
+    rows = in_each_run(case, changed)
     for execs in (True, False):
         refs = sorted(ref for ref, row in rows.items() if row >= runs and ref.startswith("Exec[") is execs)
         if refs:

@@ -38,7 +38,13 @@ def static_catalog_not_given(case: ExchangeCase) -> Iterator[Statement]:
     request, answer = case.step.request, case.step.response
     if not isinstance(request, d.CatalogRequest) or not isinstance(answer, d.Catalog) or not request.static_catalog:
         return
-    if answer.code_id or case.run.tool or case.ledger.fleet.before(case.run):
+    if (
+        answer.code_id
+        or answer.metadata
+        or answer.recursive_metadata
+        or case.run.tool
+        or case.ledger.fleet.before(case.run)
+    ):
         return
     if any(source.startswith("puppet:") for file in answer.files for source in file.sources):
         yield Statement(

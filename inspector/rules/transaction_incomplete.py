@@ -11,6 +11,22 @@ from inspector.rules.words import reason
 from inspector.runs.examples import catalog, plugins, report, talk
 
 
+def incomplete(case: ExchangeCase, report: d.Report) -> bool:
+    """Whether the agent had a catalog, and did not finish applying it."""
+    if report.transaction_completed is not False:
+        return False
+    catalog = case.run.catalogs[-1] if case.run.catalogs else None
+    refused = catalog is not None and catalog.environment not in (None, catalog.requested)  # R06, R07
+    # Without a catalog there is no transaction to complete.
+    return bool(report.resource_statuses) or (catalog is not None and catalog.usable and not refused)
+
+
+def not_applied(report: d.Report) -> str:
+    """Return the agent's own reason why it did not apply the catalog (P15); empty without one."""
+    cause = reason(report)
+    return cause if cause.startswith(("Failed to apply catalog: ", "Could not retrieve catalog from ")) else ""
+
+
 @rule(
     "P05",
     Severity.ERROR,
@@ -18,8 +34,8 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="catalog not applied completely",
-    remedy="The report's log says what stopped it: a dependency cycle or an unknown provider (fix the manifest), a "
-    "run longer than `puppet config print runtimeout --section agent`, or a signal.",
+    remedy="Look in the agent's log on the node for what stopped it: a signal (a reboot, somebody, another tool), or a "
+    "run longer than `puppet config print runtimeout --section agent`.",
     source="docs/protocol.md#report-status",
     good=lambda: [
         talk(plugins(), catalog(), report(transaction_completed=True)),
@@ -28,23 +44,16 @@ from inspector.runs.examples import catalog, plugins, report, talk
     bad=lambda: [
         talk(
             plugins(), catalog(),
-            report(result="failed", transaction_completed=False, logs=[
-                {"level": "err", "source": "Puppet", "message": "Failed to apply catalog: Found 1 dependency cycle"},
-            ]),
+            report(result="failed", transaction_completed=False),
         ),
     ],
 )  # fmt: skip
 def transaction_incomplete(case: ExchangeCase) -> Iterator[Statement]:
     """The agent received a catalog and started to apply it, but did not finish: some resources were not evaluated. The
-    agent was stopped, exceeded runtimeout (an hour by default), or could not start because it cannot process the
-    catalog."""
-    report, run = case.step.request, case.run
-    if not isinstance(report, d.Report) or report.transaction_completed is not False:
-        return
-    catalog = run.catalogs[-1] if run.catalogs else None
-    refused = catalog is not None and catalog.environment not in (None, catalog.requested)  # R06, R07
-    # Without a catalog there is no transaction to complete.
-    if report.resource_statuses or (catalog is not None and catalog.usable and not refused):
+    agent was stopped, or exceeded runtimeout (an hour by default)."""
+    report = case.step.request
+    if isinstance(report, d.Report) and incomplete(case, report) and not not_applied(report):
+        catalog = case.run.catalogs[-1] if case.run.catalogs else None
         cause = reason(report)
         yield Statement(
             "the agent did not apply its catalog completely" + (f": {cause}" if cause else ""),

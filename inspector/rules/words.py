@@ -7,13 +7,13 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from inspector import clocks, regex
+from inspector.protocol import documents as d
 from inspector.text import beginning, ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from inspector.model import Exchange
-    from inspector.protocol import documents as d
     from inspector.rules.cases import ExchangeCase
 
 TEXT = 200
@@ -102,6 +102,17 @@ def failure(report: d.Report, ref: str) -> str:
     events: Iterable[str] = (event.message or "" for event in status.events or [] if event.status == "failure")
     cause = next(iter([*lines, *events]), "")
     return cut(ref, 100) + (f" ({place})" if place else "") + (f": {line(cause)}" if cause else "")
+
+
+def compile_error(case: ExchangeCase) -> str | None:
+    """Return why the master compiled no catalog, in its words; None if it did not say so (S15: somebody else did)."""
+    status, match, answer = case.status, case.step.match, case.step.response
+    legacy = match is not None and match.dialect == "legacy"
+    if status is None or status == 503 or (status < 500 and not (legacy and status == 400)):
+        return None
+    if isinstance(answer, d.ErrorDocument) and answer.html:
+        return None
+    return " ".join(case.answer.split())
 
 
 def in_a_row(flags: Iterable[bool]) -> int:

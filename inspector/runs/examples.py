@@ -486,12 +486,12 @@ def renewal(*, status: int = 200, key: str = "") -> ExamplePart:
     return part
 
 
-def node(*, environment: str = "production", status: int = 200) -> ExamplePart:
-    """The node request."""
+def node(*, environment: str = "production", status: int = 200, uuid: str = "") -> ExamplePart:
+    """The node request; ``uuid`` is the transaction_uuid, which agents since 3.0 send with it."""
 
     def part(scene: Scene) -> Exchange:
         body = json.dumps({"name": scene.certname, "environment": environment}).encode()
-        path = _master_path(scene, f"node/{scene.certname}")
+        path = _master_path(scene, f"node/{scene.certname}") + (f"&transaction_uuid={uuid}" if uuid else "")
         return _exchange(scene, "GET", path, status=status, media="application/json", body=body, run=True)
 
     return part

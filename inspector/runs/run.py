@@ -18,6 +18,7 @@ from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.protocol import documents as d
 from inspector.protocol import kinds
 from inspector.protocol.kinds import Kind
+from inspector.runs import commands
 from inspector.runs.observations import (
     FILES,
     RETAINED,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from inspector.clocks import Offset
     from inspector.model import Record, Side
     from inspector.protocol.endpoints import Dialect, Endpoint, Match
+    from inspector.runs.commands import Command
     from inspector.runs.snapshot import Outcome, Wait
 
 WORD = 255
@@ -81,6 +83,10 @@ class Run:
     spans: dict[Phase, PhaseSpan] = field(default_factory=dict)
     seqs: array[int] = field(default_factory=lambda: array("Q"))
     """The numbers of its records, in order."""
+    kinds: set[Kind | None] = field(default_factory=set)
+    """The kinds of its requests; with None if there are some that are not Puppet's."""
+    single: bool = False
+    """It began with a request that belongs to no agent's run: only its own connection can continue it."""
     cas: Bounded[Bundle[d.Certificate]] = field(default_factory=Bounded)
     crls: Bounded[Bundle[d.RevocationList]] = field(default_factory=Bounded)
     csrs: Bounded[CsrSent] = field(default_factory=Bounded)
@@ -153,6 +159,11 @@ class Run:
         return bool(self.handshakes) or any(phase is not Phase.OTHER for phase in self.spans)
 
     @property
+    def command(self) -> Command | None:
+        """The ``puppet`` command whose requests these are; None for an agent's run, and for another client's."""
+        return commands.of(self)
+
+    @property
     def bootstrapping(self) -> bool:
         """True until the agent does something that needs its certificate."""
         return self.authenticated is None and all(phase in (Phase.CERTIFICATES, Phase.OTHER) for phase in self.spans)
@@ -204,9 +215,17 @@ class Run:
             return "failed"
         if body and body.status == "failed":
             return "failed"
-        if not taken:
+        if taken:
+            return "complete"
+        return self._answer if self.command and self.command.certain else "unfinished"
+
+    @property
+    def _answer(self) -> Outcome:
+        """The outcome of a command: how the master answered its latest request."""
+        status = next((leg.status for leg in reversed(self.legs.values())), None)
+        if status is None:
             return "unfinished"
-        return "complete"
+        return "complete" if status < 400 else "refused" if status in (401, 403) else "failed"
 
     def snapshot(self) -> RunSnapshot:
         """Return the current facts of the run."""
@@ -214,7 +233,7 @@ class Run:
             number=self.number,
             certname=self.certname,
             address=self.address,
-            tool=self.tool,
+            tool=self.tool or (self.command.name if self.command and self.command.certain else None),
             stranger=self.stranger,
             dialect=self.dialect,
             agent_version=self.agent_version,
@@ -257,6 +276,7 @@ class Run:
         if placed.leg_id:
             self._use(placed.leg_id, record, phase)
         self.tool, self.stranger = placed.tool, placed.stranger
+        self.single = self.single or placed.single
         began = self.ended if phase is self.phase and span.exchanges > 1 else time
         span.duration += max(0.0, ended - began)
         self.started = min(self.started, time)
@@ -269,6 +289,7 @@ class Run:
         if isinstance(record, Handshake):
             self.handshakes.append(record)
         elif isinstance(record, Exchange):
+            self.kinds.add(placed.match.endpoint.kind if placed.match else None)
             self.sent += record.request.size
             self.received += record.response.size if record.response else 0
             if placed.match:
@@ -417,6 +438,7 @@ class Run:
             total = self.spans.setdefault(phase, PhaseSpan(phase))
             total.exchanges += span.exchanges
             total.duration += span.duration
+        self.kinds |= other.kinds
         merge(self.cas, other.cas)
         merge(self.crls, other.crls)
         merge(self.csrs, other.csrs)
@@ -509,6 +531,8 @@ class Placed:
     """The request was made with a client certificate."""
     stranger: bool = False
     """The request needs a client certificate, and the client showed none."""
+    single: bool = False
+    """The request belongs to no agent's run, though it has an agent's User-Agent (``commands``)."""
 
 
 def _request(exchange: Exchange, endpoint: Endpoint) -> RequestSent:

@@ -73,7 +73,7 @@ class Fleet:
 
     def remember(self, run: Run) -> None:
         """Add a finished run, after the rules have looked at it."""
-        if run.certname is None or run.tool or not run.seqs or not run.authenticated:
+        if run.certname is None or run.tool or run.command or not run.seqs or not run.authenticated:
             return
         past = self.runs.pop(run.certname, None)
         if past is None:

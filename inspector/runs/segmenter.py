@@ -36,6 +36,8 @@ BURST = 10.0
 """Seconds within which a request without a certname belongs to the current run of its address."""
 SILENT = DAY
 """Seconds of silence after which an open run is over."""
+BUSY = (429, 503)
+"""Answers after which an agent repeats its request."""
 RETRY = 120.0
 """Seconds within which failed handshakes of one agent are one attempt (an agent repeats them per request)."""
 
@@ -49,6 +51,8 @@ def _may_follow(run: Run, step: Placed) -> bool:
         return False
     if run.tool != step.tool and run.legs:
         return False
+    if step.leg_id not in run.legs and (run.single or step.single or _is_over(run, step)):
+        return False
     if run.certname and step.certname and run.certname != step.certname:
         return False
     if run.key and step.key and run.key != step.key:
@@ -57,15 +61,37 @@ def _may_follow(run: Run, step: Placed) -> bool:
         return False
     if step.phase is Phase.CERTIFICATES and run.reports:
         return False
-    if step.phase is Phase.PLUGINS and step.match:
-        last = run.catalogs[-1] if run.catalogs else None
-        if run.phase is Phase.CATALOG and last and last.usable and last.environment in (None, last.requested):
-            return False
-        if step.match.endpoint.kind in PLUGIN_LISTINGS:
-            status = run.listings.get(listing(step.match), 0)
-            # Each list once per round; again only after a redirect, a failure or a missing answer.
-            return status is None or status == 0 or status >= 300
+    # Of 2.7, which has no transaction_uuid, each catalog begins another run.
+    again = step.phase is Phase.PLUGINS or (step.phase is Phase.CATALOG and step.transaction_uuid is None)
+    if again and run.phase is Phase.CATALOG and not run.tool and _has_its_catalog(run):
+        return False
+    if step.match and step.match.endpoint.kind in PLUGIN_LISTINGS:
+        status = run.listings.get(listing(step.match), 0)
+        # Each list once per round; again only after a redirect, a failure or a missing answer.
+        repeated = not (status is None or status == 0 or status >= 300)
+        # The check of the environment comes before the lists.
+        late = step.match.endpoint.kind is Kind.ENVIRONMENT_CHECK and run.listings.keys() - {listing(step.match)}
+        return not (repeated or late)
     return not (step.phase is Phase.NODE and run.phase is Phase.NODE and step.transaction_uuid is None)
+
+
+def _has_its_catalog(run: Run) -> bool:
+    """Whether the agent got the catalog that it asked for, or was told that there is none."""
+    last = run.catalogs[-1] if run.catalogs else None
+    if last is None:
+        return False
+    if last.usable:
+        return last.environment in (None, last.requested)
+    return last.status is not None and last.status >= 400 and last.status not in BUSY
+
+
+def _is_over(run: Run, step: Placed) -> bool:
+    """Whether a run is a command that ended before this step, which came on another connection."""
+    if run.command is None or not run.command.certain:
+        return False
+    # `puppet ssl` ends with the certificate; an agent sends facts and backups only late in its run.
+    last = bool(run.certificates)
+    return last or (step.match is not None and step.match.endpoint.kind in (Kind.FACTS, Kind.BACKUP))
 
 
 class Segmenter:

@@ -169,13 +169,14 @@ def conclusion(run: Run, found: Verdict | None = None) -> Conclusion | None:
 
 
 def _message(run: Run, found: Verdict) -> str:
-    name = agent(run)
+    command = run.command
+    name = f"`{command.name}` of {agent(run)}" if command and command.certain else agent(run)
     when = utc(found.since)[:19].replace("T", " ")
     since = f"{'at' if run.outcome == 'complete' else 'since'} {when} UTC"
     cause = found.cause
     if cause is None:
         reason = _shortened(_outcome(run) or run.outcome)
-        unseen = "" if found.certainty == "certain" else "; the cause is not visible in the traffic"
+        unseen = "; the cause is not visible in the traffic" if found.certainty == "not visible" else ""
         return f"{name} {_ended(run)}: {reason}, {since}{unseen}"
     how = {"certain": "", "likely": " (likely)", "not visible": ""}[found.certainty]
     if found.evidence is not None:
@@ -211,6 +212,7 @@ _NEXT: dict[Outcome, str] = {
     "failed": "Read the agent's report, and the master's log for that time.",
     "unfinished": "Check the agent's log: the agent was killed, lost its network, or is still running.",
 }
+_LIKELY_COMMAND = "Nothing to do if somebody ran this command. If it was an agent's run: check its log, it was stopped."
 """The fixes for problems that are not deviations."""
 _SILENT = (
     "Check whether the agent's certificate is revoked or expired ({list} on the CA, {verify} on the node), and whether "
@@ -221,6 +223,8 @@ _SILENT = (
 def _next(run: Run) -> str:
     if run.outcome == "waiting" and _other_key(run):
         return rule_of("B23").remedy
+    if run.outcome == "unfinished" and run.command:
+        return _LIKELY_COMMAND
     if run.outcome == "unfinished" and run.bootstrapping:
         return _NEXT["refused"]
     return _SILENT if _unanswered(run) else _NEXT[run.outcome]
@@ -257,10 +261,15 @@ def _outcome(run: Run) -> str | None:
     match run.outcome:
         case "refused" if run.handshakes:
             return handshake(run.handshakes[-1])
-        case "refused":
+        case "refused" if run.denied:
             return f"the master refused {run.denied[-1].endpoint.name} with {run.denied[-1].status}"
         case "waiting":
             return _why_waiting(run)
+        case "refused" | "failed" if run.command:
+            return "the master did not give what the command asked for"
+        case "unfinished" if run.command:
+            got = "certificate" if run.certificates else "plugins"
+            return f"the agent got its {got} and asked for nothing else: likely it was `{run.command.name}`, not a run"
         case "failed" | "unfinished" if _unanswered(run):
             return (
                 "the master closed every connection without an answer: most often because it refuses the agent's "

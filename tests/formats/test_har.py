@@ -249,11 +249,8 @@ def test_clear_text_is_known_by_the_url(tmp_path: Path) -> None:
     other = {**changed(BROWSER, request={"url": "http://puppet:8140/x"}), "connection": "80"}
     (clear, tls), _ = browsed(tmp_path, other, BROWSER)
     analyzer = Analyzer()
-    for record in (clear, tls):
-        analyzer.feed(record)
-    assert [
-        seqs for run in analyzer.finish() for finding in run.findings if finding.rule == "T15" for seqs in finding.seqs
-    ] == [clear.seq]
+    found = [finding for record in (clear, tls) for finding in analyzer.feed(record).findings]
+    assert [finding.seqs for finding in found if finding.rule == "T15"] == [(clear.seq,)]
 
 
 def test_what_mitmproxy_saves_is_read(tmp_path: Path) -> None:

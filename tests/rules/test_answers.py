@@ -183,6 +183,60 @@ def test_impossible_versions_and_times_do_no_harm() -> None:
 # -- S01 to S04: refusals ------------------------------------------------------------------------------
 
 
+ELSEWHERE = {
+    "S25": (
+        "Failed when searching for node n: Failed to find n via exec: Execution of '/enc n' returned 1: ",
+        "Failed when searching for node n: Could not load external node results for n: (<unknown>): expected a key",
+        "Failed when searching for node n: Exception while executing '/enc': Cannot run program: error=13",
+        "Failed when searching for node n: Could not find terminus ldap for indirection node",
+        "Could not find node 'n'; cannot compile",
+    ),
+    "S26": (
+        "Failed when searching for node n: Could not find a directory environment named 'gone' anywhere in the path: /",
+    ),
+    "S27": (
+        "Function lookup() did not find a value for the name 'some::key' on node n",
+        "Unable to parse (/e/data/common.yaml): expected ',' or ']', but got <stream end> on node n",
+        "Unable to find 'lookup_key' function named 'nosuch_backend' (file: /e/hiera.yaml) on node n",
+        "Error while evaluating a Function Call, (/e/hiera.yaml): expected the node content, but found '<stream end>'",
+        "Function Load Error for function 'eyaml_lookup_key': only supported when the hiera_eyaml library is present",
+    ),
+    "S28": (
+        "Could not find terminus puppetdb for indirection facts",
+        "Failed when searching for node n: Could not retrieve facts for n: Failed to find facts from PuppetDB at db:1",
+        "Failed to execute '/pdb/query/v4/resources' on at least 1 of the following 'server_urls': https://db:8081",
+    ),
+}
+"""Error messages (of Puppet Server 7.9.5; those with db of PuppetDB's documentation) by their cause."""
+
+
+@pytest.mark.parametrize(("ident", "text"), [(ident, text) for ident, texts in ELSEWHERE.items() for text in texts])
+def test_a_failure_that_is_not_the_codes_has_one_cause(ident: str, text: str) -> None:
+    failed = catalog(status=500, text=f"Server Error: {text}")
+    raised = [rule for rule in ("S01", *ELSEWHERE) if messages(rule, failed)]
+    assert raised == [ident]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Could not find class nosuch for n on node n",
+        "Could not find node statement with name 'default' or 'n' on node n",
+        "Evaluation Error: Unknown variable: 'x'. (file: /e/modules/puppetdb/manifests/init.pp, line: 3)",
+        "Evaluation Error: Error while evaluating a Resource Statement, expects a value for parameter 'port'",
+    ],
+)
+def test_s01_is_about_the_code(text: str) -> None:
+    assert [ident for ident in ("S01", *ELSEWHERE) if messages(ident, catalog(status=500, text=text))] == ["S01"]
+
+
+def test_s01_of_a_command_is_no_failed_run() -> None:
+    """It sends no facts, and the master cannot read that: puppet catalog download of 7.23.0."""
+    text = "Server Error: Could not intern from json: undefined method `[]' for nil:NilClass"
+    command, run = (found("S01", talk(catalog(status=500, text=text, uuid=uuid))) for uuid in (None, "a-1"))
+    assert [finding.severity for finding in (*command, *run)] == [Severity.WARNING, Severity.ERROR]
+
+
 def test_s01_is_about_what_the_master_could_not_compile() -> None:
     assert messages("S01", catalog(status=500, text="Server Error: x\n  y")) == [
         "no catalog for node1.example: Server Error: x y"

@@ -170,6 +170,21 @@ def test_b06_an_agent_that_refreshes_keeps_its_ca() -> None:
     assert ids(talk(ca(status=500))) == set()
 
 
+@pytest.mark.parametrize("part", [ca(status=404), crl(status=404), csr(status=404, body=b"Not Found")])
+def test_a_tool_that_asks_the_ca_is_told_nothing_about_agents(part: ExamplePart) -> None:
+    tool = altered(part, headers={"X-Puppet-Version": None, "User-Agent": "curl/7.88.1"})
+    assert {"B06", "B08", "B43"}.isdisjoint(finding.rule for finding in _all(talk(tool)))
+
+
+@pytest.mark.parametrize("part", [ca(status=404), crl(status=404), csr(status=404, body=b"")])
+def test_an_environment_that_does_not_exist_is_no_missing_ca(part: ExamplePart) -> None:
+    """Up to 3 the URLs of the CA begin with an environment."""
+    text = b"Not Found: Could not find environment 'production'"
+    raised = {finding.rule for finding in _all(talk(altered(part, response={"body": text}), version="3.8.7"))}
+    assert "R09" in raised
+    assert {"B06", "B08", "B43"}.isdisjoint(raised)
+
+
 def test_b09_an_agent_that_refreshes_keeps_its_crl() -> None:
     (found,) = findings(talk(crl(refresh=True, status=403), catalog(), report()), "B09")
     assert found.severity is Severity.WARNING

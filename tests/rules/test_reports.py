@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector.analysis.analyzer import Analyzer
+from inspector.analysis.verdicts import verdict
 from inspector.model import Finding, Severity
 from inspector.rules import all_rules
 from inspector.runs.examples import (
     altered,
     catalog,
+    content,
     csr,
     issued,
+    metadata,
     not_issued,
     plugins,
     report,
@@ -24,7 +27,7 @@ from inspector.runs.examples import (
     unanswered,
     wait,
 )  # fmt: skip
-from tests.support.conversations import findings
+from tests.support.conversations import all_findings, findings
 from tests.support.recorded import ABSENT, RECORDINGS, SHARED, name_of, records_of
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from inspector.runs.examples import ExamplePart
 
 REPORTS = tuple(rule for rule in all_rules() if rule.id.startswith("P"))
+FILE = "modules/demo/app.conf"
 ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE
 
 
@@ -121,7 +125,35 @@ def test_p02_names_what_was_put_back() -> None:
         ("drift was repaired: File[/0], File[/1], File[/2] and 2 more", NOTICE)
     ]
     assert report_findings("P02", corrective_change=True) == [("drift was repaired", NOTICE)]
+    assert report_findings("P02", corrective_change=True, noop=True) == []
     assert report_findings("P02", resource_statuses=statuses) == []
+
+
+def test_p02_what_was_not_repaired_is_not_said_to_be() -> None:
+    """Statuses as 7.23 reports them: noop, a failure, and an exec that runs each time (which it calls corrective)."""
+    drifted = {"corrective_change": True, "out_of_sync": True}
+    noop = {"File[/a]": drifted | {"changed": False}, "Exec[b]": drifted | {"changed": False}}
+    assert report_findings("P02", corrective_change=True, noop=True, resource_statuses=noop) == [
+        ("drift was found and not repaired (noop): File[/a]", NOTICE)
+    ]
+    failed = {"File[/a]": drifted | {"changed": False, "failed": True}, "Exec[b]": drifted | {"changed": True}}
+    assert report_findings("P02", corrective_change=True, resource_statuses=failed) == []
+
+
+def _changes_each_time(runs: int) -> list[Record]:
+    source = {"type": "File", "title": "/a", "parameters": {"source": f"puppet:///{FILE}"}}
+    changed = {"File[/a]": {"changed": True, "corrective_change": True}}
+    parts: list[ExamplePart] = []
+    for number in range(runs):
+        uuid = f"a-{number}"
+        sent = report(uuid=uuid, result="changed", corrective_change=True, resource_statuses=changed)
+        parts += [plugins(), catalog(uuid=uuid, resources=[source]), metadata(FILE), content(FILE), sent, wait(1800)]
+    return talk(*parts)
+
+
+def test_a_file_that_changes_in_every_run_is_said_once() -> None:
+    found = [finding for finding in all_findings(_changes_each_time(3)) if finding.rule in ("P02", "P11", "F05")]
+    assert [(finding.rule, finding.seqs[-1]) for finding in found] == [("P02", 5), ("P02", 10), ("P11", 15)]
 
 
 def test_p06_by_statuses_or_by_metrics() -> None:
@@ -207,6 +239,46 @@ def test_p04_has_thresholds_and_survives_a_lying_encoding() -> None:
 )
 def test_p05_needs_a_catalog_that_could_have_been_applied(parts: tuple[ExamplePart, ...], expected: int) -> None:
     assert len(findings(talk(*parts), "P05")) == expected
+
+
+def _broken(message: str, **fields: Any) -> list[Record]:
+    log = [line(message, "Puppet")]
+    return talk(catalog(), report(result="failed", transaction_completed=False, logs=log, **fields))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Failed to apply catalog: One or more resource dependency cycles detected in graph",
+        "Failed to apply catalog: Parameter path failed on File[a]: File paths must be fully qualified, not 'a'",
+        "Failed to apply catalog: vault is sealed",
+        "Could not retrieve catalog from remote server: Could not intern from rich_data_json: unexpected token",
+    ],
+)
+def test_p15_is_the_reports_own_message(message: str) -> None:
+    (found,) = findings(_broken(message), "P15")
+    assert found.message == message
+    assert findings(_broken(message), "P05") == []
+
+
+def test_p05_is_about_an_agent_that_was_stopped() -> None:
+    (found,) = findings(_broken("Could not run: signal"), "P05")
+    assert found.message == "the agent did not apply its catalog completely: Could not run: signal"
+    assert findings(_broken("Could not run: signal"), "P15") == []
+
+
+def test_a_redirect_is_the_cause_of_a_catalog_that_the_agent_could_not_read() -> None:
+    """7.23 does not decompress what it gets after a redirect."""
+    moved = altered(catalog(status=302), answers={"Location": "https://other.example:8140/puppet/v3/catalog/x"})
+    log = [line("Could not retrieve catalog from remote server: Could not intern from json")]
+    analyzer = Analyzer()
+    for record in talk(plugins(), moved, catalog(), report(result="failed", transaction_completed=False, logs=log)):
+        analyzer.feed(record)
+    (run,) = analyzer.finish()
+    found = verdict(run)
+    assert found
+    assert found.cause
+    assert (found.cause.rule, found.symptoms) == ("S12", ("P15",))
 
 
 # -- P07 to P10, P12, P13 ------------------------------------------------------------

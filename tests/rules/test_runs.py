@@ -297,7 +297,8 @@ def test_r08_says_once_what_node_and_catalog_say() -> None:
     assert found.seqs == (1, 3)
     assert found.severity is NOTICE
     assert found.message == "the agent requested production, the master assigns b"
-    assert findings(talk(catalog(environment="b"), report(), version="2.7.26"), "R08") == []
+    (old,) = findings(talk(catalog(environment="b"), report(), version="2.7.26"), "R08")
+    assert (old.severity, "requests its files from the former" in old.message) == (Severity.WARNING, True)
 
 
 @pytest.mark.parametrize(
@@ -344,7 +345,8 @@ def test_r10_needs_a_whole_run_before_and_the_same_node() -> None:
     assert findings(killed, "R10") == []
     lost = talk(*run("a-1"), *run("a-2", first=asks))
     assert findings(lost, "R10") == []
-    anew = talk(*run("a-1", first=asks), ca(), crl(), csr(), issued(), *run("a-2", first=asks))
+    again = (node(uuid="a-2"),)
+    anew = talk(*run("a-1", first=asks), ca(), crl(), csr(), issued(), *run("a-2", first=again))
     assert findings(anew, "R10") == []
 
 
@@ -548,6 +550,9 @@ def test_r21_is_reported_of_the_first_run_only() -> None:
     local = {"type": "File", "title": "/a", "parameters": {"source": "/local"}}
     assert findings(talk(catalog(form=wanted, resources=[local])), "R21") == []
     assert findings(talk(catalog(resources=[source])), "R21") == []
+    known = {"/a": {"path": "/a", "source": "puppet:///modules/a/b"}}
+    inlined = catalog(form=wanted, resources=[source], metadata=known)
+    assert findings(talk(inlined), "R21") == []
 
 
 CURL = {"X-Puppet-Version": None, "User-Agent": "curl/7.88.1 (x86_64)"}

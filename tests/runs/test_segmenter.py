@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Phase, Record
+from inspector.runs.examples import catalog, plugins, talk, wait
 from tests.support.conversations import SIGNED, START, WAITS, Agent, analyzed, numbered, steps, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from inspector.runs.examples import ExamplePart
     from inspector.runs.snapshot import Outcome
 
 
@@ -72,6 +74,34 @@ def test_two_hosts_with_one_name_poll_at_the_same_time_and_stay_apart() -> None:
         ("192.0.2.1", "complete", 14),
         ("192.0.2.2", "waiting", 4),
     ]
+
+
+def _failing(uuid: str | None) -> list[ExamplePart]:
+    return [plugins(), catalog(status=400, text="no class", uuid=uuid), wait(1800)]
+
+
+def test_an_old_agent_that_fails_again_and_again_makes_several_runs() -> None:
+    """Without a report, which 2.7 does not send by default, nothing but the next request shows the end of a run."""
+    for version, uuids in (("2.7.26", (None, None)), ("3.8.7", ("a-1", "a-2"))):
+        records = talk(*(part for uuid in uuids for part in _failing(uuid)), version=version)
+        analyzer = Analyzer()
+        for record in records:
+            analyzer.feed(record)
+        assert [(list(run.seqs), run.outcome) for run in analyzer.finish()] == [([1, 2], "failed"), ([3, 4], "failed")]
+
+
+def test_an_old_agent_without_pluginsync_makes_several_runs() -> None:
+    analyzer = Analyzer()
+    for record in talk(catalog(uuid=None), wait(1800), catalog(uuid=None), version="2.7.26"):
+        analyzer.feed(record)
+    assert [list(run.seqs) for run in analyzer.finish()] == [[1], [2]]
+
+
+def test_a_busy_master_is_asked_again_in_the_same_run() -> None:
+    analyzer = Analyzer()
+    for record in talk(plugins(), catalog(uuid=None, status=503), wait(5), catalog(uuid=None), version="2.7.26"):
+        analyzer.feed(record)
+    assert [list(run.seqs) for run in analyzer.finish()] == [[1, 2, 3]]
 
 
 @pytest.mark.parametrize("uuid", ["u-2", None])

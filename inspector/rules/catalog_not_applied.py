@@ -1,0 +1,45 @@
+"""P15."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.transaction_incomplete import incomplete, not_applied
+from inspector.runs.examples import catalog, plugins, report, talk
+
+
+def _log(message: str) -> list[dict[str, str]]:
+    return [{"level": "err", "source": "Puppet", "message": message}]
+
+
+@rule(
+    "P15",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(Kind.REPORT,),
+    visible=Visible.WIRE,
+    title="the agent could not apply its catalog",
+    remedy="Correct what the message names, and run `puppet agent -t`: a parameter or provider of a resource, the "
+    "resources of a dependency cycle, or a type in a module. The reason may be on the node: what a deferred function "
+    "calls (a server of secrets) must work there.",
+    source="docs/protocol.md#report-status",
+    good=lambda: [talk(plugins(), catalog(), report(transaction_completed=True))],
+    bad=lambda: [
+        talk(plugins(), catalog(), report(result="failed", transaction_completed=False, logs=_log(text)))
+        for text in ("Failed to apply catalog: Found 1 dependency cycle", "Failed to apply catalog: vault is sealed")
+    ],
+)
+def catalog_not_applied(case: ExchangeCase) -> Iterator[Statement]:
+    """The agent received a catalog and applied nothing of it, for the reason that its report gives: a resource that is
+    not valid, a dependency cycle, a type or a deferred function that failed, or a catalog that it could not read."""
+    report = case.step.request
+    if isinstance(report, d.Report) and incomplete(case, report) and (cause := not_applied(report)):
+        catalog = case.run.catalogs[-1] if case.run.catalogs else None
+        yield Statement(
+            cause,
+            (catalog.seq, case.exchange.seq) if catalog else (),
+            at=(places.meaning("transaction_completed", "about"), places.REQUEST_LINE),
+        )

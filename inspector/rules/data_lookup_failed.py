@@ -1,0 +1,47 @@
+"""S27."""
+
+from collections.abc import Iterator
+
+from inspector import regex
+from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
+from inspector.rules import On, rule
+from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.puppetdb_failed import PUPPETDB
+from inspector.rules.words import brief, compile_error
+from inspector.runs.examples import catalog, plugins, report, talk
+
+DATA = regex.compile(
+    r"lookup\(\) did not find a value|'(?:lookup_key|data_hash|data_dig|hiera3_backend)' function|/hiera\.yaml\)|"
+    r"Unable to parse \(|eyaml|in any Hiera data file"
+)
+"""What a master says if Hiera has no value, or cannot read its data."""
+BROKEN = "Server Error: Function lookup() did not find a value for the name 'web::port' on node node1.example"
+
+
+@rule(
+    "S27",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(Kind.CATALOG,),
+    refused=True,
+    visible=Visible.WIRE,
+    title="Hiera has no value, or cannot read its data",
+    remedy="Correct the data file, key or backend that the message names, and deploy it. On the master `puppet lookup "
+    "<key> --node {name} --explain` shows where Hiera looks (without PuppetDB: with `--facts <file>` of the node). "
+    "`puppet lookup` runs as you, the server as its own user: that one must be able to read the data and the keys.",
+    source="docs/protocol.md#failed-catalogs",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [
+        talk(plugins(), catalog(status=500, text=BROKEN), report(result="failed")),
+        talk(plugins(), catalog(status=400, text="Could not find data item port in any Hiera data file and no default "
+                                                 "supplied"), report(result="failed"), version="3.8.7"),
+    ],
+    also=("R20", "P01"),
+)  # fmt: skip
+def data_lookup_failed(case: ExchangeCase) -> Iterator[Statement]:
+    """The master looks up a value in Hiera while it compiles: there is none for this node, a data file is no YAML,
+    hiera.yaml is wrong, or a backend (eyaml, a lookup function) is not installed on the server."""
+    text = compile_error(case)
+    if text and DATA.search(text) and not PUPPETDB.search(text):
+        yield Statement(f"no catalog for {case.name}: {brief(text)}")

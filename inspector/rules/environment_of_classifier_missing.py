@@ -1,0 +1,42 @@
+"""S26."""
+
+from collections.abc import Iterator
+
+from inspector import regex
+from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
+from inspector.rules import On, rule
+from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.words import brief, compile_error
+from inspector.runs.examples import catalog, plugins, report, talk
+
+ABSENT = regex.compile(r"Failed when searching for node .{0,300}?Could not find (?:a directory )?environment")
+"""What a master says if the classifier names an environment that it does not have."""
+BROKEN = (
+    "Server Error: Failed when searching for node node1.example: Could not find a directory environment named 'gone' "
+    "anywhere in the path: /etc/puppetlabs/code/environments. Does the directory exist?"
+)
+
+
+@rule(
+    "S26",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(Kind.CATALOG,),
+    refused=True,
+    visible=Visible.WIRE,
+    title="the classifier names an environment that does not exist",
+    remedy="Deploy that environment on the master (`puppet config print environmentpath --section master` shows the "
+    'directory), or correct the answer of the ENC: `"$(puppet config print external_nodes --section master)" {name}` '
+    "prints it. The node's own setting has no effect here.",
+    source="docs/protocol.md#failed-catalogs; docs/protocol.md#unknown-environments",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [talk(plugins(), catalog(status=500, text=BROKEN), report(result="failed"))],
+    also=("R20", "P01"),
+)  # fmt: skip
+def environment_of_classifier_missing(case: ExchangeCase) -> Iterator[Statement]:
+    """The master asks its classifier (an ENC, or another node terminus) for the node's environment, and the one that it
+    names was never deployed on this master, was deleted, or is misspelled. The Puppet code is not the cause."""
+    text = compile_error(case)
+    if text and ABSENT.search(text):
+        yield Statement(f"no catalog for {case.name}: {brief(text)}")

@@ -1,0 +1,53 @@
+"""S25."""
+
+from collections.abc import Iterator
+
+from inspector import regex
+from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
+from inspector.rules import On, rule
+from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.environment_of_classifier_missing import ABSENT
+from inspector.rules.puppetdb_failed import PUPPETDB
+from inspector.rules.words import brief, compile_error
+from inspector.runs.examples import catalog, plugins, report, talk
+
+UNCLASSIFIED = regex.compile(
+    r"Failed when searching for node |Could not find node '[^']{0,300}'; cannot compile|Node Manager service error"
+)
+"""What a master says if its classifier gives no answer for a node."""
+BROKEN = (
+    "Server Error: Failed when searching for node node1.example: Failed to find node1.example via exec: Execution of "
+    "'/etc/puppetlabs/enc node1.example' returned 1: "
+)
+
+
+@rule(
+    "S25",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(Kind.CATALOG,),
+    refused=True,
+    visible=Visible.WIRE,
+    title="the master could not classify the node",
+    remedy='Run the ENC by hand on the master, as the user of its service: `"$(puppet config print external_nodes '
+    '--section master)" {name}`. It must print YAML and exit with 0; only here its error output shows. '
+    "As the master does it: `puppet node find {name} --terminus exec --external_nodes "
+    '"$(puppet config print external_nodes --section master)"`. Without an ENC: `puppet config print node_terminus '
+    "--section master` shows which service classifies nodes; check that one.",
+    source="docs/protocol.md#failed-catalogs",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [
+        talk(plugins(), catalog(status=500, text=BROKEN), report(result="failed")),
+        talk(plugins(), catalog(status=400, text="Could not find node 'node1.example'; cannot compile"),
+             report(result="failed"), version="3.8.7"),
+    ],
+    also=("R20", "P01"),
+)  # fmt: skip
+def node_not_classified(case: ExchangeCase) -> Iterator[Statement]:
+    """Before it compiles, the master asks its classifier for the node's classes and environment: an external node
+    classifier (ENC), or another node terminus. It failed, could not be started, or its answer was empty or no YAML. The
+    Puppet code is not the cause."""
+    text = compile_error(case)
+    if text and UNCLASSIFIED.search(text) and not ABSENT.search(text) and not PUPPETDB.search(text):
+        yield Statement(f"no catalog for {case.name}: {brief(text)}")

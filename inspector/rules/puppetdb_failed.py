@@ -1,0 +1,48 @@
+"""S28."""
+
+from collections.abc import Iterator
+
+from inspector import regex
+from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
+from inspector.rules import On, rule
+from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.words import brief, compile_error
+from inspector.runs.examples import catalog, plugins, report, talk
+
+PUPPETDB = regex.compile(
+    r"terminus puppetdb|'server_urls'|to PuppetDB|from PuppetDB|PuppetDB at |/pdb/(?:query|cmd)/", regex.IGNORECASE
+)
+"""What a master says if it cannot use PuppetDB."""
+BROKEN = (
+    "Server Error: Failed to execute '/pdb/cmd/v1?version=5&certname=node1.example&command=replace_facts' on "
+    "at least 1 of the following 'server_urls': https://puppetdb.example:8081"
+)
+
+
+@rule(
+    "S28",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(Kind.CATALOG,),
+    refused=True,
+    visible=Visible.WIRE,
+    title="the master cannot use PuppetDB",
+    remedy="Look at PuppetDB, not at the Puppet code: is the service up, and does the master reach it? The address is "
+    '`server_urls` in puppetdb.conf (`ls "$(puppet config print confdir --section master)"/puppetdb.conf`). "terminus '
+    'puppetdb" not found: install the package puppetdb-termini on the master and restart it.',
+    source="docs/protocol.md#failed-catalogs",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [
+        talk(plugins(), catalog(status=500, text=BROKEN), report(result="failed")),
+        talk(plugins(), catalog(status=500, text="Could not find terminus puppetdb for indirection facts"),
+             report(result="failed")),
+    ],
+    also=("R20", "P01"),
+)  # fmt: skip
+def puppetdb_failed(case: ExchangeCase) -> Iterator[Statement]:
+    """The master stores facts and catalogs in PuppetDB and reads exported resources from it, and could not. Until that
+    works again, no node that needs it gets a catalog. The Puppet code is not the cause."""
+    text = compile_error(case)
+    if text and PUPPETDB.search(text):
+        yield Statement(f"no catalog for {case.name}: {brief(text)}")

@@ -1,0 +1,107 @@
+"""Recognize a ``puppet`` command other than the agent by its requests: it has the agent's User-Agent.
+
+An agent's run begins with certificates, with the node, or with a check of its environment, and its requests for the
+node and the catalog carry a transaction_uuid (docs/protocol.md#requests-of-commands). Only for agents of 4.0 and later:
+2.7 has neither, and of 3 the version is known too late.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.model import Handshake
+    from inspector.protocol.endpoints import Dialect, Match
+    from inspector.runs.observations import CertificateAnswer, CsrSent, ReportSent
+
+_PLUGINS = frozenset({Kind.PLUGIN_LISTING, Kind.PLUGIN_CONTENT})
+_CERTIFICATES = frozenset({Kind.CA_BUNDLE, Kind.CRL, Kind.CSR, Kind.CERTIFICATE})
+_SINGLE = {
+    Kind.CATALOG: "puppet catalog download",
+    Kind.NODE: "puppet node find",
+    Kind.FACTS: "puppet facts upload",
+    Kind.BACKUP: "puppet filebucket",
+}
+"""Commands that make one kind of request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The command whose requests a run consists of."""
+
+    name: str
+    certain: bool = True
+    """False: an agent that was stopped makes the same requests."""
+
+
+class Requests(Protocol):
+    """What is read of a ``Run``."""
+
+    tool: str | None
+    stranger: bool
+    dialect: Dialect | None
+    transaction_uuid: str | None
+    closed: bool
+    kinds: set[Kind | None]
+
+    @property
+    def major(self) -> tuple[int, int]: ...
+    @property
+    def old_engine(self) -> bool: ...
+    @property
+    def certificate(self) -> d.Certificate | None: ...
+    @property
+    def handshakes(self) -> Sequence[Handshake]: ...
+    @property
+    def reports(self) -> Sequence[ReportSent]: ...
+    @property
+    def errors(self) -> Sequence[str]: ...
+    @property
+    def csrs(self) -> Sequence[CsrSent]: ...
+    @property
+    def certificates(self) -> Sequence[CertificateAnswer]: ...
+
+
+def without_run(match: Match, request: d.Document | None, transaction_uuid: str | None) -> bool:
+    """Whether a request belongs to no agent's run: there it would have a transaction_uuid."""
+    if transaction_uuid is not None or match.dialect != "v3":
+        return False
+    if match.endpoint.kind is Kind.CATALOG:
+        return isinstance(request, d.CatalogRequest)
+    return match.endpoint.kind is Kind.NODE
+
+
+def of(run: Requests) -> Command | None:
+    """Return the command whose requests a run consists of; None for an agent's run, and for another client's."""
+    if run.tool or run.stranger or run.handshakes or run.reports or run.dialect != "v3" or run.major == (0, 0):
+        return None
+    kinds = run.kinds
+    if kinds <= _CERTIFICATES:
+        return _of_certificates(run)
+    if kinds <= _PLUGINS and Kind.PLUGIN_LISTING in kinds:
+        # The others may leave the node out: strict_environment_mode, use_cached_catalog.
+        return Command("puppet plugin download", certain=(6, 25) <= run.major < (7, 0) or run.major >= (7, 10))
+    kind = next(iter(kinds)) if len(kinds) == 1 else None
+    if kind in _SINGLE and run.transaction_uuid is None:
+        return Command(_SINGLE[kind])
+    return None
+
+
+def _of_certificates(run: Requests) -> Command | None:
+    """``puppet ssl`` begins as an agent does from 6.4 on, and stops earlier."""
+    if run.old_engine or run.errors or not (run.csrs or run.certificates):
+        return None
+    if not run.csrs:
+        return Command("puppet ssl download_cert")  # an agent sends its request before each poll
+    if not run.closed:
+        return None
+    if run.csrs[-1].status == 400 and (not run.certificates or run.certificates[-1].seq < run.csrs[-1].seq):
+        return Command("puppet ssl submit_request")  # an agent then asks for the certificate
+    # So does `puppet ssl submit_request` if the CA signs at once.
+    return Command("puppet ssl bootstrap", certain=False) if run.certificate else None

@@ -1,0 +1,80 @@
+"""Commands of the real agent package through the proxy: named, without a verdict, and apart from the agent's run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+from inspector.analysis import verdicts
+from inspector.analysis.analyzer import Analyzer
+from inspector.capture.store import Capture
+from tests.real.machine import write_puppet_conf
+
+if TYPE_CHECKING:
+    from inspector.runs.run import Run
+    from tests.real.agent import RealAgent
+    from tests.real.through import Road, Stage
+
+
+def _puppet(agent: RealAgent, road: Road, *words: str) -> int:
+    """Run a command of puppet's; it reads server and port from [main] only. Return its exit status."""
+    write_puppet_conf(agent.confdir, {"main": {**agent._main, "server": road.server, "serverport": road.port}})
+    command = [shutil.which("puppet") or "puppet", *words, "--confdir", str(agent.confdir)]
+    return subprocess.run(command, env=agent._environment, capture_output=True, timeout=120).returncode
+
+
+def _runs(stage: Stage) -> list[Run]:
+    analyzer = Analyzer()
+    with Capture.open(stage.capture) as capture:
+        for record in capture.records():
+            analyzer.feed(record)
+    return analyzer.finish()
+
+
+def test_commands_are_told_from_the_agents_run(stage: Stage, steady: RealAgent) -> None:
+    file = stage.directory / "kept.txt"
+    file.write_text("kept\n")
+    with stage.proxy(f"keys:{steady.ssldir}") as road:
+        assert _puppet(steady, road, "plugin", "download") == 0
+        # Without facts, as 7.23 sends it, the master compiles nothing.
+        assert _puppet(steady, road, "catalog", "download") == 1
+        assert _puppet(steady, road, "ssl", "download_cert") == 0
+        assert _puppet(steady, road, "facts", "upload") == 0
+        assert _puppet(steady, road, "filebucket", "backup", str(file)) == 0
+        assert road.run(steady).status in (0, 2)
+        assert _puppet(steady, road, "node", "find", steady.certname, "--terminus", "rest") == 0
+        assert _puppet(steady, road, "ssl", "submit_request") == 1
+    runs = _runs(stage)
+    assert [run.snapshot().tool for run in runs] == [
+        "puppet plugin download",
+        "puppet catalog download",
+        "puppet ssl download_cert",
+        "puppet facts upload",
+        "puppet filebucket",
+        None,
+        "puppet node find",
+        "puppet ssl submit_request",
+    ]
+    *others, submitted = runs
+    assert [run.outcome for run in others] == ["complete", "failed", *["complete"] * 5]
+    assert [verdicts.verdict(run) for run in others] == [None] * 7
+    told = verdicts.verdict(submitted)
+    assert told  # its certname has a certificate: true, whoever asks
+    assert told.cause
+    assert told.cause.rule == "B18"
+
+
+def test_a_request_that_waits_and_a_certificate(stage: Stage) -> None:
+    agent = stage.agent("by-hand.example")
+    statuses, commands = [], ("submit_request", "submit_request", "download_cert")
+    for number, command in enumerate(commands):
+        stage.capture = stage.directory / f"{number}.sqlite"
+        with stage.proxy(f"keys:{agent.ssldir}") as road:
+            statuses.append(_puppet(agent, road, "ssl", command))
+        (run,) = _runs(stage)
+        assert run.outcome == "waiting"
+        # The first is what an agent does that waits for its certificate.
+        assert run.snapshot().tool == (f"puppet ssl {command}" if number else None)
+        assert (verdicts.verdict(run) is None) is bool(number)
+    assert statuses == [0, 1, 1]

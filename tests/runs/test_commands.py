@@ -1,0 +1,178 @@
+"""Commands other than the agent are told from runs by what they request, as in 7.23.0 (tests/real/test_commands.py)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.analysis import verdicts
+from inspector.analysis.analyzer import Analyzer
+from inspector.runs.examples import (
+    altered,
+    asked,
+    ca,
+    catalog,
+    crl,
+    csr,
+    issued,
+    node,
+    not_issued,
+    plugins,
+    refused,
+    report,
+    talk,
+    unanswered,
+    wait,
+)
+from inspector.summaries import wording
+from tests.support.conversations import SIGNED, WAITS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.model import Record
+    from inspector.runs.examples import ExamplePart
+    from inspector.runs.run import Run
+
+BUCKET = "file_bucket_file/sha256/" + "0" * 64 + "//etc/motd"
+
+
+def runs(records: Sequence[Record]) -> list[Run]:
+    analyzer = Analyzer()
+    for record in records:
+        assert not analyzer.feed(record).trouble
+    return analyzer.finish()
+
+
+def only(*parts: ExamplePart, version: str = "7.23.0") -> Run:
+    (run,) = runs(talk(*parts, version=version))
+    return run
+
+
+def check() -> ExamplePart:
+    return asked("file_metadatas/plugins", [], query="&recurse=false&links=manage")
+
+
+def facts() -> ExamplePart:
+    return altered(report(), request={"target": "/puppet/v3/facts/node1.example?environment=production"})
+
+
+def bucket(status: int) -> ExamplePart:
+    return altered(asked(BUCKET, b"", status=status), request={"method": "HEAD"})
+
+
+def on(part: ExamplePart, leg: str) -> ExamplePart:
+    """A part on a connection of its own, as another process has it."""
+    return altered(part, leg={"id": leg})
+
+
+COMMANDS = {
+    "puppet plugin download": (plugins(),),
+    "puppet catalog download": (catalog(uuid=None),),
+    "puppet node find": (node(),),
+    "puppet facts upload": (facts(),),
+    "puppet filebucket": (bucket(404), asked(BUCKET, b"", status=200)),
+    "puppet ssl download_cert": (issued(),),
+}
+
+
+@pytest.mark.parametrize(("name", "parts"), COMMANDS.items(), ids=COMMANDS)
+def test_a_command_is_named_and_has_no_verdict(name: str, parts: tuple[ExamplePart, ...]) -> None:
+    run = only(*parts)
+    assert (run.snapshot().tool, run.outcome, verdicts.verdict(run)) == (name, "complete", None)
+    assert f"({name})" in wording.run_row(run.snapshot())[2]
+
+
+def test_a_signing_request_without_a_poll_is_submit_request() -> None:
+    run = only(csr(status=400, text=WAITS))
+    assert (run.snapshot().tool, run.outcome) == ("puppet ssl submit_request", "waiting")
+    assert verdicts.verdict(run) is None
+    assert only(csr(status=400, text=WAITS), not_issued()).command is None  # an agent polls
+
+
+def test_an_error_of_a_command_is_an_error() -> None:
+    """What the CA says of the name, or auth.conf of the node, is true for its next run as well."""
+    signed = only(csr(status=400, text=SIGNED))
+    conclusion = wording.conclusion(signed)
+    assert conclusion
+    assert conclusion.cause == "B18"
+    assert conclusion.message.startswith("`puppet ssl submit_request` of node1.example")
+    (forbidden,) = [found for found in only(bucket(403)).findings if found.rule == "S02"]
+    assert forbidden.severity == "error"
+    assert only(bucket(403)).outcome == "refused"
+
+
+@pytest.mark.parametrize(
+    ("parts", "outcome"),
+    [((node(status=403),), "refused"), ((asked(BUCKET, b"", status=404),), "failed"),
+     ((unanswered(plugins()),), "unfinished")],
+)  # fmt: skip
+def test_the_outcome_of_a_command_is_the_masters_answer(parts: tuple[ExamplePart, ...], outcome: str) -> None:
+    run = only(*parts)
+    assert run.outcome == outcome
+    assert wording.why(run)  # no mistake in its words, whatever there is to say
+
+
+AGENTS = {
+    "killed after the check of its environment": ((check(),), "7.23.0"),
+    "killed among its plugins": ((check(), plugins()), "7.23.0"),
+    "killed after its node": ((node(uuid="a-1"),), "7.23.0"),
+    "killed after its catalog": ((catalog(),), "7.23.0"),
+    "waits for its certificate": ((ca(), crl(), csr(), not_issued()), "7.23.0"),
+    "killed after its CA": ((ca(), crl()), "7.23.0"),
+    "refuses the master": ((issued(), refused()), "7.23.0"),
+    "polls for its certificate": ((not_issued(),), "5.5.22"),
+    "2.7 has no node request": ((plugins(),), "2.7.26"),
+    "reports": ((plugins(), report()), "7.23.0"),
+}
+
+
+@pytest.mark.parametrize(("parts", "version"), AGENTS.values(), ids=AGENTS)
+def test_an_agent_that_was_stopped_is_an_agent(parts: tuple[ExamplePart, ...], version: str) -> None:
+    run = only(*parts, version=version)
+    assert (run.command, run.snapshot().tool) == (None, None)
+    assert run.outcome != "complete" or run.reports
+
+
+@pytest.mark.parametrize(
+    ("parts", "version"),
+    [((ca(), crl(), csr(), issued()), "7.23.0"), ((plugins(),), "5.5.22"), ((plugins(),), "7.5.0")],
+    ids=["ssl bootstrap", "strict 5", "strict 7.5"],
+)
+def test_what_may_be_either_is_likely(parts: tuple[ExamplePart, ...], version: str) -> None:
+    run = only(*parts, version=version)
+    assert run.command
+    assert (run.command.certain, run.snapshot().tool, run.outcome) == (False, None, "unfinished")
+    conclusion = wording.conclusion(run)
+    assert conclusion
+    assert (conclusion.cause, conclusion.certainty) == (None, "likely")
+    assert run.command.name in conclusion.message
+    assert "Nothing to do" in conclusion.fix
+
+
+def test_commands_and_runs_one_after_another_are_apart() -> None:
+    parts = (
+        on(plugins(), "1"), on(catalog(uuid=None, status=500), "2"), on(issued(), "3"), on(facts(), "4"),
+        on(bucket(404), "5"), on(check(), "6"), on(plugins(), "6"), on(catalog(), "6"), on(report(), "6"),
+        on(node(), "7"), on(check(), "8"), on(plugins(), "8"), wait(10), on(catalog(uuid="a-2"), "9"),
+        on(report(uuid="a-2"), "9"),
+    )  # fmt: skip
+    assert [(run.snapshot().tool, len(run.seqs)) for run in runs(talk(*parts))] == [
+        ("puppet plugin download", 1),
+        ("puppet catalog download", 1),
+        ("puppet ssl download_cert", 1),
+        ("puppet facts upload", 1),
+        ("puppet filebucket", 1),
+        (None, 4),
+        ("puppet node find", 1),
+        (None, 4),
+    ]
+
+
+def test_a_command_is_no_earlier_run_of_its_agent() -> None:
+    analyzer = Analyzer()
+    for record in talk(on(issued(), "1"), wait(60), on(plugins(), "2"), wait(60), on(check(), "3")):
+        analyzer.feed(record)
+    analyzer.finish()
+    assert [len(past) for past in analyzer._ledger.fleet.runs.values()] == [1]
