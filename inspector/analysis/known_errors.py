@@ -133,8 +133,8 @@ MESSAGES: tuple[KnownError, ...] = (
          "The certificate 'NAME' has expired, verify time is synchronized",
          "certificate verify failed [certificate has expired for CN=NAME]"),
         "A clock is wrong, or the certificate has really expired: Puppet's certificates are valid for five years.",
-        "Check the time on both ends first: `date -u`. If a node's certificate has expired: {enrol}. If the master's "
-        "or the CA's has expired: renew it on the CA.",
+        "Check the time on both ends first: `date -u`. If a node's certificate has expired: {enrol}. If the "
+        "master's has expired: {renew_master}. If the CA's has expired: renew it on the CA.",
         ("B33", "B35", "T08", "T10"), _W,
     ),
     KnownError(
@@ -148,15 +148,16 @@ MESSAGES: tuple[KnownError, ...] = (
         ("The CRL issued by 'X' has expired, verify time is synchronized",
          "certificate verify failed [CRL has expired for CN=X]"),
         "The CRL's nextUpdate has passed: the CA did not issue a new one, or the agent still has an old file.",
-        "On the CA run {new_crl}. Then on each agent that still has the old one run `rm -f \"$(puppet config print "
-        "hostcrl)\"; puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into "
-        "ca_crl.pem.",
+        "On the CA look at each CRL: {crls}. Then {new_crl}. Then on each agent that still has the old one run `rm -f "
+        "\"$(puppet config print hostcrl)\"; puppet agent -t`. If the message names an external CA, that CA must issue "
+        "the list: pass its file with --add.",
         ("B10",), _W,
     ),
     KnownError(
         ("The CRL issued by 'X' is missing", "certificate verify failed [unable to get certificate CRL for CN=X]"),
         "The CRL bundle does not contain the CRL of one CA of the chain, often the root's.",
-        "Serve a CRL for each CA of the chain; as a workaround `puppet config set certificate_revocation leaf "
+        "On the CA see which one is missing: {crls}. Add it: {write_crls}. Then on each agent run `rm -f \"$(puppet "
+        "config print hostcrl)\"; puppet agent -t`. As a workaround `puppet config set certificate_revocation leaf "
         "--section agent`.",
         ("B13", "B07", "B08"), _W,
     ),

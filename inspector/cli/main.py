@@ -34,6 +34,7 @@ COMMANDS = {
     "show": "show one record in full",
     "check": "report what deviates from the protocol, why, and how to fix it",
     "doctor": "diagnose a capture, a directory or a live master",
+    "fix": "repair a CA's CRLs: show what would be written, or write it",
     "bootstrap": "explain how an agent got its certificate, step by step",
     "export": "export a capture for other tools: mitmproxy flows, HAR or jsonl",
     "share": "copy a capture without secrets and names, with the same findings",

@@ -253,13 +253,14 @@ def _trust(cadir: CaDir, now: float) -> Iterator[Diagnosis]:
 
 
 def _new_crl(cadir: CaDir) -> str:
-    return cadir.advise("{new_crl}. If the CA is external, it must issue the CRL: put that CRL into ca_crl.pem")
+    command = f"puppet-inspector fix new-crl --cadir {cadir.path('.')}"
+    return f"`{command}` shows what it would write, `{command} --execute` writes it; an external CA must issue the CRL"
 
 
 def _problem(cadir: CaDir, problem: x509.Problem) -> Diagnosis:
     title, fix, rule = {
-        3: ("the CA's CRLs do not cover the chain", "Add the CRL of the CA named above to ca_crl.pem", "B13"),
-        8: ("invalid signature on the CA's CRL", "Restore ca_crl.pem from a backup", None),
+        3: ("the CA's CRLs do not cover the chain", _new_crl(cadir), "B13"),
+        8: ("invalid signature on the CA's CRL", _new_crl(cadir), "B14"),
         9: ("the CA certificate is not yet valid", "Correct this host's clock: `timedatectl`", None),
         10: ("the CA certificate has expired", _RENEW, None),
         11: ("the CA's CRL is not yet valid", "Correct this host's clock: `timedatectl`", None),

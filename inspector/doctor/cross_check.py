@@ -104,7 +104,10 @@ def ca_against_wire(cadir: CaDir, wire_keys: Sequence[WireKey]) -> list[Diagnosi
             fix = cadir.advise("On the CA: {sign}", name)
             diagnoses.append(findings.notice("the agent's request waits to be signed", detail, fix))
         else:
-            fix = cadir.advise("On the CA: {clean}; then on the node: `puppet agent -t`", name)
+            fix = cadir.advise(
+                "On the CA: {clean}; then on the node: `puppet agent -t`; then on the CA {sign} unless it autosigns",
+                name,
+            )
             diagnoses.append(findings.error("the CA holds a request of another key", detail, fix, "B20"))
     return findings.worst_first(diagnoses)
 

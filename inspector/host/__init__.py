@@ -1,1 +1,1 @@
-"""This host's Puppet settings and keys, and dropping root privileges."""
+"""This host's Puppet settings, keys and CRLs, and dropping root privileges."""

@@ -24,7 +24,7 @@ from inspector.errors import IdentityError
 from inspector.protocol.pem import UNREADABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
@@ -212,6 +212,37 @@ def make_crl(
     return builder.sign(ca.key, hashes.SHA256())
 
 
+def renew_crl(
+    ca: Authority,
+    old: Sequence[x509.CertificateRevocationList],
+    last_update: datetime,
+    next_update: datetime,
+) -> x509.CertificateRevocationList:
+    """Issue the CA's next CRL: all revoked entries of its ``old`` ones, the extensions of the last of them, and the
+    highest number plus one (without old ones, the number 1 and no entries)."""
+    if not old:
+        return make_crl(ca, number=1, last_update=last_update, next_update=next_update)
+    number = 1 + max(_number(crl) for crl in old)
+    builder = x509.CertificateRevocationListBuilder(
+        ca.certificate.subject,
+        last_update,
+        next_update,
+        # A list given here costs linear time; a hundred thousand entries added one by one do not.
+        revoked_certificates=list({entry.serial_number: entry for crl in old for entry in crl}.values()),
+    ).add_extension(x509.CRLNumber(number), critical=False)
+    for extension in old[-1].extensions:
+        if not isinstance(extension.value, x509.CRLNumber):
+            builder = builder.add_extension(extension.value, critical=extension.critical)
+    return builder.sign(ca.key, hashes.SHA256())
+
+
+def _number(crl: x509.CertificateRevocationList) -> int:
+    try:
+        return crl.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
+    except x509.ExtensionNotFound:
+        return 0
+
+
 def certname_of(holder: x509.Certificate | x509.CertificateSigningRequest) -> str:
     """Return the subject's common name; empty if there is none."""
     names = holder.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
@@ -232,13 +263,13 @@ def key_pem(key: PrivateKey) -> bytes:
     )
 
 
-def read_key(path: Path) -> PrivateKey:
-    """Read an unencrypted EC or RSA key from a PEM file. Raises IdentityError."""
+def read_key(path: Path, password: bytes | None = None) -> PrivateKey:
+    """Read an EC or RSA key from a PEM file; ``password`` is for an encrypted one. Raises IdentityError."""
     try:
         # Validating an RSA key of 4096 bits takes half a second. The key is the administrator's own, and callers
         # compare it with its certificate.
         data = inputs.read(path, inputs.SMALL)
-        key = serialization.load_pem_private_key(data, None, unsafe_skip_rsa_key_validation=True)
+        key = serialization.load_pem_private_key(data, password, unsafe_skip_rsa_key_validation=True)
     except (OSError, *UNREADABLE) as error:
         raise IdentityError(f"{path} cannot be read as a private key: {error}.") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):

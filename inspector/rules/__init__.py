@@ -94,6 +94,8 @@ class Rule:
     """The function's keyword-only parameters with their values."""
     otherwise: str = ""
     """Its other severities and their conditions: ``warning for agents up to 6.3``; empty without any."""
+    instead: Callable[[Run], str | None] | None = None
+    """Returns another fix for a run; None: ``remedy`` holds."""
     chosen: Severity | None = None
     """The severity set in the site's rules.yaml; it replaces every other."""
 
@@ -131,7 +133,8 @@ class Rule:
 
     def remedy_for(self, run: Run | None) -> str:
         """Return the fix with the exact commands for a run's agent and master."""
-        return fill(self.remedy, run)
+        other = self.instead(run) if run and self.instead else None
+        return fill(other or self.remedy, run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +179,14 @@ def rule(
     refused: bool = False,
     opening: bool = False,
     otherwise: str = "",
+    instead: Callable[[Run], str | None] | None = None,
 ) -> Callable[[RuleFunction], RuleFunction]:
     """Return a decorator that registers a generator function as a rule. Its docstring is the explanation for users.
 
     ``at``, ``generations``, ``refused`` and ``opening`` restrict the cases that the rule applies to. For other cases
     the function is not called, so it need not check these conditions itself. ``otherwise`` describes its other
-    severities. Its keyword-only parameters, numbers with defaults, are thresholds that a site can set in rules.yaml.
+    severities. ``instead`` returns another fix than ``remedy`` for certain runs. Its keyword-only parameters, numbers
+    with defaults, are thresholds that a site can set in rules.yaml.
     """
 
     def register(function: RuleFunction) -> RuleFunction:
@@ -192,7 +197,7 @@ def rule(
         thresholds = {item.name: item.default for item in parameters if item.kind is item.KEYWORD_ONLY}
         _RULES[ident] = Rule(
             ident, severity, on, visible, title, explanation, remedy, source, good, bad, tuple(also), function,
-            tuple(at), tuple(generations), refused, opening, thresholds, otherwise,
+            tuple(at), tuple(generations), refused, opening, thresholds, otherwise, instead,
         )  # fmt: skip
         return function
 

@@ -18,9 +18,9 @@ from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, 
     at=(Kind.CA_BUNDLE,),
     visible=Visible.WIRE,
     title="CA bundle unusable",
-    remedy="On the CA check ca_crt.pem in the cadir (`openssl crl2pkcs7 -nocrl -certfile ca_crt.pem | openssl pkcs7 "
-    "-print_certs -noout`): it must contain every CA up to the root. If the answer was a web page, check what is "
-    "between agent and master.",
+    remedy="On the CA check ca_crt.pem, which must contain every CA up to the root: {check_ca}. If a CA is missing, "
+    "restore the file from a backup, or take it from an agent's ca.pem. If the answer was a web page, check "
+    "what is between agent and master.",
     source="docs/protocol.md#ca-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),

@@ -1,8 +1,9 @@
 """B13."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
@@ -15,8 +16,11 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     otherwise="notice if the agent continued (certificate_revocation=leaf)",
     visible=Visible.WIRE,
     title="CRL bundle does not cover the CA chain",
-    remedy="Add the missing CA's CRL to the bundle that the CA serves (ca_crl.pem), then restart the server. As a "
-    "workaround on the agent: `puppet config set certificate_revocation leaf --section agent` (5.3 and later).",
+    remedy="On the CA see which CRL is missing: {crls}. Add it: {write_crls}. If the key of its CA is not there, the "
+    "command says where to take it from: pass that file with --add. Restart a master before 5.1. Then on each "
+    'agent that has the incomplete file run `rm -f "$(puppet config print hostcrl)"; puppet agent -t`. As a '
+    "workaround on the agent: `puppet config set certificate_revocation leaf --section agent` (5.3 and "
+    "later).",
     source="docs/protocol.md#revocation-modes; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(complete=False))],
@@ -28,22 +32,33 @@ def crl_does_not_cover_chain(case: RunCase) -> Iterator[Statement]:
     anyway checks only the leaf certificate (certificate_revocation=leaf)."""
     run = case.run
     crl_bundle = next((crl_answer for crl_answer in reversed(run.crls) if crl_answer.items), None)
-    bundle = next((ca_answer for ca_answer in reversed(run.cas) if ca_answer.items), None)
-    if crl_bundle is None or bundle is None:
+    if crl_bundle is None:
         return
     issuers = {item.issuer for item in crl_bundle.items or []}
-    missing = [cert.subject for cert in bundle.items or [] if cert.is_ca and cert.subject not in issuers]
+    seq, certificates = _bundle(case, issuers)
+    missing = [cert.subject for cert in certificates if cert.is_ca and cert.subject not in issuers]
     went_on = any(request.seq > crl_bundle.seq for request in run.anonymous) or run.authenticated
     for subject in missing:
         message = f"the CRL issued by '{subject}' is missing from the bundle"
         if went_on:
             yield Statement(
                 f"{message}; the agent continued: it does not check the whole chain",
-                (bundle.seq, crl_bundle.seq),
+                (seq, crl_bundle.seq),
                 severity=Severity.NOTICE,
                 at=(places.certificate(subject), places.crl("CRL of")),
             )
         else:
-            yield Statement(
-                message, (bundle.seq, crl_bundle.seq), at=(places.certificate(subject), places.crl("CRL of"))
-            )
+            yield Statement(message, (seq, crl_bundle.seq), at=(places.certificate(subject), places.crl("CRL of")))
+
+
+def _bundle(case: RunCase, issuers: set[str]) -> tuple[int, Sequence[d.Certificate]]:
+    """Return the agent's CA bundle and the record that shows it. An agent that has its bundle already downloads only
+    CRLs: then it is the last one that any agent downloaded with one of their issuers."""
+    for answer in reversed(case.run.cas):
+        if answer.items:
+            return answer.seq, answer.items
+    known = sorted(case.ledger.bundles.values(), key=lambda bundle: bundle.seq, reverse=True)
+    for bundle in known:
+        if issuers.intersection(certificate.subject for certificate in bundle.certificates):
+            return bundle.seq, bundle.certificates
+    return 0, ()

@@ -19,9 +19,9 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     at=(Kind.CRL,),
     visible=Visible.WIRE,
     title="CRL expires soon",
-    remedy='On the CA run {new_crl}. Then on each agent that still has the old one run `rm -f "$(puppet config print '
-    'hostcrl)"; puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into '
-    "ca_crl.pem.",
+    remedy="On the CA look at each CRL: {crls}. Then sign its own one anew: {new_crl}. Restart a master before 5.1. "
+    'Then on each agent that still has the old one run `rm -f "$(puppet config print hostcrl)"; puppet agent '
+    "-t`. If the message names an external CA, that CA must issue the list: pass its file with --add.",
     source="docs/protocol.md#crls",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),

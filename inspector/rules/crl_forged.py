@@ -19,9 +19,11 @@ from inspector.runs.examples import ca, catalog, crl, csr, forged_crl, issued, r
     at=(Kind.CRL,),
     visible=Visible.WIRE,
     title="CRL with an invalid signature",
-    remedy="On the CA check each CRL of the file for one that is not 'verify OK': {crls}. Restore that one from the "
-    'CA\'s backup, then on each agent that still has the old one run `rm -f "$(puppet config print hostcrl)"; puppet '
-    "agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
+    remedy="On the CA look at each CRL for an invalid signature: {crls}. Take that CRL from a backup: pass the file "
+    "with --add. Without a backup, sign the CA's own one anew: {write_crls}; certificates that it revoked are "
+    'accepted again. Then on each agent that still has the old one run `rm -f "$(puppet config print '
+    'hostcrl)"; puppet agent -t`. If no signature is invalid on the CA, find out what changed the CRL on its '
+    "way to the agent.",
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(body=forged_crl()))],

@@ -19,9 +19,10 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     otherwise="warning for agents up to 6.3",
     visible=Visible.WIRE,
     title="the master has no CRL",
-    remedy='On the CA look for ca_crl.pem: `ls -l "$(puppet config print cacrl --section master)"`. If the file '
-    "exists, restart the server; if it has also expired, {new_crl}. If it does not exist, restore it from the CA's "
-    "backup. An external CA must issue the list itself: put it into ca_crl.pem.",
+    remedy="On the CA look whether ca_crl.pem is there and what it contains: {crls}. If nothing is missing, restart "
+    "the server. If the file is missing, restore it from the CA's backup. Without a backup, make a new one: "
+    "{write_crls}; certificates that were revoked are accepted again. An external CA must issue the list "
+    "itself: pass its file with --add.",
     source="docs/protocol.md#crl-download; puppet 5.5.22 lib/puppet/ssl/host.rb; "
     "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],

@@ -19,9 +19,10 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     visible=Visible.WIRE,
     title="CRL not yet valid",
     remedy="Set the clocks of CA and agent by NTP (`timedatectl`, `chronyc tracking`). If the CA's clock was ahead, "
-    'correct it first, then: {new_crl}. Then on each agent that still has the old one run `rm -f "$(puppet config '
-    'print hostcrl)"; puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into '
-    "ca_crl.pem.",
+    "correct it first. Then look at each CRL on the CA: {crls}; and sign its own one anew: {new_crl}. Restart "
+    'a master before 5.1. Then on each agent that still has the old one run `rm -f "$(puppet config print '
+    'hostcrl)"; puppet agent -t`. If the message names an external CA, that CA must issue the list: pass its '
+    "file with --add.",
     source="docs/protocol.md#clocks; puppet 7.23.0 lib/puppet/ssl/verifier.rb",
     good=lambda: [talk(ca(), crl(starts=240), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(starts=3600))],

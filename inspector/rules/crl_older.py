@@ -19,8 +19,8 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     otherwise="notice if it is newer, but lacks serial numbers",
     visible=Visible.WIRE,
     title="CRL older than the one before",
-    remedy="On the CA check the number and dates of each CRL: {crls}. Restore the newer one from the CA's backup. "
-    "With several masters: copy the CA's CRL to each.",
+    remedy="On the CA check the number and dates of each CRL: {crls}. Restore the newer one from the CA's backup: pass "
+    "the file to the command with --add. With several masters: copy the CA's CRL to each.",
     source="docs/protocol.md#crls; RFC 5280 section 5.2.3",
     good=lambda: [
         together(talk(ca(), crl(number=4, revoked=[7]), csr(), issued(), catalog(), report()),

@@ -32,8 +32,7 @@ BROKEN = (
     title="the master could not classify the node",
     remedy='Run the ENC by hand on the master, as the user of its service: `"$(puppet config print external_nodes '
     '--section master)" {name}`. It must print YAML and exit with 0; only here its error output shows. '
-    "As the master does it: `puppet node find {name} --terminus exec --external_nodes "
-    '"$(puppet config print external_nodes --section master)"`. Without an ENC: `puppet config print node_terminus '
+    'Without an ENC: `puppet config print node_terminus '
     "--section master` shows which service classifies nodes; check that one.",
     source="docs/protocol.md#failed-catalogs",
     good=lambda: [talk(plugins(), catalog(), report())],

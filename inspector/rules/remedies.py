@@ -1,54 +1,52 @@
 """Fill the exact commands for a run's agent and master into a fix (docs/protocol.md#commands-by-generation).
 
 Placeholders for commands on the CA: ``{sign}``, ``{clean}``, ``{list}``, ``{alt_names}`` (sign with alternative
-names), ``{new_crl}`` and ``{crls}`` (show each CRL). On the node: ``{reset}`` (delete key and certificate),
-``{reset_ca}`` (the CA and its CRLs as well), ``{trust_anew}`` (only the CA and its CRLs), ``{verify}`` and
-``{fingerprint}``; ``{request}``: the fingerprint of the agent's request, from the traffic if it is there.
-``{signing}``: how to sign it. On both, in the right order: ``{enrol}``, ``{enrol_ca}`` if the node's certificate was
-issued by another CA, and ``{renew}``. ``{name}`` is the certname, ``{host}`` the master. Each placeholder becomes the
-command of the versions of this run's master or agent.
+names), ``{crls}`` (show each CRL of its file), ``{new_crl}`` (sign its own one anew), ``{write_crls}`` (the same, and
+add missing ones) and ``{check_ca}``. On a master that is also the CA: ``{renew_master}`` (replace its certificate). On
+the node: ``{reset}`` (delete key and certificate), ``{reset_ca}`` (the CA and its CRLs as well), ``{trust_anew}`` (only
+the CA and its CRLs), ``{verify}`` and ``{fingerprint}``; ``{request}``: the fingerprint of the agent's request, from
+the traffic if it is there. ``{signing}``: how to sign it. On both, in the right order: ``{enrol}``, ``{enrol_ca}`` if
+the node's certificate was issued by another CA, and ``{renew}``. ``{name}`` is the certname, ``{host}`` the master.
+Each placeholder becomes the command of the versions of this run's master or agent.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector import regex
+from inspector.rules.trust import leaf
 
 if TYPE_CHECKING:
     from inspector.runs.run import Run
 
 _PLAIN = regex.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_ADDRESS = regex.compile(r"[0-9A-Fa-f.:]+")
 _AGAIN = "puppet agent -t"
 _TRUSTED = 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"'
-_CADIR = 'cd "$(puppet config print cadir --section master)"'
-# With an expired CRL the server refuses its own command too, so no certificate can be revoked. Therefore sign the CRL
-# again with the CA's key, in Puppet's own Ruby. The rest of the file, its owner and its mode do not change.
-_NEW_CRL = (
-    f"{_CADIR} && cp -p ca_crl.pem ca_crl.pem.old && "
-    'PATH="$PATH:/opt/puppetlabs/puppet/bin" ruby -ropenssl -e \''
-    'key = OpenSSL::PKey.read(File.read("ca_key.pem")); file = File.read("ca_crl.pem"); '
-    "pem = file.scan(/-----BEGIN X509 CRL.*?END X509 CRL-----/m).find "
-    "{ |each| OpenSSL::X509::CRL.new(each).verify(key) rescue false } "
-    'or abort "No CRL in ca_crl.pem is of this CA."; '
-    "crl = OpenSSL::X509::CRL.new(pem); "
-    "crl.last_update, crl.next_update = Time.now - 60, Time.now + 5 * 365 * 86400; "
-    'crl.extensions = crl.extensions.map { |each| each.oid != "crlNumber" ? each : '
-    "OpenSSL::X509::Extension.new(each.oid, OpenSSL::ASN1::Integer(Integer(each.value) + 1)) }; "
-    'crl.sign(key, OpenSSL::Digest.new("SHA256")); '
-    'file[pem] = crl.to_pem.chomp; File.write("ca_crl.pem", file)\''
-)
-# openssl reads only the first CRL of a file.
-_CRLS = (
-    f'{_CADIR} && awk -v look="openssl crl -noout -issuer -crlnumber -lastupdate -nextupdate -CAfile ca_crt.pem" '
-    "'/BEGIN X509 CRL/, /END X509 CRL/ { print | look } /END X509 CRL/ { close(look) }' ca_crl.pem"
-)
+_CADIR = '"$(puppet config print cadir --section master)"'
+# With an expired CRL the server refuses its own command too, so no certificate can be revoked, and no CRL made by that.
+_WRITE_CRLS = f"`puppet-inspector fix new-crl --cadir {_CADIR} --execute`"
+_OURS = {
+    "crls": f"`puppet-inspector fix new-crl --cadir {_CADIR}`",
+    "write_crls": _WRITE_CRLS,
+    "check_ca": f"`puppet-inspector doctor --cadir {_CADIR}`",
+}
+"""The commands that are the same for every version."""
 _TOGETHER = {
+    # As the server cannot be verified, no command that asks it works: its certificate is made with the CA's key.
+    "renew_master": (
+        'see on the master when its certificate ends: `openssl x509 -noout -text -in "$(puppet config print '
+        'hostcert)"`. Where the CA is on the same host: `systemctl stop puppetserver`; delete the certificate, its '
+        "keys and the CA's copy: {drop_master}; make new ones with the same names: {make_master}; `systemctl start "
+        "puppetserver`. Agents need nothing. Where the CA is on another host, enrol the master there as a new node, "
+        "with its dns_alt_names"
+    ),
     "enrol": "{clean} on the CA, {reset} on the node, then {sign} on the CA unless it autosigns",
     "enrol_ca": "{clean} on the CA, {reset_ca} on the node, then {sign} on the CA unless it autosigns",
     "signing": "On the CA compare the request that waits ({list}) with this agent's: {request}. If they are the same, "
-    "sign it: {sign}. If they differ, another key's request waits: {clean} on the CA, then `puppet agent -t` on the "
-    "node",
+    "sign it: {sign}. If they differ, another key's request waits: {clean} on the CA, `puppet agent -t` on the node, "
+    "then {sign} on the CA unless it autosigns",
 }
 
 
@@ -61,8 +59,9 @@ def fill(
     commands of both generations.
     """
     name, host = _plain(name or (run.certname if run else None), "<certname>"), _plain(host, "<server>")
-    commands = _of_run(name, run) if run else _of_agents(name, old=old)
-    return remedy.format_map({"name": name, "host": host} | commands)
+    nodes = _Nodes(name, *_master(run, host))
+    commands = _of_run(nodes, run) if run else _of_agents(nodes, old=old)
+    return remedy.format_map({"name": name, "host": host} | _OURS | commands)
 
 
 def _plain(name: str | None, otherwise: str) -> str:
@@ -70,11 +69,35 @@ def _plain(name: str | None, otherwise: str) -> str:
     return name if name and _PLAIN.fullmatch(name) else otherwise
 
 
-def _of_run(name: str, run: Run) -> dict[str, str]:
+class _Nodes(NamedTuple):
+    """The names in the commands."""
+
+    name: str
+    """The agent's certname."""
+    master: str
+    """The master's certname."""
+    alt_names: str
+    """The names in the master's certificate, separated by commas."""
+
+
+def _master(run: Run | None, host: str) -> tuple[str, str]:
+    """Return a master's certname and its names, as in the certificate that was refused last."""
+    chains = [handshake.leg.peer_chain for handshake in run.handshakes if handshake.leg.side == "master"] if run else []
+    certificate = leaf(chains[-1]) if chains else None
+    if certificate is None:
+        return host, "<names>"
+    pairs = [name.partition(":") for name in certificate.alt_names]
+    names = [name for kind, _, name in pairs if kind == "DNS" and _PLAIN.fullmatch(name)]
+    names += [f"IP:{name}" for kind, _, name in pairs if kind == "IP" and _ADDRESS.fullmatch(name)]
+    master = _plain(certificate.common_name, host)
+    return master, ",".join(names) or master
+
+
+def _of_run(nodes: _Nodes, run: Run) -> dict[str, str]:
     master = _major(run.master_version) or (3 if run.dialect == "legacy" else 0)
     # Only OpenVox has a command for renewal; any other node enrols again.
     renews = run.generation in ("OpenVox 8", "9")
-    commands = _ca(name, old=0 < master < 6) | _node(name, old=(0, 0) < run.major < (6, 0))
+    commands = _ca(nodes, old=0 < master < 6) | _node(nodes.name, old=(0, 0) < run.major < (6, 0))
     if run.csrs and (fingerprint := run.csrs[-1].fingerprint):
         # After a refusal (400) the agent has saved no request whose fingerprint it could print.
         commands["request"] = f"fingerprint {fingerprint}"
@@ -82,18 +105,18 @@ def _of_run(name: str, run: Run) -> dict[str, str]:
     return commands | {"renew": "`puppet ssl renew_cert`" if renews else commands["enrol"]}
 
 
-def _of_agents(name: str, *, old: bool | None) -> dict[str, str]:
+def _of_agents(nodes: _Nodes, *, old: bool | None) -> dict[str, str]:
     """Commands without a run, by the agent's generation. A CA may be newer than its agents, but not older."""
-    new = _together(_ca(name, old=False) | _node(name, old=False))
+    new = _together(_ca(nodes, old=False) | _node(nodes.name, old=False))
     if old is False:
         commands = new
     elif old:
-        node = _node(name, old=True)
+        node = _node(nodes.name, old=True)
         commands = _either(
-            _together(_ca(name, old=True) | node), _together(_ca(name, old=False) | node), "CA of version 6 and later"
+            _together(_ca(nodes, old=True) | node), _together(_ca(nodes, old=False) | node), "CA of version 6 and later"
         )
     else:
-        commands = _either(new, _together(_ca(name, old=True) | _node(name, old=True)), "up to version 5")
+        commands = _either(new, _together(_ca(nodes, old=True) | _node(nodes.name, old=True)), "up to version 5")
     renew = (
         commands["enrol"] if old else f"with OpenVox `puppet ssl renew_cert` on the node, otherwise {commands['enrol']}"
     )
@@ -118,7 +141,8 @@ def _together(commands: dict[str, str]) -> dict[str, str]:
     return commands | {word: steps.format_map(commands) for word, steps in _TOGETHER.items()}
 
 
-def _ca(name: str, *, old: bool) -> dict[str, str]:
+def _ca(nodes: _Nodes, *, old: bool) -> dict[str, str]:
+    name, master, names = nodes
     if old:
         return {
             "list": "`puppet cert list --all`",
@@ -126,7 +150,8 @@ def _ca(name: str, *, old: bool) -> dict[str, str]:
             "clean": f"`puppet cert clean {name}`",
             # The Ruby CA works on its files directly, and a revocation recreates the CRL.
             "new_crl": "`puppet cert generate crl-renewal; puppet cert clean crl-renewal`",
-            "crls": f"`{_CRLS}`",
+            "drop_master": f"`puppet cert clean {master}`",
+            "make_master": f"`puppet cert generate {master} --dns_alt_names={names}`",
             "alt_names": f"`puppet cert --allow-dns-alt-names sign {name}`",
         }
     sign = f"`puppetserver ca sign --certname {name}`"
@@ -134,8 +159,10 @@ def _ca(name: str, *, old: bool) -> dict[str, str]:
         "list": "`puppetserver ca list --all`",
         "sign": sign,
         "clean": f"`puppetserver ca clean --certname {name}`",
-        "new_crl": f"`{_NEW_CRL}`",
-        "crls": f"`{_CRLS}`",
+        "new_crl": _WRITE_CRLS,
+        "drop_master": f'`find "$(puppet config print ssldir)" -name {master}.pem -delete`, '
+        f'`rm -f "$(puppet config print signeddir --section master)/{master}.pem"`',
+        "make_master": f"`puppetserver ca generate --certname {master} --subject-alt-names {names} --ca-client`",
         "alt_names": f"`allow-subject-alt-names: true` in the CA's ca.conf, restart the server, {sign}",
     }
 

@@ -12,6 +12,7 @@ from inspector.rules.trust import bundle_of, crl_trouble, leaf
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import MASTER, ca, carried, catalog, crl, csr, issued, made, refused, report, talk
 from inspector.runs.history import ObservedCrl
+from inspector.runs.run import Run
 
 _EXPIRED = "The certificate 'CN=puppet.example' has expired, verify time is synchronized"
 _ALERTS = (
@@ -24,6 +25,35 @@ _ALERTS = (
 )
 
 
+_CLOCKS = "Check the clocks first: `date -u`. If they are right, "
+_FIXES = {
+    "the master's certificate": _CLOCKS + "{renew_master}.",
+    "the proxy's certificate": _CLOCKS + "give the proxy another certificate: `puppet-inspector provision` says how. "
+    "If it is the master's own: {renew_master}.",
+    "the CA's certificate": _CLOCKS + "renew it on the CA, then on every node run {trust_anew}.",
+}
+
+
+def _expired(handshake: Handshake) -> tuple[str, d.Certificate] | None:
+    """Return which certificate of the refused chain has expired, and whose it is; None if none has."""
+    leg = handshake.leg
+    master = leg.side == "master"
+    if handshake.alert_by == ("master" if master else "proxy") or (master and not handshake.culprits):
+        return None
+    for place, der in enumerate(leg.peer_chain if master else leg.own_chain):
+        certificate = leaf([der])
+        if certificate and certificate.not_after < handshake.time:
+            owner = "the CA's" if place else "the master's" if master else "the proxy's"
+            return f"{owner} certificate", certificate
+    return None
+
+
+def _fix_of_expired(run: Run) -> str | None:
+    """Return the fix for a run whose last refused handshake was refused because a certificate had expired."""
+    found = next(filter(None, map(_expired, reversed(run.handshakes))), None)
+    return _FIXES[found[0]] if found else None
+
+
 @rule(
     "T08",
     Severity.ERROR,
@@ -32,7 +62,8 @@ _ALERTS = (
     title="the agent refuses the certificate presented to it",
     remedy="Check the agent's CA and certificate: {verify}. If only its ca.pem or its CRL is old: on the node run "
     "{trust_anew}. If the node's own certificate was also issued by the other CA: {enrol_ca}. If the master's own "
-    "certificate or its chain has expired: renew it on the CA. Check the agent's clock.",
+    "certificate has expired: {renew_master}. Check the agent's clock.",
+    instead=_fix_of_expired,
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb; "
     "RFC 8446 section 6.2",
     good=lambda: [
@@ -59,6 +90,9 @@ def server_certificate_refused(case: HandshakeCase) -> Iterator[Statement]:
     if handshake.leg.side == "master":
         culprit = next((problem for problem in handshake.culprits if "is revoked" not in problem), None)
         if culprit and handshake.alert_by != "master":
+            if expired := _expired(handshake):
+                yield _has_expired(*expired, "the proxy refuses the master")
+                return
             yield Statement(brief(f"the proxy refuses the master: {culprit}"))
         return
     if handshake.alert_by != "agent" or handshake.alert not in _ALERTS:
@@ -68,10 +102,8 @@ def server_certificate_refused(case: HandshakeCase) -> Iterator[Statement]:
         yield Statement(f"the agent refuses the certificate presented to it ({handshake.alert})", at=places.REFUSAL)
         return
     certificate = f"the certificate presented to it, {server.subject},"
-    if server.not_after < handshake.time:
-        yield Statement(
-            brief(f"{certificate} expired on {utc(server.not_after)}"), at=places.tls(utc(server.not_after))
-        )
+    if expired := _expired(handshake):
+        yield _has_expired(*expired, "the agent refuses it")
         return
     if server.not_before > handshake.time:
         yield Statement(
@@ -97,6 +129,11 @@ def server_certificate_refused(case: HandshakeCase) -> Iterator[Statement]:
     ):
         return  # B10 to B14, or T07
     yield _by_alert(case, handshake, server, certificate)
+
+
+def _has_expired(whose: str, certificate: d.Certificate, refusal: str) -> Statement:
+    date = utc(certificate.not_after)
+    return Statement(brief(f"{whose}, {certificate.subject}, expired on {date}: {refusal}"), at=places.tls(date))
 
 
 def _by_alert(case: HandshakeCase, handshake: Handshake, server: d.Certificate, certificate: str) -> Statement:

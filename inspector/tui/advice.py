@@ -12,6 +12,7 @@ from rich.text import Text
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import retrace
 from inspector.errors import InspectorError
+from inspector.model import Handshake
 from inspector.pages import palette
 from inspector.protocol.kinds import Kind
 from inspector.rules import rule_of
@@ -60,6 +61,10 @@ def _run(finding: Finding, brief: RunBrief, source: Source) -> Run:
             records = [source.record(seq) for seq in sorted({*asked[-1:], *given[-ANSWERS:]})]
             for step in retrace(record for record in records if record):
                 run = step.run or run
+    if rule_of(finding.rule).instead:
+        with contextlib.suppress(InspectorError):
+            refused = map(source.record, finding.seqs)
+            run.handshakes.extend(record for record in refused if isinstance(record, Handshake))
     run.number, run.certname, run.tool = brief.number, brief.certname, brief.tool
     run.agent_version = brief.agent_version
     run.dialect = "legacy" if brief.generation in ("2.7", "3") else None

@@ -183,7 +183,7 @@ def test_the_end_of_the_crl(authority: Authority) -> None:
     assert "the CA's CRL expires soon" in {diagnosis.title for diagnosis in authority.found(end - 10 * DAY)}
     over = {diagnosis.title: diagnosis for diagnosis in authority.found(end + DAY)}
     assert over["the CA's CRL has expired"].rule == "B10"
-    assert "cp -p ca_crl.pem ca_crl.pem.old" in over["the CA's CRL has expired"].fix
+    assert f"`puppet-inspector fix new-crl --cadir {authority.path} --execute`" in over["the CA's CRL has expired"].fix
     assert over["expired certificates"].severity is Severity.NOTICE
 
 

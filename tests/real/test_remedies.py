@@ -7,6 +7,8 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +24,7 @@ from tests.real.machine import missing
 from tests.real.through import Stage, run_summaries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.real.puppet import RealMaster
@@ -63,6 +65,7 @@ class Hosts:
                       f'{facts} exec {puppet} "$@" --color=false --confdir {agent.confdir}')  # fmt: skip
         self._command("ca", "puppet", f'exec {puppet} "$@" --confdir {confdir}')
         self._command("ca", "puppetserver", f'exec {shutil.which("puppetserver")} "$@" --config {confdir}/puppet.conf')
+        self._command("ca", "puppet-inspector", f'exec {sys.executable} -m inspector.cli "$@"')
 
     def _command(self, host: str, name: str, script: str) -> None:
         path = self.agent.base / host / name
@@ -78,16 +81,27 @@ class Hosts:
             cwd=self.agent.base, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600,
         )  # fmt: skip
 
-    def execute(self, commands: list[str]) -> list[str]:
-        """Each where it belongs, in order; their outputs. On the CA everything succeeds."""
+    def execute(self, commands: list[str], *, at: str = "") -> list[str]:
+        """Each where it belongs (or ``at`` one host), in order; their outputs. On the CA everything succeeds."""
+        services = {"systemctl stop puppetserver": self.road.master.stop,
+                    "systemctl start puppetserver": self.road.master.start}  # fmt: skip
         outputs = []
         for command in commands:
-            host = "ca" if command.startswith("puppetserver ") or "--section master" in command else "node"
+            if service := services.get(command):
+                service()
+                continue
+            on_ca = command.startswith("puppetserver ") or "--section master" in command
+            host = at or ("ca" if on_ca else "node")
             done = self.shell(host, command)
             assert host == "node" or done.returncode in (DONE, NOTHING_TO_REVOKE), f"{command}\n{done.stdout}"
             assert done.returncode != NOT_FOUND, f"{command}\n{done.stdout}"
             outputs.append(done.stdout)
         return outputs
+
+    def fails(self) -> None:
+        """The agent's next run does, in spite of what was executed so far."""
+        done = self.shell("node", "puppet agent -t")
+        assert done.returncode == 1, done.stdout
 
     def succeeds(self) -> None:
         """The agent's next run does."""
@@ -115,41 +129,173 @@ def _succeeds_after(stage: Stage, agent: RealAgent, commands: list[str], *, crl:
     return outputs
 
 
+@pytest.fixture(params=[False, True], ids=["mitmdump", "proxy"])
+def stage(request: pytest.FixtureRequest, master: RealMaster, tmp_path: Path) -> Iterator[Stage]:
+    """Each test is played on both roads."""
+    stage = Stage(master, tmp_path, own=request.param)
+    yield stage
+    stage.close()
+
+
+def _named(stage: Stage, name: str) -> str:
+    """A certname that the CA does not know from the other road."""
+    return f"{name}-{'proxy' if stage.own else 'mitmdump'}.example"
+
+
 @pytest.fixture
-def late(stage: Stage) -> RealAgent:
+def late(request: pytest.FixtureRequest, stage: Stage) -> RealAgent:
     """An enrolled agent that has to download the CRL."""
-    agent = stage.enrolled("late.example")
+    test = request.function.__name__.removeprefix("test_").replace("_", "-")
+    agent = stage.enrolled(_named(stage, f"late-{test}"))
     (agent.ssldir / "crl.pem").unlink()
     return agent
 
 
 @pytest.fixture
-def expired_crl(master: RealMaster, late: RealAgent) -> Iterator[Path]:
-    """The CA's CRL ended yesterday, for its own server as well; yields the sound one, for the proxy.
+def crls(master: RealMaster, late: RealAgent) -> Iterator[Path]:
+    """The CA's CRLs, for a test to spoil; yields a sound copy, for the proxy.
 
-    ``late`` is enrolled before: now the CA would not do it.
+    ``late`` is enrolled before: with spoiled ones the CA would not do it.
     """
     place, sound = master.cadir / "ca_crl.pem", master.confdir / "sound.pem"
     shutil.copyfile(place, sound)
+    yield sound
+    place.write_bytes(sound.read_bytes())
+
+
+def _split(crls: Path) -> list[bytes]:
+    return re.findall(rb"-----BEGIN.*?END X509 CRL-----\n", crls.read_bytes(), re.DOTALL)
+
+
+@pytest.fixture
+def expired_crl(master: RealMaster, crls: Path) -> Path:
+    """The CA's CRL ended yesterday, for its own server as well."""
     authority = pki.read_authority(master.cadir)
-    own, *others = re.findall(rb"-----BEGIN.*?END X509 CRL-----\n", place.read_bytes(), re.DOTALL)
+    own, *others = _split(crls)
     revoked = [entry.serial_number for entry in x509.load_pem_x509_crl(own)]
     now = datetime.datetime.now(datetime.UTC)
     ended = pki.make_crl(authority, revoked, number=99, last_update=now - 2 * DAY, next_update=now - DAY)
-    place.write_bytes(b"".join([pki.pem(ended), *others]))
-    yield sound
-    place.write_bytes(sound.read_bytes())
+    (master.cadir / "ca_crl.pem").write_bytes(b"".join([pki.pem(ended), *others]))
+    return crls
+
+
+def _taken_over(master: RealMaster, timeout: float = 60) -> bool:
+    """Whether the server, without a restart, uses the CA's CRLs for its own connections."""
+    deadline = time.monotonic() + timeout
+    while (same := _split(master.ssldir / "crl.pem") == _split(master.cadir / "ca_crl.pem")) is False:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.5)
+    return same
 
 
 def test_expired_crl(stage: Stage, late: RealAgent, expired_crl: Path) -> None:
     """A server whose CRL has expired refuses ``puppetserver ca`` as well: the remedy must do without it."""
     (verdict,) = _fails(stage, late, crl=expired_crl)
     assert verdict["cause"] == "B10"
-    _succeeds_after(stage, late, _commands(verdict["remedy"]), crl=expired_crl)
+    place = stage.master.cadir / "ca_crl.pem"
+    mode, owner = place.stat().st_mode, place.owner()
+    shown, written, _ = _succeeds_after(stage, late, _commands(verdict["remedy"]), crl=expired_crl)
+    assert "; expired\n" in shown
+    assert "Nothing was written." in shown
+    assert "number 100, " in written
+    assert (place.stat().st_mode, place.owner()) == (mode, owner)
+    assert _taken_over(stage.master)
+
+
+@pytest.fixture
+def incomplete_crl(master: RealMaster, crls: Path) -> Path:
+    """The root's CRL is missing."""
+    (master.cadir / "ca_crl.pem").write_bytes(_split(crls)[0])
+    return crls
+
+
+def test_incomplete_crl(stage: Stage, late: RealAgent, incomplete_crl: Path) -> None:
+    """Repairing the CA is not enough: the agent has the incomplete file."""
+    (late.ssldir / "certs/ca.pem").unlink()  # only who downloads the CAs, too, shows which CRL is missing
+    (verdict,) = _fails(stage, late, crl=incomplete_crl)
+    assert verdict["cause"] == "B13"
+    show, write, drop, workaround = _commands(verdict["remedy"])
+    assert workaround.startswith("puppet config set certificate_revocation leaf")
+    stage.capture = stage.directory / "after.sqlite"
+    with stage.proxy(f"keys:{late.ssldir}", puppet_crl=incomplete_crl) as road:
+        hosts = Hosts(late, road)
+        if stage.own:
+            # The root's key may be elsewhere; then its CRL is taken from a file.
+            (stage.master.cadir / "root_key.pem").rename(stage.directory / "root_key.pem")
+            done = hosts.shell("ca", show)
+            assert done.returncode == 1
+            assert "infra_crl.pem" in done.stdout
+            write = f"{write} --add {stage.master.cadir}/infra_crl.pem"
+            hosts.execute([write])
+            shutil.move(stage.directory / "root_key.pem", stage.master.cadir)
+        else:
+            hosts.execute([show, write])
+        hosts.fails()
+        hosts.execute([drop])
+        hosts.succeeds()
+    assert _taken_over(stage.master)
+    assert run_summaries(stage.capture)[-1].outcome == "complete"
+
+
+@pytest.fixture
+def expired_master(master: RealMaster) -> Iterator[Callable[[], None]]:
+    """Yields what lets the running master's certificate end yesterday."""
+    certificate = master.ssldir / f"certs/{master.name}.pem"
+    sound = certificate.read_bytes()
+    places = (certificate, master.cadir / f"signed/{master.name}.pem")
+
+    def install(content: bytes) -> None:
+        master.stop()
+        for place in places:
+            place.write_bytes(content)
+        master.start()
+
+    def expire() -> None:
+        old = x509.load_pem_x509_certificate(sound)
+        ended = pki.sign(
+            pki.read_authority(master.cadir), old.public_key(), master.name, master.alt_names,
+            serial=old.serial_number, not_before=datetime.datetime.now(datetime.UTC) - 9 * DAY, lifetime=8 * DAY,
+            extensions=pki.puppet_extensions(old),
+        )  # fmt: skip
+        install(pki.pem(ended))
+
+    yield expire
+    now = datetime.datetime.now(datetime.UTC)
+    if not certificate.exists() or x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc < now:
+        install(sound)  # the remedy failed; its key may be gone, too
+
+
+def test_expired_master(master: RealMaster, tmp_path: Path, expired_master: Callable[[], None]) -> None:
+    """``puppetserver ca clean`` has to verify the master itself: the remedy must do without it.
+
+    The master is started twice; so both roads are played in one test.
+    """
+    stages = [Stage(master, tmp_path / str(own), own=own) for own in (False, True)]
+    for stage in stages:
+        stage.directory.mkdir()
+    agents = [stage.enrolled(_named(stage, "loyal")) for stage in stages]
+    expired_master()
+    verdicts = [_fails(stage, agent)[-1] for stage, agent in zip(stages, agents, strict=True)]
+    for verdict in verdicts:
+        assert verdict["cause"] == "T08"
+        assert f"the master's certificate, CN={master.name}, expired on " in verdict["message"]
+        assert "puppet ssl" not in verdict["remedy"]
+    assert verdicts[0]["remedy"] == verdicts[1]["remedy"]
+    commands = _commands(verdicts[0]["remedy"])
+    with stages[0].proxy(f"keys:{agents[0].ssldir}") as road:
+        outputs = Hosts(agents[0], road).execute(commands, at="ca")
+    assert "Not After" in outputs[1]
+    for stage, agent in zip(stages, agents, strict=True):
+        _succeeds_after(stage, agent, [])
+        stage.close()
+    new = x509.load_pem_x509_certificate((master.ssldir / f"certs/{master.name}.pem").read_bytes())
+    names = new.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert set(names.get_values_for_type(x509.DNSName)) == set(master.alt_names)
 
 
 def test_mismatched_key(stage: Stage) -> None:
-    agent = stage.agent("reinstalled.example")
+    agent = stage.agent(_named(stage, "reinstalled"))
     stage.master.generate(agent.certname)
     (verdict,) = _fails(stage, agent)
     assert verdict["cause"] == "B18"
@@ -157,7 +303,7 @@ def test_mismatched_key(stage: Stage) -> None:
 
 
 def test_revoked(stage: Stage) -> None:
-    agent = stage.enrolled("dismissed.example")
+    agent = stage.enrolled(_named(stage, "dismissed"))
     stage.master.revoke(agent.certname)
     (verdict,) = _fails(stage, agent)
     assert verdict["cause"] == "T05"
@@ -165,12 +311,30 @@ def test_revoked(stage: Stage) -> None:
 
 
 def test_unsigned(stage: Stage) -> None:
-    agent = stage.agent("unsigned-yet.example")
+    agent = stage.agent(_named(stage, "unsigned-yet"))
     first, again = _fails(stage, agent), _fails(stage, agent)  # the second try goes on where the first one was
     assert [verdict["cause"] for verdict in (*first, *again)] == [None, "B17"]
     assert first[0]["remedy"] == again[0]["remedy"]
-    ours, theirs, _ = _succeeds_after(stage, agent, _commands(again[0]["remedy"]))
-    assert ours.split()[-1] in theirs  # the fingerprints can be compared
+    remedy = again[0]["remedy"]
+    commands = _commands(remedy, "On the CA compare") + _commands(remedy, "If they are the same")
+    theirs, _ = _succeeds_after(stage, agent, commands)
+    own = re.search(r"this agent's: fingerprint ([0-9A-F:]{95})\b", remedy)
+    assert own
+    assert own[1] in theirs  # the fingerprints can be compared
+
+
+def test_another_keys_request_waits(stage: Stage) -> None:
+    """The node was reinstalled while its first request waited; only the second one was recorded."""
+    agent = stage.agent(_named(stage, "reinstalled-waiting"))
+    _fails(stage, agent)
+    shutil.rmtree(agent.ssldir)
+    stage.capture = stage.directory / "second.sqlite"
+    (verdict,) = _fails(stage, agent)
+    own = re.search(r"this agent's: fingerprint ([0-9A-F:]{95})\b", verdict["remedy"])
+    assert own
+    commands = _commands(verdict["remedy"], "On the CA compare") + _commands(verdict["remedy"], "If they differ")
+    theirs, *_ = _succeeds_after(stage, agent, commands)
+    assert own[1] not in theirs
 
 
 @pytest.fixture
@@ -185,7 +349,7 @@ def strict(master: RealMaster) -> Iterator[None]:
 @pytest.mark.usefixtures("strict")
 def test_alternative_names_refused(stage: Stage) -> None:
     """Both ways out, one after the other: without the names, and with them."""
-    without, with_them = stage.agent("no-master.example"), stage.agent("compiler.example")
+    without, with_them = stage.agent(_named(stage, "no-master")), stage.agent(_named(stage, "compiler"))
     names = ("--dns_alt_names", "puppet.example")
     (verdict,) = _fails(stage, without, *names)
     assert verdict["cause"] == "B27"
@@ -206,7 +370,7 @@ def test_alternative_names_refused(stage: Stage) -> None:
 
 def test_cloned(stage: Stage) -> None:
     """Two hosts with one name and a key each; while nobody signs, they ask in turn."""
-    original = stage.agent("twin.example")
+    original = stage.agent(_named(stage, "twin"))
     clone = RealAgent(stage.directory / "clone", original.certname)
     for agent in (original, clone):
         _fails(stage, agent)
@@ -215,10 +379,11 @@ def test_cloned(stage: Stage) -> None:
     rename, clean, reset = _commands(verdict["remedy"])
     stage.capture = stage.directory / "after.sqlite"
     with stage.proxy(f"mint:{stage.master.cadir}") as road:
-        hosts = {"one.example": Hosts(original, road), "two.example": Hosts(clone, road)}
+        one, two = _named(stage, "one"), _named(stage, "two")
+        hosts = {one: Hosts(original, road), two: Hosts(clone, road)}
         for name, host in hosts.items():
             host.execute([rename.replace("<name>", name)])
-        hosts["one.example"].execute([clean])
+        hosts[one].execute([clean])
         for name, host in hosts.items():
             host.execute([reset])
             stage.master.sign(name)

@@ -81,9 +81,10 @@ def run_summaries(capture: Path) -> list[RunSummary]:
 class Stage:
     """Where plays are made: a master, a directory, and new agents and proxies as they are needed."""
 
-    def __init__(self, master: RealMaster, directory: Path) -> None:
-        """``directory`` is new or empty. The master has a certificate for ``PROXY_NAME`` in its ssldir."""
-        self.master, self.directory = master, directory
+    def __init__(self, master: RealMaster, directory: Path, *, own: bool = False) -> None:
+        """``directory`` is new or empty. The master has a certificate for ``PROXY_NAME`` in its ssldir. ``own``: the
+        proxies are `puppet-inspector proxy`, not mitmdump."""
+        self.master, self.directory, self.own = master, directory, own
         self.direct = Road(master, master.name, master.port)
         self.capture = directory / "capture.sqlite"
         self.lines: list[str] = []
@@ -128,7 +129,9 @@ class Stage:
         options |= {"puppet_identity": identity, "puppet_capture": self.capture}
         options.setdefault("puppet_listen", PROXY_HOST)
         options.setdefault("puppet_master", f"{master.name}:{master.port}")
-        proxy = Proxy({name: value for name, value in options.items() if value}, on_line=self.lines.append, own=own)
+        proxy = Proxy(
+            {name: value for name, value in options.items() if value}, on_line=self.lines.append, own=own or self.own
+        )
         with proxy:
             yield Road(master, server, proxy.address[1])
         assert proxy.status == 0, self.lines

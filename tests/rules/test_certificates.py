@@ -7,6 +7,8 @@ import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 
 from inspector.analysis.analyzer import Analyzer, Step
 from inspector.host import pki
@@ -72,6 +74,13 @@ def _all(records: Sequence[Record]) -> Iterator[Finding]:
         pass
     for run in analyzer.finish():
         yield from run.findings
+
+
+def _runs(records: Sequence[Record]) -> list[Run]:
+    analyzer = Analyzer()
+    for _ in steps(analyzer, records):
+        pass
+    return list(analyzer.finish())
 
 
 def ids(records: Sequence[Record]) -> set[str]:
@@ -454,10 +463,58 @@ def test_t08_what_the_agents_own_crl_explains_is_no_fault_of_the_certificate(
     assert alone.seqs == (3,)
 
 
+def test_b13_the_cas_are_known_from_another_agents_download() -> None:
+    """An agent that has its CA bundle downloads only the CRLs, and then refuses its own certificate."""
+    enrolled: dict[str, Any] = {"certname": "node2.example", "address": "192.0.2.8", "after": 60}
+    before = talk(ca(), crl(), csr(), issued(), catalog(), report())
+    (found,) = findings(together(before, talk(crl(complete=False), **enrolled)), "B13")
+    assert (found.severity, found.seqs) == (Severity.ERROR, (1, len(before) + 1))
+    assert "'CN=Sample Root CA' is missing" in found.message
+    assert findings(together(before, talk(crl(), **enrolled)), "B13") == []
+    assert findings(together(talk(bundle(foreign_ca())), talk(crl(complete=False), **enrolled)), "B13") == []
+
+
 def test_t08_a_certificate_that_expired_is_at_fault_whatever_the_crl() -> None:
     shown = {"own_chain": carried(made(MASTER, ends=-60))}
     (found,) = findings(talk(ca(), crl(expired=True), refused("certificate_expired", leg=shown)), "T08")
-    assert found.message.startswith("the certificate presented to it, CN=puppet.example, expired on ")
+    assert found.message.startswith("the proxy's certificate, CN=puppet.example, expired on ")
+
+
+def _of_authority(starts: float, ends: float) -> tuple[bytes, ...]:
+    """The chain of a master whose CA is valid between these times, in seconds from now."""
+    ca, now = authorities()[1], datetime.datetime.now(datetime.UTC)
+    renewed = x509.CertificateBuilder(
+        ca.certificate.issuer, ca.certificate.subject, ca.key.public_key(), 9,
+        now + datetime.timedelta(seconds=starts), now + datetime.timedelta(seconds=ends),
+        list(ca.certificate.extensions),
+    ).sign(authorities()[0].key, hashes.SHA256())  # fmt: skip
+    return *carried(made(MASTER)), *carried(renewed)
+
+
+def _refused_master(chain: tuple[bytes, ...]) -> list[Record]:
+    leg = {"side": "master", "peer_chain": chain, "own_chain": ()}
+    return talk(refused(None, by="proxy", culprits=("has expired",), leg=leg))
+
+
+def test_t08_names_whose_certificate_has_expired_and_offers_that_fix_only() -> None:
+    cases = {
+        "the master's": (_refused_master(carried(made(MASTER, ends=-60))), "--certname puppet.example", "puppet ssl"),
+        "the CA's": (_refused_master(_of_authority(-2e9, -1e9)), "renew it on the CA", "puppetserver"),
+        "the proxy's": (talk(refused("certificate_expired", leg={"own_chain": carried(made(MASTER, ends=-60))})),
+                        "puppet-inspector provision", "puppet ssl"),
+    }  # fmt: skip
+    for whose, (records, offered, absent) in cases.items():
+        (found,) = findings(records, "T08")
+        (run,) = _runs(records)
+        fix = rule_of("T08").remedy_for(run)
+        assert found.message.startswith(f"{whose} certificate, CN="), found.message
+        assert " expired on " in found.message
+        assert offered in fix
+        assert absent not in fix
+        assert fix.index("`date -u`") < fix.index("are right")
+    # Where no certificate has expired, nothing is known of the master's.
+    (run,) = _runs(talk(refused("unknown_ca")))
+    assert "puppet ssl verify" in rule_of("T08").remedy_for(run)
 
 
 def test_t08_a_crl_that_expired_since_it_was_handed_out() -> None:

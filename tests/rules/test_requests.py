@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
-import os
 import re
-import shutil
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from cryptography import x509
 
-from inspector.host import pki
+from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
-from inspector.rules import rule_of
+from inspector.rules import all_rules, rule_of
 from inspector.rules.remedies import fill
 from inspector.runs.examples import (
     NAME,
@@ -22,13 +17,16 @@ from inspector.runs.examples import (
     asked,
     asking_for,
     ca,
+    carried,
     catalog,
     content,
     crl,
     csr,
     issued,
+    made,
     not_issued,
     plugins,
+    refused,
     report,
     talk,
     together,
@@ -37,7 +35,7 @@ from inspector.runs.examples import (
 )
 from inspector.runs.observations import CertificateAnswer
 from inspector.runs.run import Run
-from tests.support.conversations import SIGNED, WAITS, Agent, all_findings, analyzed
+from tests.support.conversations import SIGNED, WAITS, Agent, all_findings, analyzed, steps
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
@@ -398,8 +396,8 @@ def test_a_clone_that_asks_while_the_certificate_is_at_work() -> None:
 
 # -- the commands --------------------------------------------------------------------------------------
 
-WORDS = ("sign", "clean", "list", "alt_names", "new_crl", "crls", "reset", "reset_ca", "trust_anew", "verify", "renew",
-         "enrol", "enrol_ca", "fingerprint", "name")  # fmt: skip
+WORDS = ("sign", "clean", "list", "alt_names", "new_crl", "crls", "write_crls", "check_ca", "renew_master", "reset",
+         "reset_ca", "trust_anew", "verify", "renew", "enrol", "enrol_ca", "fingerprint", "name")  # fmt: skip
 
 
 def _commands(word: str, agent: str | None, master: str | None = None, name: str = "a.example") -> str:
@@ -475,66 +473,48 @@ def test_a_given_name_and_host_are_taken_if_they_are_plain() -> None:
     assert fill("{name} {host}", None, name="a;reboot", host="$(id)") == "<certname> <server>"
 
 
-def _crl_of(cadir: Path) -> list[x509.CertificateRevocationList]:
-    found = re.findall(rb"-----BEGIN.*?END X509 CRL-----\n", (cadir / "ca_crl.pem").read_bytes(), re.DOTALL)
-    return [x509.load_pem_x509_crl(pem) for pem in found]
+def test_the_commands_for_crls_show_first_and_are_short() -> None:
+    for version in ("3.8.7", "7.23.0"):
+        (show,) = _steps(_commands("crls", version))
+        assert _steps(_commands("write_crls", version)) == [f"{show} --execute"]
+    assert _commands("new_crl", "7.23.0", "7.9.5") == _commands("write_crls", "7.23.0")
+    assert "puppet cert" in _commands("new_crl", "5.5.22", "5.5.22")
 
 
-def _in_cadir(command: str, cadir: Path) -> subprocess.CompletedProcess[str]:
-    """Run a remedy's one command where ``puppet config print`` names this directory."""
-    puppet = cadir / "puppet"
-    puppet.write_text(f"#!/bin/sh\necho {cadir}\n")
-    puppet.chmod(0o755)
-    environment = os.environ | {"PATH": f"{cadir}:{os.environ['PATH']}"}
-    (command,) = _steps(command)
-    return subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
+def test_no_command_of_a_fix_is_too_long_to_be_pasted() -> None:
+    long = {command for rule in all_rules() for run in (None, Run("192.0.2.1", "a.example"))
+            for step in _steps(rule.remedy_for(run)) for command in step.split("; ") if len(command) > 100}  # fmt: skip
+    assert long == set()
 
 
-@pytest.fixture
-def cadir(tmp_path: Path) -> Path:
-    """A CA below another one, whose CRL comes first; the own one has expired and revokes serial 7."""
-    root, own = pki.make_ca("Root CA"), pki.make_ca("Puppet CA")
-    now = datetime.datetime.now(datetime.UTC)
-    day = datetime.timedelta(days=1)
-    mine = pki.make_crl(own, [7], number=9, last_update=now - 2 * day, next_update=now - day)
-    theirs = pki.make_crl(root, [], number=3, last_update=now, next_update=now + day)
-    (tmp_path / "ca_key.pem").write_bytes(pki.key_pem(own.key))
-    (tmp_path / "ca_crt.pem").write_bytes(pki.pem(own.certificate) + pki.pem(root.certificate))
-    (tmp_path / "ca_crl.pem").write_bytes(b"# theirs\n" + pki.pem(theirs) + pki.pem(mine))
-    return tmp_path
+def _refusing(*alt_names: str, name: str = "m.example") -> Run:
+    """A run whose proxy refused the master because of its certificate, which has expired."""
+    leg = {"side": "master", "peer_chain": carried(made(name, ends=-60, alt_names=alt_names)), "own_chain": ()}
+    analyzer = Analyzer()
+    for _ in steps(analyzer, talk(refused(None, by="proxy", culprits=("expired",), leg=leg))):
+        pass
+    (run,) = analyzer.finish()
+    return run
 
 
-@pytest.mark.skipif(not shutil.which("ruby"), reason="needs Ruby")
-def test_the_new_crl_is_the_old_one_signed_anew_wherever_it_stands(cadir: Path) -> None:
-    before, (theirs, mine) = (cadir / "ca_crl.pem").read_bytes(), _crl_of(cadir)
-    done = _in_cadir(_commands("new_crl", "7.23.0"), cadir)
-    assert done.returncode == 0, done.stderr
-    same, new = _crl_of(cadir)
-    assert same == theirs
-    assert (cadir / "ca_crl.pem").read_bytes().startswith(b"# theirs\n")
-    assert new.is_signature_valid(x509.load_pem_x509_certificate((cadir / "ca_crt.pem").read_bytes()).public_key())  # type: ignore[arg-type]
-    assert [entry.serial_number for entry in new] == [entry.serial_number for entry in mine] == [7]
-    assert new.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number == 10
-    assert new.next_update_utc is not None
-    assert new.next_update_utc > datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1800)
-    assert (cadir / "ca_crl.pem.old").read_bytes() == before
-
-
-@pytest.mark.skipif(not shutil.which("ruby"), reason="needs Ruby")
-def test_where_no_crl_is_the_cas_own_nothing_is_written(cadir: Path) -> None:
-    (cadir / "ca_key.pem").write_bytes(pki.key_pem(pki.make_ca("Puppet CA").key))
-    before = (cadir / "ca_crl.pem").read_bytes()
-    done = _in_cadir(_commands("new_crl", "7.23.0"), cadir)
-    assert done.returncode != 0
-    assert "No CRL in ca_crl.pem is of this CA." in done.stderr
-    assert (cadir / "ca_crl.pem").read_bytes() == before
-
-
-@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
-def test_each_crl_of_the_file_is_looked_at(cadir: Path) -> None:
-    done = _in_cadir(_commands("crls", "7.23.0"), cadir)
-    assert done.stdout.count("issuer=") == done.stdout.count("crlNumber=") == 2
-    assert done.stderr.count("verify OK") == 2
+def test_the_masters_new_certificate_has_the_names_of_the_old_one() -> None:
+    run = _refusing("m.example", "puppet", "puppet.example")
+    assert _steps(fill("{renew_master}", run)) == [
+        'openssl x509 -noout -text -in "$(puppet config print hostcert)"',
+        "systemctl stop puppetserver",
+        'find "$(puppet config print ssldir)" -name m.example.pem -delete',
+        'rm -f "$(puppet config print signeddir --section master)/m.example.pem"',
+        "puppetserver ca generate --certname m.example --subject-alt-names m.example,puppet,puppet.example --ca-client",
+        "systemctl start puppetserver",
+    ]
+    run.master_versions = {"5.5.22": 1}
+    assert "`puppet cert generate m.example --dns_alt_names=m.example,puppet,puppet.example`" in fill(
+        "{renew_master}", run
+    )
+    # They come from the traffic, and administrators paste the commands.
+    assert "--certname <server> --subject-alt-names ok.example " in fill(
+        "{renew_master}", _refusing("$(reboot)", "ok.example", "-rf", name="a;reboot")
+    )
 
 
 @pytest.mark.parametrize("name", ["a;reboot", "*", "$(id)", "-rf", "a b", "a`id`", "a'b", "ä.example", "a\nb", ""])

@@ -12,6 +12,7 @@ from inspector.capture.store import Capture
 from inspector.model import Finding, Severity
 from inspector.pages.finding_groups import Group, Member, grouped, shown
 from inspector.rules import rule_of
+from inspector.runs.examples import MASTER, carried, made, refused, talk
 from inspector.summaries import wording
 from inspector.summaries.summary import Conclusion, RunBrief
 from inspector.text import counts
@@ -102,6 +103,17 @@ def test_lines_are_those_of_unfolded_groups() -> None:
 
 
 # -- on the screen -----------------------------------------------------------------------------------
+
+
+def test_the_fix_is_the_one_for_whose_certificate_has_expired(tmp_path: Path) -> None:
+    leg = {"side": "master", "peer_chain": carried(made(MASTER, ends=-60)), "own_chain": ()}
+    records = talk(refused(None, by="proxy", culprits=("it has expired",), leg=leg))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        assert "--certname puppet.example --subject-alt-names puppet.example --ca-client" in str(view.copy_value())
+
+    play(indexed(save(tmp_path / "expired.sqlite", *records)), act)
 
 
 @pytest.mark.parametrize("size", SIZES)
