@@ -94,6 +94,7 @@ FOLLOWS: tuple[Row, ...] = (
     Row("F07", "the master refuses to compile", (), (*_COMPILE, "P01", *SKIPPED)),
     Row("R09", "nothing is compiled for an environment that does not exist", (), (*_COMPILE, "R01", *_REFUSED)),
     Row("S15", "a page is no catalog", (*_COMPILE, "S04", "S06", "S09", "P01"), _REFUSED),
+    Row("S24", "the agent gives up instead of waiting", (*_COMPILE, "P01"), _REFUSED),
     Row("S06", "nothing is served", (), (*_COMPILE, "S07", "P01", *_REFUSED)),
     Row("S05", "nothing is served now", (), (*_COMPILE, "S07", "P01", *_REFUSED)),
     Row("S12", "the agent does not get what it asked for", (), ("P01", "P05", "P15", *_REFUSED)),
@@ -136,7 +137,7 @@ FOLLOWS: tuple[Row, ...] = (
 
 EVENTS = frozenset({
     "T18", "T19", "T20", "T21", "T22", "S01", "S02", "S05", "S06", "S08", "S09", "S12", "S13", "S14", "S15", "S23",
-    "S25", "S26", "S27", "S28", "R09", "R20", "F02", "F03", "F09", "P01", "P05", "P06", "P15",
+    "S24", "S25", "S26", "S27", "S28", "R09", "R20", "F02", "F03", "F09", "P01", "P05", "P06", "P15",
 })  # fmt: skip
 """What happens at a moment. All others are conditions that last (a certificate, a clock, a setting): they may be
 recorded after what follows from them."""

@@ -21,15 +21,16 @@ LABELS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="+", help="a rule (B23), an endpoint (file_metadatas), a request path, an "
-                         "agent's error message, or a section that a source names (docs/protocol.md#crls, or "
-                         "'#crls')")  # fmt: skip
+    parser.add_argument("what", nargs="+", help="a rule (B23), an endpoint (file_metadatas), a request path, a "
+                         "message of an agent or a master as it was printed, or a section that a source names "
+                         "(docs/protocol.md#crls, or '#crls')")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/explain.schema.json)")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Explain an endpoint (purpose, callers, access), a rule (meaning, fix), an agent's error message, or print a
-    section of docs/protocol.md, which the sources of rules and endpoints name.
+    """Explain an endpoint (purpose, callers, access), a rule (meaning, fix), a message of an agent or a master
+    (meaning, causes, check, fix), or print a section of docs/protocol.md, which the sources of rules and endpoints
+    name.
     """
     topic = " ".join(arguments.what)
     if (anchor := protocol_page.cited_anchor(topic)) is not None:

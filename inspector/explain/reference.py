@@ -7,17 +7,18 @@ docs/rules.md, and a test checks that these are up to date.
 from __future__ import annotations
 
 import difflib
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector import regex
-from inspector.analysis import known_errors
+from inspector.analysis.known_errors import MESSAGES, matching
 from inspector.errors import InspectorError
 from inspector.model import Visible
 from inspector.protocol.endpoints import ENDPOINTS, V3_PREFIXES, match
 from inspector.rules import On, all_rules, rule_of
 from inspector.rules.remedies import fill
-from inspector.text import clean
+from inspector.text import clean, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,6 +37,8 @@ _VISIBLE = {
     Visible.HANDSHAKE: "visible only as a failed handshake",
     Visible.CONSEQUENCE: "visible only by its consequences",
 }
+_SHOWN = 1000
+"""Characters of a pasted message that its explanation repeats."""
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 _USAGE = "`explain S01` for a rule, `explain catalog` for an endpoint; with a capture: `doctor FILE`."
 
@@ -43,8 +46,8 @@ _USAGE = "`explain S01` for a rule, `explain catalog` for an endpoint; with a ca
 def explain(what: str) -> dict[str, str]:
     """Return the explanation of a rule, an endpoint or an agent's error message, as labels with text.
 
-    An endpoint can be given by its name or by a request: a path, with or without a method.
-    Raises InspectorError if nothing matches.
+    An endpoint can be given by its name or by a request: a path, with or without a method. A message can be pasted with
+    what surrounds it. Raises InspectorError if nothing matches, with the nearest names or messages as its hint.
     """
     if regex.fullmatch(r"[A-Za-z][0-9]{2}", what):
         try:
@@ -53,15 +56,17 @@ def explain(what: str) -> dict[str, str]:
             pass
     request = regex.fullmatch(rf"(?:({'|'.join(_METHODS)})\s+)?(\S+)", what.strip())
     if request is None:
-        if found := known_errors.find(what):
+        if found := matching.find(MESSAGES, what):
             return _message(what, found)
-        raise InspectorError("No known message matches.", _USAGE)
+        raise InspectorError("No known message matches.", _nearest(what))
     method, target = request.groups()
     if rows := _rows(target, (method,) if method else _METHODS):
         return _endpoint(rows)
     if method and (rows := _rows(target, _METHODS)):
         methods = dict.fromkeys(other for row in rows for other in row.methods)
         raise InspectorError(f"{rows[0].name} does not accept {method}.", f"Its methods: {', '.join(methods)}.")
+    if found := matching.find(MESSAGES, what):
+        return _message(what, found)
     names = [*(endpoint.name for endpoint in ENDPOINTS), *(rule.id for rule in all_rules())]
     near = difflib.get_close_matches(target.upper() if len(target) == 3 else target, names, 3)
     raise InspectorError(
@@ -78,7 +83,13 @@ def _rows(target: str, methods: Sequence[str]) -> list[Endpoint]:
     return [found.endpoint for method in methods if (found := match(method, path))]
 
 
-def _message(pasted: str, found: known_errors.ErrorMatch) -> dict[str, str]:
+def _nearest(what: str) -> str:
+    """Return a hint with the messages that share most words with an unknown one."""
+    commands = [f"puppet-inspector explain {shlex.quote(text)}" for text in matching.nearest(MESSAGES, what)]
+    return "\n  ".join(["The nearest ones:", *commands]) if commands else _USAGE
+
+
+def _message(pasted: str, found: matching.ErrorMatch) -> dict[str, str]:
     known = found.known
     visible = {
         None: "no: only in the agent's own log",
@@ -86,12 +97,18 @@ def _message(pasted: str, found: known_errors.ErrorMatch) -> dict[str, str]:
         Visible.HANDSHAKE: "only as a failed handshake",
         Visible.CONSEQUENCE: "only by its consequences",
     }
+
+    def filled(text: str) -> str:
+        return fill(text, None, name=found.name, host=found.host, old=known.old)
+
     return {
-        "message": clean(pasted.strip()),
-        "meaning": known.cause,
+        "message": excerpt(clean(" ".join(matching.plain(pasted).split())), _SHOWN),
+        "meaning": known.meaning,
+        "causes": " ".join(f"{number}. {cause}" for number, cause in enumerate(known.causes, 1)),
+        "check": filled(known.check),
+        "remedy": filled(known.remedy),
         "seen": visible[known.visible],
         "rules": "; ".join(f"{ident} {rule_of(ident).title}" for ident in known.rules) or "none",
-        "remedy": fill(known.remedy, None, name=found.name, host=found.host, old=known.old),
     }
 
 

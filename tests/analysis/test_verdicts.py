@@ -210,7 +210,7 @@ BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
     "puppetserver-7.9.5/7.23.0/12-hostname-mismatch": [(1, None, "not visible", "puppet ssl verify")],
     "puppetserver-7.9.5/7.23.0/13-compile-error": [(1, "S01", "certain", "Correct the code")],
     "puppetserver-7.9.5/7.23.0/14-missing-source": [(1, "F02", "certain", "Put the file into")],
-    "puppetserver-7.9.5/7.23.0/17-503-retry-after": [(1, "S05", "certain", "max-active-instances")],
+    "puppetserver-7.9.5/7.23.0/17-503-retry-after": [(1, "S24", "certain", "max-queued-requests: 0")],
     "puppetserver-7.9.5/7.23.0/21-format-msgpack": [(1, "S04", "certain", "preferred_serialization_format")],
     "puppetserver-7.9.5/7.23.0/23-cloned-vm-two-keys": [
         (run, "B46", "certain", f"{CLEAN} man23.v7230.test") for run in (1, 2)

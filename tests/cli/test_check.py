@@ -308,7 +308,7 @@ def test_a_pasted_message_is_explained(run: Run) -> None:
     ("what", "labels"),
     [
         ("b23", ["rule", "severity", "meaning", "checked", "agents", "thresholds", "fix", "source"]),
-        ("dh key too small", ["message", "meaning", "visible", "rules", "fix"]),
+        ("dh key too small", ["message", "meaning", "causes", "check", "fix", "visible", "rules"]),
         ("GET catalog", ["endpoint", "purpose", "phase", "requests", "indirector", "sent by", "allowed", "source"]),
     ],
 )

@@ -66,7 +66,7 @@ ANSWERS = {
     "puppet-3.8.7-master/catalog-failure": {"S01"},
     "puppet-3.8.7-master/no-version-header": {"S11"},
     "puppetserver-7.9.5/7.23.0/13-compile-error": {"S01"},
-    "puppetserver-7.9.5/7.23.0/17-503-retry-after": {"S05"},
+    "puppetserver-7.9.5/7.23.0/17-503-retry-after": {"S05", "S24"},
     "puppetserver-7.9.5/7.23.0/19-curl-no-cert-and-foreign-node": {"S02", "S04"},
     "puppetserver-7.9.5/7.23.0/21-format-msgpack": {"S04"},
     "puppetserver-7.9.5/8.10.0/01-bootstrap-waitforcert": {"S16"},

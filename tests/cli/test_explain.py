@@ -1,0 +1,63 @@
+"""``explain`` with messages as users paste them: text, JSON, and what is unknown."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.analysis.known_errors import MESSAGES
+from tests.support.json_output import valid
+
+if TYPE_CHECKING:
+    from tests.conftest import Run
+
+PASTED = (
+    "\x1b[1;31mError: Could not retrieve catalog from remote server: Error 500 on SERVER: Server Error: Evaluation "
+    "Error: Error while evaluating a Function Call, Could not find cl\nass ::a::b for web1.example (file: "
+    "/etc/site.pp, line: 1, column: 1) on node web1.example\x1b[0m\nWarning: Not using cache on failed catalog"
+)
+
+
+def test_a_pasted_message_is_explained_line_by_line(run: Run) -> None:
+    status, out, _ = run("explain", PASTED)
+    assert status == 0
+    labels = [line.partition(":")[0] for line in out.splitlines()]
+    assert labels == ["message", "meaning", "causes", "check", "fix", "visible", "rules"]
+    assert "1. The module is not deployed" in out
+    assert "r10k deploy environment" in out
+    assert "\x1b" not in out
+
+
+def test_the_name_in_the_message_is_in_the_commands(run: Run) -> None:
+    pasted = "Server Error: Function lookup() did not find a value for the name 'a' on node web1.example"
+    assert "puppet lookup <key> --node web1.example" in run("explain", pasted)[1]
+    assert "--node <certname>" in run("explain", pasted.replace("web1.example", "$(reboot)"))[1]
+
+
+@pytest.mark.parametrize("text", [known.texts[0] for known in MESSAGES])
+def test_an_explanation_of_a_message_fits_the_schema(run: Run, text: str) -> None:
+    status, out, _ = run("explain", f"Error: {text}", "--json")
+    assert status == 0
+    assert all(valid("explain", out).values())
+
+
+def test_an_unknown_message_is_an_error_with_the_nearest_ones(run: Run) -> None:
+    status, out, err = run("explain", "the resource could not be aliased twice: declaration")
+    assert (status, out) == (2, "")
+    first, second, *commands = err.splitlines()
+    assert first == "puppet-inspector: No known message matches."
+    assert second.strip() == "The nearest ones:"
+    for command in commands:
+        assert run(*shlex.split(command)[1:])[0] == 0
+    assert len(commands) == 3
+
+
+@pytest.mark.parametrize(
+    "pasted", ["the flux capacitor overheated", " ", "\x1b[31m \x1b[0m \n", "error: error: error:"]
+)
+def test_what_shares_no_words_with_any_message_is_an_error_with_a_hint(run: Run, pasted: str) -> None:
+    status, out, err = run("explain", pasted)
+    assert (status, out) == (2, "")
+    assert "`explain S01` for a rule" in err
