@@ -79,7 +79,7 @@ def load(sources: Iterable[Path], target: Path) -> Loaded:
     noted: set[str] = set()
     with Capture.create(target) as capture:
         for _, item in itertools.chain([first], items):
-            _keep(item, capture, noted)
+            keep(item, capture, noted)
             loaded.kinds[type(item).__name__.lower()] += 1
             if len(capture.pending) >= BATCH:
                 capture.flush()
@@ -87,7 +87,8 @@ def load(sources: Iterable[Path], target: Path) -> Loaded:
     return loaded
 
 
-def _keep(item: CaptureItem, capture: Capture, noted: set[str]) -> None:
+def keep(item: CaptureItem, capture: Capture, noted: set[str]) -> None:
+    """Append a record and its connections to a capture; ``noted`` are the connections that it already has."""
     if isinstance(item, Connection):
         noted.add(item.leg.id)
         capture.note(item)

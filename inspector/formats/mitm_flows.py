@@ -151,7 +151,7 @@ def flows(source: Path) -> Iterator[Exchange]:
         try:
             for flow in FlowReader(_Bounded(file)).stream():  # type: ignore[arg-type]
                 if isinstance(flow, http.HTTPFlow):
-                    found.append(_checked(exchange_of(flow)))
+                    found.append(checked(exchange_of(flow)))
         except OSError:
             raise
         except RecursionError:
@@ -164,7 +164,7 @@ def flows(source: Path) -> Iterator[Exchange]:
         raise ValueError(reason if found else f"it is not a flow file of mitmproxy: {reason}") from broken
 
 
-def _checked(exchange: Exchange) -> Exchange:
+def checked(exchange: Exchange) -> Exchange:
     """Return an exchange that can be stored. Raises ValueError."""
     request, response = exchange.request, exchange.response
     numbers: list[float | None] = [request.started, request.ended, exchange.failed]

@@ -94,7 +94,8 @@ MESSAGES: tuple[KnownError, ...] = (
         ),
         "Check the time on both ends first: `date -u`. On the node run `openssl x509 -noout -enddate -in "
         '"$(puppet config print hostcert)"`.',
-        "If a node's certificate has expired: {enrol}. If the master's or the CA's has expired: renew it on the CA.",
+        "If a node's certificate has expired: {enrol}. If the master's has expired: {renew_master}. If the CA's has "
+        "expired: renew it on the CA.",
         ("B33", "B35", "T08", "T10"),
         _W,
     ),
@@ -131,7 +132,7 @@ MESSAGES: tuple[KnownError, ...] = (
         "On the CA run {crls}.",
         'On the CA run {new_crl}. Then on each agent that still has the old one run `rm -f "$(puppet '
         'config print hostcrl)"; puppet agent -t`. If the message names an external CA, that CA must '
-        "issue the list: put it into ca_crl.pem.",
+        "issue the list: pass its file with --add.",
         ("B10",),
         _W,
     ),
@@ -147,8 +148,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "The agent has a bundle of another CA.",
         ),
         "On the CA run {crls}.",
-        "Serve a CRL for each CA of the chain; as a workaround `puppet config set certificate_revocation "
-        "leaf --section agent`.",
+        'On the CA add the missing one: {write_crls}. Then on each agent run `rm -f "$(puppet config print hostcrl)"; '
+        "puppet agent -t`. As a workaround `puppet config set certificate_revocation leaf --section agent`.",
         ("B13", "B07", "B08"),
         _W,
     ),

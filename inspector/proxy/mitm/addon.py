@@ -1,7 +1,8 @@
 """The mitmproxy addon between agents and their master: it turns mitmproxy's hooks into records.
 
 What is done with an agent and its requests is decided in ``runtime`` and ``claims``, as for our own engine. A hook that
-fails is recorded as a gap; it never stops a run.
+fails is recorded as a gap; it never stops a run. Flows that mitmproxy reads from files are no traffic (``reading``);
+without a runtime there is nothing else, and no connection is made.
 """
 
 from __future__ import annotations
@@ -11,12 +12,19 @@ import contextlib
 import dataclasses
 import functools
 import logging
+import sys
 import time
+import weakref
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mitmproxy import ctx as _untyped
 from mitmproxy import http
+from mitmproxy.hooks import UpdateHook
+from mitmproxy.log import ALERT
 
+from inspector import __version__
+from inspector.analysis import ruleset
 from inspector.errors import InspectorError
 from inspector.formats import mitm_flows
 from inspector.model import Identity
@@ -25,13 +33,14 @@ from inspector.proxy.bodies import Body
 from inspector.proxy.connection_state import AGENT_LEFT, AgentConnection, MasterConnection, closed
 from inspector.proxy.console import Console
 from inspector.proxy.limits import accept_queue
-from inspector.proxy.mitm import contentviews, handler
+from inspector.proxy.mitm import commands, contentviews, handler, marks, reading
 from inspector.proxy.mitm.commands import PuppetCommands
+from inspector.proxy.mitm.reading import ReadFlows
 from inspector.proxy.runtime import DRAIN, Runtime
 from inspector.text import address, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from mitmproxy import connection
     from mitmproxy.addonmanager import Loader
@@ -48,6 +57,7 @@ ctx: Any = _untyped
 STREAM = 64 * 2**10
 """Bodies of more bytes, or of unknown length, are streamed: passed on as they arrive, and copied."""
 REFUSED = "this proxy serves Puppet agents only"
+ONLY_READ = "flows are only read, and nothing is proxied"
 
 
 def _guarded[**P](hook: Callable[P, None]) -> Callable[P, None]:
@@ -70,7 +80,14 @@ class PuppetInspector:
 
     def __init__(self) -> None:
         self._runtime: Runtime | None = None
-        """Once it has started."""
+        """Once it has started, unless flows are only read."""
+        self._reason: str | None = None
+        """Why flows are only read; empty if they are not; None if this is not decided yet."""
+        self._live: weakref.WeakSet[http.HTTPFlow] = weakref.WeakSet()
+        """The flows that pass the proxy."""
+        self._read = ReadFlows(self._is_live)
+        self._errors: list[str] = []
+        """Why it could not start."""
         self._ending = False
         self._agents: dict[str, AgentConnection] = {}
         self._masters: dict[str, MasterConnection] = {}
@@ -81,7 +98,7 @@ class PuppetInspector:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._default_mode = False
         self._console: Console | None = None
-        self.addons = [PuppetCommands(lambda: self._runtime.recorder.path if self._runtime else None)]
+        self.addons = [PuppetCommands(self._capture)]
         """Further addons for mitmproxy."""
 
     # -- starting -----------------------------------------------------------------------------------
@@ -93,12 +110,17 @@ class PuppetInspector:
         if self._default_mode:
             # mitmproxy has already read the mode, and opens its default proxy on *:8080 in any case. It accepts no
             # connections (client_connected) and is closed at once. It may fail: 8080 is PuppetDB's port too.
-            logging.getLogger("mitmproxy.addons.proxyserver").addFilter(_not_the_default_proxy)
+            for name in ("mitmproxy.addons.proxyserver", "mitmproxy.proxy.mode_servers"):
+                logging.getLogger(name).addFilter(_not_the_default_proxy)
         # mitmproxy confuses who refused whom; our own line says what happened.
         logging.getLogger("mitmproxy.proxy.server").addFilter(_not_a_handshake)
 
     def configure(self, updated: set[str]) -> None:
-        if self._runtime is None and "puppet_master" in updated:
+        if self._reason is None and "puppet_master" in updated:
+            interactive = ctx.master.addons.get("dumper") is None
+            self._reason = reading.reason(ctx.options, own_mode=not self._default_mode, interactive=interactive)
+            if self._reason:
+                return
             # The connection to the master must wait until the agent's certificate is known.
             changes: dict[str, Any] = {
                 "connection_strategy": "lazy",
@@ -116,7 +138,8 @@ class PuppetInspector:
                 changes["onboarding"] = False
             if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
                 changes["flow_detail"] = 0
-            if "termlog_verbosity" in ctx.options and ctx.options.termlog_verbosity == "info":
+            # Not in mitmweb, which prints its address and token so.
+            if not interactive and "termlog_verbosity" in ctx.options and ctx.options.termlog_verbosity == "info":
                 changes["termlog_verbosity"] = "warn"
             ctx.options.update(**changes)
 
@@ -127,6 +150,10 @@ class PuppetInspector:
             for name in ctx.options.deferred:  # what no addon has declared: mitmproxy would ignore it
                 if name.startswith("puppet_"):
                     options.check_name(name)
+            self._read.watch()
+            if self._reason:
+                await self._only_read(console)
+                return
             settings = options.resolve(ctx.options, own_mode=not self._default_mode)
             if settings.balancers:
                 raise InspectorError(
@@ -134,7 +161,7 @@ class PuppetInspector:
                 )
             self.begin(settings, console)
         except InspectorError as error:
-            logging.error(error)  # an error while mitmproxy starts ends it with status 1
+            self._fail(str(error))
             return
         server: Any = ctx.master.addons.get("proxyserver")
         _prefer_ours(ctx.master.addons)
@@ -143,12 +170,36 @@ class PuppetInspector:
         tcp = (listening for mode in server.servers for listening in mode._servers if hasattr(listening, "sockets"))
         accept_queue.lengthen(tcp)
         if ctx.options.connection_strategy != "lazy":
-            logging.error(
+            self._fail(
                 "connection_strategy must be lazy: the connection to the master needs the agent's certificate first."
             )
         listening = list(dict.fromkeys(address(*where[:2]) for where in server.listen_addrs()))
         for line in options.startup_lines(settings, listening):
             self._write_line(line)
+
+    async def _only_read(self, console: Console | None) -> None:
+        """Start without a proxy: close mitmproxy's own. Raises InspectorError."""
+        rules = ctx.options.puppet_rules
+        warnings = ruleset.load(Path(rules).expanduser() if rules else None, time.time()).warnings
+        self._console = console
+        ctx.options.update(server=False)
+        if (server := ctx.master.addons.get("proxyserver")) is not None:
+            await server.servers.update([])
+        self._write_line(
+            f"puppet-inspector {__version__}: views, marks and commands only, nothing is proxied ({self._reason})",
+            ALERT,
+        )
+        for warning in warnings:
+            self._write_line(f"-- {warning}")
+
+    def _fail(self, error: str) -> None:
+        """Report an error while mitmproxy starts, which ends it with status 1."""
+        self._errors.append(error)
+        logging.error(error)
+
+    def _capture(self) -> Awaitable[Path] | None:
+        """Return the capture that commands read."""
+        return _immediately(self._runtime.recorder.path) if self._runtime else self._read.capture()
 
     def begin(self, settings: options.Settings, console: Console | None) -> None:
         """Start to record. Raises CaptureError."""
@@ -167,7 +218,7 @@ class PuppetInspector:
         if server is not None:
             await server.servers.update(_modes(mode))
             if not server.listen_addrs():
-                logging.error(
+                self._fail(
                     f"Cannot listen on {settings.listen_address}: is the port in use? "
                     "Choose another with puppet_listen=HOST:PORT."
                 )
@@ -179,6 +230,7 @@ class PuppetInspector:
         logging.getLogger("asyncio").addFilter(_not_a_cancellation)
         self._ending = True
         handler.uninstall()
+        await self._finish_reading()
         if self._runtime:
             self._runtime.admission.close()
             until = time.monotonic() + DRAIN
@@ -187,6 +239,18 @@ class PuppetInspector:
             await asyncio.to_thread(self._runtime.finish)
         if self._console:
             self._console.close()
+        if self._errors and ctx.master.addons.get("consoleaddon") is not None:
+            # mitmproxy has printed them on the screen that it left just now.
+            print(*self._errors, sep="\n", file=sys.stderr)
+
+    async def _finish_reading(self) -> None:
+        """Forget the flows that were read; mitmdump, which shows no marks, prints what `check` says of them."""
+        if self._console and (capture := self._read.capture()) is not None:
+            await self._read.finish()
+            with contextlib.suppress(InspectorError):
+                for line in await commands.lines_of(["check", *commands.check_options(), "--", str(await capture)]):
+                    self._write_line(line)
+        await self._read.close()
 
     # -- connections --------------------------------------------------------------------------------
 
@@ -204,7 +268,9 @@ class PuppetInspector:
     def _admit(self, client: connection.Client) -> None:
         # mitmproxy's reverse mode for https also accepts HTTP/3 on UDP, which no agent speaks.
         ours = not self._default_mode or client.proxy_mode.type_name == "reverse"
-        if self._runtime is None or self._ending or not ours or client.transport_protocol != "tcp":
+        if self._reason:
+            client.error = ONLY_READ
+        elif self._runtime is None or self._ending or not ours or client.transport_protocol != "tcp":
             client.error = REFUSED
 
     @_guarded
@@ -239,7 +305,10 @@ class PuppetInspector:
             self.internal_error("tls_start_client", error)
 
     def _meet_agent(self, data: TlsData) -> None:
-        if self._runtime is None or data.is_dtls:
+        if self._runtime is None:
+            data.ssl_conn = tls.refusing(server=True)
+            return
+        if data.is_dtls:
             return
         data.ssl_conn, state = self._runtime.meet_agent(data.conn.id, _address(data.conn))
         self._agents[data.conn.id] = state
@@ -264,7 +333,9 @@ class PuppetInspector:
     @_guarded
     def server_connect(self, data: ServerConnectionHookData) -> None:
         """Choose the master: of several, the one that the agent named by SNI. It can reach no other host."""
-        if self._runtime and len(self._runtime.settings.masters) > 1:
+        if self._runtime is None:  # a flow that a user repeats
+            data.server.error = ONLY_READ
+        elif len(self._runtime.settings.masters) > 1:
             data.server.address, _ = self._runtime.settings.master_for(data.client.sni)
 
     def tls_start_server(self, data: TlsData) -> None:
@@ -279,7 +350,10 @@ class PuppetInspector:
             self.internal_error("tls_start_server", error)
 
     def _meet_master(self, data: TlsData) -> None:
-        if self._runtime is None or data.is_dtls:
+        if self._runtime is None:
+            data.ssl_conn = tls.refusing(server=False)
+            return
+        if data.is_dtls:
             return
         client = data.context.client
         data.ssl_conn, state = self._runtime.meet_master(self._agents.get(client.id), client.sni)
@@ -298,12 +372,24 @@ class PuppetInspector:
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         """Remove headers that claim an identity, add ours. A failure here must not pass a claim on."""
+        if not flow.live:
+            self._on_read(flow)
+            return
         try:
+            self._live.add(flow)
             self._replace_claims(flow)
         except Exception as error:  # noqa: BLE001
             flow.kill()  # type: ignore[no-untyped-call]
             self.internal_error("requestheaders", error)
         self._inform_probe(flow)
+
+    def _is_live(self, flow: http.HTTPFlow) -> bool:
+        """Whether a flow passes the proxy, or has: also one that was killed. All others were read from a file."""
+        return flow.live or flow in self._live
+
+    @_guarded
+    def _on_read(self, flow: http.HTTPFlow) -> None:
+        self._read.add(flow)
 
     @_guarded
     def _inform_probe(self, flow: http.HTTPFlow) -> None:
@@ -337,6 +423,8 @@ class PuppetInspector:
 
     @_guarded
     def responseheaders(self, flow: http.HTTPFlow) -> None:
+        if not self._is_live(flow):
+            return
         master = self._masters.get(flow.server_conn.id)
         if master:
             master.answered = True
@@ -348,10 +436,13 @@ class PuppetInspector:
 
     @_guarded
     def response(self, flow: http.HTTPFlow) -> None:
-        self._record(flow)
+        if self._is_live(flow):
+            self._record(flow)
 
     @_guarded
     def error(self, flow: http.HTTPFlow) -> None:
+        if not self._is_live(flow):
+            return
         master = self._masters.get(flow.server_conn.id)
         agent_left = flow.client_conn.timestamp_end is not None or (flow.error and "disconnected" in flow.error.msg)
         if agent_left and flow.error:
@@ -433,12 +524,12 @@ class PuppetInspector:
 
     # -- output -------------------------------------------------------------------------------------
 
-    def _write_line(self, text: str) -> None:
+    def _write_line(self, text: str, level: int = logging.INFO) -> None:
         """Print a line, from any thread: on mitmdump's output, or in the event log of the other tools."""
         if self._console:
             self._console.write_line(text)
         else:
-            logging.info(text)
+            logging.log(level, text)
 
     def _on_result(self, flow: http.HTTPFlow, result: AnalysisResult) -> None:
         if self._loop is None or not result.findings:
@@ -447,9 +538,11 @@ class PuppetInspector:
             self._loop.call_soon_threadsafe(_annotate, flow, result)
 
     def internal_error(self, where: str, error: Exception) -> None:
-        """Record an internal error."""
+        """Record an internal error; without a proxy, report it."""
         if self._runtime:
             self._runtime.internal_error(where, error)
+        else:
+            logging.warning(f"internal error in {where}: {clean(repr(error))} (please report it)")
 
 
 def _master_leg(state: MasterConnection, server: connection.Connection) -> Leg:
@@ -466,12 +559,13 @@ def _prefer_ours(addons: Any) -> None:
 
 def _annotate(flow: http.HTTPFlow, result: AnalysisResult) -> None:
     """Show the findings in mitmproxy's own user interfaces."""
-    flow.marked = ":red_circle:" if any(severity == "error" for _, severity, _ in result.findings) else ":warning:"
-    flow.comment = "; ".join(f"{rule}: {clean(message)}" for rule, _, message in result.findings)
+    marks.annotate(flow, result.findings)
     with contextlib.suppress(Exception):
-        from mitmproxy.hooks import UpdateHook
-
         asyncio.get_running_loop().create_task(ctx.master.addons.handle_lifecycle(UpdateHook([flow])))
+
+
+async def _immediately(path: Path) -> Path:
+    return path
 
 
 def _values(message: http.Request | http.Response, name: bytes) -> bytes:
@@ -500,7 +594,8 @@ def _modes(specs: list[str]) -> list[Any]:
 def _not_the_default_proxy(record: logging.LogRecord) -> bool:
     # Messages about our own proxy contain its address; the default one has none. If it failed to start, stopping it
     # logs an empty message.
-    return "failed to listen on *:" not in (text := record.getMessage()) and text != ""
+    text = record.getMessage()
+    return "failed to listen on *:" not in text and not text.startswith("HTTP(S) proxy ") and text != ""
 
 
 def _not_a_cancellation(record: logging.LogRecord) -> bool:

@@ -1,5 +1,5 @@
 """Commands for mitmproxy's and mitmweb's command bar: ``puppet.runs`` and ``puppet.check`` print the output of
-``puppet-inspector runs`` and ``check`` for the current capture into the event log.
+``puppet-inspector runs`` and ``check`` for the current capture, or for the flows that were read, into the event log.
 
 A separate process reads the capture, so that agents never wait for the analysis.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mitmproxy import command, exceptions
@@ -16,11 +17,11 @@ from mitmproxy import ctx as _untyped
 from mitmproxy.log import ALERT
 
 from inspector import installation
+from inspector.errors import InspectorError
 from inspector.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Awaitable, Callable
 
 ctx: Any = _untyped
 """mitmproxy's context; its options have no type annotations."""
@@ -32,7 +33,7 @@ MAX_LINES = 500
 class PuppetCommands:
     """The addon with the commands."""
 
-    def __init__(self, capture: Callable[[], Path | None]) -> None:
+    def __init__(self, capture: Callable[[], Awaitable[Path] | None]) -> None:
         """``capture`` returns the current capture; None if there is none yet."""
         self._capture = capture
         self._tasks: set[asyncio.Task[None]] = set()
@@ -45,8 +46,7 @@ class PuppetCommands:
     @command.command("puppet.check")  # type: ignore[untyped-decorator]
     def check(self) -> None:
         """Print what deviates from the protocol so far, why, and how to fix it, into the event log."""
-        rules = ctx.options.puppet_rules if "puppet_rules" in ctx.options else ""
-        self._start("check", "--fail-on", "never", *(["--rules", rules] if rules else []))
+        self._start("check", *check_options())
 
     def done(self) -> None:
         for task in self._tasks:
@@ -55,27 +55,49 @@ class PuppetCommands:
     def _start(self, *arguments: str) -> None:
         capture = self._capture()
         if capture is None:
-            raise exceptions.CommandError("Nothing is being recorded.")
-        task = asyncio.get_running_loop().create_task(_log_output([*arguments, "--", str(capture)]))
+            raise exceptions.CommandError("Nothing has been recorded or read yet.")
+        task = asyncio.get_running_loop().create_task(_log_output([*arguments], capture))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-async def _log_output(arguments: list[str]) -> None:
+def check_options() -> list[str]:
+    """Return the options with which ``check`` applies the rules of this mitmproxy."""
+    rules = ctx.options.puppet_rules if "puppet_rules" in ctx.options else ""
+    return ["--fail-on", "never", *(["--rules", str(Path(rules).expanduser())] if rules else [])]
+
+
+async def run(arguments: list[str], errors: int = asyncio.subprocess.PIPE) -> tuple[int, bytes, bytes]:
+    """Run a command of puppet-inspector; return its exit status, output and errors."""
     # Not from the current directory (-P): it may contain modules of anybody.
     process = await asyncio.create_subprocess_exec(
         *installation.command("inspector.cli.main", *arguments),
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=errors,
     )  # fmt: skip
     try:
-        output, _ = await process.communicate()
+        output, messages = await process.communicate()
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    *lines, last = output.decode(errors="replace").rstrip("\n").split("\n")
+    return process.returncode or 0, output, messages or b""
+
+
+async def lines_of(arguments: list[str]) -> list[str]:
+    """Return what a command of puppet-inspector prints."""
+    _, output, _ = await run(arguments, asyncio.subprocess.STDOUT)
+    return [clean(line.replace("\t", "  ")) for line in output.decode(errors="replace").rstrip("\n").split("\n")]
+
+
+async def _log_output(arguments: list[str], capture: Awaitable[Path]) -> None:
+    try:
+        arguments = [*arguments, "--", str(await capture)]
+    except InspectorError as error:
+        logging.warning(error)
+        return
+    *lines, last = await lines_of(arguments)
     for line in lines[:MAX_LINES]:
-        logging.info(clean(line.replace("\t", "  ")))
+        logging.info(line)
     if len(lines) > MAX_LINES:
         logging.info(f"... {len(lines) - MAX_LINES} more lines: puppet-inspector {' '.join(arguments)}")
     # The status line shows the last line for a moment.
-    logging.log(ALERT, clean(last.replace("\t", "  ")))
+    logging.log(ALERT, last)

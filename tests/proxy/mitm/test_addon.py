@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mitmproxy import http
+from mitmproxy import eventsequence, http
 from mitmproxy.test import taddons, tflow
 from OpenSSL import SSL
 
@@ -39,7 +39,7 @@ def addon(tmp_path: Path) -> Iterator[addon_module.PuppetInspector]:
         capture=tmp_path / "c.sqlite", rules=None, rotation=NEVER, redact=False, probe="", only=None, keep_body=KEEP,
         identity_source=identity.NoIdentity(),
     )  # fmt: skip
-    addon._runtime = Runtime(settings, lambda _line: None)
+    addon._runtime, addon._reason = Runtime(settings, lambda _line: None), ""
     with taddons.context():  # type: ignore[no-untyped-call]
         yield addon
         if addon._runtime.recorder.is_alive():
@@ -103,6 +103,74 @@ def test_findings_show_in_mitmproxys_own_views(addon: addon_module.PuppetInspect
     assert flow.marked == ":red_circle:"  # what comes is no CA bundle, which is the worse of the two
     assert "B01: the CA bundle was downloaded without verifying" in flow.comment
     assert "B05: " in flow.comment
+
+
+def test_a_flow_that_is_read_is_neither_changed_nor_recorded(
+    addon: addon_module.PuppetInspector, tmp_path: Path
+) -> None:
+    async def read() -> None:
+        for flow in (tflow.tflow(resp=True), tflow.tflow(err=True), tflow.tflow(resp=True, err=True)):
+            flow.live = False
+            flow.request.headers = http.Headers([(b"X-Client-DN", b"CN=root"), (b"Content-Length", b"100000")])
+            flow.request.raw_content = b"x" * 100_000
+            if flow.response:
+                flow.response.status_code = 101
+                flow.response.headers.pop("content-length", None)
+            before = flow.get_state()
+            for event in eventsequence.iterate(flow):
+                if (hook := getattr(addon, event.name, None)) is not None:
+                    hook(flow)
+            assert flow.get_state() == before
+            assert not flow.request.stream
+            assert not (flow.response and flow.response.stream)
+        await addon._read.close()
+
+    asyncio.run(read())
+    finish(addon)
+    assert recorded(tmp_path) == []
+    assert not addon._sent
+    assert not addon._bodies
+
+
+def test_a_live_flow_that_is_killed_is_recorded(addon: addon_module.PuppetInspector, tmp_path: Path) -> None:
+    flow = tflow.tflow()
+    flow.client_conn.timestamp_tls_setup = flow.client_conn.timestamp_end = None  # in plain text
+    addon.requestheaders(flow)
+    assert not flow.live
+    addon.error(flow)
+    finish(addon)
+    (exchange,) = recorded(tmp_path)
+    assert exchange.error == "Connection killed."
+
+
+@pytest.fixture
+def reader() -> Iterator[addon_module.PuppetInspector]:
+    """An addon that only reads flows."""
+    addon = addon_module.PuppetInspector()
+    addon._reason = "there is no CA bundle"
+    with taddons.context():  # type: ignore[no-untyped-call]
+        yield addon
+
+
+def test_without_a_proxy_nobody_is_served_and_nothing_is_sent(reader: addon_module.PuppetInspector) -> None:
+    client = tflow.tclient_conn()
+    reader.client_connected(client)
+    assert client.error == addon_module.ONLY_READ
+    server = tflow.tserver_conn()
+    server.error = None
+    reader.server_connect(SimpleNamespace(server=server, client=client))  # type: ignore[arg-type]
+    assert server.error == addon_module.ONLY_READ
+
+
+@pytest.mark.parametrize("datagrams", [False, True])
+def test_without_a_proxy_no_handshake_succeeds(reader: addon_module.PuppetInspector, datagrams: bool) -> None:
+    """Were a connection made nevertheless, mitmproxy would present a certificate of its own, and trust public CAs."""
+    for hook in (reader.tls_start_client, reader.tls_start_server):
+        data = SimpleNamespace(ssl_conn=None, is_dtls=datagrams)
+        hook(data)  # type: ignore[arg-type]
+        connection: Any = data.ssl_conn
+        assert connection.get_certificate() is None
+        assert connection.get_verify_mode() == SSL.VERIFY_PEER
 
 
 def test_before_it_has_started_every_connection_is_refused() -> None:

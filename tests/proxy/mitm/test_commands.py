@@ -11,20 +11,31 @@ from mitmproxy import exceptions
 from mitmproxy.log import ALERT
 from mitmproxy.test import taddons
 
+from inspector.errors import InspectorError
 from inspector.proxy.mitm import commands
 from inspector.proxy.mitm.commands import PuppetCommands
 from tests.support.captures import save
 from tests.support.conversations import Agent, together
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
+
+
+def always(capture: Path) -> Callable[[], Awaitable[Path]]:
+    """Return a capture whenever it is asked for."""
+
+    async def path() -> Path:
+        return capture
+
+    return path
 
 
 def answered(capture: Path, line: str, caplog: pytest.LogCaptureFixture, rules: str = "") -> list[tuple[int, str]]:
     """What a command logs: level and text of each line."""
 
     async def call() -> None:
-        addon = PuppetCommands(lambda: capture)
+        addon = PuppetCommands(always(capture))
         with taddons.context(addon) as context:  # type: ignore[no-untyped-call]
             context.options.add_option("puppet_rules", str, rules, "")
             context.master.commands.execute(line)
@@ -74,17 +85,32 @@ def test_a_capture_that_is_gone_is_one_line(tmp_path: Path, caplog: pytest.LogCa
     assert texts[0].startswith(f"puppet-inspector: There is no capture at {tmp_path / 'gone.sqlite'}")
 
 
+def test_flows_that_cannot_be_analyzed_are_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail() -> Path:
+        raise InspectorError("The flows could not be analyzed.")
+
+    async def call() -> None:
+        addon = PuppetCommands(fail)
+        with taddons.context(addon) as context:  # type: ignore[no-untyped-call]
+            context.master.commands.execute("puppet.runs")
+            await asyncio.gather(*addon._tasks)
+            context.master._legacy_log_events.uninstall()
+
+    asyncio.run(call())
+    assert "The flows could not be analyzed." in caplog.messages
+
+
 def test_before_anything_is_recorded_it_says_so() -> None:
     with (
         taddons.context(PuppetCommands(lambda: None)) as context,  # type: ignore[no-untyped-call]
-        pytest.raises(exceptions.CommandError, match="Nothing is being recorded"),
+        pytest.raises(exceptions.CommandError, match="Nothing has been recorded or read"),
     ):
         context.master.commands.execute("puppet.runs")
 
 
 def test_mitmproxy_that_ends_ends_the_process(capture: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def call() -> None:
-        addon = PuppetCommands(lambda: capture)
+        addon = PuppetCommands(always(capture))
         with taddons.context(addon) as context:  # type: ignore[no-untyped-call]
             context.master.commands.execute("puppet.runs")
             (task,) = addon._tasks

@@ -167,7 +167,10 @@ class Ends:
         ctx.master.shutdown()
 
 views.add()
-commands = PuppetCommands(lambda: Path({capture!r}))
+async def capture():
+    return Path({capture!r})
+
+commands = PuppetCommands(capture)
 addons = [commands, Ends()]
 """
 
