@@ -119,7 +119,7 @@ def _timed(source: Path, target: Path, loaded: Loaded) -> Iterator[tuple[float, 
             loaded.errors.append(CaptureError(f"Cannot import {source}: {why}.", hint))
 
 
-def _with_refusal(exchange: Exchange) -> Iterator[Exchange | Handshake]:
+def with_refusal(exchange: Exchange) -> Iterator[Exchange | Handshake]:
     """Yield an exchange, and the master's refusal that ended it: of that, a flow has only an error text."""
     found = _ALERT.search(exchange.error or "")
     alert = found and found[1].strip().replace(" ", "_").lower()
@@ -138,7 +138,7 @@ def _read(source: Path, formats: set[str]) -> Iterator[CaptureItem]:
 
         formats.add("mitmproxy's flows")
         for exchange in flows(source):
-            yield from _with_refusal(exchange)
+            yield from with_refusal(exchange)
     elif regex.match(rb'\{\s*"log"\s*:', head):
         formats.add("HAR")
         yield from har_reader.read(source)

@@ -191,32 +191,37 @@ class ReadFlows:
         for finding in checked.findings:
             for seq in finding.seqs:
                 found.setdefault(seq, []).append((finding.rule, finding.severity, finding.message))
-        changed = [
-            flow for seq, group in enumerate(numbered, 1) for flow in group if marks.annotate(flow, found.get(seq, []))
-        ]
+        read: dict[int, tuple[Group, dict[tuple[str, str, str], None]]] = {}
+        for seq, group in enumerate(numbered, 1):
+            read.setdefault(id(group), (group, {}))[1].update(dict.fromkeys(found.get(seq, ())))
+        changed = [flow for group, mine in read.values() for flow in group if marks.annotate(flow, list(mine))]
         await ctx.master.addons.trigger_event(UpdateHook(changed))
-        logging.info(f"{len(numbered)} flows were read; {len(found)} have findings: puppet.check explains them")
-        if lost := len(groups) - len(numbered) + len(checked.not_analyzed):
+        marked = sum(bool(mine) for _, mine in read.values())
+        logging.info(f"{len(read)} flows were read; {marked} have findings: puppet.check explains them")
+        if lost := len(groups) - len(read) + len(checked.not_analyzed):
             logging.warning(f"{lost} flows could not be analyzed")
 
     def _write(self, groups: Iterable[Group]) -> list[Group]:
-        """Write the flows to a new capture; return them in the order of its records."""
+        """Write the flows to a new capture; return for each of its records the flows that it is of."""
         pairs = sorted(_exchanges(groups), key=lambda pair: pair[0].ended)
         if self._directory is None:
             self._directory = tempfile.TemporaryDirectory(prefix="puppet-inspector-")
         previous, self._number = self._capture, self._number + 1
         path = Path(self._directory.name) / f"flows-{self._number}.sqlite"
         noted: set[str] = set()
+        numbered = []
         with Capture.create(path) as capture:
-            for exchange, _ in pairs:
-                importing.keep(exchange, capture, noted)
+            for exchange, group in pairs:
+                for record in importing.with_refusal(exchange):
+                    importing.keep(record, capture, noted)
+                    numbered.append(group)
                 if len(capture.pending) >= importing.BATCH:
                     capture.flush()
             capture.set_meta([("source", "flows that mitmproxy read")])
         self._capture = path
         if previous:
             previous.unlink(missing_ok=True)
-        return [group for _, group in pairs]
+        return numbered
 
     async def _check(self) -> _Checked:
         """Return what ``puppet-inspector check`` finds. Raises InspectorError."""
