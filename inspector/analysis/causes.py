@@ -83,6 +83,7 @@ FOLLOWS: tuple[Row, ...] = (
     Row("B17", "the agent waits for the certificate", ("B39", "B41")),
     Row("B39", "the interval is that of the waiting", ("B41",)),
     # The agent's identity towards the master.
+    Row("T23", "the master sees no certificate", ("S02", "T04"), _REFUSED),
     Row("T03", "who presents no certificate is refused", ("S02", "T04"), _REFUSED),
     Row("T04", "nobody reads another node's data", ("S02",), _REFUSED),
     Row("S18", "the master has no such URLs", ("S03", "B06", "R09"), _REFUSED),

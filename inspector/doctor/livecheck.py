@@ -244,7 +244,9 @@ def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
         9: ("certificate not yet valid", "Compare the clocks of both hosts: `date -u`", None),
         10: (
             "certificate expired",
-            "Reissue it on the CA: `puppetserver ca clean`, then `puppetserver ca generate`",
+            "Renew the CA's certificate on the CA"
+            if problem.depth
+            else findings.advise("First {renew_master}", None, generation),
             None,
         ),
         11: ("CRL not yet valid", "Compare the clocks of both hosts: `date -u`", None),

@@ -41,6 +41,8 @@ def request_forbidden(case: ExchangeCase) -> Iterator[Statement]:
     request is refused, the run continues in the configured environment."""
     if case.status not in (401, 403) or not case.exchange.agent.peer_chain:
         return
+    if (used := case.exchange.identity) and used.certname is None and (used.reason or used.mode == "none"):
+        return  # the master saw no certificate: T23
     client = case.step.certname or "an unreadable certificate"
     severity = Severity.WARNING if case.kind is Kind.NODE else None
     yield Statement(

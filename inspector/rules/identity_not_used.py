@@ -1,0 +1,45 @@
+"""T23."""
+
+from collections.abc import Iterator
+
+from inspector.model import Identity, Severity, Visible
+from inspector.protocol.kinds import RUN
+from inspector.rules import On, rule
+from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.words import brief
+from inspector.runs.examples import altered, catalog, plugins, report, talk
+
+_UNREADABLE = Identity("keys", reason="the key of node1.example cannot be used: it has mode 0644")
+
+
+@rule(
+    "T23",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=RUN,
+    refused=True,
+    visible=Visible.WIRE,
+    title="the proxy did not use the agent's identity, and the master refused it",
+    remedy="Mend on the proxy's host what the message names, then run the agent again. See what the proxy can use: "
+    "`puppet-inspector doctor --ssldir <the agent's ssldir>`, and the line `identity` that it prints when it starts.",
+    source="docs/protocol.md#default-rules",
+    good=lambda: [
+        talk(plugins(), catalog(), report()),
+        talk(*(altered(part, identity=_UNREADABLE) for part in (plugins(), catalog(), report()))),
+    ],
+    bad=lambda: [
+        talk(*(altered(part, identity=_UNREADABLE) for part in (plugins(), catalog(status=403), report(status=403)))),
+        talk(*(altered(part, identity=Identity("none")) for part in (catalog(status=403), report(status=403)))),
+    ],
+    also=("R20", "P03"),
+)
+def identity_not_used(case: ExchangeCase) -> Iterator[Statement]:
+    """The agent presented its certificate, but towards the master this proxy used no identity for it: it had no usable
+    key, could not verify the agent, or is set to use none. The master then refuses what only a node with a certificate
+    may request. Without the proxy the agent would not be refused."""
+    used = case.exchange.identity
+    if case.status not in (401, 403) or not case.exchange.agent.peer_chain or used is None or used.certname:
+        return
+    if used.reason or used.mode == "none":
+        reason = brief(used.reason.rstrip(".")) if used.reason else "puppet_identity is none"
+        yield Statement(f"{case.endpoint} was refused with {case.status}: no identity was used ({reason})")
