@@ -1,4 +1,4 @@
-"""One cause, not ten symptoms: the folding table, and the verdict of every recording that fails."""
+"""One cause, not ten symptoms: the verdict of a run, and of every recording that fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
-from inspector.analysis.causes import EVENTS, FOLLOWS, effects
+from inspector.analysis.causes import EVENTS, effects
 from inspector.formats import json_output
 from inspector.model import Finding, Severity
 from inspector.rules import all_rules, rule_of
@@ -34,28 +34,6 @@ def runs_of(records: Iterable[Record]) -> list[Run]:
     for record in records:
         assert analyzer.feed(record).trouble == []
     return analyzer.finish()
-
-
-# -- the table -------------------------------------------------------------------------------------------
-
-
-def test_the_table_names_rules_and_each_cause_once() -> None:
-    causes = [row.cause for row in FOLLOWS]
-    assert len(causes) == len(set(causes))
-    assert {rule for row in FOLLOWS for rule in (row.cause, *row.effects, *row.without_catalog)} | EVENTS <= IDS
-
-
-@pytest.mark.parametrize("cause", [row.cause for row in FOLLOWS])
-def test_nothing_follows_from_what_follows_from_it(cause: str) -> None:
-    assert all(cause not in effects(effect) for effect in effects(cause))
-
-
-@pytest.mark.parametrize(
-    ("cause", "symptom"), [("S01", "R20"), ("F09", "P01"), ("B27", "B43"), ("T03", "S02"), ("B10", "R03")]
-)
-def test_the_more_specific_is_the_cause(cause: str, symptom: str) -> None:
-    assert symptom in effects(cause)
-    assert cause not in effects(symptom)
 
 
 # -- a run's verdict -------------------------------------------------------------------------------------
