@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import statistics
 import sys
+import threading
 import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,17 +31,22 @@ if TYPE_CHECKING:
     from tests.bench.roads import Cpu, Road
 
 ADDON, OWN = "`mitmdump -s addons/puppet.py`", "`puppet-inspector proxy`"
-KEPT = {STOCK: (1.0, 1.0), ADDON: (0.9, 1.0), OWN: (0.12, 0.2)}
-"""What a request on a kept connection may cost, to `mitmdump -w`: the proxy's process, and all processes."""
+KEPT = {STOCK: (None, None), ADDON: (None, 1.0), OWN: (0.12, 0.2)}
+"""What a request on a kept connection may cost, to `mitmdump -w`: the proxy's process, and all processes; None: there is
+no aim."""
 NEW = {
-    "RSA-4096": {STOCK: (1.0, 1.0), ADDON: (0.9, 1.0), OWN: (0.45, None)},
-    "EC": {STOCK: (1.0, 1.0), ADDON: (0.9, 1.0), OWN: (0.4, None)},
+    "RSA-4096": {STOCK: (None, None), ADDON: (None, 1.0), OWN: (0.45, None)},
+    "EC": {STOCK: (None, None), ADDON: (None, 1.0), OWN: (0.4, None)},
 }
-"""What a new connection with one request may cost; None: there is no aim."""
+"""What a new connection with one request may cost."""
+ADDED = 3.0
+"""Milliseconds that may be added to a direct request, at the 99th percentile and half of what a road can do."""
 AT_ONCE = 8
 """Connections that ask at once."""
 WRITTEN = 1.0
 """Seconds in which what was seen is recorded: that is part of the cost."""
+SECONDS = 5.0
+"""For which requests are asked at a rate."""
 CALLERS, LINES = 4, 32
 """Processes that ask the workers, and agents of each, with an address and a connection each."""
 
@@ -103,7 +109,7 @@ def compared(
     caller: Callable[[Road], Caller],
     measure: Callable[[Road, Caller, int], Figures],
     number: int,
-    limits: Mapping[str, tuple[float, float | None]],
+    limits: Mapping[str, tuple[float | None, float | None]],
     turns: int = 5,
 ) -> Iterator[str]:
     """A table: the roads in turns, after one turn that does not count. Ratios are those within a turn: what else the
@@ -127,13 +133,66 @@ def compared(
         )
         one, other = limits[name]
         pair = ((own, one), (every, other))
-        aim = [
-            "" if limit is None or name == STOCK else aims.at_most(round(figure, 2), limit) for figure, limit in pair
-        ]
+        aim = ["" if limit is None else aims.at_most(round(figure, 2), limit) for figure, limit in pair]
         middle = Figures(*(statistics.median(column) for column in zip(*taken, strict=True)))
         times = f"{middle.serving * 1e6:,.0f} µs | {middle.others * 1e6:,.0f} µs | {middle.rate:,.0f}"
         waits = f"{middle.median * 1e3:.1f} / {middle.late * 1e3:.1f} ms"
         yield f"| {name} | {own:.2f} | {aim[0]} | {every:.2f} | {aim[1]} | {times} | {waits} |"
+    yield ""
+
+
+# -- what is added to a request ----------------------------------------------------------------------------
+
+
+def paced(caller: Caller, rate: float, seconds: float) -> list[float]:
+    """Ask so many times a second on some connections; return how long each request took, with the time by which it was
+    late."""
+    took: list[float] = []
+    begin = time.monotonic() + 0.5
+
+    def ask(place: int) -> None:
+        with caller.connect() as line:
+            line.ask()
+            for number in range(int(rate * seconds / AT_ONCE)):
+                due = begin + (number + place / AT_ONCE) * AT_ONCE / rate
+                time.sleep(max(0.0, due - time.monotonic()))
+                line.ask()
+                took.append(time.monotonic() - due)
+
+    threads = [threading.Thread(target=ask, args=(place,)) for place in range(AT_ONCE)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return took
+
+
+def added(roads: list[Road], target: tuple[str, int], caller: Callable[[Road], Caller], number: int) -> Iterator[str]:
+    """The table of what each road adds at half of the requests that it reaches, beside a direct request of that rate."""
+    yield (
+        f"| {AT_ONCE} connections, half of what the road reaches | requests/s | direct p50 / p99 | through it p50 / p99 "
+        "| added at p50 | at p99 | aim |"
+    )
+    yield "|---|---|---|---|---|---|---|"
+    for road in roads:
+        through = caller(road)
+        rate = requests(road, through, number, AT_ONCE).rate / 2
+        pairs = []
+        for _ in range(3):
+            direct = paced(dataclasses.replace(through, address=target), rate, SECONDS)
+            pairs.append((direct, paced(through, rate, SECONDS)))
+        cells = [
+            tuple(
+                statistics.median(sorted(took)[int(len(took) * share)] * 1e3 for took in side) for share in (0.5, 0.99)
+            )
+            for side in zip(*pairs, strict=True)
+        ]
+        (near, late), (near_through, late_through) = cells
+        aim = "" if road.name == STOCK else aims.at_most(round(late_through - late, 1), ADDED, " ms")
+        yield (
+            f"| {road.name} | {rate:,.0f} | {near:.1f} / {late:.1f} ms | {near_through:.1f} / {late_through:.1f} ms "
+            f"| {near_through - near:.1f} ms | {late_through - late:.1f} ms | {aim} |"
+        )
     yield ""
 
 
@@ -230,6 +289,7 @@ def bench(number: int) -> Iterator[str]:
                     yield from compared("request on a kept connection", roads, caller, requests, number, KEPT)
                     at_once = functools.partial(requests, lines=AT_ONCE)
                     yield from compared(f"the same, {AT_ONCE} connections", roads, caller, at_once, number, KEPT)
+                    yield from added(roads, target, caller, number)
                 title = f"new connection with one request, agent's key {kind}"
                 yield from compared(title, roads, caller, connections, number // 30, NEW[kind])
         yield from workers(lab, target, agents["EC"], number * 2)
