@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 ADDON, OWN = "`mitmdump -s addons/puppet.py`", "`puppet-inspector proxy`"
 KEPT = {STOCK: (None, None), ADDON: (None, 1.0), OWN: (0.12, 0.2)}
-"""What a request on a kept connection may cost, to `mitmdump -w`: the proxy's process, and all processes; None: there is
-no aim."""
+"""What a request on a kept connection may cost, to `mitmdump -w`: the proxy's process, and all processes; None: there
+is no aim."""
 NEW = {
     "RSA-4096": {STOCK: (None, None), ADDON: (None, 1.0), OWN: (0.45, None)},
     "EC": {STOCK: (None, None), ADDON: (None, 1.0), OWN: (0.4, None)},
@@ -167,10 +167,15 @@ def paced(caller: Caller, rate: float, seconds: float) -> list[float]:
     return took
 
 
+def _percentile(took: list[float], share: float) -> float:
+    """Return milliseconds."""
+    return sorted(took)[int(len(took) * share)] * 1e3
+
+
 def added(roads: list[Road], target: tuple[str, int], caller: Callable[[Road], Caller], number: int) -> Iterator[str]:
-    """The table of what each road adds at half of the requests that it reaches, beside a direct request of that rate."""
+    """The table of what each road adds at half of the requests that it reaches, to a direct request of that rate."""
     yield (
-        f"| {AT_ONCE} connections, half of what the road reaches | requests/s | direct p50 / p99 | through it p50 / p99 "
+        f"| {AT_ONCE} connections, half of what the road reaches | requests/s | direct p50 / p99 | through p50 / p99 "
         "| added at p50 | at p99 | aim |"
     )
     yield "|---|---|---|---|---|---|---|"
@@ -181,13 +186,10 @@ def added(roads: list[Road], target: tuple[str, int], caller: Callable[[Road], C
         for _ in range(3):
             direct = paced(dataclasses.replace(through, address=target), rate, SECONDS)
             pairs.append((direct, paced(through, rate, SECONDS)))
-        cells = [
-            tuple(
-                statistics.median(sorted(took)[int(len(took) * share)] * 1e3 for took in side) for share in (0.5, 0.99)
-            )
+        (near, late), (near_through, late_through) = (
+            [statistics.median(_percentile(took, share) for took in side) for share in (0.5, 0.99)]
             for side in zip(*pairs, strict=True)
-        ]
-        (near, late), (near_through, late_through) = cells
+        )
         aim = "" if road.name == STOCK else aims.at_most(round(late_through - late, 1), ADDED, " ms")
         yield (
             f"| {road.name} | {rate:,.0f} | {near:.1f} / {late:.1f} ms | {near_through:.1f} / {late_through:.1f} ms "
