@@ -298,13 +298,23 @@ class Analyzer:
         for rule in self._rules_for(on, case):
             try:
                 for statement in rule.ask(case):
-                    finding = _redacted(rule.finding(statement, case), secrets())
+                    finding = rule.finding(statement, case)
+                    if not _made_before(run, finding):
+                        finding = _redacted(finding, secrets())
                     if self._ignores and run.certname and self._ignored(finding, run):
                         run.ignored += keep
                         continue
                     yield _keep(run, finding) if keep else finding
             except Exception as error:  # noqa: BLE001 - a broken rule must not stop anything
                 trouble.append(f"rule {rule.id} failed: {error!r}")
+
+
+def _made_before(run: Run, finding: Finding) -> bool:
+    """Whether a run has this very finding, of another record: then its text quoted no secret, or is known already."""
+    return any(
+        known.rule == finding.rule and known.message == finding.message and set(finding.places) <= set(known.places)
+        for known in run.findings
+    )
 
 
 def _redacted(finding: Finding, secrets: set[str]) -> Finding:

@@ -9,6 +9,7 @@ import pytest
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake, Leg, Phase, Request
+from inspector.privacy import redact
 from inspector.protocol import documents as d
 from inspector.rules import On, all_rules, rule_of
 from inspector.rules.cases import Case, Statement
@@ -142,3 +143,26 @@ def test_a_handshake_on_the_masters_leg_belongs_to_the_agent_whose_identity_was_
     taken = list(steps(analyzer, together(talking)))
     assert {step.certname for step in taken} == {"a.example"}
     assert len(analyzer.finish()) == 1
+
+
+def test_a_repeated_finding_is_searched_for_secrets_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That search takes as long as everything else, and its text is known already."""
+    texts = iter(["the same", "the same", "another", "the same"])
+
+    def look(case: Case) -> Iterator[Statement]:
+        if (text := next(texts, None)) is not None:
+            yield Statement(text)
+
+    searched: list[Exchange] = []
+
+    def quotable(exchange: Exchange, **_: object) -> set[str]:
+        searched.append(exchange)
+        return set()
+
+    monkeypatch.setattr(redact, "quotable", quotable)
+    analyzer = Analyzer([dataclasses.replace(rule_of("R22"), id="X00", on=On.EXCHANGE, function=look, at=())])
+    for record in HEALTHY:
+        analyzer.feed(record)
+    assert [exchange.seq for exchange in searched] == [1, 3]
+    (run,) = analyzer.finish()
+    assert [(finding.message, finding.seqs) for finding in run.findings] == [("the same", (1, 2, 4)), ("another", (3,))]
