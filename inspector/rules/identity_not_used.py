@@ -21,7 +21,7 @@ _UNREADABLE = Identity("keys", reason="the key of node1.example cannot be used: 
     visible=Visible.WIRE,
     title="the proxy did not use the agent's identity, and the master refused it",
     remedy="Mend on the proxy's host what the message names, then run the agent again. See what the proxy can use: "
-    "`puppet-inspector doctor --ssldir <the agent's ssldir>`, and the line `identity` that it prints when it starts.",
+    "`puppet-inspector doctor --ssldir <ssldir>`, and the line `identity` that it prints when it starts.",
     source="docs/protocol.md#default-rules",
     good=lambda: [
         talk(plugins(), catalog(), report()),
