@@ -93,7 +93,7 @@ def read(path: Path, generation: Generation | None = None) -> CaDir:
     Raises InspectorError if the directory is not a cadir.
     """
     folder = Folder(path)
-    names = folder.list()
+    names = list(folder.top())
     if not any(name in names for name in (*CA_FILES, "signed")) and not folder.hidden:
         raise _no_cadir(path, names)
     authorities, crls = folder.certificates("ca_crt.pem", _RESTORE), folder.crls("ca_crl.pem", _RESTORE)

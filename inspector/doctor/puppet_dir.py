@@ -17,11 +17,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from inspector.doctor import findings
+from inspector.errors import InspectorError
 from inspector.protocol import x509
 from inspector.protocol.pem import UNREADABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from inspector.doctor.findings import Diagnosis
@@ -90,6 +91,13 @@ class Folder:
         for name in names:
             if entry := self._entry(prefix + name):
                 self.entries[prefix + name] = entry
+        return names
+
+    def top(self) -> Sequence[str]:
+        """Return the names in the directory itself. Raises InspectorError if they cannot be read."""
+        names = self.list()
+        if "." in self.hidden:
+            raise InspectorError(f"Cannot read {self.path}: permission denied.", "Run this as root.")
         return names
 
     def missing(self, name: str) -> bool:

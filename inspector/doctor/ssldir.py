@@ -83,7 +83,7 @@ def read(path: Path, certname: str | None = None, generation: Generation | None 
     Raises InspectorError if the directory is not an ssldir, or has several agents' files, or none of ``certname``.
     """
     folder = Folder(path)
-    names = folder.list()
+    names = list(folder.top())
     if not any(mark in names for mark in _MARKS) and not folder.hidden:
         raise _no_ssldir(path, names)
     names_in = {directory: _names(folder, directory) for directory in _DIRECTORIES}

@@ -58,7 +58,8 @@ def fill(
     Without a run, ``old`` says whether the fix is for agents up to version 5. If that is unknown, the fix contains the
     commands of both generations.
     """
-    name, host = _plain(name or (run.certname if run else None), "<certname>"), _plain(host, "<server>")
+    name = _plain(name or (run.certname if run else None), "<certname>")
+    host = _plain(host or (run.server if run else None), "<server>")
     nodes = _Nodes(name, *_master(run, host))
     commands = _of_run(nodes, run) if run else _of_agents(nodes, old=old)
     return remedy.format_map({"name": name, "host": host} | _OURS | commands)

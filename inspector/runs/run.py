@@ -63,6 +63,8 @@ class Run:
     """Where the agent's version was found: ``header``, ``user agent``, ``facts`` or ``report``."""
     tool: str | None = None
     """The name of a client that is not an agent (``curl/7.88.1``): a tool that calls an agent's endpoints."""
+    server: str | None = None
+    """The agent's name for the master: SNI, or the Host header."""
     stranger: bool = False
     """Its requests need a certificate, and the client showed none: whoever sent them, the names in them are claims."""
     master_versions: dict[str, int] = field(default_factory=dict)
@@ -290,6 +292,7 @@ class Run:
             self.handshakes.append(record)
         elif isinstance(record, Exchange):
             self.kinds.add(placed.match.endpoint.kind if placed.match else None)
+            self.server = self.server or _server(record)
             self.sent += record.request.size
             self.received += record.response.size if record.response else 0
             if placed.match:
@@ -533,6 +536,11 @@ class Placed:
     """The request needs a client certificate, and the client showed none."""
     single: bool = False
     """The request belongs to no agent's run, though it has an agent's User-Agent (``commands``)."""
+
+
+def _server(exchange: Exchange) -> str | None:
+    host = exchange.request.header("host") or ""
+    return (exchange.agent.sni or host.rpartition(":")[0] or host)[:WORD] or None
 
 
 def _request(exchange: Exchange, endpoint: Endpoint) -> RequestSent:

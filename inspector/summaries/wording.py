@@ -212,6 +212,11 @@ _NEXT: dict[Outcome, str] = {
     "failed": "Read the agent's report, and the master's log for that time.",
     "unfinished": "Check the agent's log: the agent was killed, lost its network, or is still running.",
 }
+_STOPPED = (
+    "On the node see whether it trusts what it is shown: `openssl s_client -connect {host}:8140 -CAfile "
+    "\"$(puppet config print localcacert)\" </dev/null`. It must end with 'Verify return code: 0', and the certificate "
+    "must be for the name {host}. Then read the agent's log."
+)
 _LIKELY_COMMAND = "Nothing to do if somebody ran this command. If it was an agent's run: check its log, it was stopped."
 """The fixes for problems that are not deviations."""
 _SILENT = (
@@ -226,7 +231,7 @@ def _next(run: Run) -> str:
     if run.outcome == "unfinished" and run.command:
         return _LIKELY_COMMAND
     if run.outcome == "unfinished" and run.bootstrapping:
-        return _NEXT["refused"]
+        return _STOPPED
     return _SILENT if _unanswered(run) else _NEXT[run.outcome]
 
 

@@ -385,13 +385,16 @@ def test_files_that_may_not_be_read(agent: Agent, monkeypatch: pytest.MonkeyPatc
     assert found.fix == "Run this as root."
 
 
-def test_unreadable_directories_are_reported_once(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_cannot_be_read_is_not_diagnosed(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is known of it: not that nobody enrolled here, and not that there are no problems."""
+
     def refuse(_path: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("pathlib.Path.iterdir", refuse)
-    found = agent.only()  # and not: nobody enrolled here
-    assert (found.title, found.detail.partition(" ")[0]) == ("not readable", ".")
+    with pytest.raises(InspectorError, match="permission denied") as raised:
+        agent.only()
+    assert raised.value.hint == "Run this as root."
 
 
 def test_hostile_names_reach_no_terminal(agent: Agent) -> None:
