@@ -19,7 +19,8 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     visible=Visible.WIRE,
     title="503 without Retry-After",
     remedy="Check whether the master is up: `systemctl status puppetserver`, and whether a load balancer answers in "
-    "its place. If the master is only busy, set `max-retry-delay` in puppetserver.conf above 0, so that agents retry.",
+    "its place. If the master is only busy, set `max-retry-delay` in puppetserver.conf above 0: agents then retry, but "
+    "some versions fail (S24).",
     source="docs/protocol.md#retry-after",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [

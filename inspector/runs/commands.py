@@ -98,7 +98,8 @@ def _of_certificates(run: Requests) -> Command | None:
     if run.old_engine or run.errors or not (run.csrs or run.certificates):
         return None
     if not run.csrs:
-        return Command("puppet ssl download_cert")  # an agent sends its request before each poll
+        # An agent sends its request before it polls; one that polls without any is B40.
+        return Command("puppet ssl download_cert") if len(run.certificates) == 1 else None
     if not run.closed:
         return None
     if run.csrs[-1].status == 400 and (not run.certificates or run.certificates[-1].seq < run.csrs[-1].seq):

@@ -90,7 +90,7 @@ def _is_over(run: Run, step: Placed) -> bool:
     if run.command is None or not run.command.certain:
         return False
     # `puppet ssl` ends with the certificate; an agent sends facts and backups only late in its run.
-    last = bool(run.certificates)
+    last = any(answer.certificate for answer in run.certificates)
     return last or (step.match is not None and step.match.endpoint.kind in (Kind.FACTS, Kind.BACKUP))
 
 

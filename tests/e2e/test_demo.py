@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 REMEDIES = {
-    "expired-crl": "OpenSSL::X509::CRL",
+    "expired-crl": "puppet-inspector fix new-crl --cadir",
     "missing-crl": "restore it from the CA's backup",
     "incomplete-crl": "certificate_revocation leaf",
     "no-crl-check": "`puppet config set certificate_revocation chain --section agent`",

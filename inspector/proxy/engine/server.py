@@ -92,10 +92,15 @@ class Server:
 
     async def _listen(self, settings: options.Settings, *, shared: bool) -> None:
         """Accept agents. Raises InspectorError."""
-        try:
-            await self._server.start_serving()
-        except OSError as error:  # another program was faster
-            raise _not_listening(settings, error) from error
+        while True:
+            try:
+                await self._server.start_serving()
+                break
+            except OSError as error:  # another program was faster
+                if not settings.any_port or error.errno != errno.EADDRINUSE:
+                    raise _not_listening(settings, error) from error
+                self._server.close()
+                settings = await self._bind(options.listen_again(settings), shared=shared)
         accept_queue.lengthen([self._server])
         for listening in self._server.sockets if shared and not self._handover else ():
             reuseport.by_address(listening, self._workers)

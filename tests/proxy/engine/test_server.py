@@ -1,0 +1,48 @@
+"""The server takes another port if one was free and is not any more."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+
+from inspector.lab.ca import LabCA
+from inspector.proxy.engine.server import Server
+from tests.support import proxies
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from inspector.proxy import options
+
+
+def test_two_proxies_that_start_at_once_listen_on_two_ports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Both can reserve the same address; only one can listen there."""
+    place = LabCA("master.example").enrol(tmp_path / "ssl", "proxy.example")
+    given = {"puppet_listen": proxies.HOST, "puppet_master": "master.example", "puppet_ssldir": str(place.path)}
+    server = Server({**given, "puppet_capture": str(tmp_path / "c.sqlite")})
+    bind, bound = server._bind, list[tuple[str, int]]()
+    others: list[socket.socket] = []
+
+    async def overtaken(settings: options.Settings, *, shared: bool) -> options.Settings:
+        settings = await bind(settings, shared=shared)
+        bound.append(settings.listen)
+        if not others:
+            others.append(socket.create_server(settings.listen))
+        else:
+            asyncio.get_running_loop().call_later(0.1, server.stopped.set)
+        return settings
+
+    monkeypatch.setattr(server, "_bind", overtaken)
+    try:
+        asyncio.run(server.serve())
+    finally:
+        for other in others:
+            other.close()
+    first, second = bound
+    assert first != second
+    assert f"{second[0]}:{second[1]}" in capfd.readouterr().out
