@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-real check lint docs bench soak samples clean
+.PHONY: help demo test test-slow test-all test-real check lint docs bench soak faults samples clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n auto --dist loadgroup
@@ -19,7 +19,7 @@ test-slow: .venv/installed  ## the tests that `test` leaves out (those with real
 test-all: test test-slow  ## all tests
 
 test-real: .venv/installed  ## install Debian's puppet-agent and puppetserver (root), and run the tests with them
-	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends puppet-agent puppetserver
+	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends puppet-agent puppetserver faketime nginx-light
 	PUPPET_INSPECTOR_REAL=required $(BIN)/pytest tests/real
 
 check: lint test  ## format, lint, types, import contracts, quick tests
@@ -38,6 +38,9 @@ bench: .venv/installed  ## measure what the proxy and the analysis cost, into do
 
 soak: .venv/installed  ## faults, kills, 200 agents at once, memory (an hour and more): into docs/reliability.md
 	$(BIN)/python -m tests.bench.soak --write
+
+faults: .venv/installed  ## make real agents fail in every way we know, and try each fix: into docs/diagnosis.md (root)
+	$(BIN)/python -m tests.real.faults --write
 
 samples: .venv/installed  ## record captures/samples anew from real runs (root, needs real Puppet)
 	$(BIN)/python -m tests.real.record_samples

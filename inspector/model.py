@@ -58,10 +58,19 @@ class Visible(StrEnum):
     CONSEQUENCE = "consequence"
 
 
-@lru_cache(maxsize=8)
+_read: list[tuple[Headers, dict[str, str]]] = []
+"""The headers that were read last, of a request and its response. Found by identity: a hash of all headers takes longer
+than what it would save."""
+
+
 def _first(headers: Headers) -> dict[str, str]:
     """The first value of each header: rules look up about ten headers per exchange."""
-    return {key.lower(): value for key, value in reversed(headers)}
+    for known, values in _read:
+        if known is headers:
+            return values
+    values = {key.lower(): value for key, value in reversed(headers)}
+    _read[:] = [(headers, values), *_read[:1]]
+    return values
 
 
 @dataclass(frozen=True, slots=True)

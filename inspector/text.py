@@ -6,6 +6,8 @@ Captured bytes are hostile: control characters never reach a terminal. Records a
 from __future__ import annotations
 
 import json
+import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from inspector import clocks
@@ -38,12 +40,23 @@ def as_json(value: Any) -> str:
 
 def clock(time: float) -> str:
     """Local time of day with milliseconds."""
-    return _local(time).strftime("%H:%M:%S.%f")[:-3]
+    time = _within(time)
+    whole = math.floor(time)
+    return f"{_second(whole)}.{math.floor((time - whole) * 1000):03}"
+
+
+@lru_cache(maxsize=64)
+def _second(time: int) -> str:
+    return _local(time).strftime("%H:%M:%S")
+
+
+def _within(time: float) -> float:
+    # A day's margin at both ends of the calendar: no zone leads out of it.
+    return max(clocks.FIRST + clocks.DAY, min(time, clocks.LAST - clocks.DAY))
 
 
 def _local(time: float) -> datetime:
-    # A day's margin at both ends of the calendar: no zone leads out of it.
-    return clocks.date(max(clocks.FIRST + clocks.DAY, min(time, clocks.LAST - clocks.DAY))).astimezone()
+    return clocks.date(_within(time)).astimezone()
 
 
 def day(time: float) -> str:

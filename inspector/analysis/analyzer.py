@@ -293,14 +293,15 @@ class Analyzer:
     ) -> Iterator[Finding]:
         """Apply the rules to a case; ``secrets`` returns what no finding may quote."""
         run = case.run
-        # Only if there is a finding: it takes as long as everything else.
-        secrets = functools.cache(secrets)
+        quoted: set[str] | None = None
         for rule in self._rules_for(on, case):
             try:
                 for statement in rule.ask(case):
                     finding = rule.finding(statement, case)
                     if not _made_before(run, finding):
-                        finding = _redacted(finding, secrets())
+                        # Only now: it takes as long as everything else.
+                        quoted = secrets() if quoted is None else quoted
+                        finding = _redacted(finding, quoted)
                     if self._ignores and run.certname and self._ignored(finding, run):
                         run.ignored += keep
                         continue

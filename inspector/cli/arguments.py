@@ -22,6 +22,14 @@ def add_filter(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_full(command: argparse.ArgumentParser, example: str) -> None:
+    command.add_argument(
+        "--full",
+        action="store_true",
+        help=f"add the whole message of the master or the agent, with secrets masked: `{example} --full`",
+    )
+
+
 def capture_to_write(arguments: argparse.Namespace) -> Path:
     """Return the path of the capture that a command creates: --output, or a new one in captures/."""
     return capture_path(arguments.output or "")

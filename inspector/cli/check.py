@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from inspector.analysis import verdicts
 from inspector.analysis.ruleset import load
+from inspector.cli.arguments import add_full
 from inspector.cli.output import print_json, print_unanalyzed, print_verdicts
-from inspector.cli.reading import analyze_together
+from inspector.cli.reading import analyze_together, whole_message
 from inspector.formats import baseline, json_output, junit, sarif
 from inspector.model import Severity
 from inspector.rules import rule_of
@@ -31,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("capture", type=Path, nargs="+", help="a capture file")
     parser.add_argument("--format", choices=("text", "json", "sarif", "junit"), default="text", help="default: text")
     parser.add_argument("--json", action="store_true", help="same as --format json (docs/json/check.schema.json)")
+    add_full(parser, "check captures/FILE.sqlite")
     parser.add_argument("--rules", type=Path, metavar="YAML", help="severities, thresholds and findings to ignore")
     parser.add_argument(
         "--baseline", type=Path, metavar="JSON", help="output of an earlier check --json: show only new findings"
@@ -55,7 +57,7 @@ def execute(arguments: argparse.Namespace) -> int:
     limit = None if arguments.fail_on == "never" else Severity(arguments.fail_on)
     match "json" if arguments.json else arguments.format:
         case "json":
-            print_json(json_output.check(findings, unanalyzed))
+            print_json(json_output.check(findings, unanalyzed, whole_message if arguments.full else None))
         case "sarif":
             print_json(sarif.document(findings))
             _print_unanalyzed(unanalyzed, arguments.capture, aside=True)
@@ -67,7 +69,7 @@ def execute(arguments: argparse.Namespace) -> int:
             ignored = sum(run.ignored for _, run in runs)
             if not known and print_verdicts([run for _, run in runs]):
                 print()
-            _print_findings(findings, several=len(arguments.capture) > 1)
+            _print_findings(findings, several=len(arguments.capture) > 1, full=arguments.full)
             _print_unanalyzed(unanalyzed, arguments.capture)
             summary = counts([finding for _, _, finding in findings])
             summary = summary or (
@@ -85,8 +87,9 @@ def _print_unanalyzed(
         print_unanalyzed([(seq, reason)], f"{capture.name} " if len(captures) > 1 else "", aside=aside)
 
 
-def _print_findings(findings: Sequence[tuple[Path, Run, Finding]], *, several: bool) -> None:
-    """Print findings, the worst first; consequences and rules that were explained above are printed in brief."""
+def _print_findings(findings: Sequence[tuple[Path, Run, Finding]], *, several: bool, full: bool) -> None:
+    """Print findings, the worst first; consequences and rules that were explained above are printed in brief. With
+    ``full`` the whole message of each record that is evidence follows the first finding that it shows."""
 
     def follows(run: Run, finding: Finding) -> bool:
         verdict = verdicts.verdict(run)
@@ -97,10 +100,15 @@ def _print_findings(findings: Sequence[tuple[Path, Run, Finding]], *, several: b
         return -finding.severity.rank, follows(run, finding)
 
     explained = set()
+    printed: set[tuple[Path, int]] = set()
     for capture, run, finding in sorted(findings, key=order):
         rule = rule_of(finding.rule)
-        explanation = rule.id, rule.remedy_for(run)
+        explanation = rule.id, rule.fix_for(run)
         where = f"{capture.name} " if several else ""
-        for line in wording.finding(finding, rule, run, where, brief=follows(run, finding) or explanation in explained):
-            print(line)
+        brief = follows(run, finding) or explanation in explained
+        lines = wording.finding(finding, rule, run, where, brief=brief)
+        if full and finding.seqs and (capture, finding.seqs[-1]) not in printed:
+            printed.add((capture, finding.seqs[-1]))
+            lines[-1:-1] = wording.quoted(whole_message(capture, finding))
+        print(*lines, sep="\n")
         explained.add(explanation)

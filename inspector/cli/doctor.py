@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.cli.arguments import add_full
 from inspector.cli.output import print_json, print_unanalyzed
-from inspector.doctor import report
+from inspector.cli.reading import whole_message
+from inspector.doctor import fix_script, report
 from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.errors import InspectorError
 from inspector.formats import json_output
@@ -26,17 +30,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--live", metavar="HOST[:PORT]", help="check a running master as this host's agents would")
     parser.add_argument("--cert", type=Path, metavar="PEM", help="with --live: present this certificate")
     parser.add_argument("--key", type=Path, metavar="PEM", help="with --live: the key of the certificate")
+    parser.add_argument("--fix-script", type=Path, metavar="FILE", help="write the fixes of the worst problems as a "
+                         "shell script, for example `doctor FILE --fix-script heal.sh`: say in it how the hosts are "
+                         "reached, then run it")  # fmt: skip
+    add_full(parser, "doctor captures/FILE.sqlite")
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/doctor.schema.json)")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Diagnose a capture, an agent's or a CA's directory, or a running master, and print what is wrong and how to fix
-    it. Several of them are also compared with each other. Nothing is changed. The exit status is 1 if an agent's
-    latest run or a diagnosis is an error (`check` uses --fail-on, and only its findings)."""
+    it. Several of them are also compared with each other. Nothing is changed; --fix-script writes one file. The exit
+    status is 1 if an agent's latest run or a diagnosis is an error (`check` uses --fail-on, and only its findings)."""
     capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
     if not (capture or directories or arguments.live):
         raise InspectorError("There is nothing to check.", "Pass a capture, --ssldir DIR, --cadir DIR or --live HOST.")
     found = report.of_capture(capture) if capture else report.CaptureReport()
+    whole = functools.partial(whole_message, capture) if capture and arguments.full else None
     diagnoses = []
     if directories:
         diagnoses += report.of_directories(
@@ -45,23 +54,34 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.live:
         details = {diagnosis.detail.partition(CONSEQUENCE)[0] for diagnosis in diagnoses}
         live = report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
-        diagnoses += [diagnosis for diagnosis in live if diagnosis.detail not in details]
+        # First whether there is a master at all.
+        diagnoses = [*live[:1], *diagnoses, *(each for each in live[1:] if each.detail not in details)]
+    problems = report.worst(found, diagnoses) if arguments.fix_script else []
+    if problems:
+        fix_script.write(problems, arguments.fix_script, time.time())
     if arguments.json:
         verdicts = [
             {"run": agent.run.number, "certname": agent.run.certname, "runs": agent.times,
-             "superseded_by": agent.superseded_by, **(json_output.verdict_fields(agent.run, agent.verdict) or {})}
+             "superseded_by": agent.superseded_by,
+             **(json_output.verdict_fields(agent.run, agent.verdict, whole) or {})}
             for agent in found.agents
         ]  # fmt: skip
         unanalyzed = [{"seq": seq, "reason": reason} for seq, reason in found.unanalyzed.items()]
         notes = [{"rule": rule, "runs": numbers} for rule, numbers in found.notes.items()]
+        written = str(arguments.fix_script) if problems else None
         print_json(
-            {"verdicts": verdicts, "notes": notes, "diagnoses": report.plain(diagnoses), "not_analyzed": unanalyzed}
-        )
+            {"verdicts": verdicts, "notes": notes, "diagnoses": report.plain(diagnoses), "not_analyzed": unanalyzed,
+             "fix_script": written}
+        )  # fmt: skip
     else:
-        for line in report.verdict_lines(found) if capture else ():
+        for line in report.verdict_lines(found, whole) if capture else ():
             print(line)
         print_unanalyzed(found.unanalyzed.items())
         for line in report.diagnosis_lines(diagnoses) if directories or arguments.live else ():
             print(line)
+        if problems:
+            print(f"wrote {arguments.fix_script}: say in it how the hosts are reached, then run it")
+        elif arguments.fix_script:
+            print(f"{arguments.fix_script} was not written: there is nothing to heal")
     failed = any(agent.rank == Severity.ERROR.rank and agent.superseded_by is None for agent in found.agents)
     return int(failed or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses))

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 from inspector import installation
 from inspector.cli.output import print_json
 from inspector.explain import protocol_page, reference
+from inspector.rules import fixes
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     import argparse
 
 EXAMPLE = "puppet-inspector explain B23"
+STEPS = {"remedy": "steps", "check": "check_steps"}
+"""The keys of what is in steps, by the key of the same as text."""
 LABELS = {
     "rule": {"remedy": "fix", "seen": "checked"},
     "message": {"remedy": "fix", "seen": "visible"},
@@ -41,10 +45,12 @@ def execute(arguments: argparse.Namespace) -> int:
             print(f"{section.title}\n\n{section.text}")
         return 0
     explanation = reference.explain(topic)
+    steps = {key: explanation.pop(name) for key, name in STEPS.items() if name in explanation}
     if arguments.json:
-        print_json(explanation)
-    else:
-        labels = LABELS[next(iter(explanation))]
-        for key, text in explanation.items():
-            print(f"{labels.get(key, key) + ':':<11} {text}")
+        print_json(explanation | {STEPS[key]: fixes.fields(fix) for key, fix in steps.items()})
+        return 0
+    labels = LABELS[next(iter(explanation))]
+    for key, text in explanation.items():
+        label = f"{labels.get(key, key) + ':':<11} "
+        print(*(wording.labelled(label, steps[key]) if key in steps else [f"{label}{text}"]), sep="\n")
     return 0

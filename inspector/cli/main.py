@@ -85,12 +85,17 @@ class Command(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     command_line = sys.argv[1:] if argv is None else list(argv)
-    arguments = _parser(command_line[0] if command_line else "").parse_args(command_line)
-    if threading.current_thread() is threading.main_thread():
-        # As with Ctrl-C, a proxy that this process started must end with it: it has keys.
-        signal.signal(signal.SIGTERM, _terminated)
-        limits.arm()
+    # Where a signal raises an exception in the middle of an import, Python may only report it, and go on.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
+        arguments = _parser(command_line[0] if command_line else "").parse_args(command_line)
+        if threading.current_thread() is threading.main_thread():
+            # As with Ctrl-C, a proxy that this process started must end with it: it has keys.
+            signal.signal(signal.SIGTERM, _terminated)
+            if command_line[:1] == ["proxy"]:  # a script's shell starts it in the background with Ctrl-C ignored
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+            limits.arm()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         status: int = arguments.function(arguments)
         sys.stdout.flush()
         return status
@@ -113,6 +118,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _discard_output() -> None:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from inspector.analysis import verdicts
 from inspector.summaries import wording
 from inspector.text import as_json
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from inspector.runs.run import Run
+    from inspector.summaries.whole_messages import Whole
 
 
 def print_json(value: Any) -> None:
@@ -45,14 +47,18 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], below: str
         console.print(Text(f"run {row[0]}: {row[columns.index(below)]}", style="dim"), soft_wrap=False)
 
 
-def print_verdicts(runs: Iterable[Run]) -> int:
-    """Print the verdicts of runs, and return how many there are."""
+def print_verdicts(runs: Iterable[Run], whole: Whole | None = None) -> int:
+    """Print the verdicts of runs, with the whole messages of their causes if ``whole`` reads them; return how many
+    there are."""
     printed = 0
     for run in runs:
-        if (verdict := wording.conclusion(run)) is not None:
+        found = verdicts.verdict(run)
+        if (verdict := wording.conclusion(run, found)) is not None:
             printed += 1
             print(f"run {run.number}: {verdict.message}")
-            print(f"  fix: {verdict.fix}")
+            for line in wording.quoted(whole(found.cause)) if whole and found else ():
+                print(line)
+            print(*wording.labelled("  fix: ", verdict.steps), sep="\n")
     return printed
 
 

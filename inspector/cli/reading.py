@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.runs.history import Ledger
+from inspector.summaries import whole_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.analysis.ruleset import Ruleset
+    from inspector.model import Finding
     from inspector.runs.run import Run
 
 
@@ -28,6 +30,12 @@ def analyze(capture: Path, on_step: Callable[[Step], None]) -> Analyzer:
             on_step(analyzer.feed(record))
     analyzer.finish()
     return analyzer
+
+
+def whole_message(capture: Path, finding: Finding | None) -> str | None:
+    """Return the whole message behind a finding; None if its evidence contains none. Raises CaptureError."""
+    with Capture.open(capture) as records:
+        return whole_messages.of_finding(finding, records)
 
 
 def analyze_together(

@@ -1,8 +1,8 @@
 """``puppet-inspector run -- puppet agent -t``: run this host's agent once through a proxy of its own.
 
 Determines the command's master and certname from puppet.conf and from its options, starts the proxy with this host's
-certificate, and appends the options that send the agent to it. The agent inherits the terminal. The proxy's lines are
-printed only if the agent fails.
+certificate, and appends the options that send the agent to it. What the agent prints is passed on unchanged. The
+proxy's lines are printed only if the agent fails.
 """
 
 from __future__ import annotations
@@ -21,18 +21,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector import inputs, regex
-from inspector.capture.store import Capture
+from inspector.analysis import verdicts
 from inspector.cli.arguments import capture_to_write
+from inspector.cli.reading import analyze
+from inspector.cli.relay import Relay
 from inspector.cli.runs import print_runs
+from inspector.doctor import report
 from inspector.errors import InspectorError
+from inspector.explain import reference
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
+from inspector.model import Severity
 from inspector.proxy.launcher import Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import FrameType
 
+    from inspector.analysis.analyzer import Analyzer
     from inspector.host.puppetconf import PuppetConf
 
 _FOREGROUND = regex.compile(
@@ -44,6 +50,9 @@ PATIENCE = (3.0, 10.0)
 """Seconds in which an agent may end by itself after Ctrl-C, and after SIGTERM."""
 REACH = 5.0
 """Seconds in which a master of server_list must accept a connection before the next one is tried."""
+
+DIAGNOSES = 5
+"""Diagnoses of the agent's directory that are printed."""
 
 EXAMPLE = "puppet-inspector run -- puppet agent -t"
 
@@ -102,6 +111,7 @@ def run(
     target = split_address(master) if master else _master(conf)
     if not _resolve(target[0]):
         raise InspectorError(f"The master's name {target[0]} does not resolve.", "Pass it: --master HOST[:PORT].")
+    _must_be_lower_case(conf)
     _must_have_certificate(conf)
     where = _listen(conf.certname, listen)
     for note in _detours(conf, target):
@@ -119,9 +129,11 @@ def run(
         }  # fmt: skip
         proxy = stack.enter_context(Proxy(options, own=True))
         full = [*command, *redirections(conf, proxy.address[1], _major(command))]
-        status = _run(full, _environment(conf))
+        status, printed = _run(full, _environment(conf))
         proxy_status = proxy.process.poll()
-    _report(proxy, status, proxy_status, output)
+    analyzer = analyze(output, lambda _: None)
+    _report(proxy, status, proxy_status, analyzer)
+    _explain(conf, status, printed, analyzer)
     return status, output
 
 
@@ -155,6 +167,15 @@ def _master(conf: PuppetConf) -> tuple[str, int]:
     return conf.server, conf.port
 
 
+def _must_be_lower_case(conf: PuppetConf) -> None:
+    if conf.certname != conf.certname.lower():
+        meaning = reference.explain_output("Certificate names must be lower case") or {}
+        raise InspectorError(
+            f"The certname {conf.certname} is not in lower case: the agent stops before it connects.",
+            meaning.get("remedy", ""),
+        )
+
+
 def _must_have_certificate(conf: PuppetConf) -> None:
     try:
         for file in (conf.certificate, conf.key):
@@ -177,6 +198,8 @@ def _detours(conf: PuppetConf, master: tuple[str, int]) -> Iterator[str]:
     for name, server in (("ca_server", conf.ca_server), ("report_server", conf.report_server)):
         if server and server.lower() != master[0].lower():
             yield f"{name} is {server}, but in this run all requests go to {master[0]}."
+    if _has_http_proxy(conf):
+        yield "An HTTP proxy is configured, through which the agent reaches its master; in this run it does not use it."
 
 
 # -- how the agent reaches the proxy ----------------------------------------------------------------------------
@@ -255,10 +278,14 @@ def _major(command: Sequence[str]) -> int | None:
     return None
 
 
+def _has_http_proxy(conf: PuppetConf) -> bool:
+    return bool(conf.http_proxy or os.environ.get("http_proxy") or os.environ.get("HTTP_PROXY"))
+
+
 def _environment(conf: PuppetConf) -> Mapping[str, str]:
     """Return the agent's environment, in which no HTTP proxy is used for the proxy."""
     environment = dict(os.environ)
-    if conf.http_proxy or environment.get("http_proxy") or environment.get("HTTP_PROXY"):
+    if _has_http_proxy(conf):
         known = environment.get("no_proxy") or environment.get("NO_PROXY") or conf.no_proxy
         environment["no_proxy"] = ",".join(filter(None, (known, conf.certname)))
     return environment
@@ -291,22 +318,24 @@ def _signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
+    """Run the agent; return its exit status, and what it printed first and last."""
     sys.stdout.flush()
     process = None
-    with _signals():
+    with _signals(), Relay() as relay:
         try:
-            process = subprocess.Popen(command, env=environment)
+            process = subprocess.Popen(command, env=environment, stdout=relay.stdout, stderr=relay.stderr)
+            relay.start()
             status = process.wait()
         except _Stopped as stopped:
             if process is not None:
                 _end(process, has_signal=stopped.args[0] == signal.SIGINT)
-            return 128 + int(stopped.args[0])
+            return 128 + int(stopped.args[0]), relay.text
         except OSError as error:
             raise InspectorError(
                 f"{command[0]} cannot be run: {error.strerror}.", "Check that it is a program."
             ) from error
-    return 128 - status if status < 0 else status
+    return 128 - status if status < 0 else status, relay.text
 
 
 def _end(process: subprocess.Popen[bytes], *, has_signal: bool) -> None:
@@ -325,19 +354,56 @@ def _end(process: subprocess.Popen[bytes], *, has_signal: bool) -> None:
         return
 
 
-def _report(proxy: Proxy, status: int, proxy_status: int | None, capture: Path) -> None:
-    """Print what the user must know besides the agent's own output."""
-    notes = [line for line in proxy.lines if _TROUBLE.search(line)][-20:] if status not in (0, 2) else []
+def _report(proxy: Proxy, status: int, proxy_status: int | None, analyzer: Analyzer) -> None:
+    """Print what the proxy said of an agent's failure, each reason once."""
+    notes: dict[str, str] = {}
+    known = any((found := verdicts.verdict(run)) and found.cause for run in analyzer.runs)
+    for line in proxy.lines if status not in (0, 2) else ():
+        # Why there was no answer is in the verdict, if there is one.
+        if (trouble := _TROUBLE.search(line)) and not (known and "no answer: " in trouble[0]):
+            notes.setdefault(line[trouble.start() :], line)
+    lines = list(notes.values())[-20:]
     if proxy_status is not None:
-        notes = [f"the proxy exited before the agent (status {proxy_status}); its last lines:", *proxy.lines[-5:]]
-    for note in notes:
-        _print_note(note)
-    with Capture.open(capture) as records:
-        if next(iter(records.records()), None) is None:
-            _print_note(
-                "the proxy received nothing: see the agent's output; if the command is a script, it must pass the "
-                "options that are appended to it on to the agent."
-            )
+        lines = [f"the proxy exited before the agent (status {proxy_status}); its last lines:", *proxy.lines[-5:]]
+    for line in lines:
+        _print_note(line)
+
+
+def _explain(conf: PuppetConf, status: int, printed: str, analyzer: Analyzer) -> None:
+    """Print what explains an agent that stopped where the proxy sees nothing: the meaning of its own message, and what
+    is wrong in its directory."""
+    runs = analyzer.runs
+    is_empty = not runs and not analyzer.unanalyzed
+    unseen = any((found := verdicts.verdict(run)) and found.certainty == "not visible" for run in runs)
+    # With another name than its own, it did not read its settings.
+    renamed = any(run.certname not in (None, conf.certname) for run in runs)
+    if status in (0, 2) or not (is_empty or unseen or renamed):
+        return
+    explanation = reference.explain_output(printed)
+    if explanation:
+        _print_note(f"the agent printed: {explanation['message']}")
+        for label, key in (("meaning", "meaning"), ("check", "check"), ("fix", "remedy")):
+            print(f"  {label + ':':<9}{explanation[key]}", file=sys.stderr)
+    elif is_empty:
+        _print_note(
+            "the proxy received nothing: see the agent's output; if the command is a script, it must pass the "
+            "options that are appended to it on to the agent."
+        )
+    for line in _of_directory(conf):
+        _print_note(line)
+
+
+def _of_directory(conf: PuppetConf) -> Iterator[str]:
+    """Yield what is wrong in the agent's directory, each with its fix."""
+    try:
+        diagnoses = report.of_directories(conf.ssldir, None, conf.certname)
+    except InspectorError as error:
+        yield str(error)
+        return
+    for diagnosis in [each for each in diagnoses if each.severity is not Severity.NOTICE][:DIAGNOSES]:
+        yield f"in {conf.ssldir}: {diagnosis.title}: {diagnosis.detail}"
+        if diagnosis.fix:
+            yield f"  fix: {diagnosis.fix}"
 
 
 def _print_note(text: str) -> None:

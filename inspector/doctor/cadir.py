@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from inspector import regex
 from inspector.doctor import findings, puppet_dir
-from inspector.doctor.findings import CA_FILES, SOON, advise, expiring, key_text, listed
+from inspector.doctor.findings import CA_FILES, SOON, expiring, key_text, listed
 from inspector.doctor.puppet_dir import Folder, KeyFile
 from inspector.errors import InspectorError
 from inspector.protocol.signatures import signed_by
+from inspector.rules.fixes import advice, group, on_ca, on_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,12 +26,15 @@ if TYPE_CHECKING:
     from inspector.doctor.findings import Diagnosis, Generation
     from inspector.protocol import x509
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
+    from inspector.rules.fixes import Fix, Step
 
 COUNTED = 1 << 31
 """Upper bound of the serial numbers that a CA counts: it reads its file as a Java int. Larger ones are random."""
 
-_RESTORE = "Restore it from a backup"
-_RENEW = "Renew the CA certificate, then distribute the new ca.pem to every agent"
+_RESTORE = (advice("restore it from a backup"),)
+_RENEW = (advice("renew the CA's certificate"), advice("distribute the new ca.pem to every agent"))
+_CLOCK = (on_ca("see its clock, and correct it", "timedatectl"),)
+_CLEAN = on_ca("remove it", "{clean}", destroys="the certificate, and revokes it")
 _ENTRY = regex.compile(r"(?:0x)?([0-9A-Fa-f]+)\s+(\S+)\s+(\S+)\s+(.*\S)")
 _CN = regex.compile(r"(?:^|[/,])CN=([^/,]+)")
 
@@ -79,8 +83,9 @@ class CaDir:
         first = self.authorities[0] if self.authorities else None
         return next((authority for authority in self.authorities if authority.key == key), first)
 
-    def advise(self, fix: str, certname: str | None = None) -> str:
-        return advise(fix, certname, self.generation)
+    def steps(self, *fix: Step, certname: str | None = None) -> Fix:
+        """Return a fix with the commands for this CA and an agent."""
+        return findings.steps(fix, certname, self.generation)
 
     def path(self, name: str) -> str:
         """Return the absolute path of a file, quoted for a shell."""
@@ -163,7 +168,7 @@ def _serial(folder: Folder) -> int | None:
         return int(data[:100].decode("ascii").strip(), 16)
     except ValueError:
         detail = "serial does not contain a hexadecimal number, so the CA cannot sign anything"
-        fix = "Write the number that follows the last serial number in inventory.txt into the file"
+        fix = (advice("write the number that follows the last serial number in inventory.txt into the file"),)
         folder.problems.append(findings.error("unusable serial file", detail, fix))
         return None
 
@@ -192,7 +197,7 @@ def _complete(cadir: CaDir) -> Iterator[Diagnosis]:
         detail = (
             f"missing: {', '.join(missing)}; found: {', '.join(present) or 'none'}. The CA service needs all or none"
         )
-        fix = "Restore the missing files from a backup"
+        fix = (advice("restore the missing files from a backup"),)
         yield findings.error("half-initialised CA", f"{detail} of these files, and does not start", fix)
 
 
@@ -203,28 +208,31 @@ def _authority(cadir: CaDir) -> Iterator[Diagnosis]:
         return
     if private.key is None:
         detail = "ca_key.pem is encrypted, and private/ca.pass is missing or holds a wrong password"
-        yield findings.error("the CA's key cannot be decrypted", detail, "Restore private/ca.pass from a backup")
+        fix = (advice("restore private/ca.pass from a backup"),)
+        yield findings.error("the CA's key cannot be decrypted", detail, fix)
         return
     keys = [authority.key for authority in cadir.authorities]
     if keys and private.key not in keys:
         detail = (
             f"ca_key.pem holds {key_text(private.key)}, ca_crt.pem is for {', '.join(key_text(key) for key in keys)}"
         )
-        yield findings.error("the CA's key and certificate do not match", detail, "Restore both from the same backup")
+        fix = (advice("restore both from the same backup"),)
+        yield findings.error("the CA's key and certificate do not match", detail, fix)
     elif keys and keys[0] != private.key and cadir.signing:
         detail = (
             f"the first certificate in ca_crt.pem is {cadir.authorities[0].subject}, but ca_key.pem belongs to "
             f"{cadir.signing.subject}"
         )
-        fix = "Put the signing CA's certificate first in ca_crt.pem"
+        fix = (advice("put the signing CA's certificate first in ca_crt.pem"),)
         yield findings.warning("wrong order of the CA certificates", detail, fix)
     if cadir.public and cadir.public != private.key:
         detail = f"ca_pub.pem holds {key_text(cadir.public)}, ca_key.pem holds {key_text(private.key)}"
-        fix = f"`openssl pkey -in {cadir.path('ca_key.pem')} -pubout -out {cadir.path('ca_pub.pem')}`"
+        command = f"openssl pkey -in {cadir.path('ca_key.pem')} -pubout -out {cadir.path('ca_pub.pem')}"
+        fix = (on_ca("write it anew", command),)
         yield findings.notice("stale public key", detail, fix)
     if private.encrypted and cadir.generation == "modern":
         detail = "ca_key.pem is encrypted; puppetserver reads only unencrypted keys"
-        yield findings.error("the CA's key is encrypted", detail, "Decrypt the key and keep its mode 0640")
+        yield findings.error("the CA's key is encrypted", detail, (advice("decrypt it, and keep its mode 0640"),))
 
 
 def _trust(cadir: CaDir, now: float) -> Iterator[Diagnosis]:
@@ -239,12 +247,12 @@ def _trust(cadir: CaDir, now: float) -> Iterator[Diagnosis]:
         yield _problem(cadir, problem)
     if cadir.crls and cadir.crls[0].issuer != signing.subject:
         detail = f"the first CRL in ca_crl.pem is from {cadir.crls[0].issuer}; the CA treats the first one as its own"
-        yield findings.error(
-            "wrong order of the CRLs", detail, f"Put the CRL from {signing.subject} first in ca_crl.pem"
-        )
+        fix = (advice(f"put the CRL from {signing.subject} first in ca_crl.pem"),)
+        yield findings.error("wrong order of the CRLs", detail, fix)
     if cadir.infra_crls and (problems := findings.crl_problems(cadir.authorities, cadir.infra_crls, now)):
         detail = f"infra_crl.pem: {'; '.join(map(str, problems))}"
-        yield findings.notice("infra CRL", detail, "Relevant only with enable-infra-crl: true")
+        fix = (advice("correct it", only_if="ca.conf has `enable-infra-crl: true`"),)
+        yield findings.notice("infra CRL", detail, fix)
     expiries = [(f"ca_crt.pem: {authority.subject}", authority.not_after) for authority in cadir.authorities]
     if soon := expiring(expiries, now, 3 * SOON):
         yield findings.warning("the CA certificate expires soon", "; ".join(soon), _RENEW)
@@ -252,20 +260,26 @@ def _trust(cadir: CaDir, now: float) -> Iterator[Diagnosis]:
         yield findings.warning("the CA's CRL expires soon", "; ".join(soon), _new_crl(cadir))
 
 
-def _new_crl(cadir: CaDir) -> str:
+def _new_crl(cadir: CaDir) -> Fix:
     command = f"puppet-inspector fix new-crl --cadir {cadir.path('.')}"
-    return f"`{command}` shows what it would write, `{command} --execute` writes it; an external CA must issue the CRL"
+    return (
+        on_ca("see what would be written", command),
+        on_ca("write it", f"{command} --execute"),
+        advice("let that CA issue the CRL", only_if="the CRL is of an external CA"),
+    )
 
 
 def _problem(cadir: CaDir, problem: x509.Problem) -> Diagnosis:
-    title, fix, rule = {
+    by_code: dict[int, tuple[str, Fix, str | None]] = {
         3: ("the CA's CRLs do not cover the chain", _new_crl(cadir), "B13"),
         8: ("invalid signature on the CA's CRL", _new_crl(cadir), "B14"),
-        9: ("the CA certificate is not yet valid", "Correct this host's clock: `timedatectl`", None),
+        9: ("the CA certificate is not yet valid", _CLOCK, None),
         10: ("the CA certificate has expired", _RENEW, None),
-        11: ("the CA's CRL is not yet valid", "Correct this host's clock: `timedatectl`", None),
+        11: ("the CA's CRL is not yet valid", _CLOCK, None),
         12: ("the CA's CRL has expired", _new_crl(cadir), "B10"),
-    }.get(problem.code, ("the CA's certificate chain is invalid", "Put every CA up to the root into ca_crt.pem", None))
+    }
+    complete = (advice("put every CA up to the root into ca_crt.pem"),)
+    title, fix, rule = by_code.get(problem.code, ("the CA's certificate chain is invalid", complete, None))
     return findings.error(title, str(problem), fix, rule)
 
 
@@ -280,7 +294,11 @@ def _serials(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis
         yield findings.error(
             "the CA would issue a serial number twice",
             detail + "; revoking one certificate would revoke both",
-            f"Stop the CA, then `echo {last + 1:04X} > {cadir.path('serial')}`",
+            (
+                advice("stop the CA"),
+                on_ca("write the next number", f"echo {last + 1:04X} > {cadir.path('serial')}"),
+                advice("start the CA"),
+            ),
         )
     holders: dict[int, set[str]] = defaultdict(set)
     for entry in cadir.inventory:
@@ -290,9 +308,8 @@ def _serials(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis
     twice = [f"{serial:04X} ({', '.join(sorted(names))})" for serial, names in holders.items() if len(names) > 1]
     if twice:
         detail = f"issued more than once: {listed(twice)}; revoking one certificate revokes the others"
-        yield findings.error(
-            "several certificates with one serial number", detail, "Reissue all but one: " + cadir.advise("{enrol}")
-        )
+        fix = cadir.steps(advice("let one of them be; what follows is for each of the others"), group("enrol"))
+        yield findings.error("several certificates with one serial number", detail, fix)
 
 
 def _records(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis]:
@@ -303,7 +320,7 @@ def _records(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis
         yield findings.warning(
             "certificates missing from the inventory",
             detail,
-            "If one of them was restored from a backup, restore both from the same backup",
+            (advice("restore both from the same backup", only_if="one of them was restored from a backup"),),
         )
     if known and (unissued := sorted(cadir.revoked - known)):
         detail = f"revoked, but not in inventory.txt: {listed([f'{serial:04X}' for serial in unissued])}"
@@ -316,13 +333,12 @@ def _records(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis
     ]
     if outdated:
         detail = f"inventory.txt lists newer certificates than signed/ holds for {listed(outdated)}"
-        yield findings.notice(
-            "outdated certificates in signed/", detail, "Expected after a renewal; otherwise check for restored files"
-        )
+        fix = (advice("look for restored files", only_if="none of them was renewed"),)
+        yield findings.notice("outdated certificates in signed/", detail, fix)
     revoked = [name for name, certificate in own.items() if certificate.serial in cadir.revoked]
     if revoked:
         detail = f"revoked, but still in signed/: {listed(revoked)}; the CA refuses their new signing requests"
-        yield findings.notice("revoked but not cleaned", detail, cadir.advise("{clean}", revoked[0]))
+        yield findings.notice("revoked but not cleaned", detail, cadir.steps(_CLEAN, certname=revoked[0]))
 
 
 def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterator[Diagnosis]:
@@ -330,7 +346,8 @@ def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterato
     if foreign and cadir.signing:
         first = cadir.signed[foreign[0]]
         detail = f"{cadir.signing.subject} did not sign {listed(foreign)}; the first one is from {first.issuer}"
-        yield findings.warning("certificates from another CA", detail, cadir.advise("For each: {enrol_ca}", foreign[0]))
+        fix = cadir.steps(advice("do for each of them what follows"), group("enrol_ca"), certname=foreign[0])
+        yield findings.warning("certificates from another CA", detail, fix)
     misnamed = [
         f"{name}.pem is for {certificate.subject}"
         for name, certificate in cadir.signed.items()
@@ -340,13 +357,13 @@ def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterato
         yield findings.warning("certificate files with a wrong name", f"signed/: {listed(misnamed)}")
     expired = [name for name, certificate in cadir.signed.items() if certificate.not_after < now]
     if expired:
-        yield findings.notice(
-            "expired certificates", f"signed/: {listed(expired)}", cadir.advise("{clean}", expired[0])
-        )
+        fix = cadir.steps(_CLEAN, certname=expired[0])
+        yield findings.notice("expired certificates", f"signed/: {listed(expired)}", fix)
     if soon := expiring([(name, certificate.not_after) for name, certificate in cadir.signed.items()], now):
-        yield findings.notice(
-            "certificates expire soon", listed(soon), cadir.advise("Renew them on their agents, or for each: {enrol}")
+        fix = cadir.steps(
+            advice("renew each of them on its agent"), group("enrol", only_if="an agent cannot renew its certificate")
         )
+        yield findings.notice("certificates expire soon", listed(soon), fix)
     holders: dict[str, set[str]] = defaultdict(set)
     for name, key in [(n, c.key) for n, c in cadir.signed.items()] + [(n, r.key) for n, r in cadir.requests.items()]:
         holders[key].add(name)
@@ -356,7 +373,7 @@ def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterato
         yield findings.warning(
             "several agents share a key",
             detail,
-            cadir.advise("For each clone, after giving it its own certname: {enrol}"),
+            cadir.steps(advice("give each clone a certname of its own; what follows is for each"), group("enrol")),
         )
 
 
@@ -368,12 +385,14 @@ def _requests(cadir: CaDir) -> Iterator[Diagnosis]:
             yield findings.error(
                 "signing request file with a wrong name",
                 f"requests/{name}.pem is for {request.subject}",
-                f"`rm {cadir.path(f'requests/{name}.pem')}`",
+                (on_ca("remove it", f"rm {cadir.path(f'requests/{name}.pem')}", destroys="the request"),),
             )
         elif signed and signed.key != request.key:
             detail = f"{name}: the certificate is for {key_text(signed.key)}, the request for {key_text(request.key)}"
-            fix = cadir.advise(
-                "Compare with {fingerprint} on the agent; if the request is from that node: {enrol}", name
+            fix = cadir.steps(
+                on_node("compare the fingerprint of its request", "{fingerprint}"),
+                group("enrol", only_if="the request is from that node"),
+                certname=name,
             )
             yield findings.warning("signing request with another key for a signed name", detail, fix, "B18")
         elif signed:
@@ -384,29 +403,31 @@ def _requests(cadir: CaDir) -> Iterator[Diagnosis]:
         if refusal := _refusal(cadir, request):
             yield findings.notice("signing request that the CA will not sign", f"{name}: {refusal[0]}", refusal[1])
     if waiting:
-        single = len(waiting) == 1
-        fix = "Compare with {fingerprint} on the agent, then " + ("{sign}" if single else "{list}")
+        # With several of them the command has a blank for the name.
+        fix = cadir.steps(
+            on_node("compare the fingerprint of its request", "{fingerprint}"),
+            on_ca("sign the request", "{sign}", only_if="they are the same"),
+            certname=waiting[0] if len(waiting) == 1 else None,
+        )
         detail = listed([f"{name} (SHA256) {cadir.requests[name].fingerprint}" for name in waiting], 20)
-        yield findings.notice("waiting to be signed", detail, cadir.advise(fix, waiting[0] if single else None))
+        yield findings.notice("waiting to be signed", detail, fix)
 
 
-def _refusal(cadir: CaDir, request: CertificateRequest) -> tuple[str, str] | None:
+def _refusal(cadir: CaDir, request: CertificateRequest) -> tuple[str, Fix] | None:
     """Return why the CA's defaults refuse a request, and what allows it (docs/protocol.md#checks-of-a-signing-request).
 
     None: they do not refuse it.
     """
     if request.signature_valid is False:
-        return "the request is not signed with its own key", ""
+        return "the request is not signed with its own key", ()
     extra = [name for name in request.alt_names if name != f"DNS:{request.common_name}"]
     if extra:
-        allow = "Set `allow-subject-alt-names: true` in ca.conf and restart the CA service"
-        if cadir.generation == "legacy":
-            allow = f"`puppet cert --allow-dns-alt-names sign {shlex.quote(request.common_name or '')}`"
+        allow = cadir.steps(group("alt_names"), certname=request.common_name)
         return f"the request asks for the alternative names {listed(extra)}", allow
     if request.authorizations:
         return (
             f"the request asks for the authorization {listed(list(request.authorizations))}",
-            "Set `allow-authorization-extensions: true` in ca.conf",
+            (advice("set `allow-authorization-extensions: true` in ca.conf, and restart the CA"),),
         )
     return None
 
@@ -418,14 +439,15 @@ def _rights(cadir: CaDir) -> Iterator[Diagnosis]:
     if unreadable := puppet_dir.unreadable_for_owner(folder, [*CA_FILES, "signed", "requests"]):
         user = puppet_dir.owner(folder)
         detail = f"{', '.join(unreadable)}; the owner of the directory ({user}) cannot read this"
-        yield findings.error("wrong owner", detail, f"`chown -R {user}: {cadir.path('.')}`")
+        fix = (on_ca("correct the owner", f"chown -R {user}: {cadir.path('.')}"),)
+        yield findings.error("wrong owner", detail, fix)
     home, key = folder.entries.get("."), folder.entries.get("ca_key.pem")
     if home and key and home.uid == 0 == key.uid:
         detail = f"ca_key.pem is {key.rights}: a puppetserver that runs as another user cannot read the key"
         yield findings.notice(
             "the CA directory belongs to root",
             detail,
-            f"If puppetserver runs as puppet: `chown -R puppet: {cadir.path('.')}`",
+            (on_ca("correct the owner", f"chown -R puppet: {cadir.path('.')}", only_if="puppetserver runs as puppet"),),
         )
 
 

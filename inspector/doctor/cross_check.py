@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from inspector.doctor import findings
 from inspector.doctor.findings import key_text, listed
 from inspector.model import Severity
+from inspector.rules.fixes import advice, group, on_ca, on_node
 from inspector.text import clock
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 CONSEQUENCE = "; consequence of"
 """Between an agent's diagnosis and that of its CA that explains it."""
+_RUN = on_node("run the agent", "puppet agent -t")
+_SIGN = on_ca("sign the request", "{sign}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def join(ssldir: SslDir, cadir: CaDir | None) -> list[Diagnosis]:
     diagnoses = [*_authorities(ssldir, cadir), *_crls(ssldir, cadir)]
     if ssldir.certname is not None:
         diagnoses += _certificates(ssldir, cadir) if ssldir.certificate else _bootstrap(ssldir, cadir, ssldir.certname)
-    return findings.worst_first(diagnoses)
+    return findings.worst_first(map(findings.proved, diagnoses))
 
 
 def with_causes(agent: Sequence[Diagnosis], ca: Sequence[Diagnosis]) -> list[Diagnosis]:
@@ -83,9 +86,12 @@ def against_wire(ssldir: SslDir, cadir: CaDir | None, wire_keys: Sequence[WireKe
             f"at {others[-1]} an agent presented a certificate for {name} with {key_text(others[-1].key)}; "
             f"the key in this ssldir is {key_text(ssldir.key)}"
         )
-        fix = "Another machine, or another ssldir on this host, uses this certname: give one of them another certname"
+        fix = (
+            advice("look for another machine, or another ssldir on this host, that uses this certname"),
+            advice("give one of them another certname"),
+        )
         diagnoses.append(findings.warning("the certname is used elsewhere", detail, fix))
-    return findings.worst_first(diagnoses)
+    return findings.worst_first(map(findings.proved, diagnoses))
 
 
 def ca_against_wire(cadir: CaDir, wire_keys: Sequence[WireKey]) -> list[Diagnosis]:
@@ -101,15 +107,17 @@ def ca_against_wire(cadir: CaDir, wire_keys: Sequence[WireKey]) -> list[Diagnosi
             f"{csr.fingerprint}"
         )
         if pending.key == csr.key:
-            fix = cadir.advise("On the CA: {sign}", name)
+            fix = cadir.steps(_SIGN, certname=name)
             diagnoses.append(findings.notice("the agent's request waits to be signed", detail, fix))
         else:
-            fix = cadir.advise(
-                "On the CA: {clean}; then on the node: `puppet agent -t`; then on the CA {sign} unless it autosigns",
-                name,
+            fix = cadir.steps(
+                on_ca("remove the request that waits", "{clean}", destroys="the request"),
+                on_node("send this node's request", "puppet agent -t"),
+                on_ca("sign it, unless the CA autosigns", "{sign}"),
+                certname=name,
             )
             diagnoses.append(findings.error("the CA holds a request of another key", detail, fix, "B20"))
-    return findings.worst_first(diagnoses)
+    return findings.worst_first(map(findings.proved, diagnoses))
 
 
 # -- agent and CA -------------------------------------------------------------------------------------
@@ -120,14 +128,18 @@ def _authorities(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
         return
     if {authority.key for authority in ssldir.authorities}.isdisjoint(authority.key for authority in cadir.authorities):
         detail = f"certs/ca.pem contains {_named(ssldir.authorities)}; the CA is {_named(cadir.authorities)}"
-        fix = f"`rm {ssldir.path('certs/ca.pem', 'crl.pem')}`, then " + ssldir.advise("{enrol}")
-        yield findings.error("the agent trusts another CA", detail, fix)
+        remove = on_node(
+            "remove the files of the other CA",
+            f"rm {ssldir.path('certs/ca.pem', 'crl.pem')}",
+            destroys="the CA and the CRL that it has",
+        )
+        yield findings.error("the agent trusts another CA", detail, (remove, *ssldir.steps(group("enrol"))))
     elif signing := cadir.signing:
         trusted = {authority.fingerprint for authority in ssldir.authorities}
         if signing.fingerprint not in trusted:
             detail = f"the CA signs with {_named([signing])}, which is not in certs/ca.pem"
-            yield findings.warning("the agent has an older CA bundle", detail,
-                                    f"`rm {ssldir.path('certs/ca.pem', 'crl.pem')}; puppet agent -t`")  # fmt: skip
+            fix = ssldir.fetch("certs/ca.pem", "crl.pem")
+            yield findings.warning("the agent has an older CA bundle", detail, fix)
 
 
 def _named(authorities: Sequence[Certificate]) -> str:
@@ -139,16 +151,14 @@ def _crls(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
         current = next((agent_crl for agent_crl in ssldir.crls if agent_crl.issuer == crl.issuer), None)
         if current and (current.number or 0) < (crl.number or 0):
             detail = f"crl.pem has CRL number {current.number} from {crl.issuer}, the CA has number {crl.number}"
-            yield findings.notice(
-                "the agent has an older CRL", detail, f"`rm {ssldir.path('crl.pem')}; puppet agent -t`"
-            )
+            yield findings.notice("the agent has an older CRL", detail, ssldir.fetch("crl.pem"))
 
 
 def _certificates(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
     """Compare the agent's certificate with the one that the CA holds for its name."""
     name, certificate = ssldir.certname, ssldir.certificate
     assert certificate is not None  # noqa: S101 - checked by the caller
-    enrol = ssldir.advise("{enrol}")
+    enrol = ssldir.steps(group("enrol"))
     signed = cadir.signed.get(name or "")
     issuer = cadir.signing
     if issuer and certificate.issuer == issuer.subject and certificate.serial in cadir.revoked:
@@ -175,11 +185,11 @@ def _certificates(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
 def _bootstrap(ssldir: SslDir, cadir: CaDir, name: str) -> Iterator[Diagnosis]:
     """Tell what the CA holds for an agent without a certificate, and how it would answer the agent's request."""
     signed, request = cadir.signed.get(name), cadir.requests.get(name)
-    enrol = ssldir.advise("{enrol}")
+    enrol = ssldir.steps(group("enrol"))
     agent_key = f"the agent's key is {key_text(ssldir.key)}" if ssldir.key else "the agent has no key"
     if signed and ssldir.key == signed.key:
         detail = f"signed/{name}.pem ({signed.fingerprint}) is for the agent's key"
-        yield findings.notice("certificate signed, but not downloaded yet", detail, "`puppet agent -t`")
+        yield findings.notice("certificate signed, but not downloaded yet", detail, (_RUN,))
     elif signed:
         state = "revoked" if signed.serial in cadir.revoked else "signed"
         detail = (
@@ -189,7 +199,7 @@ def _bootstrap(ssldir: SslDir, cadir: CaDir, name: str) -> Iterator[Diagnosis]:
         yield findings.error("the CA has a certificate for another key", detail, enrol, "B18")
     elif request and ssldir.key == request.key:
         detail = f"the request on the CA has the agent's key: (SHA256) {request.fingerprint}"
-        yield findings.notice("waiting to be signed", detail, cadir.advise("On the CA: {sign}", name))
+        yield findings.notice("waiting to be signed", detail, cadir.steps(_SIGN, certname=name))
     elif request:
         detail = f"the request on the CA is for {key_text(request.key)}, {agent_key}"
         yield findings.error("the CA has a signing request for another key", detail, enrol, "B20")
@@ -198,12 +208,11 @@ def _bootstrap(ssldir: SslDir, cadir: CaDir, name: str) -> Iterator[Diagnosis]:
         detail = (
             f"{csr} exists, so the agent sends no request; the CA has neither a request nor a certificate for {name}"
         )
-        yield findings.error(
-            "a local signing request blocks the bootstrap", detail, f"`rm {ssldir.path(csr)}; puppet agent -t`"
-        )
+        again = on_node("send it again", f"rm {ssldir.path(csr)}; puppet agent -t", destroys="the request")
+        yield findings.error("a local signing request blocks the bootstrap", detail, (again,))
     else:
         detail = f"the CA has neither a request nor a certificate for {name}"
-        fix = "`puppet agent -t`; if the agent sends a request, check that it uses this CA"
+        fix = (_RUN, advice("check that it uses this CA", only_if="the agent sends a request"))
         yield findings.notice("the CA has nothing for this agent", detail, fix)
 
 
@@ -241,7 +250,7 @@ def _traffic(ssldir: SslDir, cadir: CaDir | None, own: Sequence[WireKey]) -> Ite
         )
     if mismatch:
         facts.append(f"the key in this ssldir is {key_text(ssldir.key)}" if ssldir.key else "this ssldir has no key")
-        enrol = ssldir.advise("{enrol}")
+        enrol = ssldir.steps(group("enrol"))
         yield findings.error("the agent's key does not match", "; ".join(facts), enrol, "B22")
     elif facts:
         yield findings.notice("the agent's key in the traffic", "; ".join(facts))

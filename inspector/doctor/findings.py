@@ -6,14 +6,18 @@ Nothing here reads a file or a clock: ``now`` is an argument, in seconds since t
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from inspector.clocks import DAY, SKEW
 from inspector.model import Severity
 from inspector.protocol import x509
 from inspector.protocol.signatures import signed_by
-from inspector.rules import remedies
+from inspector.rules import fixes
+from inspector.rules.fixes import plain
+from inspector.rules.puppet_commands import fill
 from inspector.runs.run import Run
 from inspector.text import clean, utc
 
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from inspector.protocol.certificates import Certificate, RevocationList
+    from inspector.rules.fixes import Fix
 
 type Generation = Literal["legacy", "modern"]
 """Which commands apply: up to 6.3 and the Ruby CA (``puppet cert``), or 6.4 and later (``puppetserver ca``)."""
@@ -40,22 +45,37 @@ class Diagnosis:
     """A few words."""
     detail: str
     """The facts: fingerprints, dates, paths relative to the directory that was examined."""
-    fix: str = ""
-    """What to do next, with the exact command."""
+    steps: Fix = ()
+    """What to do next."""
     rule: str | None = None
     """The rule that finds the same problem in traffic."""
 
-
-def error(title: str, detail: str, fix: str = "", rule: str | None = None) -> Diagnosis:
-    return Diagnosis(Severity.ERROR, clean(title), clean(detail), clean(fix), rule)
-
-
-def warning(title: str, detail: str, fix: str = "", rule: str | None = None) -> Diagnosis:
-    return Diagnosis(Severity.WARNING, clean(title), clean(detail), clean(fix), rule)
+    @property
+    def fix(self) -> str:
+        """What to do next, as one line of text."""
+        return plain(self.steps)
 
 
-def notice(title: str, detail: str, fix: str = "", rule: str | None = None) -> Diagnosis:
-    return Diagnosis(Severity.NOTICE, clean(title), clean(detail), clean(fix), rule)
+def error(title: str, detail: str, fix: Fix = (), rule: str | None = None) -> Diagnosis:
+    return Diagnosis(Severity.ERROR, clean(title), clean(detail), _cleaned(fix), rule)
+
+
+def warning(title: str, detail: str, fix: Fix = (), rule: str | None = None) -> Diagnosis:
+    return Diagnosis(Severity.WARNING, clean(title), clean(detail), _cleaned(fix), rule)
+
+
+def notice(title: str, detail: str, fix: Fix = (), rule: str | None = None) -> Diagnosis:
+    return Diagnosis(Severity.NOTICE, clean(title), clean(detail), _cleaned(fix), rule)
+
+
+def _cleaned(fix: Fix) -> Fix:
+    """Return a fix without control characters: names of files get into texts and commands."""
+    return tuple(msgspec.structs.replace(step, text=clean(step.text), command=clean(step.command)) for step in fix)
+
+
+def proved(diagnosis: Diagnosis) -> Diagnosis:
+    """Return an agent's diagnosis whose fix ends with how to see that it worked."""
+    return replace(diagnosis, steps=fixes.proved(diagnosis.steps)) if diagnosis.severity.rank > 1 else diagnosis
 
 
 def worst_first(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
@@ -73,10 +93,13 @@ def only_now(diagnoses: Sequence[Diagnosis], then: Sequence[Diagnosis]) -> list[
     ]
 
 
-def advise(fix: str, certname: str | None, generation: Generation) -> str:
-    """Return a fix with ``{sign}``, ``{clean}``, ``{reset}`` ... replaced by the commands of a generation."""
+def steps(fix: Fix, certname: str | None, generation: Generation) -> Fix:
+    """Return a fix with its placeholders replaced by the commands of a generation.
+
+    A command with a path is added afterwards: braces in the path are no placeholder.
+    """
     name = shlex.quote(certname) if certname else None
-    return remedies.fill(fix, Run(None, certname=name, dialect="legacy" if generation == "legacy" else "v3"))
+    return fill(fix, Run(None, certname=name, dialect="legacy" if generation == "legacy" else "v3"))
 
 
 def key_text(key: str | None) -> str:

@@ -12,8 +12,8 @@ from cryptography import x509 as cx509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from OpenSSL import SSL
 
-from inspector import clocks, inputs, regex
-from inspector.doctor import findings
+from inspector import clocks, inputs
+from inspector.doctor import findings, product
 from inspector.doctor.findings import SOON, expiring, listed
 from inspector.doctor.tls_client import LIMIT, HttpResponse, Session, Target, Unreachable, open_session
 from inspector.errors import IdentityError
@@ -21,8 +21,9 @@ from inspector.model import Severity
 from inspector.protocol import x509
 from inspector.protocol.pem import UNREADABLE
 from inspector.proxy import identity
+from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
 from inspector.rules.words import lasting
-from inspector.text import clean, size, utc
+from inspector.text import size, utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,13 +31,22 @@ if TYPE_CHECKING:
 
     from inspector.doctor.findings import Diagnosis, Generation
     from inspector.protocol.certificates import Certificate, RevocationList
+    from inspector.rules.fixes import Fix
 
 TIMEOUT = 10.0
 """Seconds for one connection with its request."""
 _OLD = {"TLSv1": SSL.TLS1_VERSION, "TLSv1.1": SSL.TLS1_1_VERSION}
-_PROTECTED = "/puppet/v3/environments"
-"""A path that every agent with a certificate may read, and nobody without one (docs/protocol.md#default-rules)."""
-_TITLE = regex.compile(rb"<title[^>]*>([^<]{1,200})", regex.IGNORECASE)
+_CLOCKS = (on_node("compare its clock", "date -u"), on_master("compare its clock", "date -u"))
+_NEW_CRL = (
+    on_ca("sign it anew", "{new_crl}"),
+    on_node("fetch it, on each agent before 8", "{new_crl_of_agent}", destroys="the old CRL"),
+)
+_FINGERPRINT = 'openssl x509 -noout -fingerprint -sha256 -in "$(puppet config print localcacert)"'
+_COMPARE_CAS = (
+    advice("check that this is the right master"),
+    on_node("print the fingerprint of its CA", _FINGERPRINT),
+    on_master("compare it with that of its CA", _FINGERPRINT),
+)
 
 
 @dataclass(slots=True)
@@ -68,7 +78,7 @@ def probe(
     now: float,
     timeout: float = TIMEOUT,
 ) -> list[Diagnosis]:
-    """Return what agents of this host would find wrong with a master, worst first.
+    """Return whether a Puppet master answers, and then what agents of this host would find wrong with it, worst first.
 
     ``ca`` and ``crl`` are the agents' files (without ``ca``: those that a new agent would download). ``certificate``
     and ``key`` are an agent's. ``name`` is the agents' name for the master, if it is not ``host``. ``timeout`` is in
@@ -84,18 +94,22 @@ def probe(
     try:
         session = open_session(check.target, "/puppet-ca/v1/certificate/ca")
     except Unreachable as error:
-        return [_unreachable(error)]
+        return [product.unreachable(check.target, error)]
     _protocols(check, session)
+    answer = session.answer
     bundle: tuple[Certificate, ...] = ()
     crls: tuple[RevocationList, ...] = ()
-    if session.answer:
-        bundle, crls = _bundle(check, session.answer), _revocation_lists(check)
-    elif session.problem:
-        check.diagnoses.append(_unreachable(session.problem))
+    if answer is None:
+        first = product.unreachable(check.target, session.problem or Unreachable("no answer", "it answers nothing"))
+    elif other := product.another_server(check.target, answer):
+        first = other
+    else:
+        first = product.master(check.target, answer)
+        bundle, crls = _bundle(check, answer), _revocation_lists(check)
     _by_both_clocks(check, session, bundle, crls)
-    if credentials and session.answer:
+    if credentials and answer and first.severity is not Severity.ERROR:
         _with_certificate(check, credentials, bundle, crls)
-    diagnoses = findings.worst_first(check.diagnoses)
+    diagnoses = [first, *findings.worst_first(check.diagnoses)]
     if not any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses):
         agents = "this host's agents" if check.authorities else "new agents"
         diagnoses.append(findings.notice("accepted", f"{agents} would accept {host}:{port} as {check.target.name}"))
@@ -110,7 +124,10 @@ def _protocols(check: _Check, session: Session) -> None:
     version = session.answer.headers.get("x-puppet-version") if session.answer else None
     puppet = f"; Puppet {version}" if version else ""
     check.diagnoses.append(findings.notice("TLS", f"{session.protocol}, {session.cipher}{puppet}"))
-    fix = "`ssl-protocols: [TLSv1.2, TLSv1.3]` in webserver.conf, then restart the master"
+    fix = (
+        advice("set `ssl-protocols: [TLSv1.2, TLSv1.3]` in the master's webserver.conf"),
+        on_master("restart it", "systemctl restart puppetserver"),
+    )
     if session.protocol in _OLD:
         detail = f"{session.protocol} is the newest version of the master; agents with OpenSSL 3 refuse it"
         check.diagnoses.append(findings.error("no TLS 1.2", detail, fix))
@@ -141,17 +158,15 @@ def _bundle(check: _Check, answer: HttpResponse) -> tuple[Certificate, ...]:
     check.master_time = _other_time(answer, check.now)
     strays = [certificate.subject for certificate in certificates if not certificate.is_ca]
     if strays:
+        fix = (advice("correct ca_crt.pem on the CA"),)
         check.diagnoses.append(
-            findings.error(
-                "the CA bundle contains certificates that are not CAs", listed(strays), "Fix ca_crt.pem on the CA"
-            )
+            findings.error("the CA bundle contains certificates that are not CAs", listed(strays), fix)
         )
     subjects = {certificate.subject for certificate in certificates}
     if missing := [certificate.issuer for certificate in certificates if certificate.issuer not in subjects]:
         detail = f"missing: {listed(missing)}"
-        check.diagnoses.append(
-            findings.error("the CA bundle is incomplete", detail, "Put every CA up to the root into ca_crt.pem")
-        )
+        fix = (advice("put every CA up to the root into ca_crt.pem on the CA"),)
+        check.diagnoses.append(findings.error("the CA bundle is incomplete", detail, fix))
     if check.authorities:
         _compare(check, certificates)
     return certificates
@@ -161,20 +176,25 @@ def _compare(check: _Check, served: Sequence[Certificate]) -> None:
     """Compare the master's CA bundle with the one that agents have."""
     if {authority.key for authority in check.authorities}.isdisjoint(authority.key for authority in served):
         detail = f"agents have {_named(check.authorities)}, the master serves {_named(served)}"
-        check.diagnoses.append(
-            findings.error(
-                "another CA",
-                detail,
-                "Check that this is the right master. If the CA was recreated, on each agent: "
-                + findings.advise("{enrol_ca}", None, check.generation),
-            )
+        fix: Fix = (
+            advice("check that this is the right master"),
+            group("enrol_ca", only_if="the CA was recreated; this is for each agent"),
         )
+        check.diagnoses.append(findings.error("another CA", detail, findings.steps(fix, None, check.generation)))
     elif {certificate.fingerprint for certificate in check.authorities} != {
         certificate.fingerprint for certificate in served
     }:
         detail = f"agents have {_named(check.authorities)}, the master serves {_named(served)}"
+        fix = (
+            on_node(
+                "fetch the new bundle, on each of them",
+                "{trust_anew}",
+                only_if="agents are older than 8.1, which downloads it by itself",
+                destroys="the CA and the CRL that it has",
+            ),
+        )
         check.diagnoses.append(
-            findings.notice("the CA bundles differ", detail, "Agents of 8.1 and later download the new bundle")
+            findings.notice("the CA bundles differ", detail, findings.steps(fix, None, check.generation))
         )
 
 
@@ -208,17 +228,14 @@ def _chain(check: _Check, session: Session, bundle: Sequence[Certificate], serve
     if not x509.names_match(leaf, check.target.name):
         names = ", ".join(alt_name.partition(":")[2] for alt_name in leaf.alt_names) or leaf.subject
         detail = f"Server hostname '{check.target.name}' did not match server certificate; expected one of {names}"
-        check.diagnoses.append(
-            findings.error(
-                "wrong name",
-                detail,
-                "Use one of its names: `puppet config set server NAME --section agent`, or reissue it",
-            )
+        fix = (
+            on_node("use one of its names", "puppet config set server <name> --section agent"),
+            advice("reissue the master's certificate with that name", only_if="agents must use the other name"),
         )
+        check.diagnoses.append(findings.error("wrong name", detail, fix))
     if not _serves(leaf.der):
-        check.diagnoses.append(
-            findings.error("not a server certificate", f"{leaf.subject} lacks the usage serverAuth", "Reissue it")
-        )
+        detail = f"{leaf.subject} lacks the usage serverAuth"
+        check.diagnoses.append(findings.error("not a server certificate", detail, (advice("reissue it"),)))
     trusted = check.authorities or bundle
     problems: list[x509.Problem] = []
     if check.authorities:
@@ -234,37 +251,23 @@ def _chain(check: _Check, session: Session, bundle: Sequence[Certificate], serve
     expiries = [(certificate.subject, certificate.not_after) for certificate in (leaf, *bundle)]
     expiries += [(f"the CRL of {crl.issuer}", crl.next_update) for crl in served if crl.next_update]
     if soon := expiring(expiries, check.now, SOON):
-        check.diagnoses.append(findings.warning("expires soon", "; ".join(dict.fromkeys(soon)), "Renew it on the CA"))
+        detail = "; ".join(dict.fromkeys(soon))
+        check.diagnoses.append(findings.warning("expires soon", detail, (advice("renew it on the CA"),)))
 
 
 def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
-    title, fix, rule = {
-        3: ("the CRLs do not cover the chain", "Add the CRL of the CA named above to ca_crl.pem on the CA", "B13"),
-        8: ("invalid signature on the CRL", "Restore ca_crl.pem on the CA", None),
-        9: ("certificate not yet valid", "Compare the clocks of both hosts: `date -u`", None),
-        10: (
-            "certificate expired",
-            "Renew the CA's certificate on the CA"
-            if problem.depth
-            else findings.advise("First {renew_master}", None, generation),
-            None,
-        ),
-        11: ("CRL not yet valid", "Compare the clocks of both hosts: `date -u`", None),
-        12: (
-            "CRL expired",
-            findings.advise("On the CA: {new_crl}; then delete crl.pem on agents before 8", None, generation),
-            "B10",
-        ),
-        23: ("the master's certificate is revoked", "Reissue it on the CA", None),
-    }.get(
-        problem.code,
-        (
-            "the master's certificate is from another CA",
-            "Is this the right master? Compare `openssl x509 -noout -fingerprint -sha256 -in ca.pem` on both hosts",
-            None,
-        ),
-    )
-    return findings.error(title, str(problem), fix, rule)
+    renew = advice("renew the CA's certificate on the CA") if problem.depth else group("renew_master")
+    by_code: dict[int, tuple[str, Fix, str | None]] = {
+        3: ("the CRLs do not cover the chain", (advice("add the missing CRL to ca_crl.pem on the CA"),), "B13"),
+        8: ("invalid signature on the CRL", (advice("restore ca_crl.pem on the CA"),), None),
+        9: ("certificate not yet valid", _CLOCKS, None),
+        10: ("certificate expired", (renew,), None),
+        11: ("CRL not yet valid", _CLOCKS, None),
+        12: ("CRL expired", _NEW_CRL, "B10"),
+        23: ("the master's certificate is revoked", (advice("reissue it on the CA"),), None),
+    }
+    title, fix, rule = by_code.get(problem.code, ("the master's certificate is from another CA", _COMPARE_CAS, None))
+    return findings.error(title, str(problem), findings.steps(fix, None, generation), rule)
 
 
 def _serves(der: bytes) -> bool:
@@ -300,7 +303,7 @@ def _other_time(answer: HttpResponse, now: float) -> float | None:
 def _clocks_differ(now: float, master_time: float, follows: Sequence[str]) -> Diagnosis:
     ahead = "ahead of" if master_time > now else "behind"
     detail = f"the master's clock is {lasting(abs(master_time - now))} {ahead} this host's"
-    fix = "See which one is wrong: `date -u` on both hosts; then set it: `timedatectl`, `chronyc tracking`"
+    fix = (*_CLOCKS, advice("set the one that is wrong: `timedatectl`, `chronyc tracking`"))
     if not follows:
         return findings.warning("the clocks differ", detail, fix)
     return findings.error(
@@ -324,16 +327,17 @@ def _with_certificate(
 
     With TLS 1.3 a refusal shows only in the first answer, and Java gives hardly a reason.
     """
-    path = _PROTECTED if check.generation == "modern" else "/production/certificate_revocation_list/ca"
+    path = product.PROTECTED if check.generation == "modern" else "/production/certificate_revocation_list/ca"
     leaf = x509.certificate(credentials.chain[0])
     identified = f"{leaf.subject}, serial number {leaf.serial:04X}, valid until {utc(leaf.not_after)[:10]}"
     if bundle and (problems := findings.verified(leaf, (), bundle, served, check.now, "leaf" if served else "none")):
         identified += f" ({'; '.join(map(str, problems))})"
-    fix = findings.advise(
-        "On the CA: {list}; if the certificate is revoked: {enrol}; if it is from another CA: {enrol_ca}",
-        leaf.common_name,
-        check.generation,
+    judged = (
+        on_ca("look for the certificate", "{list}"),
+        group("enrol", only_if="it is revoked"),
+        group("enrol_ca", only_if="it is from another CA"),
     )
+    fix = findings.steps(judged, leaf.common_name, check.generation)
     try:
         session = open_session(check.target, path, credentials)
         problem, answer = session.problem, session.answer
@@ -382,46 +386,49 @@ def _parsed[T](check: _Check, answer: HttpResponse, document: str, parse: Callab
         try:
             return parse(answer.body)
         except x509.Malformed:
-            detail = f"{answer.headers.get('content-type', 'no type')}, {size(len(answer.body))}{_excerpt(answer)}"
+            detail = (
+                f"{answer.headers.get('content-type', 'no type')}, {size(len(answer.body))}{product.excerpt(answer)}"
+            )
             check.diagnoses.append(
                 findings.error(
                     f"the {document} is not PEM",
                     detail,
-                    "Check which server answers at this address: it is not a master (a load balancer?)",
+                    (advice("check which server answers at this address: it is not a master (a load balancer?)"),),
                 )
             )
             return []
-    received = f"{answer.status}{_excerpt(answer)}"
+    received = f"{answer.status}{product.excerpt(answer)}"
     if document == "CRL":
         detail, rule = (
             f"{received}; agents of 6.4 and later stop here, older ones continue without revocation checks",
             "B08",
         )
-        fix = "Check ca_crl.pem on the CA; `puppet config set certificate_revocation false` turns revocation checks off"
+        fix: Fix = (
+            advice("check ca_crl.pem on the CA"),
+            on_node(
+                "turn revocation checks off until then",
+                "puppet config set certificate_revocation false",
+                only_if="it cannot be corrected now",
+            ),
+        )
         check.diagnoses.append(findings.error(f"no {document}", detail, fix, rule))
     elif answer.status == 404:
         check.diagnoses.append(
             findings.error(
                 f"no {document}",
                 f"{received}: this host is not a CA, or its CA service is off",
-                "Set the CA's name: `puppet config set ca_server HOST --section agent`",
+                (on_node("set the CA's name", "puppet config set ca_server <name> --section agent"),),
             )
         )
     else:
-        check.diagnoses.append(findings.error(f"no {document}", received, "Check the master's log and its auth.conf"))
+        fix = (advice("check the master's log and its auth.conf"),)
+        check.diagnoses.append(findings.error(f"no {document}", received, fix))
     return []
-
-
-def _excerpt(answer: HttpResponse) -> str:
-    """Return the beginning of an unexpected text, or its HTML title."""
-    heading = _TITLE.search(answer.body[:65536])
-    text = (heading[1] if heading else answer.body[:100]).decode("utf-8", "replace").strip()
-    return f" ({clean(' '.join(text.split()))})" if text else ""
 
 
 def _old_master(check: _Check) -> HttpResponse | None:
     try:
-        answer = open_session(check.target, "/production/certificate/ca").answer
+        answer = open_session(check.target, product.OLD_CA).answer
     except Unreachable:
         return None
     return answer if answer and answer.status == 200 and b"-----BEGIN" in answer.body else None

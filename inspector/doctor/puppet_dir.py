@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shlex
 import stat
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -20,6 +21,7 @@ from inspector.doctor import findings
 from inspector.errors import InspectorError
 from inspector.protocol import x509
 from inspector.protocol.pem import UNREADABLE
+from inspector.rules.fixes import Step, advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from inspector.doctor.findings import Diagnosis
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
+    from inspector.rules.fixes import Fix
 
 LIMIT = 64 * 1024 * 1024
 """Bytes of one file; the CRL of a very large site has about ten million."""
@@ -114,9 +117,8 @@ class Folder:
             return None
         if entry.kind != "file":
             self.hidden.add(name)
-            self.problems.append(
-                findings.error("not a regular file", f"{name} is not a regular file", f"Inspect it: `ls -ld {path}`")
-            )
+            look = Step("look at it", f"ls -ld {shlex.quote(str(path))}")
+            self.problems.append(findings.error("not a regular file", f"{name} is not a regular file", (look,)))
             return None
         try:
             # Between stat and open another file, whose opening blocks, may have taken its place.
@@ -133,18 +135,18 @@ class Folder:
             return None
         return data
 
-    def certificates(self, name: str, fix: str = "") -> tuple[Certificate, ...]:
+    def certificates(self, name: str, fix: Fix = ()) -> tuple[Certificate, ...]:
         """Return a file's certificates; ``fix`` is for a file without any."""
         return tuple(self._parse(name, "certificate", _certificates, fix) or ())
 
-    def crls(self, name: str, fix: str = "") -> tuple[RevocationList, ...]:
+    def crls(self, name: str, fix: Fix = ()) -> tuple[RevocationList, ...]:
         """Return a file's CRLs; ``fix`` is for a file without any."""
         return tuple(self._parse(name, "CRL", _crls, fix) or ())
 
-    def request(self, name: str, fix: str = "") -> CertificateRequest | None:
+    def request(self, name: str, fix: Fix = ()) -> CertificateRequest | None:
         return self._parse(name, "signing request", x509.read_csr, fix)
 
-    def key(self, name: str, password_file: str, fix: str = "") -> KeyFile | None:
+    def key(self, name: str, password_file: str, fix: Fix = ()) -> KeyFile | None:
         """Return the facts of a file's private key; ``password_file`` is for an encrypted one."""
         data = self.read(name)
         if data is None:
@@ -178,7 +180,7 @@ class Folder:
 
     # -- private --------------------------------------------------------------------------------------
 
-    def _parse[T](self, name: str, kind: str, parse: Callable[[bytes], T], fix: str = "") -> T | None:
+    def _parse[T](self, name: str, kind: str, parse: Callable[[bytes], T], fix: Fix = ()) -> T | None:
         data = self.read(name)
         if data is None:
             return None
@@ -188,7 +190,7 @@ class Folder:
             self._malformed(name, kind, "the file is empty" if not data.strip() else str(error), fix)
             return None
 
-    def _malformed(self, name: str, kind: str, why: str, fix: str = "") -> None:
+    def _malformed(self, name: str, kind: str, why: str, fix: Fix = ()) -> None:
         self.hidden.add(name)
         self.problems.append(findings.error(f"{name} is not a valid {kind}", f"{name}: {why}", fix))
 
@@ -220,7 +222,7 @@ class Folder:
         self.hidden.add(name)
         rights = f" ({self.entries[name].rights})" if name in self.entries else ""
         detail = f"{name}{rights} cannot be read: {error.strerror or error}"
-        self.problems.append(findings.warning("not readable", detail, "Run this as root."))
+        self.problems.append(findings.warning("not readable", detail, (advice("run this as root"),)))
 
 
 def unreadable_for_owner(folder: Folder, names: list[str]) -> list[str]:
@@ -243,13 +245,15 @@ def open_to_all(folder: Folder, keys: list[str]) -> list[Diagnosis]:
     diagnoses = []
     exposed = [name for name in keys if (entry := folder.entries.get(name)) and entry.mode & 0o007]
     if exposed:
-        paths = " ".join(str(folder.path / name) for name in exposed)
+        paths = " ".join(shlex.quote(str(folder.path / name)) for name in exposed)
         detail = ", ".join(f"{name} is {folder.entries[name].rights}" for name in exposed)
-        diagnoses.append(findings.warning("private key accessible to all users", detail, f"`chmod o= {paths}`"))
+        close = Step("let only the owner and the group access it", f"chmod o= {paths}")
+        diagnoses.append(findings.warning("private key accessible to all users", detail, (close,)))
     writable = [name for name, entry in folder.entries.items() if entry.mode & 0o002 and not entry.mode & stat.S_ISVTX]
     if writable:
         detail = findings.listed([f"{name} is {folder.entries[name].rights}" for name in writable])
-        diagnoses.append(findings.warning("writable by all users", detail, f"`chmod -R o-w {folder.path}`"))
+        close = Step("let only the owner and the group write", f"chmod -R o-w {shlex.quote(str(folder.path))}")
+        diagnoses.append(findings.warning("writable by all users", detail, (close,)))
     return diagnoses
 
 

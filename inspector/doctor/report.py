@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -9,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
-from inspector.doctor import cadir, cross_check, findings, livecheck, ssldir
+from inspector.doctor import cadir, cross_check, findings, fix_script, livecheck, ssldir
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.model import Exchange, Severity
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import rule_of
+from inspector.rules import fixes, rule_of
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from inspector.analysis.verdicts import Verdict
     from inspector.doctor.cross_check import WireKey
     from inspector.doctor.findings import Diagnosis
+    from inspector.rules.fixes import Fix
     from inspector.runs.run import Run
+    from inspector.summaries.whole_messages import Whole
 
 SCREEN = 11
 """Verdicts that fit on one screen, with their fixes and notes."""
@@ -185,13 +188,39 @@ def of_master(address: str, ssl: Path | None, cert: Path | None, key: Path | Non
     )
 
 
+def worst(found: CaptureReport, diagnoses: Iterable[Diagnosis]) -> list[fix_script.Problem]:
+    """Return the worst of the diagnoses and of the verdicts that are no history, with their fixes.
+
+    Diagnoses come first: those of a CA's directory may explain the verdicts.
+    """
+    ranked = [
+        (diagnosis.severity.rank, fix_script.Problem(f"{diagnosis.title}: {diagnosis.detail}", diagnosis.steps))
+        for diagnosis in diagnoses
+        if diagnosis.steps
+    ]
+    for agent in found.agents:
+        verdict = wording.conclusion(agent.run, agent.verdict)
+        if verdict and verdict.steps and agent.superseded_by is None:
+            what = f"run {agent.run.number}: {verdict.message}"
+            ranked.append(
+                (agent.rank, fix_script.Problem(what, verdict.steps, agent.run.certname or agent.run.address))
+            )
+    most = max((rank for rank, _ in ranked), default=0)
+    return [problem for rank, problem in ranked if rank == most]
+
+
 def _existing(path: Path) -> Path | None:
-    return path if path.is_file() else None
+    """Return a file of this host's agent; None if there is none, or if this user may not enter its directory."""
+    with contextlib.suppress(OSError):
+        return path if path.is_file() else None
+    return None
 
 
-def verdict_lines(found: CaptureReport) -> Iterator[str]:
-    """Yield a capture's verdicts, at most one screen of them, and what is by nature."""
+def verdict_lines(found: CaptureReport, whole: Whole | None = None) -> Iterator[str]:
+    """Yield a capture's verdicts, at most one screen of them, and what is by nature; with the whole messages of the
+    causes if ``whole`` reads them."""
     agents, runs = found.agents, found.runs
+    printed: dict[Fix, int | None] = {}
     for agent in agents[:SCREEN]:
         verdict = wording.conclusion(agent.run, agent.verdict)
         if verdict is None:
@@ -199,8 +228,13 @@ def verdict_lines(found: CaptureReport) -> Iterator[str]:
         times = f" ({agent.times} runs)" if agent.times > 1 else ""
         past = "" if agent.superseded_by is None else f" (history: run {agent.superseded_by} ended differently)"
         yield f"run {agent.run.number}{times}: {verdict.message}{past}"
+        yield from wording.quoted(whole(agent.verdict.cause)) if whole else ()
         if agent.superseded_by is None:
-            yield f"  fix: {verdict.fix}"
+            if verdict.steps in printed:
+                yield f"  fix: as for run {printed[verdict.steps]}"
+            else:
+                yield from wording.labelled("  fix: ", verdict.steps)
+                printed[verdict.steps] = agent.run.number
     if len(agents) > SCREEN:
         yield f"... and {len(agents) - SCREEN} more: `puppet-inspector runs` and `check` list all of them"
     if not agents:
@@ -214,8 +248,8 @@ def diagnosis_lines(diagnoses: Sequence[Diagnosis]) -> Iterator[str]:
     """Yield diagnoses as text, each with its fix."""
     for diagnosis in diagnoses:
         yield f"{diagnosis.severity.upper()} {diagnosis.title}: {diagnosis.detail}"
-        if diagnosis.fix:
-            yield f"  fix: {diagnosis.fix}"
+        if diagnosis.steps:
+            yield from wording.labelled("  fix: ", diagnosis.steps)
     if not diagnoses:
         yield "no problems found"
 
@@ -228,6 +262,7 @@ def plain(diagnoses: Sequence[Diagnosis]) -> list[dict[str, Any]]:
             "what": diagnosis.title,
             "detail": diagnosis.detail,
             "remedy": diagnosis.fix or None,
+            "steps": fixes.fields(diagnosis.steps),
             "rule": diagnosis.rule,
         }
         for diagnosis in diagnoses

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from inspector.clocks import DAY
 from inspector.doctor import findings, puppet_dir
-from inspector.doctor.findings import CA_FILES, SOON, advise, expiring, key_text, listed
+from inspector.doctor.findings import CA_FILES, SOON, expiring, key_text, listed
 from inspector.doctor.puppet_dir import Folder, KeyFile
 from inspector.errors import InspectorError
+from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -25,13 +26,23 @@ if TYPE_CHECKING:
     from inspector.doctor.findings import Diagnosis, Generation
     from inspector.protocol import x509
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
+    from inspector.rules.fixes import Fix, Step
 
 CA = "certs/ca.pem"
 CRL = "crl.pem"
 _DIRECTORIES = ("certs", "private_keys", "certificate_requests", "public_keys", "private")
 _KNOWN = frozenset({*_DIRECTORIES, CRL, "ca", "ssl.lock"})
-_FETCH_CA = '`rm -f "$(puppet config print localcacert)"; puppet agent -t`'
-_FETCH_CRL = '`rm -f "$(puppet config print hostcrl)"; puppet agent -t`'
+_FETCH_CA = (
+    on_node(
+        "fetch it again", 'rm -f "$(puppet config print localcacert)"; puppet agent -t', destroys="the damaged file"
+    ),
+)
+_FETCH_CRL = (
+    on_node("fetch it again", 'rm -f "$(puppet config print hostcrl)"; puppet agent -t', destroys="the damaged file"),
+)
+_RUN = (on_node("run the agent", "puppet agent -t"),)
+_ENROL_WITHOUT_BACKUP = group("enrol", only_if="there is no backup")
+_CLOCK = (on_node("see its clock, and correct it", "timedatectl"),)
 _MARKS = ("certs", "private_keys", "certificate_requests", CRL)
 
 
@@ -71,8 +82,20 @@ class SslDir:
         """Return the absolute paths of files, quoted for a shell."""
         return " ".join(shlex.quote(str(self.folder.path.absolute() / name)) for name in names)
 
-    def advise(self, fix: str) -> str:
-        return advise(fix, self.certname, self.generation)
+    def steps(self, *fix: Step) -> Fix:
+        """Return a fix with the commands for this agent."""
+        return findings.steps(fix, self.certname, self.generation)
+
+    def fetch(self, *files: str, only_if: str = "") -> Fix:
+        """Return how the agent gets files anew."""
+        return (
+            on_node(
+                "fetch it anew" if len(files) == 1 else "fetch them anew",
+                f"rm {self.path(*files)}; puppet agent -t",
+                only_if=only_if,
+                destroys="the old file" if len(files) == 1 else "the old files",
+            ),
+        )
 
 
 def read(path: Path, certname: str | None = None, generation: Generation | None = None) -> SslDir:
@@ -87,6 +110,8 @@ def read(path: Path, certname: str | None = None, generation: Generation | None 
     if not any(mark in names for mark in _MARKS) and not folder.hidden:
         raise _no_ssldir(path, names)
     names_in = {directory: _names(folder, directory) for directory in _DIRECTORIES}
+    if {"certs", "private_keys"} <= folder.hidden:
+        raise InspectorError(f"Cannot read the directories in {path}: permission denied.", "Run this as root.")
     name = certname or _certname(path, names_in)
     if certname and not folder.hidden:
         _expect(path, certname, names_in)
@@ -106,14 +131,14 @@ def read(path: Path, certname: str | None = None, generation: Generation | None 
     if name is None:
         return shared
     key_file, cert_file, csr_file = map(shared.file, ("private_keys", "certs", "certificate_requests"))
-    fix = shared.advise("Restore it, or enrol again: {enrol}")
-    private = folder.key(key_file, "private/password", fix)
-    request = folder.request(csr_file, _fetch(shared, csr_file))
+    restored = shared.steps(advice("restore it", only_if="there is a backup"), _ENROL_WITHOUT_BACKUP)
+    private = folder.key(key_file, "private/password", restored)
+    request = folder.request(csr_file, shared.fetch(csr_file))
     return SslDir(
         name,
         key=private.key if private else None,
         csr_key=request.key if request else None,
-        certificate=next(iter(folder.certificates(cert_file, _fetch(shared, cert_file))), None),
+        certificate=next(iter(folder.certificates(cert_file, shared.fetch(cert_file))), None),
         authorities=shared.authorities,
         crls=shared.crls,
         generation=shared.generation,
@@ -134,7 +159,7 @@ def examine(ssldir: SslDir, now: float, revocation: x509.Revocation = "chain") -
     diagnoses = list(ssldir.folder.problems)
     if ssldir.certname is None and not ssldir.folder.hidden:
         detail = "the directory contains no key and no certificate"
-        diagnoses.append(findings.notice("not enrolled", detail, "`puppet agent -t`"))
+        diagnoses.append(findings.notice("not enrolled", detail, _RUN))
     elif ssldir.certname is not None:
         diagnoses += _belonging(ssldir)
         diagnoses += _waiting(ssldir)
@@ -142,7 +167,7 @@ def examine(ssldir: SslDir, now: float, revocation: x509.Revocation = "chain") -
     diagnoses += _dates(ssldir, now)
     diagnoses += _leftovers(ssldir)
     diagnoses += _rights(ssldir)
-    return findings.worst_first(diagnoses)
+    return findings.worst_first(map(findings.proved, diagnoses))
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -203,16 +228,16 @@ def _belonging(ssldir: SslDir) -> Iterator[Diagnosis]:
     """Check that key, certificate and request exist, are for this certname, and are for the same key."""
     name, certificate, private = ssldir.certname, ssldir.certificate, ssldir.private
     key_file, cert_file = ssldir.file("private_keys"), ssldir.file("certs")
-    enrol = ssldir.advise("{enrol}")
+    enrol = ssldir.steps(group("enrol"))
     if private and private.key is None:
         detail = f"{key_file} is encrypted, and private/password is missing or holds a wrong password"
-        fix = f"Restore private/password, or enrol again: {enrol}"
+        fix = ssldir.steps(advice("restore private/password", only_if="there is a backup"), _ENROL_WITHOUT_BACKUP)
         yield findings.error("the private key cannot be decrypted", detail, fix)
     elif private and private.size and private.size < 2048:
         yield findings.warning(
             "weak key",
             f"{key_file} is an RSA key of {private.size} bits; OpenSSL refuses fewer than 2048",
-            "`puppet config set keylength 4096 --section agent`, then " + enrol,
+            (on_node("make longer keys", "puppet config set keylength 4096 --section agent"), *enrol),
         )
     if certificate is None:
         return
@@ -221,9 +246,8 @@ def _belonging(ssldir: SslDir) -> Iterator[Diagnosis]:
             f"{cert_file} ({certificate.fingerprint}) exists, {key_file} does not; the agent would make a new key that "
             f"does not match the certificate, and a puppetserver on this host would not start"
         )
-        yield findings.error(
-            "certificate without its private key", detail, f"Restore {key_file}, or enrol again: {enrol}"
-        )
+        fix = ssldir.steps(advice("restore the key", only_if="there is a backup"), _ENROL_WITHOUT_BACKUP)
+        yield findings.error("certificate without its private key", detail, fix)
     if ssldir.key and certificate.key != ssldir.key:
         detail = (
             f"The certificate for '{certificate.subject}' does not match its private key: {cert_file} is for "
@@ -237,11 +261,13 @@ def _belonging(ssldir: SslDir) -> Iterator[Diagnosis]:
         detail = (
             f"{ssldir.file('public_keys')} holds {key_text(ssldir.public)}, {key_file} holds {key_text(ssldir.key)}"
         )
-        yield findings.notice("stale public key", detail, f"`rm {ssldir.path(ssldir.file('public_keys'))}`")
+        remove = on_node("remove it", f"rm {ssldir.path(ssldir.file('public_keys'))}", destroys="the public key")
+        yield findings.notice("stale public key", detail, (remove,))
     if ssldir.csr_key and ssldir.csr_key != certificate.key:
         csr_file = ssldir.file("certificate_requests")
         detail = f"{csr_file} is for {key_text(ssldir.csr_key)}, {cert_file} for {key_text(certificate.key)}"
-        yield findings.notice("stale signing request", detail, f"`rm {ssldir.path(csr_file)}`")
+        remove = on_node("remove it", f"rm {ssldir.path(csr_file)}", destroys="the request")
+        yield findings.notice("stale signing request", detail, (remove,))
 
 
 def _waiting(ssldir: SslDir) -> Iterator[Diagnosis]:
@@ -254,8 +280,13 @@ def _waiting(ssldir: SslDir) -> Iterator[Diagnosis]:
         yield findings.error(
             "certname with upper-case letters",
             f"The CA refuses {name}: certificate names must be lower case",
-            f"`puppet config set certname {shlex.quote(name.lower())} --section main`, then "
-            + ssldir.advise("{reset}"),
+            (
+                on_node(
+                    "write the name in lower case",
+                    f"puppet config set certname {shlex.quote(name.lower())} --section main",
+                ),
+                *ssldir.steps(on_node("enrol under this name", "{reset}", destroys="its key and its certificate")),
+            ),
         )
     if request is None:
         if ssldir.missing("certificate_requests"):
@@ -263,7 +294,7 @@ def _waiting(ssldir: SslDir) -> Iterator[Diagnosis]:
             if ssldir.key:
                 key = f"{key_file} exists ({key_text(ssldir.key)})"
             detail = f"{key}; there is no signing request and no certificate"
-            yield findings.notice("no certificate yet", detail, "`puppet agent -t`")
+            yield findings.notice("no certificate yet", detail, _RUN)
         return
     if ssldir.key and request.key != ssldir.key:
         detail = f"{csr_file} is for {key_text(request.key)}, {key_file} holds {key_text(ssldir.key)}"
@@ -272,21 +303,29 @@ def _waiting(ssldir: SslDir) -> Iterator[Diagnosis]:
             yield findings.error(
                 title,
                 f"{detail}; the agent would not send it again, and its certificate would not match",
-                ssldir.advise("{enrol}"),
+                ssldir.steps(group("enrol")),
                 "B20",
             )
         else:
-            yield findings.notice(title, f"{detail}; the agent makes a new request with its key", "`puppet agent -t`")
+            yield findings.notice(title, f"{detail}; the agent makes a new request with its key", _RUN)
         return
     pending = f"{csr_file} (SHA256) {request.fingerprint}, {key_text(request.key)}; there is no certificate"
-    compare = ssldir.advise("Compare with {list} on the CA, then {sign}")
+    compare = ssldir.steps(
+        on_ca("compare the fingerprint with that of the name", "{list}"),
+        on_ca("sign the request", "{sign}", only_if="they are the same"),
+    )
     if ssldir.generation == "legacy":
         blocks = (
             f"{pending}. While this file exists the agent does not send it again: if the CA lost the request, the "
             f"agent waits forever"
         )
-        fix = f"{compare}; if the CA has no request: {_fetch(ssldir, csr_file)}"
-        yield findings.warning("a local signing request", blocks, fix)
+        again = on_node(
+            "send it again",
+            f"rm {ssldir.path(csr_file)}; puppet agent -t",
+            only_if="the CA has no request",
+            destroys="the request",
+        )
+        yield findings.warning("a local signing request", blocks, (*compare, again))
     else:
         yield findings.notice("waiting for the certificate", pending, compare)
 
@@ -298,20 +337,24 @@ def _trust(ssldir: SslDir, now: float, revocation: x509.Revocation) -> Iterator[
         detail = f"{CA} is missing: the next run downloads it without verifying the server"
         if certificate:
             detail += "; a puppetserver on this host would not start"
-            yield findings.warning("no CA certificate", detail, "Copy it from the CA, or `puppet agent -t`", "B01")
+            fix = (
+                advice("copy it from the CA"),
+                on_node("download it", "puppet agent -t", only_if="it cannot be copied"),
+            )
+            yield findings.warning("no CA certificate", detail, fix, "B01")
         elif ssldir.certname:
-            yield findings.notice("no CA certificate", detail, "`puppet agent -t`", "B01")
+            yield findings.notice("no CA certificate", detail, _RUN, "B01")
         return
     if folder.missing(CRL):
         if certificate and revocation != "none":
-            yield findings.notice("no CRL", f"{CRL} is missing: the next run downloads it", "`puppet agent -t`", "B07")
+            yield findings.notice("no CRL", f"{CRL} is missing: the next run downloads it", _RUN, "B07")
         revocation = "none"
     elif not ssldir.crls:  # the file has a diagnosis already
         revocation = "none"
     if not ssldir.authorities:
         return
     for stray in (authority for authority in ssldir.authorities if not authority.is_ca):
-        yield findings.error("not a CA", f"{CA} contains {stray.subject}, which is not a CA", _fetch(ssldir, CA))
+        yield findings.error("not a CA", f"{CA} contains {stray.subject}, which is not a CA", ssldir.fetch(CA))
     problems = []
     if certificate:
         problems = findings.verified(certificate, (), ssldir.authorities, ssldir.crls, now, revocation)
@@ -321,35 +364,26 @@ def _trust(ssldir: SslDir, now: float, revocation: x509.Revocation) -> Iterator[
         yield _refused(ssldir, problem)
 
 
-def _fetch(ssldir: SslDir, *files: str) -> str:
-    return f"`rm {ssldir.path(*files)}; puppet agent -t`"
-
-
 def _refused(ssldir: SslDir, problem: x509.Problem) -> Diagnosis:
     """Return a verification error of OpenSSL's as a diagnosis."""
-    fetch, enrol = _fetch(ssldir, CRL), ssldir.advise("{enrol}")
+    fetch, enrol = ssldir.fetch(CRL), ssldir.steps(group("enrol"))
+    renew = (advice("renew the CA's certificate"), advice("distribute the new ca.pem"))
     own = ssldir.certificate is not None and problem.subject == ssldir.certificate.subject
-    title, fix, rule = {
-        3: ("the agent's CRLs do not cover the chain", f"Download them again: {fetch}", "B13"),
-        7: (
-            "invalid signature",
-            f"{CA} is not from the CA that signed it. Download it again: {_fetch(ssldir, CA, CRL)}",
-            None,
-        ),
-        8: ("invalid signature on the agent's CRL", f"Download it again: {fetch}", None),
-        9: ("certificate not yet valid", "Correct this host's clock: `timedatectl`", None),
-        10: ("certificate expired", enrol if own else "Renew the CA certificate, then distribute the new ca.pem", None),
-        11: ("the agent's CRL is not yet valid", "Correct this host's clock: `timedatectl`", None),
-        12: ("the agent's CRL has expired", f"After the CA has issued a new one: {fetch}", "B10"),
+    by_code: dict[int, tuple[str, Fix, str | None]] = {
+        3: ("the agent's CRLs do not cover the chain", fetch, "B13"),
+        7: ("invalid signature", ssldir.fetch(CA, CRL), None),
+        8: ("invalid signature on the agent's CRL", fetch, None),
+        9: ("certificate not yet valid", _CLOCK, None),
+        10: ("certificate expired", enrol if own else renew, None),
+        11: ("the agent's CRL is not yet valid", _CLOCK, None),
+        12: ("the agent's CRL has expired", ssldir.fetch(CRL, only_if="the CA has issued a new one"), "B10"),
         23: ("certificate revoked", enrol, None),
-    }.get(
-        problem.code,
-        (
-            "certificate from another CA",
-            f"If {CA} is out of date: {_fetch(ssldir, CA, CRL)}; if the certificate is: {enrol}",
-            None,
-        ),
+    }
+    another = (
+        *ssldir.fetch(CA, CRL, only_if=f"{CA} is out of date"),
+        *ssldir.steps(group("enrol", only_if="the certificate is out of date")),
     )
+    title, fix, rule = by_code.get(problem.code, ("certificate from another CA", another, None))
     detail = str(problem)
     if problem.code not in (3, 8, 9, 10, 11, 12, 23):
         detail += f"; {CA} contains {listed([authority.subject for authority in ssldir.authorities])}"
@@ -358,7 +392,7 @@ def _refused(ssldir: SslDir, problem: x509.Problem) -> Diagnosis:
 
 def _dates(ssldir: SslDir, now: float) -> Iterator[Diagnosis]:
     """Report what expires soon. Agents before 8 never download a new CRL by themselves."""
-    certificate, enrol = ssldir.certificate, ssldir.advise("{enrol}")
+    certificate, enrol = ssldir.certificate, ssldir.steps(group("enrol"))
     if certificate:
         own = [(ssldir.file("certs"), certificate.not_after)]
         if soon := expiring(own, now):
@@ -367,11 +401,12 @@ def _dates(ssldir: SslDir, now: float) -> Iterator[Diagnosis]:
             yield findings.notice("certificate expires within three months", later[0], enrol)
     authorities = [(f"{CA}: {authority.subject}", authority.not_after) for authority in ssldir.authorities]
     if soon := expiring(authorities, now, 3 * SOON):
-        yield findings.warning("the CA certificate expires soon", "; ".join(soon), "Renew it on the CA's host")
-    if soon := expiring([(f"{CRL}: {crl.issuer}", crl.next_update) for crl in ssldir.crls], now):
         yield findings.warning(
-            "the agent's CRL expires soon", "; ".join(soon), f"After the CA has issued a new one: {_fetch(ssldir, CRL)}"
+            "the CA certificate expires soon", "; ".join(soon), (advice("renew it on the CA's host"),)
         )
+    if soon := expiring([(f"{CRL}: {crl.issuer}", crl.next_update) for crl in ssldir.crls], now):
+        fix = ssldir.fetch(CRL, only_if="the CA has issued a new one")
+        yield findings.warning("the agent's CRL expires soon", "; ".join(soon), fix)
 
 
 def _leftovers(ssldir: SslDir) -> Iterator[Diagnosis]:
@@ -379,13 +414,14 @@ def _leftovers(ssldir: SslDir) -> Iterator[Diagnosis]:
     yield from _own_ca(ssldir)
     if ssldir.lock:
         detail = f"ssl.lock names process {ssldir.lock}: an agent is in its bootstrap, or was killed during it"
-        yield findings.notice("locked", detail, f"`ps -p {shlex.quote(ssldir.lock)}`")
+        process = on_node("see whether this process is an agent", f"ps -p {shlex.quote(ssldir.lock)}")
+        yield findings.notice("locked", detail, (process,))
     own = {ssldir.file(directory) for directory in _DIRECTORIES} | {CA, "private/password"}
     stray = [name for name in folder.entries if name != "." and not name.startswith("ca/")]
     stray = [name for name in stray if name not in own and name not in _KNOWN]
     if stray:
         detail = f"{listed(stray)}: files that the agent {ssldir.certname or ''} does not use".replace("  ", " ")
-        yield findings.notice("other files", detail, "They may belong to another certname of this host.")
+        yield findings.notice("other files", detail, (advice("see whether another certname of this host uses them"),))
 
 
 def _own_ca(ssldir: SslDir) -> Iterator[Diagnosis]:
@@ -395,16 +431,21 @@ def _own_ca(ssldir: SslDir) -> Iterator[Diagnosis]:
     missing = [name for name in CA_FILES if folder.missing(f"ca/{name}")]
     if not present or folder.entries["ca"].link:
         return
-    off = "`puppet config set ca false --section master`"
-    if ssldir.generation == "modern":
-        off = "disable the CA service in services.d/ca.cfg"
-    move = f"On a master that is not the CA: {off}, then `mv {ssldir.path('ca')} {ssldir.path('ca.old')}`"
+    other = "this master is not the CA"
+    off = advice("disable the CA service in services.d/ca.cfg", only_if=other)
+    if ssldir.generation == "legacy":
+        off = on_master("turn the CA off", "puppet config set ca false --section master", only_if=other)
+    move = (
+        off,
+        on_master("move its files away", f"mv {ssldir.path('ca')} {ssldir.path('ca.old')}", only_if=other),
+    )
     if missing:
         detail = (
             f"ca/ has {', '.join(present)}, not {', '.join(missing)}; the CA service needs all or none of "
             f"them, and does not start"
         )
-        yield findings.error("half-initialised CA", detail, f"{move}; on the CA itself restore the missing files")
+        restored = advice("restore the missing files", only_if="this master is the CA")
+        yield findings.error("half-initialised CA", detail, (*move, restored))
     trusted = {authority.key for authority in ssldir.authorities}
     if ssldir.own_ca and trusted and ssldir.own_ca[0].key not in trusted:
         local, trusted_ca = ssldir.own_ca[0], ssldir.authorities[0]
@@ -425,4 +466,5 @@ def _rights(ssldir: SslDir) -> Iterator[Diagnosis]:
             f"{', '.join(unreadable)}; the owner of the directory ({user}) cannot read this (was the agent run as "
             f"another user?)"
         )
-        yield findings.warning("wrong owner", detail, f"`chown -R {user}: {ssldir.path('.')}`")
+        fix = (on_node("correct the owner", f"chown -R {user}: {ssldir.path('.')}"),)
+        yield findings.warning("wrong owner", detail, fix)

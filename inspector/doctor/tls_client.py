@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import io
 import select
+import shlex
 import socket
 import time
 from dataclasses import dataclass, replace
@@ -18,21 +19,24 @@ from OpenSSL import SSL
 
 from inspector import regex
 from inspector.proxy import tls
+from inspector.rules.fixes import advice, on_master, on_node
 from inspector.text import clean, size
 
 if TYPE_CHECKING:
     from inspector.proxy.identity import Credentials
+    from inspector.rules.fixes import Fix
 
 LIMIT = 64 * 1024 * 1024
 """Bytes of one answer."""
 
 _LENGTH = regex.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r\n", regex.IGNORECASE)
+_SERVER = regex.compile(rb"\r\nserver:[ \t]*([!-~]{1,60})", regex.IGNORECASE)
 
 
 class Unreachable(Exception):
     """The server gave no answer: ``title`` is short, the exception's text the detail, ``fix`` what to do."""
 
-    def __init__(self, title: str, detail: str, fix: str = "") -> None:
+    def __init__(self, title: str, detail: str, fix: Fix = ()) -> None:
         super().__init__(detail)
         self.title, self.fix = title, fix
 
@@ -110,7 +114,8 @@ def _connected(target: Target, deadline: float) -> socket.socket:
         addresses = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "not a host name"
-        raise Unreachable("unknown host", f"{target.host}: {reason}", f"`getent hosts {target.host}`") from error
+        look = on_node("look the name up", f"getent hosts {shlex.quote(target.host)}")
+        raise Unreachable("unknown host", f"{target.host}: {reason}", (look,)) from error
     failed: OSError | None = None
     for family, kind, protocol, _, address in addresses:
         raw = socket.socket(family, kind, protocol)
@@ -125,12 +130,13 @@ def _connected(target: Target, deadline: float) -> socket.socket:
         return raw
     if isinstance(failed, TimeoutError):
         detail = f"{where} did not answer within {target.timeout:g} s"
-        fix = "Check for a firewall or a wrong route between this host and the master"
+        fix = (advice("check for a firewall or a wrong route between this host and the master"),)
         raise Unreachable("no connection", detail, fix) from failed
-    reason = failed.strerror if failed else "no address"
-    raise Unreachable(
-        "no connection", f"{where}: {reason}", f"On the master: `ss -ltn 'sport = :{target.port}'`"
-    ) from failed
+    reason = f"{where}: {failed.strerror if failed else 'no address'}"
+    if isinstance(failed, ConnectionRefusedError):
+        reason = f"nothing listens there: {failed.strerror}"
+    listening = on_master("see whether a process listens", f"ss -ltn 'sport = :{target.port}'")
+    raise Unreachable("no connection", reason, (listening,)) from failed
 
 
 def _client(target: Target, credentials: Credentials | None, only: int | None) -> SSL.Connection:
@@ -218,17 +224,22 @@ class _TlsStream:
 
     def _ended(self, reason: str) -> Unreachable:
         if self.first.startswith(b"HTTP/") or b"<html" in self.first[:256].lower():
+            server = _SERVER.search(self.first)
             return Unreachable(
                 "plain HTTP",
-                "the server answered the TLS handshake with HTTP",
-                "Agents use TLS only: check what listens at this address (a load balancer without TLS?)",
+                f"the server{f' ({clean(server[1].decode("latin-1"))})' if server else ''} answered the TLS handshake "
+                "with HTTP",
+                (advice("check what listens at this address, a load balancer without TLS? Agents use TLS only"),),
             )
         if self.alert:
             return Unreachable("TLS refused", f"the server sent the alert {self.alert}")
+        line = self.first[:60].partition(b"\n")[0].rstrip()
+        greets = not self.secured and line[:1].isalnum() and line.isascii()  # a record of TLS begins otherwise
+        sent = f"; it sent {clean(line.decode())!r}" if greets else ""
         return Unreachable(
             "no answer" if self.secured else "no TLS",
-            f"the server {reason}" if reason.startswith("closed") else reason,
-            "Check what listens at this address, and the master's log",
+            (f"the server {reason}" if reason.startswith("closed") else reason) + sent,
+            (advice("check what listens at this address, and the master's log"),),
         )
 
     def _flush(self) -> None:
@@ -269,7 +280,7 @@ class _TlsStream:
             raise Unreachable(
                 "too slow",
                 "the server accepted the connection but did not answer in time",
-                "Check whether the master hangs, or whether something else listens at this address",
+                (advice("check whether the master hangs, or whether something else listens at this address"),),
             )
 
 
@@ -304,7 +315,6 @@ def _answer(data: bytes) -> HttpResponse:
         body = error.partial
     except (http.client.HTTPException, OSError, ValueError) as error:
         detail = f"{clean(data[:60].decode('latin-1'))!r} is not HTTP: {type(error).__name__}"
-        raise Unreachable(
-            "not HTTP", detail, "Check which server listens at this address: it is not a master"
-        ) from error
+        fix = (advice("check which server listens at this address: it is not a master"),)
+        raise Unreachable("not HTTP", detail, fix) from error
     return HttpResponse(response.status, {name.lower(): value for name, value in response.getheaders()}, body)

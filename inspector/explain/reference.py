@@ -9,15 +9,15 @@ from __future__ import annotations
 import difflib
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inspector import regex
 from inspector.analysis.known_errors import MESSAGES, matching
 from inspector.errors import InspectorError
 from inspector.model import Visible
 from inspector.protocol.endpoints import ENDPOINTS, V3_PREFIXES, match
-from inspector.rules import On, all_rules, rule_of
-from inspector.rules.remedies import fill
+from inspector.rules import On, all_rules, fixes, rule_of
+from inspector.rules.puppet_commands import fill
 from inspector.text import clean, excerpt
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from inspector.protocol.endpoints import Endpoint
     from inspector.protocol.kinds import Kind
     from inspector.rules import Rule
+    from inspector.rules.fixes import Fix
 
 _WHEN = {
     On.EXCHANGE: "at every request",
@@ -43,8 +44,11 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 _USAGE = "`explain S01` for a rule, `explain catalog` for an endpoint; with a capture: `doctor FILE`."
 
 
-def explain(what: str) -> dict[str, str]:
+def explain(what: str) -> dict[str, Any]:
     """Return the explanation of a rule, an endpoint or an agent's error message, as labels with text.
+
+    ``steps`` is the fix of a rule or a message in steps; ``remedy`` is the same as text. ``check_steps`` and ``check``
+    are what shows the cause of a message.
 
     An endpoint can be given by its name or by a request: a path, with or without a method. A message can be pasted with
     what surrounds it. Raises InspectorError if nothing matches, with the nearest names or messages as its hint.
@@ -75,6 +79,12 @@ def explain(what: str) -> dict[str, str]:
     )
 
 
+def explain_output(printed: str) -> dict[str, str] | None:
+    """Return the explanation of the message that matters most in a command's output; None if none is known."""
+    found = matching.find(MESSAGES, printed)
+    return _message(found.text, found) if found else None
+
+
 def _rows(target: str, methods: Sequence[str]) -> list[Endpoint]:
     """Return the endpoints with this name or request path that accept one of the methods."""
     if "/" not in target:
@@ -89,7 +99,7 @@ def _nearest(what: str) -> str:
     return "\n  ".join(["The nearest ones:", *commands]) if commands else _USAGE
 
 
-def _message(pasted: str, found: matching.ErrorMatch) -> dict[str, str]:
+def _message(pasted: str, found: matching.ErrorMatch) -> dict[str, Any]:
     known = found.known
     visible = {
         None: "no: only in the agent's own log",
@@ -98,15 +108,18 @@ def _message(pasted: str, found: matching.ErrorMatch) -> dict[str, str]:
         Visible.CONSEQUENCE: "only by its consequences",
     }
 
-    def filled(text: str) -> str:
-        return fill(text, None, name=found.name, host=found.host, old=known.old)
+    def filled(steps: Fix) -> Fix:
+        return fill(steps, None, name=found.name, host=found.host, old=known.old)
 
+    check, fix = filled(known.check), filled(known.fix)
     return {
         "message": excerpt(clean(" ".join(matching.plain(pasted).split())), _SHOWN),
         "meaning": known.meaning,
         "causes": " ".join(f"{number}. {cause}" for number, cause in enumerate(known.causes, 1)),
-        "check": filled(known.check),
-        "remedy": filled(known.remedy),
+        "check": fixes.plain(check),
+        "check_steps": check,
+        "remedy": fixes.plain(fix),
+        "steps": fix,
         "seen": visible[known.visible],
         "rules": "; ".join(f"{ident} {rule_of(ident).title}" for ident in known.rules) or "none",
     }
@@ -155,7 +168,7 @@ def _part(part: str) -> str:
     return part if part.startswith("RFC ") else f"`{part}`"
 
 
-def _rule(rule: Rule) -> dict[str, str]:
+def _rule(rule: Rule) -> dict[str, Any]:
     otherwise = f"; {rule.otherwise}" if rule.otherwise else ""
     return {
         "rule": f"{rule.id} {rule.title}",
@@ -164,7 +177,8 @@ def _rule(rule: Rule) -> dict[str, str]:
         "seen": f"at requests to {', '.join(_names(rule.at))}" if rule.at else _WHEN[rule.on],
         "agents": ", ".join(rule.generations) or "all generations",
         "thresholds": ", ".join(f"{name} {value:g}" for name, value in rule.thresholds.items()) or "none",
-        "remedy": rule.remedy_for(None),
+        "remedy": fixes.plain(rule.fix_for(None)),
+        "steps": rule.fix_for(None),
         "source": rule.source,
     }
 
@@ -229,7 +243,7 @@ def rules_page() -> str:
             lines += [f"**Agents:** {', '.join(rule.generations)}", ""]
         if rule.thresholds:
             lines += [f"**Thresholds:** {', '.join(f'`{n}` {v:g}' for n, v in rule.thresholds.items())}", ""]
-        lines += [f"**Fix:** {rule.remedy_for(None)}", "", f"**Source:** {_linked(rule.source)}"]
+        lines += ["**Fix:**", "", *fixes.markdown(rule.fix_for(None)), "", f"**Source:** {_linked(rule.source)}"]
     return "\n".join([*lines, ""])
 
 

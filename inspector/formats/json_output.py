@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from inspector.analysis import verdicts
 from inspector.analysis.analyzer import retrace
 from inspector.model import Exchange, Gap, Handshake
 from inspector.privacy.redact import redacted
 from inspector.protocol import x509
 from inspector.protocol.documents import plain
-from inspector.rules import rule_of
+from inspector.rules import fixes, rule_of
 from inspector.summaries import wording
 from inspector.text import utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from inspector.clocks import Offset
     from inspector.model import Finding, Leg, Message
     from inspector.runs.run import Run
+    from inspector.summaries.whole_messages import Whole
 
 _NONE: Mapping[int, str] = MappingProxyType({})
 
@@ -42,12 +44,15 @@ def masked(step: Step) -> Step:
     return dataclasses.replace(step, record=record, match=again.match, request=again.request, response=again.response)
 
 
-def runs(analyzed: Iterable[Run], unanalyzed: Mapping[int, str] = _NONE) -> list[dict[str, Any]]:
-    """Return runs that are over (docs/json/runs.schema.json); ``unanalyzed`` are the records that were not analyzed."""
-    return [_run(run) | {"not_analyzed": [seq for seq in run.seqs if seq in unanalyzed]} for run in analyzed]
+def runs(
+    analyzed: Iterable[Run], unanalyzed: Mapping[int, str] = _NONE, whole: Whole | None = None
+) -> list[dict[str, Any]]:
+    """Return runs that are over (docs/json/runs.schema.json); ``unanalyzed`` are the records that were not analyzed,
+    ``whole`` reads whole messages."""
+    return [_run(run, whole) | {"not_analyzed": [seq for seq in run.seqs if seq in unanalyzed]} for run in analyzed]
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _run(run: Run, whole: Whole | None) -> dict[str, Any]:
     facts = run.snapshot()
     return {
         "run": facts.number,
@@ -62,7 +67,7 @@ def _run(run: Run) -> dict[str, Any]:
         "duration_s": round(facts.duration, 3),
         "outcome": facts.outcome,
         "why": wording.why(run),
-        "verdict": verdict_fields(run),
+        "verdict": verdict_fields(run, whole=whole),
         "tool": facts.tool,
         "generation": facts.generation,
         "agent_version_from": facts.version_from,
@@ -84,12 +89,13 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def verdict_fields(run: Run, found: Verdict | None = None) -> dict[str, Any] | None:
+def verdict_fields(run: Run, found: Verdict | None = None, whole: Whole | None = None) -> dict[str, Any] | None:
     """Return a run's verdict, or another one on it (docs/json/runs.schema.json); None if there is none."""
+    found = found or verdicts.verdict(run)
     verdict = wording.conclusion(run, found)
-    if verdict is None:
+    if found is None or verdict is None:
         return None
-    return {
+    return ({"message_whole": whole(found.cause)} if whole else {}) | {
         "cause": verdict.cause,
         "symptoms": list(verdict.symptoms),
         "besides": list(verdict.besides),
@@ -97,15 +103,23 @@ def verdict_fields(run: Run, found: Verdict | None = None) -> dict[str, Any] | N
         "since": utc(verdict.since),
         "message": verdict.message,
         "remedy": verdict.fix,
+        "steps": fixes.fields(verdict.steps),
     }
 
 
 def check(
-    found: Iterable[tuple[Path, Run, Finding]], unanalyzed: Iterable[tuple[Path, int, str]] = ()
+    found: Iterable[tuple[Path, Run, Finding]],
+    unanalyzed: Iterable[tuple[Path, int, str]] = (),
+    whole: Callable[[Path, Finding], str | None] | None = None,
 ) -> dict[str, Any]:
     """Return findings with their captures and runs (docs/json/check.schema.json); ``unanalyzed`` are the records that
-    were not analyzed, and why."""
-    findings = [_finding(finding, run) | {"capture": str(capture)} for capture, run, finding in found]
+    were not analyzed, and why; ``whole`` reads whole messages."""
+    findings = [
+        _finding(finding, run)
+        | {"capture": str(capture)}
+        | ({"message_whole": whole(capture, finding)} if whole else {})
+        for capture, run, finding in found
+    ]
     counts = {severity: sum(finding["severity"] == severity for finding in findings) for severity in SEVERITIES}
     left = [{"capture": str(path), "seq": seq, "reason": reason} for path, seq, reason in unanalyzed]
     return {"findings": findings, "counts": counts, "not_analyzed": left}
@@ -122,6 +136,7 @@ SEVERITIES = ("error", "warning", "notice")
 
 def _finding(finding: Finding, run: Run) -> dict[str, Any]:
     rule = rule_of(finding.rule)
+    fix = rule.fix_for(run)
     return {
         "rule": finding.rule,
         "title": rule.title,
@@ -131,7 +146,8 @@ def _finding(finding: Finding, run: Run) -> dict[str, Any]:
         "run": run.number,
         "seqs": list(finding.seqs),
         "message": finding.message,
-        "remedy": rule.remedy_for(run),
+        "remedy": fixes.plain(fix),
+        "steps": fixes.fields(fix),
         "source": rule.source,
     }
 

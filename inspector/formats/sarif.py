@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from inspector import __version__
 from inspector.formats import baseline
-from inspector.rules import rule_of
+from inspector.rules import fixes, rule_of
 from inspector.summaries import wording
 from inspector.text import clean
 
@@ -48,20 +48,20 @@ def _described(ident: str) -> dict[str, Any]:
         "id": ident,
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.explanation},
-        "help": {"text": f"{rule.remedy_for(None)} Source: {rule.source}"},
+        "help": {"text": f"{fixes.plain(rule.fix_for(None))} Source: {rule.source}"},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
     }
 
 
 def _result(capture: Path, run: Run, finding: Finding, ids: list[str]) -> dict[str, Any]:
     name = wording.agent(run)
-    remedy = clean(rule_of(finding.rule).remedy_for(run))
+    fix = clean(fixes.plain(rule_of(finding.rule).fix_for(run)))
     evidence = ", ".join(map(str, finding.seqs))
     return {
         "ruleId": finding.rule,
         "ruleIndex": ids.index(finding.rule),
         "level": _LEVELS[finding.severity],
-        "message": {"text": f"{name}: {clean(finding.message)} (run {run.number}, records {evidence}). {remedy}"},
+        "message": {"text": f"{name}: {clean(finding.message)} (run {run.number}, records {evidence}). {fix}"},
         "locations": [
             {
                 "physicalLocation": {"artifactLocation": {"uri": capture.as_posix()}},

@@ -220,9 +220,9 @@ def _place(confdir: Path | None) -> tuple[_Place, Path]:
     expanded = [(place, Path(place.confdir).expanduser()) for place in places]
     if confdir is not None:
         known = next((place for place, conf in expanded if conf == confdir), None)
-        return known or next((p for p, conf in expanded if p.root and conf.is_dir()), places[0]), confdir
+        return known or next((p for p, conf in expanded if p.root and _is_dir(conf)), places[0]), confdir
     with_file = next((candidate for candidate in expanded if _is_file(candidate[1] / "puppet.conf")), None)
-    return with_file or next((candidate for candidate in expanded if candidate[1].is_dir()), expanded[0])
+    return with_file or next((candidate for candidate in expanded if _is_dir(candidate[1])), expanded[0])
 
 
 def _default_ssldir(values: _Values, place: _Place) -> Path:
@@ -231,7 +231,7 @@ def _default_ssldir(values: _Values, place: _Place) -> Path:
     if values.defaults["confdir"] != str(Path(place.confdir).expanduser()):
         candidates.reverse()  # a non-standard confdir: an ssldir inside it comes first
     with_key = next((directory for directory in candidates if _keys(directory)), None)
-    return with_key or next((directory for directory in candidates if directory.is_dir()), candidates[0])
+    return with_key or next((directory for directory in candidates if _is_dir(directory)), candidates[0])
 
 
 def _cadir(values: _Values, place: _Place) -> Path | None:
@@ -252,6 +252,13 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:  # a directory that this user may not enter
+        return False
+
+
+def _is_dir(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # it is in a directory that this user may not enter
         return False
 
 

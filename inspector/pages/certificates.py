@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from inspector.model import Leg
     from inspector.protocol.documents import Certificate, CertificateRequest, RevocationList, Revoked
 
+NOT_RECORDED = "not recorded"
+"""What an imported flow does not say."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrustContext:
@@ -210,7 +213,7 @@ def handshakes(record: Exchange | Handshake, known: TrustContext) -> Item:
             yield from (Item("problem", culprit, style=BAD) for culprit in record.culprits)
         for leg in legs:
             if leg:
-                yield _leg(leg, known)
+                yield _leg(leg, known, recorded=isinstance(record, Handshake) or record.identity is not None)
         if isinstance(record, Exchange):
             if record.master is None:
                 yield Item("with the master", "no connection recorded")
@@ -220,26 +223,29 @@ def handshakes(record: Exchange | Handshake, known: TrustContext) -> Item:
     return Item("TLS", inner=inner)
 
 
-def _leg(leg: Leg, known: TrustContext) -> Item:
+def _leg(leg: Leg, known: TrustContext, *, recorded: bool) -> Item:
+    """``recorded``: by our own proxy, so what is absent was absent. Of an imported flow it is not known."""
+    none = "none" if recorded else NOT_RECORDED
+
     def inner() -> Iterator[Item]:
         yield Item("address", f"{leg.address or '?'}:{leg.port or '?'}")
         established = leg.secured is not None
         yield Item("handshake", "complete" if established else "none or failed", style="" if established else DOUBT)
         yield Item("version", leg.tls_version or "unknown")
         yield Item("cipher", leg.cipher or "unknown")
-        yield Item("SNI", leg.sni or "none")
-        yield Item("ALPN", leg.alpn or "none")
+        yield Item("SNI", leg.sni or none)
+        yield Item("ALPN", leg.alpn or none)
         yield Item("resumed", {None: "unknown", True: "yes", False: "no"}[leg.resumed])
         if leg.probed:
             yield Item("verification probe", "the agent was presented a certificate that it must refuse", style=DOUBT)
-        yield _chain(f"presented by the {leg.side}", leg.peer_chain, known)
-        yield _chain(f"presented to the {leg.side}", leg.own_chain, known)
+        yield _chain(f"presented by the {leg.side}", leg.peer_chain, known, recorded=recorded)
+        yield _chain(f"presented to the {leg.side}", leg.own_chain, known, recorded=recorded)
         yield from _problems(leg, known)
 
     return Item(f"with the {leg.side}", inner=inner, opened=True)
 
 
-def _chain(name: str, chain: Sequence[bytes], known: TrustContext) -> Item:
+def _chain(name: str, chain: Sequence[bytes], known: TrustContext, *, recorded: bool) -> Item:
     def inner() -> Iterator[Item]:
         for place, der in enumerate(chain):
             try:
@@ -250,7 +256,7 @@ def _chain(name: str, chain: Sequence[bytes], known: TrustContext) -> Item:
             yield certificate(decoded, known, f"{place + 1}", opened=False)
 
     if not chain:
-        return Item(name, "no certificate")
+        return Item(name, "no certificate" if recorded else NOT_RECORDED)
     return Item(name, inner=inner, note=f"{len(chain)} certificate{'s' if len(chain) > 1 else ''}", opened=True)
 
 

@@ -82,6 +82,15 @@ def answer(decoder: Decoder, request: Request, response: Response) -> Document:
     return decoder(response)
 
 
+def refusal(response: Response, longest: int) -> str:
+    """Return the message with which a master refuses, at most so many characters; empty if it gave none."""
+    try:
+        document = _error(response, plain(response), longest)
+    except Unreadable:
+        return ""
+    return document.message if isinstance(document, ErrorDocument) else ""
+
+
 def _decoder(read: Callable[[Message, bytes], Document], *, partial: bool = False) -> Decoder:
     """Return a decoder; ``partial``: it also reads a body of which only the beginning was recorded."""
 
@@ -121,7 +130,7 @@ class _Error(msgspec.Struct):
     stacktrace: Any = None
 
 
-def _error(message: Response, body: bytes) -> Document:
+def _error(message: Response, body: bytes, longest: int = MAX_TEXT) -> Document:
     if not body:
         return Nothing()
     media = content_type(message)
@@ -135,15 +144,15 @@ def _error(message: Response, body: bytes) -> Document:
         except WRONG as error:
             return Undecodable(str(error))
         if isinstance(found, str):
-            return ErrorDocument(found[:MAX_TEXT])
+            return ErrorDocument(found[:longest])
         issue, traced = found.issue_kind or found.kind, bool(found.stacktrace)
         texts = (found.message, found.msg, found.error if isinstance(found.error, str) else None)
         if text := next((candidate for candidate in texts if candidate is not None), None):
-            return ErrorDocument(text[:MAX_TEXT], issue, traced)
+            return ErrorDocument(text[:longest], issue, traced)
         if issue is None:
             return Undecodable("an error document without a message")
         return ErrorDocument("", issue, traced)
-    return ErrorDocument(body[: MAX_TEXT * 4].decode("utf-8", "replace")[:MAX_TEXT].strip())
+    return ErrorDocument(body[: longest * 4].decode("utf-8", "replace")[:longest].strip())
 
 
 def _title(body: bytes) -> str:

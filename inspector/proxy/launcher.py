@@ -5,6 +5,8 @@ Starts it, waits until it listens, passes its lines on, and ends it.
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,15 +18,34 @@ from inspector.errors import InspectorError
 from inspector.host.puppetconf import split_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 START = 60.0
 """Seconds that mitmdump may take to listen (1.5 on an idle machine)."""
 STOP = 45.0
 """Seconds that it may take to end: exchanges in progress, and records that are still to be written."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that a terminal or a service manager sends."""
 _LISTENS = "  listens on  "
 _MITMDUMP = "import sys; from mitmproxy.tools.main import mitmdump; sys.exit(mitmdump())"
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let signals that have a handler wait until the end of what is done within."""
+    arrived: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = {number: handler for number in SIGNALS if callable(handler := signal.getsignal(number))}
+    for number in handlers if is_main else ():
+        signal.signal(number, lambda number, _frame: arrived.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items() if is_main else ():
+            signal.signal(number, handler)
+    for early in arrived:
+        signal.raise_signal(early)
 
 
 class Proxy:
@@ -60,20 +81,20 @@ class Proxy:
             command += ["--set", f"confdir={self._confdir.name}"]
         for name, value in self._options.items():
             command += ["--set", f"{name}={value}"]
-        self.process = subprocess.Popen(
-            [*command, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-            text=True, errors="replace", start_new_session=True,  # Ctrl-C is for the agent; the proxy is ended in order
-        )  # fmt: skip
         self._reader = threading.Thread(target=self._read, name="proxy output", daemon=True)
-        self._reader.start()
-        try:
-            started = self._listening.wait(START) and self.address[1]
-        except BaseException:  # for example a signal: leave no process behind
-            self.__exit__()
-            raise
-        if not started:
-            self.__exit__()
-            raise InspectorError("The proxy did not start.", "\n  ".join(self.lines[-5:]))
+        with contextlib.ExitStack() as stack:
+            with _uninterrupted():  # else a signal could leave a process behind of which nobody knows
+                self.process = subprocess.Popen(
+                    [*command, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                    stdin=subprocess.DEVNULL, text=True, errors="replace",
+                    start_new_session=True,  # Ctrl-C is for the agent; the proxy is ended in order
+                )  # fmt: skip
+                self._reader.start()
+                stack.callback(self.__exit__)
+            if not (self._listening.wait(START) and self.address[1]):
+                stack.close()
+                raise InspectorError("The proxy did not start.", "\n  ".join(self.lines[-5:]))
+            stack.pop_all()
         return self
 
     def _read(self) -> None:

@@ -27,7 +27,7 @@ from inspector.model import Gap
 from inspector.proxy import options
 from inspector.proxy.analysis_client import AnalysisClient
 from inspector.proxy.console import Console
-from inspector.proxy.engine.server import LISTENS
+from inspector.proxy.engine.server import LISTENS, STOPPING
 from inspector.proxy.recorder import CONTINUES, DELETED
 
 if TYPE_CHECKING:
@@ -53,6 +53,9 @@ def run(option_values: Mapping[str, Any], number: int) -> int:
     if number < 1:
         raise InspectorError(f"--workers must be 1 or more, not {number}.", "Give the number of processes.")
     try:
+        # A signal that arrives while the server starts waits until the server handles it: an import may swallow the
+        # exception that a signal raises, and a new program forgets what its predecessor did not handle yet.
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         if number == 1:
             command = _command(option_values)
             os.execv(command[0], command)  # noqa: S606 - no shell is wanted
@@ -133,23 +136,25 @@ class Workers:
         self._previous_last: int | None = None
         """The last record of the previous capture: once a later one was analyzed, old captures may be deleted."""
         self._lock = threading.Lock()
-        self._stopped = threading.Event()
+        self._stopped = False
+        """Whether a signal has arrived. No Event: a handler that interrupts a wait for it would wait for ever."""
 
     def serve(self) -> int:
         """Serve until a signal arrives; return the exit status."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: self._stopped.set())
+        for number in STOPPING:
+            signal.signal(number, self._stop_soon)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
         write_line = self._console.write_line
         with Capture.create(self._settings.capture) as capture:
             after = capture.last
         analysis = AnalysisClient(lambda: self._current, after, self._settings.rules, self._on_result)
         try:
             if not self._start():
-                return 1
+                return 0 if self._stopped else 1
             for line in options.startup_lines(self._settings, [self._settings.listen_address]):
                 write_line(line)
             write_line(f"  workers     {self._number}")
-            while not self._stopped.wait(POLL):
+            while not self._wait(POLL):
                 analysis.wake()
                 self._delete_old(analysis.analyzed)
                 self._restart_dead()
@@ -163,6 +168,16 @@ class Workers:
             write_line(f"The capture is {self._current}")
             self._console.close()
         return 0
+
+    def _stop_soon(self, *_: object) -> None:
+        self._stopped = True
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait, or until a signal arrives; return whether one has arrived."""
+        until = time.monotonic() + seconds
+        while not self._stopped and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, POLL))
+        return self._stopped
 
     def _on_result(self, result: AnalysisResult) -> None:
         self._console.write_line(result.text)
@@ -180,7 +195,7 @@ class Workers:
             self._running.append(self._start_worker(number))
         until = time.monotonic() + START
         waiting = self._number
-        while waiting and not self._stopped.is_set() and time.monotonic() < until:
+        while waiting and not self._stopped and time.monotonic() < until:
             waiting -= self._ready.acquire(timeout=POLL)
             if any(process.poll() is not None for process in self._running):
                 break
@@ -235,8 +250,7 @@ class Workers:
         for index, process in enumerate(self._running):
             if process.poll() is not None:
                 self._console.write_line(f"-- a worker exited (status {process.returncode}); starting another one")
-                self._stopped.wait(RESTART_DELAY)
-                if not self._stopped.is_set():
+                if not self._wait(RESTART_DELAY):
                     self._end(process)
                     self._running[index] = self._start_worker(index)
 

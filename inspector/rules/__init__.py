@@ -20,7 +20,7 @@ from inspector.model import Finding, Place, Severity, Visible
 from inspector.privacy import patterns
 from inspector.rules import places
 from inspector.rules.cases import ExchangeCase, HandshakeCase
-from inspector.rules.remedies import fill
+from inspector.rules.puppet_commands import fill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from inspector.model import Record
     from inspector.protocol.kinds import Kind
     from inspector.rules.cases import Case, Statement
+    from inspector.rules.fixes import Fix
     from inspector.runs.run import Run
 
     type RuleFunction = Callable[..., Iterator[Statement]]
@@ -73,8 +74,8 @@ class Rule:
     visible: Visible
     title: str
     explanation: str
-    remedy: str
-    """The fix, with the placeholders of ``inspector.rules.remedies``."""
+    fix: Fix
+    """With the placeholders of ``inspector.rules.puppet_commands``."""
     source: str
     """Sections of docs/protocol.md, public files by project, version and path, RFC sections; ``; `` between them."""
     good: Examples
@@ -94,8 +95,8 @@ class Rule:
     """The function's keyword-only parameters with their values."""
     otherwise: str = ""
     """Its other severities and their conditions: ``warning for agents up to 6.3``; empty without any."""
-    instead: Callable[[Run], str | None] | None = None
-    """Returns another fix for a run; None: ``remedy`` holds."""
+    instead: Callable[[Run], Fix | None] | None = None
+    """Returns another fix for a run; None: ``fix`` holds."""
     chosen: Severity | None = None
     """The severity set in the site's rules.yaml; it replaces every other."""
 
@@ -131,10 +132,10 @@ class Rule:
             (statement.at,) if isinstance(statement.at, Place) else statement.at or _default(case),
         )
 
-    def remedy_for(self, run: Run | None) -> str:
+    def fix_for(self, run: Run | None) -> Fix:
         """Return the fix with the exact commands for a run's agent and master."""
         other = self.instead(run) if run and self.instead else None
-        return fill(other or self.remedy, run)
+        return fill(other or self.fix, run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ def rule(
     *,
     visible: Visible,
     title: str,
-    remedy: str,
+    fix: Fix,
     source: str,
     good: Examples,
     bad: Examples,
@@ -179,13 +180,13 @@ def rule(
     refused: bool = False,
     opening: bool = False,
     otherwise: str = "",
-    instead: Callable[[Run], str | None] | None = None,
+    instead: Callable[[Run], Fix | None] | None = None,
 ) -> Callable[[RuleFunction], RuleFunction]:
     """Return a decorator that registers a generator function as a rule. Its docstring is the explanation for users.
 
     ``at``, ``generations``, ``refused`` and ``opening`` restrict the cases that the rule applies to. For other cases
     the function is not called, so it need not check these conditions itself. ``otherwise`` describes its other
-    severities. ``instead`` returns another fix than ``remedy`` for certain runs. Its keyword-only parameters, numbers
+    severities. ``instead`` returns another fix than ``fix`` for certain runs. Its keyword-only parameters, numbers
     with defaults, are thresholds that a site can set in rules.yaml.
     """
 
@@ -196,8 +197,8 @@ def rule(
         parameters = inspect.signature(function).parameters.values()
         thresholds = {item.name: item.default for item in parameters if item.kind is item.KEYWORD_ONLY}
         _RULES[ident] = Rule(
-            ident, severity, on, visible, title, explanation, remedy, source, good, bad, tuple(also), function,
-            tuple(at), tuple(generations), refused, opening, thresholds, otherwise, instead,
+            ident, severity, on, visible, title, explanation, fix, source, good, bad, tuple(also), function, tuple(at),
+            tuple(generations), refused, opening, thresholds, otherwise, instead,
         )  # fmt: skip
         return function
 

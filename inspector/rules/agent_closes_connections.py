@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.runs.examples import altered, catalog, report, talk
 
 _CLOSE = {"Connection": "close"}
@@ -18,8 +19,11 @@ _CLOSE = {"Connection": "close"}
     at=RUN,
     visible=Visible.WIRE,
     title="the agent closes every connection",
-    remedy="Upgrade the agent, or find out what makes its requests: a report processor or module with its own HTTP "
-    "client, or a web proxy between agent and master (`puppet config print http_proxy_host --section agent`).",
+    fix=(
+        on_node("see whether a web proxy is set", "puppet config print http_proxy_host --section agent"),
+        advice("find out what makes its requests: a report processor or a module with its own HTTP client"),
+        on_node("upgrade the agent", only_if="the agent is older than 3.7"),
+    ),
     source="docs/protocol.md#the-connection-header",
     good=lambda: [
         talk(catalog(), report()),

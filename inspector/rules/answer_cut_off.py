@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.protocol.kinds import BOOTSTRAP, RUN
+from inspector.protocol.kinds import BOOTSTRAP, CONTENT, METADATA, RUN
 from inspector.rules import On, connection_errors, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_master
+from inspector.rules.words import brief
 from inspector.runs.examples import altered, catalog, content, metadata, plugins, report, talk
 
 CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete message body"
@@ -18,8 +20,10 @@ CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete
     at=(*RUN, *BOOTSTRAP),
     visible=Visible.WIRE,
     title="the answer was cut off",
-    remedy="Check the logs of the master and the load balancer at that time: the master was restarted or killed, or a "
-    "device in between has a time limit or a size limit.",
+    fix=(
+        on_master("read its log of that time: it was restarted or killed"),
+        advice("look for a time limit or a size limit on the load balancer and the devices in between"),
+    ),
     source="docs/protocol.md#interrupted-answers; puppet 7.23.0 lib/puppet/http/client.rb",
     good=lambda: [
         talk(plugins(), catalog(), metadata("modules/demo/a"), content("modules/demo/a"), report()),
@@ -41,14 +45,17 @@ def answer_cut_off(case: ExchangeCase) -> Iterator[Statement]:
     exchange, response = case.exchange, case.exchange.response
     if response is None or exchange.request.method == "HEAD" or not connection_errors.closed(exchange.error):
         return
+    match = case.step.match
+    file = match.key if match and case.kind in (*CONTENT, *METADATA) else None
+    what = f"{case.endpoint} of {brief(file)}" if file else case.endpoint
     length = (response.header("content-length") or "").strip()
     if length.isascii() and length.isdigit() and len(length) < 16:
         if int(length) > response.size:
             yield Statement(
-                f"{case.endpoint} was cut off before all {int(length)} bytes arrived",
+                f"{what} was cut off before all {int(length)} bytes arrived",
                 at=places.response_header(case, "content-length"),
             )
     elif "chunked" in (response.header("transfer-encoding") or "").lower():
         yield Statement(
-            f"{case.endpoint} was cut off before its last chunk", at=places.response_header(case, "transfer-encoding")
+            f"{what} was cut off before its last chunk", at=places.response_header(case, "transfer-encoding")
         )

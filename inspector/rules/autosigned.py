@@ -8,6 +8,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_for_signed_name import SIGNED
+from inspector.rules.fixes import on_ca
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
 
 
@@ -18,9 +19,13 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     at=(Kind.CERTIFICATE,),
     visible=Visible.WIRE,
     title="signed automatically",
-    remedy="Check how the CA decides: `puppet config print autosign --section master` on the CA (`--section server` "
-    "in version 7 and later). `true` signs every request; a list of names signs every client that chooses such a "
-    "name; an executable can check a token in the request.",
+    fix=(
+        on_ca(
+            "see how it decides: `true` signs every request, a list of names every client that chooses such a name",
+            "puppet config print autosign --section master",
+        ),
+        on_ca("let an executable decide: it can check a token in the request", only_if="names alone shall not decide"),
+    ),
     source="docs/protocol.md#autosigning",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), wait(120), csr(status=400, text=SIGNED), issued(), catalog(), report()),

@@ -8,6 +8,7 @@ from inspector.protocol.files import ChecksumResult
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.words import brief
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
@@ -19,8 +20,11 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     at=(Kind.BACKUP,),
     visible=Visible.WIRE,
     title="backup does not match its digest",
-    remedy="Check the file on the node: if it changes while the agent runs (a log, a database), set `backup => "
-    "false`. Otherwise look for something that alters request bodies between agent and master.",
+    fix=(
+        on_node("see whether the file changes while the agent runs: a log, a database"),
+        advice("set `backup => false` for it", only_if="it does"),
+        advice("look for what alters request bodies between agent and master", only_if="it does not"),
+    ),
     source="docs/protocol.md#filebucket; puppet 8.10.0 api/docs/http_file_bucket_file.md",
     good=lambda: [talk(plugins(), catalog(), bucket(b"old"), bucket(b"old", algorithm="sha512"), report())],
     bad=lambda: [talk(plugins(), catalog(), bucket(b"old", digest_of=b"other"), report())],

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_master
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
 
@@ -17,8 +18,12 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     otherwise="notice for agents up to version 3",
     visible=Visible.WIRE,
     title="a node reads the master's filebucket",
-    remedy="Allow only the master's own certificate (pp_cli_auth) to read it: in auth.conf restrict `get` and `post` "
-    "of `/puppet/v3/file_bucket_file`, as OpenVox Server 9 does. Files can be restored on the master itself.",
+    fix=(
+        on_master("allow only its own certificate (pp_cli_auth) to read it, as OpenVox Server 9 does: restrict "
+                  "`get` and "
+                  "`post` of `/puppet/v3/file_bucket_file` in auth.conf"),
+        advice("restore files on the master itself"),
+    ),
     source="docs/protocol.md#default-rules; docs/protocol.md#endpoint-file_bucket_file",
     good=lambda: [
         talk(plugins(), catalog(), bucket(method="HEAD", status=404), bucket(), report()),

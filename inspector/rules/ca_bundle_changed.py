@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, group, on_ca, on_node
 from inspector.rules.words import brief, some, utc
 from inspector.runs.examples import (
     authorities,
@@ -32,9 +33,15 @@ from inspector.runs.history import master_name
     otherwise="notice if CAs were only added, or renewed with the same key",
     visible=Visible.WIRE,
     title="CA bundle changed",
-    remedy="On the CA host compare: `openssl x509 -noout -fingerprint -sha256 -in ca_crt.pem` in the cadir. If the CA "
-    "was recreated, every node must enrol again: {enrol_ca}. If the CA kept its key, on a node that refuses it run "
-    "only {trust_anew}. If nobody changed the CA, find out which machine answered.",
+    fix=(
+        on_ca("compare its CA with the one that was served",
+              'openssl x509 -noout -fingerprint -sha256 -in "$(puppet config print cacert --section master)"'),
+        advice("find out which machine answered", only_if="nobody changed the CA"),
+        on_node("fetch the CA anew, where a node refuses it", "{trust_anew}", only_if="the CA kept its key",
+                destroys="the CA and the CRL that it has"),
+        advice("do what follows for every node", only_if="the CA was recreated"),
+        group("enrol_ca", only_if="the CA was recreated"),
+    ),
     source="docs/protocol.md#ca-download",
     good=lambda: [
         together(talk(ca(), crl(), csr(), issued(), catalog(), report()),

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_ca
 from inspector.rules.words import brief, media_type, some
 from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, foreign_ca, issued, made, report, talk
 
@@ -18,9 +19,11 @@ from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, 
     at=(Kind.CA_BUNDLE,),
     visible=Visible.WIRE,
     title="CA bundle unusable",
-    remedy="On the CA check ca_crt.pem, which must contain every CA up to the root: {check_ca}. If a CA is missing, "
-    "restore the file from a backup, or take it from an agent's ca.pem. If the answer was a web page, check "
-    "what is between agent and master.",
+    fix=(
+        on_ca("check ca_crt.pem, which must contain every CA up to the root", "{check_ca}"),
+        on_ca("restore the file from a backup, or take it from an agent's ca.pem", only_if="a CA is missing"),
+        advice("check what is between agent and master", only_if="the answer was a web page"),
+    ),
     source="docs/protocol.md#ca-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),

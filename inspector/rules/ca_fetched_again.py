@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import group, on_node
 from inspector.rules.words import utc
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk, wait
 
@@ -15,8 +16,11 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     On.RUN_END,
     visible=Visible.CONSEQUENCE,
     title="CA downloaded again by a node that already had it",
-    remedy="On the node check which ssldir is used: `puppet config print ssldir --section agent`, as the user that "
-    "runs the agent. If the disk was reset: {enrol}.",
+    fix=(
+        on_node("see which ssldir is used, as the user that runs the agent",
+                "puppet config print ssldir --section agent"),
+        group("enrol", only_if="the disk was reset"),
+    ),
     source="docs/protocol.md#ca-download",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report(),

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_node
 from inspector.runs.examples import ca, catalog, report, talk
 
 
@@ -16,8 +17,14 @@ from inspector.runs.examples import ca, catalog, report, talk
     at=(Kind.CA_BUNDLE,),
     visible=Visible.WIRE,
     title="CA fetched over an unverified connection",
-    remedy="Put the CA bundle on the node before its first run (ssldir/certs/ca.pem), or pin it: in version 6 and "
-    "later `puppet config set ca_fingerprint <SHA-256 of the PEM file> --section agent`.",
+    fix=(
+        on_node("put the CA bundle there before its first run, as ssldir/certs/ca.pem"),
+        on_node(
+            "or pin it",
+            "puppet config set ca_fingerprint <SHA-256 of the PEM file> --section agent",
+            only_if="the agent is of version 6 or later",
+        ),
+    ),
     source="docs/protocol.md#ca-download; docs/protocol.md#verification-by-request; "
     "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(catalog(), report()), talk(ca(refresh=True), catalog(), report())],

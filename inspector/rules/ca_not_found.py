@@ -7,6 +7,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.environment_not_found import ABSENT
+from inspector.rules.fixes import on_master, on_node
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -19,8 +20,13 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     otherwise="warning for an agent that only refreshes its CA",
     visible=Visible.WIRE,
     title="the master has no CA",
-    remedy="Point the agent to the CA: `puppet config set ca_server <ca-host> --section agent`. On a master that is "
-    "meant to be the CA: `ca = true` in its puppet.conf, and ca_crt.pem in its cadir.",
+    fix=(
+        on_node("point the agent to the CA", "puppet config set ca_server <host> --section agent"),
+        on_master(
+            "set `ca = true` in its puppet.conf, and look for ca_crt.pem in its cadir",
+            only_if="this master is meant to be the CA",
+        ),
+    ),
     source="docs/protocol.md#ca-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(status=404)), talk(ca(status=404), version="3.8.7")],

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.words import cut, reason
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -21,9 +22,16 @@ CACHED = frozenset({"explicitly_requested", "on_failure"})
     otherwise="notice with use_cached_catalog=true",
     visible=Visible.WIRE,
     title="cached catalog in use",
-    remedy="Fix what kept the master from sending a catalog (see the answer to the catalog request, and the report's "
-    "log). If the cache is used on purpose and should not be: `puppet config set use_cached_catalog false --section "
-    "agent`.",
+    fix=(
+        advice(
+            "find out what kept the master from sending a catalog: see its answer to the request, and the report's log"
+        ),
+        on_node(
+            "turn the cache off",
+            "puppet config set use_cached_catalog false --section agent",
+            only_if="the cache is used on purpose, and should not be",
+        ),
+    ),
     source="docs/protocol.md#cached-catalogs; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [talk(plugins(), catalog(), report(cached_catalog_status="not_used"))],
     bad=lambda: [talk(plugins(), catalog(status=500), report(cached_catalog_status="on_failure"))],

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_4, On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.runs.examples import catalog, plugins, report, talk
 
 
@@ -17,8 +18,11 @@ from inspector.runs.examples import catalog, plugins, report, talk
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
     title="two catalogs for one environment in one run",
-    remedy="Compare the two requests (connection, time, body). If a load balancer or proxy in front of the master "
-    "repeats requests, turn that off for POST (nginx: `proxy_next_upstream` without `non_idempotent`).",
+    fix=(
+        advice("compare the two requests: connection, time, body"),
+        advice("turn that off for POST (nginx: `proxy_next_upstream` without `non_idempotent`)",
+               only_if="a load balancer or proxy in front of the master repeats requests"),
+    ),
     source="docs/protocol.md#catalog-request",
     good=lambda: [
         talk(

@@ -6,6 +6,7 @@ from inspector.model import Phase, Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_4, On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.runs.examples import catalog, node, plugins, report, talk
 
 
@@ -17,8 +18,18 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
     title="catalog requested without pluginsync",
-    remedy="Up to version 5, on the node: `puppet config set pluginsync true --section agent`, then `puppet agent "
-    "-t`. Later agents have no such setting: find out which other client uses this certificate.",
+    fix=(
+        on_node(
+            "turn pluginsync on",
+            "puppet config set pluginsync true --section agent",
+            only_if="the agent is of version 5 or earlier",
+        ),
+        on_node("run it again", "puppet agent -t", only_if="the agent is of version 5 or earlier"),
+        advice(
+            "find out which other client uses this certificate",
+            only_if="it is later (such agents have no such setting)",
+        ),
+    ),
     source="docs/protocol.md#pluginsync; docs/protocol.md#order-of-requests",
     good=lambda: [
         talk(node(), plugins(), catalog(), report(), version="5.5.22", master_version="5.5.22"),

@@ -8,6 +8,7 @@ from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.data_lookup_failed import DATA
 from inspector.rules.environment_of_classifier_missing import ABSENT
+from inspector.rules.fixes import advice, on_master, on_node
 from inspector.rules.node_not_classified import UNCLASSIFIED
 from inspector.rules.puppetdb_failed import PUPPETDB
 from inspector.rules.words import brief, compile_error
@@ -27,8 +28,11 @@ ELSEWHERE = (UNCLASSIFIED, ABSENT, DATA, PUPPETDB)
     otherwise="warning for a command such as `puppet catalog download`",
     visible=Visible.WIRE,
     title="the master could not compile the catalog",
-    remedy="Correct the code that the message names (file and line), deploy it, and test it on the node: `puppet "
-    "agent -t --noop`. If the message names no file, check the master's log (puppetserver.log) at that time.",
+    fix=(
+        advice("correct the code that the message names (file and line), and deploy it"),
+        on_master("read its log (puppetserver.log) of that time", only_if="the message names no file"),
+        on_node("test it", "puppet agent -t --noop"),
+    ),
     source="docs/protocol.md#failed-catalogs; docs/protocol.md#endpoint-catalog",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [

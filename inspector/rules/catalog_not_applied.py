@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.transaction_incomplete import incomplete, not_applied
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -22,9 +23,16 @@ def _log(message: str) -> list[dict[str, str]]:
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="the agent could not apply its catalog",
-    remedy="Correct what the message names, and run `puppet agent -t`: a parameter or provider of a resource, the "
-    "resources of a dependency cycle, or a type in a module. The reason may be on the node: what a deferred function "
-    "calls (a server of secrets) must work there.",
+    fix=(
+        advice(
+            "correct what the message names: a parameter or provider of a resource, a dependency cycle, or a type in a "
+            "module"
+        ),
+        on_node(
+            "see that what the function calls works there (a server of secrets)", only_if="a deferred function failed"
+        ),
+        on_node("run the agent again", "puppet agent -t"),
+    ),
     source="docs/protocol.md#report-status",
     good=lambda: [talk(plugins(), catalog(), report(transaction_completed=True))],
     bad=lambda: [

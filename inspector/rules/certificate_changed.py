@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import group, on_ca
 from inspector.rules.trust import serial
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import ExamplePart, altered, carried, catalog, issued, made, report, talk, wait
@@ -21,8 +22,10 @@ def _again() -> list[ExamplePart]:
     On.EXCHANGE,
     visible=Visible.WIRE,
     title="certificate changed without a recorded download",
-    remedy="On the CA check when it was issued: {list}, and inventory.txt in the cadir. If it was copied by hand or "
-    "downloaded without this proxy, nothing is wrong. If neither applies: {enrol}.",
+    fix=(
+        on_ca("see when it was issued, also in inventory.txt in the cadir", "{list}"),
+        group("enrol", only_if="the certificate was neither copied by hand nor downloaded without this proxy"),
+    ),
     source="docs/protocol.md#certificate-download; docs/protocol.md#renewal",
     good=lambda: [
         talk(catalog(), report(), wait(1800), issued(made=made(serial=77)), *_again()),

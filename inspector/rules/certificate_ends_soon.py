@@ -6,6 +6,7 @@ from inspector.clocks import DAY
 from inspector.model import Record, Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import group, on_ca, on_node
 from inspector.rules.trust import presented_in_run
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import altered, carried, catalog, made, renewal, report, talk
@@ -25,8 +26,20 @@ def _near(*, version: str, days: float, renew: bool = False) -> list[Record]:
     On.RUN_END,
     visible=Visible.WIRE,
     title="certificate expires soon",
-    remedy="The node's: {renew}. So that 8.2 and later renew automatically: `allow-auto-renewal: true` in the CA's "
-    "ca.conf. The CA's: renew it on the CA, and distribute it to every node before the old one expires: {trust_anew}.",
+    fix=(
+        group("renew", only_if="the node's own certificate expires"),
+        on_ca(
+            "let agents of 8.2 and later renew it by themselves: `allow-auto-renewal: true` in ca.conf",
+            only_if="the node's own certificate expires",
+        ),
+        on_ca("renew the CA's certificate", only_if="that of the CA expires"),
+        on_node(
+            "fetch the new one, on every node, before the old one expires",
+            "{trust_anew}",
+            only_if="that of the CA expires",
+            destroys="the CA and the CRL that it has",
+        ),
+    ),
     source="docs/protocol.md#renewal; docs/protocol.md#issued-certificates",
     good=lambda: [
         _near(version="7.23.0", days=91),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import group, on_ca, on_node, on_proxy
 from inspector.rules.trust import agent_certificate, presented_in_run
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import (
@@ -29,7 +30,17 @@ from inspector.runs.examples import (
     On.RUN_END,
     visible=Visible.WIRE,
     title="certificate expired",
-    remedy="The node's: {enrol}. The CA's: renew it on the CA, then on every node run {trust_anew}.",
+    fix=(
+        on_proxy("check its clock: what follows holds if it is right", "date -u"),
+        group("enrol", only_if="the node's own certificate expired"),
+        on_ca("renew the CA's certificate", only_if="that of the CA expired"),
+        on_node(
+            "fetch the new one, on every node",
+            "{trust_anew}",
+            only_if="that of the CA expired",
+            destroys="the CA and the CRL that it has",
+        ),
+    ),
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),

@@ -6,9 +6,13 @@ from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
 from inspector.rules.csr_for_signed_name import SIGNED
-from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.rules.csr_repeated import WAITS
+from inspector.rules.fixes import advice, group, on_node
+from inspector.runs.examples import asked, ca, catalog, crl, csr, issued, not_issued, report, talk, wait
 from inspector.runs.observations import CertificateAnswer
 from inspector.runs.run import Run
+
+_LOOK = "/production/certificate_request/node1.example?"
 
 
 @rule(
@@ -17,26 +21,39 @@ from inspector.runs.run import Run
     On.RUN_END,
     visible=Visible.WIRE,
     title="certificate does not match the agent's key",
-    remedy="If the node was reinstalled or lost its ssldir: {enrol}. If not, another host uses this certname: give it "
-    "its own. An agent that runs as a user other than root has a separate ssldir, and so a different key.",
-    source="docs/protocol.md#certificate-download; puppet 5.5.22 lib/puppet/ssl/host.rb; "
-    "puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
+    fix=(
+        group("enrol", only_if="the node was reinstalled or lost its ssldir"),
+        on_node(
+            "run the agent as root: another user has another ssldir, and so another key",
+            only_if="somebody ran it as another user",
+        ),
+        advice("give the other host that uses this certname its own", only_if="it is none of these"),
+    ),
+    source="docs/protocol.md#certificate-download; puppet 3.8.7 lib/puppet/ssl/host.rb; "
+    "puppet 5.5.22 lib/puppet/ssl/host.rb; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
         talk(ca(), issued(), crl(), catalog(), report(), version="5.5.22"),
         talk(not_issued(), issued(), version="5.5.22"),
+        talk(ca(), not_issued(), csr(), not_issued(), wait(60), ca(), issued(), crl(), catalog(), report(),
+             version="5.5.22"),
     ],
     bad=lambda: [
         talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="other")),
         talk(ca(), issued(), version="5.5.22"),
+        talk(ca(), not_issued(), csr(status=400, text=WAITS), issued(key="other"), version="3.8.7"),
+        talk(ca(), not_issued(), csr(), not_issued(), wait(60), ca(), not_issued(),
+             asked(_LOOK, status=200, body=b"", run=False, media="text/plain"), not_issued(), wait(60), issued(),
+             version="3.8.7"),
     ],
-    also=("B01", "B03", "B18"),
-)
+    also=("B01", "B03", "B17", "B18"),
+)  # fmt: skip
 def certificate_for_another_key(case: RunCase) -> Iterator[Statement]:
     """The CA served the certificate that it has for this name, and that certificate belongs to a different key than the
     agent's: the node was reinstalled, lost its ssldir, or two hosts share the name. Agents up to version 5 request a
-    certificate before they send a signing request, so their key is not visible in the traffic. There, a new agent
-    receives a certificate that it did not request, and then stops."""
+    certificate before they send a signing request, and 2.7 and 3 adopt one that the CA has of an earlier key, so their
+    key is not visible in the traffic. There, a new agent receives a certificate that it did not request, and then
+    stops."""
     run = case.run
     answers = [certificate for certificate in run.certificates if certificate.certificate]
     if not answers:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice, group, on_ca
 from inspector.rules.trust import agent_certificate, presented_in_run
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import (
@@ -29,8 +30,11 @@ from inspector.runs.examples import (
     On.RUN_END,
     visible=Visible.WIRE,
     title="certificate not yet valid",
-    remedy="Set the clocks of the CA, the master and the node by NTP (`timedatectl`, `chronyc tracking`). If the CA's "
-    "clock was ahead when it signed: {enrol}.",
+    fix=(
+        on_ca("see whether its clock is right and set by NTP; the same on the master and the node", "timedatectl"),
+        advice("set the clock that is wrong by NTP", only_if="one is wrong"),
+        group("enrol", only_if="the CA's clock was ahead when it signed"),
+    ),
     source="docs/protocol.md#clocks; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(made=made(starts=-60)), catalog(), report()),

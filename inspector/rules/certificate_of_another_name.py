@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import group, on_ca
 from inspector.rules.words import brief, some
 from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, made, not_issued, report, talk
 
@@ -19,11 +20,17 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, made, n
     otherwise="warning if only the alternative names lack the certname",
     visible=Visible.WIRE,
     title="certificate issued for another name",
-    remedy="On the CA check signed/{name}.pem in the cadir; if it does not belong to that node: {enrol}.",
+    fix=(
+        on_ca(
+            "see whose certificate it has under this name",
+            'openssl x509 -noout -text -in "$(puppet config print signeddir --section master)/{name}.pem"',
+        ),
+        group("enrol", only_if="the certificate does not belong to that node"),
+    ),
     source="docs/protocol.md#issued-certificates",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
-        talk(ca(), crl(), csr(), issued(made=made(alt_names=("puppet",))), catalog(), report()),
+        talk(ca(), crl(), issued(made=made(alt_names=("puppet",))), catalog(), report()),
     ],
     bad=lambda: [talk(ca(), crl(), csr(), not_issued(), issued(made=made("node9.example", NAME)))],
     also=("B01",),

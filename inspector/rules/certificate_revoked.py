@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import group, on_master, on_node
 from inspector.rules.trust import agent_certificate, leaf, presented_in_run, serial
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import (
@@ -36,9 +37,14 @@ def _with(serial: int) -> list[ExamplePart]:
     On.RUN_END,
     visible=Visible.HANDSHAKE,
     title="revoked certificate in use",
-    remedy="If the node should continue to work: {enrol}. If it was retired: stop its agent. If the master still "
-    "accepts it: copy the CA's ca_crl.pem to the master (`puppet config print cacrl hostcrl --section master`), and "
-    "restart the server if it is older than 5.1.",
+    fix=(
+        group("enrol", only_if="the node should continue to work"),
+        on_node("stop its agent", only_if="the node was retired"),
+        on_master("see where its CRL is", "puppet config print cacrl hostcrl --section master",
+                  only_if="the master still accepts the certificate"),
+        on_master("copy the CA's ca_crl.pem there", only_if="the master still accepts the certificate"),
+        on_master("restart it, if it is older than 5.1", only_if="the master still accepts the certificate"),
+    ),
     source="docs/protocol.md#client-certificates-at-the-master; docs/protocol.md#crls",
     good=lambda: [
         together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"), talk(*_with(4712), after=60)),

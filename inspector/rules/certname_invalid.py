@@ -8,6 +8,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.certname_upper_case import names_asked_for
+from inspector.rules.fixes import on_node
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 
@@ -29,8 +30,11 @@ def _wrong(name: str) -> str:
     otherwise="warning if the CA accepts it",
     visible=Visible.WIRE,
     title="invalid certname",
-    remedy="Replace {name} with a certname of letters a to z, digits, dots, hyphens and underscores: `puppet config "
-    "set certname <new name> --section main`; then {reset}.",
+    fix=(
+        on_node("replace {name} with a certname of letters a to z, digits, dots, hyphens and underscores",
+                "puppet config set certname <new name> --section main"),
+        on_node("enrol with it", "{reset}", destroys="its key and its certificate"),
+    ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="web_1.rack-2.example")],

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.words import brief
 from inspector.runs.examples import asked, catalog, node, plugins, report, talk
 
@@ -18,9 +19,14 @@ from inspector.runs.examples import asked, catalog, node, plugins, report, talk
     otherwise="warning if the master answers",
     visible=Visible.WIRE,
     title="request in another node's name",
-    remedy="Give the node one name, the one in its certificate: `puppet config set certname {name} --section main`, "
-    "and do not set `node_name_value`. To use another name: on the node run {reset}. If a client tried to read "
-    "another node's data, find out who has this certificate.",
+    fix=(
+        on_node("see its names", "puppet config print certname node_name_value --section agent"),
+        on_node("give it the name in its certificate, and do not set `node_name_value`",
+                "puppet config set certname {name} --section main"),
+        on_node("enrol with another name, after setting it", "{reset}", only_if="it is to have another name",
+                destroys="its key and its certificate"),
+        advice("find out who has this certificate", only_if="a client tried to read another node's data"),
+    ),
     source="docs/protocol.md#default-rules; puppetserver 7.9.5 ezbake/config/conf.d/auth.conf",
     good=lambda: [
         talk(node(), plugins(), catalog(), report()),

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
 from inspector.rules.csr_repeated import WAITS
+from inspector.rules.fixes import on_ca, on_node
 from inspector.runs.examples import ca, catalog, crl, csr, metadata, not_issued, plugins, report, talk, together, wait
 from inspector.runs.run import Run
 
@@ -18,8 +19,13 @@ _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("m
     On.RUN_END,
     visible=Visible.WIRE,
     title="two agents share a certname",
-    remedy="Give each host its own certname (`puppet config set certname <name> --section main`). Then {clean} on the "
-    "CA, {reset} on each of them, and sign their new names unless the CA autosigns.",
+    fix=(
+        on_node("give each host its own certname", "puppet config set certname <name> --section main"),
+        on_ca("remove the shared certificate and what waits to be signed", "{clean}",
+              destroys="both, and revokes the certificate"),
+        on_node("enrol each of them", "{reset}", destroys="its key and its certificate"),
+        on_ca("sign their new names, unless the CA autosigns"),
+    ),
     source="docs/protocol.md#locks; docs/protocol.md#keys",
     good=lambda: [
         together(talk(catalog(), report()),

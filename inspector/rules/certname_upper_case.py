@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_node
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 
@@ -25,8 +26,10 @@ def names_asked_for(case: ExchangeCase) -> list[str]:
     otherwise="warning if the CA accepts it",
     visible=Visible.WIRE,
     title="upper-case certname",
-    remedy="Set {name} in lower case on the node: `puppet config set certname <in lower case> --section main`; then "
-    "{reset}.",
+    fix=(
+        on_node("set {name} in lower case", "puppet config set certname <in lower case> --section main"),
+        on_node("enrol with it", "{reset}", destroys="its key and its certificate"),
+    ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="node-1.dc2.example")],

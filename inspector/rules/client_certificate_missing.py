@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Phase, Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.runs.examples import catalog, report, talk
 
 RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
@@ -17,8 +18,11 @@ RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
     refused=True,
     visible=Visible.WIRE,
     title="no client certificate where one is required",
-    remedy="Complete the bootstrap on the agent: `puppet ssl bootstrap` (up to version 5: `puppet agent -t`). If a "
-    "device between agent and master terminates TLS, it must pass on the agent's identity.",
+    fix=(
+        on_node("complete its bootstrap", "puppet ssl bootstrap", only_if="the agent is of version 6 or later"),
+        on_node("complete its bootstrap", "puppet agent -t", only_if="the agent is of version 5 or earlier"),
+        advice("let it pass on the agent's identity", only_if="a device between agent and master terminates TLS"),
+    ),
     source="docs/protocol.md#default-rules; puppetserver 7.9.5 ezbake/config/conf.d/auth.conf",
     good=lambda: [talk(catalog(), report())],
     bad=lambda: [talk(catalog(status=403), report(status=403), certificate=False)],

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import HandshakeCase, Statement
+from inspector.rules.fixes import group
 from inspector.rules.trust import agent_certificate
 from inspector.rules.words import brief
 from inspector.runs.examples import carried, catalog, made, refused, report, talk
@@ -25,7 +26,7 @@ _WORDS = "certificate verify failed [unable to get local issuer certificate for 
     On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
     title="agent's certificate issued by another CA",
-    remedy="If the node moved here from another installation, or the CA was recreated: {enrol_ca}.",
+    fix=(group("enrol_ca", only_if="the node moved here from another installation, or the CA was recreated"),),
     source="docs/protocol.md#client-certificates-at-the-master",
     good=lambda: [
         talk(catalog(), report()),

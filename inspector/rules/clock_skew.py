@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice, on_master, on_node, on_proxy
 from inspector.rules.words import lasting
 from inspector.runs.examples import catalog, report, skewed, talk
 
@@ -16,8 +17,16 @@ from inspector.runs.examples import catalog, report, skewed, talk
     otherwise="warning up to the threshold error_s",
     visible=Visible.WIRE,
     title="clocks differ",
-    remedy="Set the clock of the host that the message names by NTP: `timedatectl`, `chronyc tracking` there. Both "
-    "are compared with the proxy's own clock: check that one first if agent and master differ by the same amount.",
+    fix=(
+        on_proxy(
+            "check its clock, with which the others are compared",
+            "timedatectl",
+            only_if="agent and master differ by the same amount",
+        ),
+        on_node("see whether its clock is set by NTP", "timedatectl", only_if="the message names the agent"),
+        on_master("see whether its clock is set by NTP", "timedatectl", only_if="the message names the master"),
+        advice("set the clock that is wrong by NTP"),
+    ),
     source="docs/protocol.md#clocks",
     good=lambda: [
         talk(*(skewed(part, 200) for part in (catalog(), report()))),

@@ -6,6 +6,7 @@ from itertools import pairwise
 from inspector.model import Phase, Record, Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk, wait
 
 RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
@@ -23,8 +24,12 @@ def _anew(pause: float) -> list[Record]:
     On.RUN_END,
     visible=Visible.WIRE,
     title="connections not reused",
-    remedy="Check the load balancer or web server between agent and master: enable keep-alive, with an idle timeout "
-    "longer than the agent's: `puppet config print http_keepalive_timeout --section agent` (4 s).",
+    fix=(
+        on_node("see the agent's own idle timeout (4 s)", "puppet config print http_keepalive_timeout --section agent"),
+        advice(
+            "enable keep-alive on the load balancer or web server between agent and master, with a longer idle timeout"
+        ),
+    ),
     source="docs/protocol.md#reuse-of-connections; puppet 7.23.0 lib/puppet/http/pool.rb",
     good=lambda: [_anew(6), talk(plugins(), catalog(), metadata("modules/demo/a"), report())],
     bad=lambda: [_anew(1)],

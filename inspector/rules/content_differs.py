@@ -9,6 +9,7 @@ from inspector.protocol.files import Checksum, ChecksumResult, check
 from inspector.protocol.kinds import CONTENT, Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_master
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
@@ -22,9 +23,13 @@ FILE = "modules/demo/app.conf"
     at=CONTENT,
     visible=Visible.WIRE,
     title="a file's content does not match its metadata",
-    remedy="Deploy code to all compilers at the same time, and not while agents run; static catalogs "
-    "(`versioned-code.conf`) tie content to the catalog. If nothing was deployed, compare the file on the compilers "
-    "with `sha256sum`.",
+    fix=(
+        advice(
+            "deploy code to all compilers at the same time, and not while agents run; static catalogs "
+            "(`versioned-code.conf`) tie content to the catalog"
+        ),
+        on_master("compare the file on each compiler", "sha256sum <file>", only_if="nothing was deployed"),
+    ),
     source="docs/protocol.md#file-metadata",
     good=lambda: [
         talk(plugins(), catalog(), metadata(FILE, b"new"), content(FILE, b"new"), report()),

@@ -7,6 +7,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import PARSED
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.rules.words import brief, media_type
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -38,8 +39,12 @@ def accepted(accept: str) -> tuple[str, ...]:
     at=PARSED,
     visible=Visible.WIRE,
     title="answer in a format that the agent did not request",
-    remedy="Find out what sets or removes Content-Type between master and agent (a proxy, a load balancer, a cache); "
-    "the master itself answers in one of the formats that the agent accepts.",
+    fix=(
+        advice(
+            "find out what sets or removes Content-Type between master and agent (a proxy, a load balancer, a cache): "
+            "the master itself answers in a format that the agent accepts"
+        ),
+    ),
     source="docs/protocol.md#formats-and-media-types; puppet 7.23.0 lib/puppet/http/service.rb",
     good=lambda: [
         talk(plugins(), altered(catalog(), answers={"Content-Type": "application/json; charset=utf-8"}), report()),

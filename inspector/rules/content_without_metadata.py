@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, content, listing, metadata, plugins, report, talk
 
@@ -19,8 +20,11 @@ FILE = "modules/demo/app.conf"
     at=(Kind.FILE_CONTENT,),
     visible=Visible.WIRE,
     title="file content requested without its metadata",
-    remedy="Find out which client sends the request: an agent requests a file's metadata first, or has them from a "
-    "static catalog. Compare the address and the User-Agent with the node's own requests.",
+    fix=(
+        advice(
+            "find the client that sends the request: compare its address and User-Agent with those of the node's own"
+        ),
+    ),
     source="docs/protocol.md#file-requests; docs/protocol.md#static-catalogs",
     good=lambda: [
         talk(plugins(), catalog(), metadata(FILE), content(FILE), report()),

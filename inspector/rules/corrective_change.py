@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.rules.same_resources_change import REPEATED, in_each_run
 from inspector.rules.words import some
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -19,8 +20,10 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="corrective change: a resource had been changed on the node",
-    remedy="Find out what changes these resources other than Puppet: an update, another tool, a colleague. The report "
-    "contains the values before and after.",
+    fix=(
+        advice("compare the values before and after, in the report"),
+        advice("find out what changes these resources other than Puppet: an update, another tool, a colleague"),
+    ),
     source="docs/protocol.md#report-status",
     good=lambda: [talk(plugins(), catalog(), report(result="changed", corrective_change=False))],
     bad=lambda: [

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -18,8 +19,13 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     otherwise="warning for an agent that only refreshes its CRL",
     visible=Visible.WIRE,
     title="the master refuses to serve its CRL",
-    remedy="Allow GET on /puppet-ca/v1/certificate_revocation_list/ca without a certificate in the master's "
-    "auth.conf (puppetserver's default), then restart it.",
+    fix=(
+        on_master(
+            "allow GET on /puppet-ca/v1/certificate_revocation_list/ca without a certificate in its auth.conf, which "
+            "is puppetserver's default"
+        ),
+        on_master("restart it", "systemctl restart puppetserver"),
+    ),
     source="docs/protocol.md#the-crl-of-a-ca-in-ruby; docs/protocol.md#crl-download",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(status=403)), talk(ca(), crl(status=401))],

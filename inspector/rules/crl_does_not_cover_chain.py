@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import on_ca, on_master, on_node
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -16,11 +17,21 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     otherwise="notice if the agent continued (certificate_revocation=leaf)",
     visible=Visible.WIRE,
     title="CRL bundle does not cover the CA chain",
-    remedy="On the CA see which CRL is missing: {crls}. Add it: {write_crls}. If the key of its CA is not there, the "
-    "command says where to take it from: pass that file with --add. Restart a master before 5.1. Then on each "
-    'agent that has the incomplete file run `rm -f "$(puppet config print hostcrl)"; puppet agent -t`. As a '
-    "workaround on the agent: `puppet config set certificate_revocation leaf --section agent` (5.3 and "
-    "later).",
+    fix=(
+        on_ca("see which CRL is missing", "{crls}"),
+        on_ca("add it", "{write_crls}"),
+        on_ca(
+            "take that CA's CRL from the file that the command names: pass it with `--add`",
+            only_if="the key of its CA is not there",
+        ),
+        on_master("restart it, if it is older than 5.1"),
+        on_node("fetch it, on each that has the incomplete file", "{new_crl_of_agent}", destroys="the CRL that it has"),
+        on_node(
+            "as a workaround, check only the certificate itself",
+            "puppet config set certificate_revocation leaf --section agent",
+            only_if="the CRL cannot be had now, and the agent is of version 5.3 or later",
+        ),
+    ),
     source="docs/protocol.md#revocation-modes; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(complete=False))],

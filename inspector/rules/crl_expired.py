@@ -8,6 +8,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import group
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -18,9 +19,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     at=(Kind.CRL,),
     visible=Visible.WIRE,
     title="CRL expired",
-    remedy="On the CA look at each CRL: {crls}. Then sign its own one anew: {new_crl}. Restart a master before 5.1. "
-    'Then on each agent that still has the old one run `rm -f "$(puppet config print hostcrl)"; puppet agent '
-    "-t`. If the message names an external CA, that CA must issue the list: pass its file with --add.",
+    fix=(group("renew_crl"),),
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(expired=True))],

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_ca, on_node
 from inspector.rules.trust import bundle_of, forged, made_by
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, forged_crl, issued, report, talk
@@ -19,11 +20,25 @@ from inspector.runs.examples import ca, catalog, crl, csr, forged_crl, issued, r
     at=(Kind.CRL,),
     visible=Visible.WIRE,
     title="CRL with an invalid signature",
-    remedy="On the CA look at each CRL for an invalid signature: {crls}. Take that CRL from a backup: pass the file "
-    "with --add. Without a backup, sign the CA's own one anew: {write_crls}; certificates that it revoked are "
-    'accepted again. Then on each agent that still has the old one run `rm -f "$(puppet config print '
-    'hostcrl)"; puppet agent -t`. If no signature is invalid on the CA, find out what changed the CRL on its '
-    "way to the agent.",
+    fix=(
+        on_ca("look at each CRL for an invalid signature", "{crls}"),
+        advice("find out what changed the CRL on its way to the agent", only_if="no signature is invalid"),
+        on_ca(
+            "take the CRL from there: pass its file to the same command with `--add`",
+            only_if="one is invalid, and there is a backup",
+        ),
+        on_ca(
+            "sign the CA's own one anew; certificates that it revoked are accepted again",
+            "{write_crls}",
+            only_if="one is invalid, and there is no backup",
+        ),
+        on_node(
+            "fetch it, on each that still has the old one",
+            "{new_crl_of_agent}",
+            only_if="one was invalid",
+            destroys="the CRL that it has",
+        ),
+    ),
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(body=forged_crl()))],

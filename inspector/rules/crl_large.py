@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_ca
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, slow, talk
 
 
@@ -16,8 +17,16 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, slow,
     at=(Kind.CRL,),
     visible=Visible.WIRE,
     title="large or slow CRL",
-    remedy="Let the CA serve a CRL with only the certificates of the infrastructure: `enable-infra-crl: true` in "
-    "ca.conf (puppetserver 6 and later); puppetserver 8 drops expired serial numbers automatically.",
+    fix=(
+        on_ca(
+            "serve a CRL with only the certificates of the infrastructure: `enable-infra-crl: true` in ca.conf",
+            only_if="the CA is a puppetserver of version 6 or later",
+        ),
+        on_ca(
+            "upgrade it to version 8, which drops expired serial numbers by itself",
+            only_if="it is older than version 8",
+        ),
+    ),
     source="docs/protocol.md#crls",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), slow(crl(), 30))],

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_6, On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_ca
 from inspector.runs.examples import ca, catalog, crl, csr, issued, plugins, report, talk
 
 
@@ -18,9 +19,14 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, plugins, repo
     refused=True,
     visible=Visible.WIRE,
     title="the CA serves its CRL only to agents that have a certificate",
-    remedy="In the CA's auth.conf let everybody read the CRL (`path /puppet-ca/v1/certificate_revocation_list/ca`, "
-    "`method find`, `auth any`, `allow *`), or upgrade the CA to Puppet Server 5.3 or later, which allows it by "
-    "default.",
+    fix=(
+        on_ca(
+            "let everybody read the CRL in auth.conf: `path /puppet-ca/v1/certificate_revocation_list/ca`, "
+            "`method find`, "
+            "`auth any`, `allow *`"
+        ),
+        on_ca("or upgrade it to Puppet Server 5.3 or later, which allows it by default"),
+    ),
     source="docs/protocol.md#the-crl-of-a-ca-in-ruby",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), plugins(), catalog(), report()),

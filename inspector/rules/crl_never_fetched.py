@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import on_node
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -14,7 +15,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     On.RUN_END,
     visible=Visible.CONSEQUENCE,
     title="CRL never fetched",
-    remedy="Let the agent check revocation: `puppet config set certificate_revocation chain --section agent`.",
+    fix=(on_node("let the agent check revocation", "puppet config set certificate_revocation chain --section agent"),),
     source="docs/protocol.md#crl-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),

@@ -7,6 +7,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.environment_not_found import ABSENT
+from inspector.rules.fixes import on_ca
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -19,10 +20,20 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     otherwise="warning for agents up to 6.3",
     visible=Visible.WIRE,
     title="the master has no CRL",
-    remedy="On the CA look whether ca_crl.pem is there and what it contains: {crls}. If nothing is missing, restart "
-    "the server. If the file is missing, restore it from the CA's backup. Without a backup, make a new one: "
-    "{write_crls}; certificates that were revoked are accepted again. An external CA must issue the list "
-    "itself: pass its file with --add.",
+    fix=(
+        on_ca("see whether ca_crl.pem is there and what it contains", "{crls}"),
+        on_ca("restart it", "systemctl restart puppetserver", only_if="nothing is missing"),
+        on_ca("restore it from the CA's backup", only_if="the file is missing, and there is a backup"),
+        on_ca(
+            "make a new one; certificates that were revoked are accepted again",
+            "{write_crls}",
+            only_if="the file is missing, and there is no backup",
+        ),
+        on_ca(
+            "let that CA issue the list, and pass its file to the same command with `--add`",
+            only_if="the CA is external",
+        ),
+    ),
     source="docs/protocol.md#crl-download; puppet 5.5.22 lib/puppet/ssl/host.rb; "
     "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],

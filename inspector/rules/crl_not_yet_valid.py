@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, group, on_ca
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
@@ -18,11 +19,11 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     at=(Kind.CRL,),
     visible=Visible.WIRE,
     title="CRL not yet valid",
-    remedy="Set the clocks of CA and agent by NTP (`timedatectl`, `chronyc tracking`). If the CA's clock was ahead, "
-    "correct it first. Then look at each CRL on the CA: {crls}; and sign its own one anew: {new_crl}. Restart "
-    'a master before 5.1. Then on each agent that still has the old one run `rm -f "$(puppet config print '
-    'hostcrl)"; puppet agent -t`. If the message names an external CA, that CA must issue the list: pass its '
-    "file with --add.",
+    fix=(
+        on_ca("see whether its clock is right and set by NTP; the same on the agent", "timedatectl"),
+        advice("set the clock that is wrong by NTP", only_if="one is wrong"),
+        group("renew_crl", only_if="that of the CA was ahead"),
+    ),
     source="docs/protocol.md#clocks; puppet 7.23.0 lib/puppet/ssl/verifier.rb",
     good=lambda: [talk(ca(), crl(starts=240), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(starts=3600))],

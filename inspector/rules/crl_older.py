@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_ca, on_master
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk, together
 
@@ -19,8 +20,11 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     otherwise="notice if it is newer, but lacks serial numbers",
     visible=Visible.WIRE,
     title="CRL older than the one before",
-    remedy="On the CA check the number and dates of each CRL: {crls}. Restore the newer one from the CA's backup: pass "
-    "the file to the command with --add. With several masters: copy the CA's CRL to each.",
+    fix=(
+        on_ca("look at the number and the dates of each CRL", "{crls}"),
+        on_ca("restore the newer one from a backup: pass its file to the same command with `--add`"),
+        on_master("copy the CA's CRL to each", only_if="there are several masters"),
+    ),
     source="docs/protocol.md#crls; RFC 5280 section 5.2.3",
     good=lambda: [
         together(talk(ca(), crl(number=4, revoked=[7]), csr(), issued(), catalog(), report()),

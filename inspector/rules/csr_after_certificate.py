@@ -9,6 +9,7 @@ from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.csr_repeated import refused
+from inspector.rules.fixes import advice, group
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 
@@ -20,8 +21,10 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     otherwise="notice if the CA accepts the request",
     visible=Visible.WIRE,
     title="signing request after the certificate was issued",
-    remedy="If the node was reinstalled or lost its ssldir: {enrol}. If not, another host uses this certname: give it "
-    "its own.",
+    fix=(
+        group("enrol", only_if="the node was reinstalled or lost its ssldir"),
+        advice("give the other host that uses this certname its own", only_if="it was not"),
+    ),
     source="docs/protocol.md#submitting-the-signing-request",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
@@ -39,12 +42,16 @@ def csr_after_certificate(case: ExchangeCase) -> Iterator[Statement]:
     request, match, run = case.step.request, case.step.match, case.run
     if not isinstance(request, d.CertificateRequest) or not match:
         return
-    issued_before = case.ledger.known(case.name).issued
+    history = case.ledger.known(case.name)
+    issued_before = history.issued
     if issued_before is None or (
         not run.certificate and any(certificate.seq == issued_before.seq for certificate in run.certificates)
     ):
         return  # in the same bootstrap: the old certificate does not match the key (B18)
     seq, key = issued_before.seq, issued_before.certificate.key
+    used = history.presented is not None and history.presented.certificate.key == key
+    if not used and key not in history.csrs:
+        return  # nobody is known to have its key: perhaps this agent received it, and discarded it (B18)
     received = any(answer.certificate and answer.certificate.key == request.key for answer in run.certificates)
     if key == request.key and not received:
         return

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import group, on_node
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 
@@ -17,7 +18,10 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk
     at=(Kind.CSR,),
     visible=Visible.WIRE,
     title="signing request with different names in URL and subject",
-    remedy="Set one certname for the whole agent: `puppet config set certname {name} --section main`; then {enrol}.",
+    fix=(
+        on_node("set one certname for the whole agent", "puppet config set certname {name} --section main"),
+        group("enrol"),
+    ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],

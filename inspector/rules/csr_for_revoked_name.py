@@ -7,6 +7,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_for_signed_name import SIGNED
+from inspector.rules.fixes import group, on_node
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 REVOKED = "already has a revoked certificate"
@@ -20,7 +21,10 @@ REVOKED = "already has a revoked certificate"
     refused=True,
     visible=Visible.WIRE,
     title="signing request for a name whose certificate was revoked",
-    remedy="If the node is meant to come back: {enrol}. If it was revoked permanently, stop the agent on that node.",
+    fix=(
+        group("enrol", only_if="the node is meant to come back"),
+        on_node("stop its agent", only_if="it was revoked permanently"),
+    ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [

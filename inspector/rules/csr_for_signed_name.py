@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice, group
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 SIGNED = "already has a signed certificate"
@@ -16,12 +17,15 @@ SIGNED = "already has a signed certificate"
     On.RUN_END,
     visible=Visible.WIRE,
     title="signing request for a name that has a certificate",
-    remedy="If the node was reinstalled or lost its ssldir: {enrol}. If not, another host uses this certname: give it "
-    "its own.",
+    fix=(
+        group("enrol", only_if="the node was reinstalled or lost its ssldir"),
+        advice("give the other host that uses this certname its own", only_if="it was not"),
+    ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
+        talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED)),
     ],
     bad=lambda: [talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="other"))],
     also=("B01", "B23"),
@@ -31,7 +35,7 @@ def csr_for_signed_name(case: RunCase) -> Iterator[Statement]:
     same key, the download that follows succeeds and nothing is wrong. Otherwise the node's key differs from the key in
     the certificate: the node lost its key, or two hosts use the name."""
     run = case.run
-    for submission in run.csrs:
+    for at, submission in enumerate(run.csrs):
         if SIGNED not in submission.text:
             continue
         answers = [answer for answer in run.certificates if answer.seq > submission.seq and answer.certificate]
@@ -44,7 +48,8 @@ def csr_for_signed_name(case: RunCase) -> Iterator[Statement]:
                 seqs,
                 at=(places.csr("key: "), places.certificate("key: ")),
             )
-        else:
+        elif not any(earlier.key == submission.key and earlier.status == 200 for earlier in run.csrs[:at]):
+            # Else it is the agent's own request that was signed meanwhile, and it is about to download the certificate.
             yield Statement(
                 "the CA has a certificate for this name and refuses the agent's request",
                 seqs,

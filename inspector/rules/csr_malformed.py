@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.runs.examples import altered, ca, crl, csr, not_issued, talk
 
 _BROKEN = {"body": b"-----BEGIN CERTIFICATE REQUEST-----\nMIIC"}
@@ -21,9 +22,19 @@ _ANSWER = b"Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 
     refused=True,
     visible=Visible.WIRE,
     title="signing request cannot be parsed",
-    remedy="Compare the request's Content-Length with the size of the body that arrived: if it is shorter, find out "
-    "what cuts it off between {name} and the master (proxy, inspection, size limits). If it is complete, the node's "
-    "copy is damaged: on the node run {reset}.",
+    fix=(
+        advice("compare the request's Content-Length with the size of the body that arrived"),
+        advice(
+            "find out what cuts it off between {name} and the master: a proxy, an inspection, a size limit",
+            only_if="the body is shorter",
+        ),
+        on_node(
+            "make a new request: its copy is damaged",
+            "{reset}",
+            only_if="the body is complete",
+            destroys="its key and its certificate",
+        ),
+    ),
     source="docs/protocol.md#endpoint-certificate_request",
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],
     bad=lambda: [talk(ca(), crl(), altered(csr(status=500, body=_ANSWER), request=_BROKEN))],

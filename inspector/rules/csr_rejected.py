@@ -9,6 +9,7 @@ from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import WAITS, refused
 from inspector.rules.environment_not_found import ABSENT
+from inspector.rules.fixes import on_ca, on_node
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 EXPLAINED = (
@@ -37,8 +38,12 @@ docs/protocol.md#checks-of-a-signing-request
     refused=True,
     visible=Visible.WIRE,
     title="signing request rejected",
-    remedy="403: let unauthenticated agents PUT certificate_request in the CA's auth.conf. 404: this server is not a "
-    "CA; set the one that is: `puppet config set ca_server <host> --section agent`. 5xx: read the server's log.",
+    fix=(
+        on_ca("let unauthenticated agents PUT certificate_request in its auth.conf", only_if="the CA answered 403"),
+        on_node("set the server that is a CA, as this one is none",
+                "puppet config set ca_server <host> --section agent", only_if="the CA answered 404"),
+        on_ca("read the server's log", only_if="the CA answered 5xx"),
+    ),
     source="docs/protocol.md#submitting-the-signing-request; docs/protocol.md#bootstrap-up-to-5; "
     "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), not_issued())],

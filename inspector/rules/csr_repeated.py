@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import group
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 WAITS = "already has a requested certificate"
@@ -30,7 +31,7 @@ def refused(case: ExchangeCase) -> bool:
     otherwise="warning for agents up to 6.3",
     visible=Visible.WIRE,
     title="the same signing request sent again",
-    remedy="{signing}.",
+    fix=(group("signing"),),
     source="docs/protocol.md#submitting-the-signing-request; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), not_issued())],

@@ -8,6 +8,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import refused
+from inspector.rules.fixes import group, on_node
 from inspector.rules.words import some
 from inspector.runs.examples import NAME, ca, crl, csr, not_issued, talk
 
@@ -25,8 +26,11 @@ _REFUSAL = (
     otherwise="error if the CA refuses it",
     visible=Visible.WIRE,
     title="signing request with alternative names",
-    remedy="If the node is not a master, remove dns_alt_names from its puppet.conf, then {enrol}. If it should have "
-    "the names: {alt_names}.",
+    fix=(
+        on_node("remove dns_alt_names from its puppet.conf", only_if="the node is not a master"),
+        group("enrol", only_if="the node is not a master"),
+        group("alt_names", only_if="it should have the names"),
+    ),
     source="docs/protocol.md#signing-requests; docs/protocol.md#checks-of-a-signing-request",
     good=lambda: [talk(ca(), crl(), csr(), not_issued()), talk(ca(), crl(), csr(alt_names=[NAME]), not_issued())],
     bad=lambda: [

@@ -8,6 +8,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import WAITS, refused
+from inspector.rules.fixes import advice, group
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 
@@ -19,8 +20,11 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     otherwise="notice if the CA accepts the request",
     visible=Visible.WIRE,
     title="signing request with another key for the same name",
-    remedy="Find out whose request waits on the CA: {list} there; this agent's latest has {request}. If the node was "
-    "reinstalled: {enrol}. If two hosts share the name, give one its own.",
+    fix=(
+        group("compare"),
+        group("enrol", only_if="the node was reinstalled"),
+        advice("give one of them its own", only_if="two hosts share the name"),
+    ),
     source="docs/protocol.md#keys; docs/protocol.md#checks-of-a-signing-request",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), issued(), catalog(), report()),

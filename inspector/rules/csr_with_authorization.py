@@ -8,6 +8,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import refused
+from inspector.rules.fixes import group, on_ca, on_node
 from inspector.rules.words import some
 from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
 
@@ -28,9 +29,14 @@ _REFUSAL = (
     otherwise="warning if the CA accepts it, except pp_cli_auth",
     visible=Visible.WIRE,
     title="signing request asks for authorization extensions",
-    remedy="Remove the extension from csr_attributes.yaml on the node (`puppet config print csr_attributes`), then "
-    "{enrol}. If the site wants it: `allow-authorization-extensions: true` in the CA's ca.conf, restart it, then "
-    "{sign}.",
+    fix=(
+        on_node("see where csr_attributes.yaml is", "puppet config print csr_attributes"),
+        on_node("remove the extension from it", only_if="the site does not want it"),
+        group("enrol", only_if="the site does not want it"),
+        on_ca("allow it: `allow-authorization-extensions: true` in ca.conf", only_if="the site wants it"),
+        on_ca("restart it", "systemctl restart puppetserver", only_if="the site wants it"),
+        on_ca("sign the request", "{sign}", only_if="the site wants it"),
+    ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [

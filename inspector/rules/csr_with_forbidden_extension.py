@@ -11,6 +11,7 @@ from inspector.protocol.oids import AUTHORIZATION, oid_name
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import refused
+from inspector.rules.fixes import group, on_node
 from inspector.rules.words import some
 from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
 
@@ -27,8 +28,11 @@ OTHER = "1.3.6.1.4.1.99999.1"
     otherwise="error if the CA refuses it",
     visible=Visible.WIRE,
     title="signing request with an extension that CAs do not sign",
-    remedy="In csr_attributes.yaml on the node (`puppet config print csr_attributes`) move the value to Puppet's own "
-    "arcs, 1.3.6.1.4.1.34380.1.1 (registered) or .1.2 (private); then {enrol}.",
+    fix=(
+        on_node("see where csr_attributes.yaml is", "puppet config print csr_attributes"),
+        on_node("move the value in it to Puppet's own arcs, 1.3.6.1.4.1.34380.1.1 (registered) or .1.2 (private)"),
+        group("enrol"),
+    ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_ca
 from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
 
 PASSWORD = "1.2.840.113549.1.9.7"  # noqa: S105 - an OID
@@ -21,9 +22,14 @@ PRESHARED = "1.3.6.1.4.1.34380.1.1.4"
     otherwise="notice for agents from 6.4 on",
     visible=Visible.WIRE,
     title="secret in a signing request",
-    remedy="Use a token that is valid for one request and a short time, and have the CA's autosign executable "
-    "invalidate it after use. Agents up to 6.3 send it to an unverified server: upgrade them, or bootstrap over a "
-    "network you trust.",
+    fix=(
+        advice("use a token that is valid for one request and a short time"),
+        on_ca("have its autosign executable invalidate the token after use"),
+        advice(
+            "upgrade the agent, or bootstrap over a network you trust",
+            only_if="it is of version 6.3 or earlier (it sends the secret to an unverified server)",
+        ),
+    ),
     source="docs/protocol.md#extensions-and-attributes",
     good=lambda: [
         talk(ca(), crl(), csr(made=asking_for({"1.3.6.1.4.1.34380.1.1.13": "webserver"})), not_issued()),

@@ -7,6 +7,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_master
 from inspector.rules.puppetdb_failed import PUPPETDB
 from inspector.rules.words import brief, compile_error
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -27,9 +28,13 @@ BROKEN = "Server Error: Function lookup() did not find a value for the name 'web
     refused=True,
     visible=Visible.WIRE,
     title="Hiera has no value, or cannot read its data",
-    remedy="Correct the data file, key or backend that the message names, and deploy it. On the master `puppet lookup "
-    "<key> --node {name} --explain` shows where Hiera looks (without PuppetDB: with `--facts <file>` of the node). "
-    "`puppet lookup` runs as you, the server as its own user: that one must be able to read the data and the keys.",
+    fix=(
+        on_master("see where Hiera looks (without PuppetDB, add `--facts <file>` of the node)",
+                  "puppet lookup <key> --node {name} --explain"),
+        advice("correct the data file, key or backend that the message names, and deploy it"),
+        on_master("let the server's own user read the data and the keys: the command above ran as you",
+                  only_if="the lookup finds the value"),
+    ),
     source="docs/protocol.md#failed-catalogs",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [

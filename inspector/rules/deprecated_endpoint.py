@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_ca
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 
@@ -16,8 +17,13 @@ from inspector.runs.examples import asked, catalog, plugins, report, talk
     at=(Kind.REMOVED, Kind.CERTIFICATE_STATUS),
     visible=Visible.WIRE,
     title="a tool uses an endpoint that newer masters no longer have",
-    remedy="Update the tool before the master: /status/v1/simple reports whether a server is up, "
-    "/puppet-ca/v1/certificate_statuses lists certificates (`puppetserver ca list --all`).",
+    fix=(
+        advice(
+            "update the tool before the master: /status/v1/simple reports whether a server is up, "
+            "/puppet-ca/v1/certificate_statuses lists certificates"
+        ),
+        on_ca("list certificates with its own command", "{list}", only_if="that is what the tool is for"),
+    ),
     source="docs/protocol.md#removed-endpoints",
     good=lambda: [
         talk(plugins(), catalog(), asked("/status/v1/simple", b"running", run=False), report()),

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_master, on_node
 from inspector.rules.words import brief
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
@@ -23,9 +24,16 @@ OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeri
     refused=True,
     visible=Visible.WIRE,
     title="the master does not support the agent's URLs",
-    remedy="Compare `puppet --version` on both: agents of version 4 and later need a master of version 4 or later "
-    "(Puppet Server 2.1 or later). Upgrade the older side; if something in between rewrites paths, configure it to "
-    "pass them unchanged.",
+    fix=(
+        on_node("see its version", "puppet --version"),
+        on_master("see its version", "puppet --version"),
+        advice(
+            "upgrade the older side: agents of version 4 and later need a master of version 4 or later (Puppet "
+            "Server 2.1 or later)",
+            only_if="their generations differ",
+        ),
+        advice("let what rewrites paths in between pass them unchanged", only_if="they do not"),
+    ),
     source="docs/protocol.md#old-agents-and-new-masters; docs/protocol.md#error-documents; "
     "puppet 3.8.7 lib/puppet/network/http/api/v1.rb",
     good=lambda: [

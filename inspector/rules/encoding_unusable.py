@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.rules.words import brief
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -20,8 +21,12 @@ KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
     at=(*RUN, *BOOTSTRAP),
     visible=Visible.WIRE,
     title="answer compressed in a way that the agent cannot decode",
-    remedy="Disable compression on the devices between master and agent, or restrict it to gzip; the master itself "
-    "uses gzip only.",
+    fix=(
+        advice(
+            "turn compression off on the devices between master and agent, or restrict it to gzip: the master itself "
+            "uses nothing else"
+        ),
+    ),
     source="docs/protocol.md#compression; puppet 4.10.9 lib/puppet/network/http/compression.rb",
     good=lambda: [talk(plugins(), altered(catalog(), answers={"Content-Encoding": "identity"}), report())],
     bad=lambda: [

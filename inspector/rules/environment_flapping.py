@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import SINCE_4, On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import on_master, on_node
 from inspector.rules.words import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -20,8 +21,10 @@ POSTS = 5
     otherwise="warning if the agent settled in the end",
     visible=Visible.WIRE,
     title="environment keeps changing",
-    remedy="Make the ENC return one environment for {name} whatever the facts are, or return none and set it on the "
-    "node: `puppet config set environment <name> --section agent`.",
+    fix=(
+        on_master("let the ENC return one environment for {name} whatever the facts are"),
+        on_node("or let it return none, and set it there", "puppet config set environment <name> --section agent"),
+    ),
     source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN, Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master, on_node
 from inspector.rules.words import cut
 from inspector.runs.examples import ExamplePart, asked, catalog, plugins, report, talk
 
@@ -24,9 +25,12 @@ AT = (*(kind for kind in RUN if kind is not Kind.BACKUP), *BOOTSTRAP)
     otherwise="warning if only the agent's first request for the environment fails",
     visible=Visible.WIRE,
     title="environment does not exist",
-    remedy="Deploy the environment on the master (`puppet config print environmentpath` shows the directory), or set "
-    "another one on the node: `puppet config set environment <name> --section agent`. If it was deployed only just "
-    "now, flush the master's environment cache.",
+    fix=(
+        on_master("see where its environments are", "puppet config print environmentpath --section master"),
+        on_master("deploy the environment there"),
+        on_node("or set another one", "puppet config set environment <name> --section agent"),
+        on_master("flush its cache of environments", only_if="the environment was deployed only just now"),
+    ),
     source="docs/protocol.md#unknown-environments; docs/protocol.md#environment-check",
     good=lambda: [
         talk(plugins(), catalog(), report()),

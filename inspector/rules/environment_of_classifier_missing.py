@@ -7,6 +7,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master
 from inspector.rules.words import brief, compile_error
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -26,9 +27,12 @@ BROKEN = (
     refused=True,
     visible=Visible.WIRE,
     title="the classifier names an environment that does not exist",
-    remedy="Deploy that environment on the master (`puppet config print environmentpath --section master` shows the "
-    'directory), or correct the answer of the ENC: `"$(puppet config print external_nodes --section master)" {name}` '
-    "prints it. The node's own setting has no effect here.",
+    fix=(
+        on_master("see what the ENC answers", '"$(puppet config print external_nodes --section master)" {name}'),
+        on_master("see where its environments are", "puppet config print environmentpath --section master"),
+        on_master("deploy that environment there, or correct the answer of the ENC; the node's own setting has no "
+                  "effect"),
+    ),
     source="docs/protocol.md#failed-catalogs; docs/protocol.md#unknown-environments",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(status=500, text=BROKEN), report(result="failed"))],

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master
 from inspector.rules.words import cut
 from inspector.runs.examples import catalog, node, plugins, report, talk
 
@@ -19,8 +20,10 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     otherwise="warning for agents of 2.7",
     visible=Visible.WIRE,
     title="master overrides the environment",
-    remedy="Nothing is wrong if the classifier is meant to decide. Otherwise remove {name}'s environment from the "
-    "ENC; the one in puppet.conf is only a request by the agent.",
+    fix=(
+        on_master("remove {name}'s environment from the ENC; the one in puppet.conf is only a request by the agent",
+                  only_if="the classifier is not meant to decide (otherwise nothing is wrong)"),
+    ),
     source="docs/protocol.md#change-of-environment; docs/protocol.md#node-request",
     good=lambda: [talk(node(), plugins(), catalog(), report())],
     bad=lambda: [

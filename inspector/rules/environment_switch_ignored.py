@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import SINCE_4, On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import on_node
 from inspector.rules.words import cut
 from inspector.runs.examples import catalog, metadata, plugins, report, talk
 
@@ -16,9 +17,14 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
     title="agent does not switch to the catalog's environment",
-    remedy="On the node: `puppet config print strict_environment_mode environment --section agent`. With strict mode, "
-    "set the environment to the master's, or turn strict mode off: `puppet config set strict_environment_mode false "
-    "--section agent`.",
+    fix=(
+        on_node("see whether strict mode is on",
+                "puppet config print strict_environment_mode environment --section agent"),
+        on_node("set the environment to the master's", "puppet config set environment <name> --section agent",
+                only_if="it is on"),
+        on_node("or turn strict mode off", "puppet config set strict_environment_mode false --section agent",
+                only_if="it is on"),
+    ),
     source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(

@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator
 
+from inspector import regex
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.words import cut, errors, line
+from inspector.rules.fixes import on_node
+from inspector.rules.words import FIRST, READ, cut, errors, line
 from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.text import beginning
 
+_FACT = regex.compile(r"(?i)resolving (?:a )?custom fact|\bfact[ =]|fact file")
+"""An error of a fact: what the catalog was compiled from is incomplete."""
 _LOG = {"level": "err", "source": "Facter", "message": "Permission denied @ rb_sysopen - /proc/1/environ"}
 
 
@@ -20,8 +25,7 @@ _LOG = {"level": "err", "source": "Facter", "message": "Permission denied @ rb_s
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="errors in the log of a successful run",
-    remedy="Run `puppet agent -t --debug` on the node and look for the message: usually it comes from a custom fact "
-    "or a plugin.",
+    fix=(on_node("look for the message: usually it comes from a custom fact or a plugin", "puppet agent -t --debug"),),
     source="docs/protocol.md#report-status",
     good=lambda: [
         talk(plugins(), catalog(), report(logs=[_LOG | {"level": "warning"}])),
@@ -38,9 +42,12 @@ def errors_in_log(case: ExchangeCase) -> Iterator[Statement]:
         return
     lines = errors(report)
     if lines:
-        source = f"{cut(lines[0].source, 80)}: " if lines[0].source else ""
-        suffix = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+        lines.sort(key=lambda entry: not _FACT.search(beginning(entry.message, READ)))
+        texts = dict.fromkeys((f"{cut(entry.source, 80)}: " if entry.source else "") + line(entry.message)
+                              for entry in lines)  # fmt: skip
+        shown = "; ".join(list(texts)[:FIRST])
+        suffix = f"; and {len(texts) - FIRST} more" if len(texts) > FIRST else ""
         yield Statement(
-            f"error in the log: {source}{line(lines[0].message)}{suffix}",
+            f"error in the log: {shown}{suffix}",
             at=places.meaning(line(lines[0].message).partition("…")[0], "log"),
         )

@@ -8,6 +8,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_node
 from inspector.runs.examples import ExamplePart, altered, catalog, plugins, report, talk
 
 FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
@@ -21,8 +22,14 @@ FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
     otherwise="notice for agents up to version 3",
     visible=Visible.WIRE,
     title="facts sent as YAML",
-    remedy="Upgrade the agent: 3.3 and later send PSON, 5 and later JSON. On 3.x: `puppet config set "
-    "preferred_serialization_format pson --section agent`.",
+    fix=(
+        on_node(
+            "let the agent send PSON",
+            "puppet config set preferred_serialization_format pson --section agent",
+            only_if="the agent is of version 3.3 to 3.8",
+        ),
+        on_node("upgrade the agent: 3.3 and later send PSON, 5 and later JSON"),
+    ),
     source="docs/protocol.md#facts-in-a-form; docs/protocol.md#generations-of-agents",
     good=lambda: [
         talk(plugins(), catalog(form={"facts_format": "pson"}), report(), version="3.8.7", master_version="3.8.7"),

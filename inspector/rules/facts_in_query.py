@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 
@@ -16,8 +17,11 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     at=(Kind.CATALOG,),
     visible=Visible.WIRE,
     title="facts in the URL",
-    remedy="Send the same fields as a form: POST with Content-Type application/x-www-form-urlencoded. Agents do so "
-    "from 2.7 on: find the tool that sends the request (its User-Agent), or upgrade the agent.",
+    fix=(
+        advice("find the tool that sends the request, by its User-Agent"),
+        advice("let it send the same fields as a form: POST with Content-Type application/x-www-form-urlencoded"),
+        advice("upgrade it: agents do so from 2.7 on", only_if="an agent sends it"),
+    ),
     source="docs/protocol.md#get-or-post",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [

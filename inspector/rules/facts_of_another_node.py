@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_node
 from inspector.rules.words import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -18,8 +19,11 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.CATALOG,),
     visible=Visible.WIRE,
     title="facts of another node",
-    remedy="On the node: `puppet config print certname node_name_value node_name_fact --section agent`; the three "
-    "must result in one name. Remove node_name_value and node_name_fact from puppet.conf unless they are needed.",
+    fix=(
+        on_node("see its names, which must result in one",
+                "puppet config print certname node_name_value node_name_fact --section agent"),
+        on_node("remove node_name_value and node_name_fact from puppet.conf, unless they are needed"),
+    ),
     source="docs/protocol.md#facts; puppet 7.34.0 lib/puppet/indirector/catalog/compiler.rb",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [

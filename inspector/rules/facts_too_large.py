@@ -11,6 +11,7 @@ from inspector.protocol.facts import FactLimits
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.runs.examples import catalog, plugins, report, talk
 
 
@@ -21,8 +22,11 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.CATALOG, Kind.FACTS),
     visible=Visible.WIRE,
     title="facts exceed the agent's own limits",
-    remedy="On the node: `puppet facts show` (up to version 6: `puppet facts find {name}`), then remove the growing "
-    "custom fact from its module, or make it return less.",
+    fix=(
+        on_node("look at its facts", "puppet facts show", only_if="the agent is of version 7 or later"),
+        on_node("look at its facts", "puppet facts find {name}", only_if="the agent is of version 6 or earlier"),
+        advice("remove the growing custom fact from its module, or make it return less"),
+    ),
     source="docs/protocol.md#limits-of-facts; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [talk(plugins(), catalog(facts={"role": "x" * 4096}), report())],
     bad=lambda: [talk(plugins(), catalog(facts={"packages": "x" * 5000}), report())],

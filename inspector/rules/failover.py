@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master, on_node
 from inspector.rules.words import brief
 from inspector.runs.examples import asked, catalog, plugins, report, talk, unanswered
 
@@ -19,8 +20,11 @@ PROBE = "/status/v1/simple/server"
     at=(Kind.SERVER_STATUS,),
     visible=Visible.WIRE,
     title="a server in the agent's server_list is down",
-    remedy="Check that server: `systemctl status puppetserver` and its log. The agent continues with the next one of "
-    "`puppet config print server_list`.",
+    fix=(
+        on_node("see which servers the agent tries", "puppet config print server_list --section agent"),
+        on_master("see whether the one that is down runs", "systemctl status puppetserver"),
+        on_master("read its log"),
+    ),
     source="docs/protocol.md#server_list",
     good=lambda: [
         talk(asked(PROBE, b"running", media="text/plain"), plugins(), catalog(), report()),

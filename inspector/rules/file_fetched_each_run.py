@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Record, Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.same_resources_change import REPEATED, in_each_run
 from inspector.rules.words import in_a_row, some
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk, together
@@ -26,8 +27,11 @@ def _run(number: int, *, fetches: bool = True) -> list[Record]:
     otherwise="notice below the threshold warning_runs",
     visible=Visible.WIRE,
     title="the same file is fetched in every run",
-    remedy="Check what the report says about that file: if it is changed each time, something on the node changes it "
-    "back between runs. Look for `checksum => mtime` or `ctime` and for two resources that write to one file.",
+    fix=(
+        advice("see what the report says about that file"),
+        on_node("find what changes it back between runs", only_if="the file is changed each time"),
+        advice("look for `checksum => mtime` or `ctime`, and for two resources that write to one file"),
+    ),
     source="docs/protocol.md#file-metadata",
     good=lambda: [together(_run(1), _run(2, fetches=False), _run(3))],
     bad=lambda: [together(_run(1), _run(2), _run(3)), together(*map(_run, range(1, 6)))],

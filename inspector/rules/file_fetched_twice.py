@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.files import is_plugin
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice
 from inspector.rules.words import some
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
@@ -18,8 +19,10 @@ FILE = "modules/demo/app.conf"
     On.RUN_END,
     visible=Visible.WIRE,
     title="the same file fetched twice in one run",
-    remedy="If several resources copy the same file, let one of them copy it, and make the others links to it or let "
-    "them depend on it.",
+    fix=(
+        advice("let one of them copy the file, and make the others links to it or let them depend on it",
+               only_if="several resources copy the same file"),
+    ),
     source="docs/protocol.md#file-requests",
     good=lambda: [
         talk(plugins(), catalog(), metadata(FILE), content(FILE), report()),

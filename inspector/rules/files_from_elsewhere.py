@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -21,7 +22,10 @@ def _file(source: str) -> dict[str, object]:
     at=(Kind.CATALOG,),
     visible=Visible.CONSEQUENCE,
     title="files come from another web server, not from the master",
-    remedy="Pin the content: `checksum => 'sha256'` with `checksum_value => '<digest>'` (4.6 and later). Use https.",
+    fix=(
+        advice("pin the content: `checksum => 'sha256'` with `checksum_value => '<digest>'` (4.6 and later)"),
+        advice("use https"),
+    ),
     source="docs/protocol.md#sources-on-web-servers; puppet 7.23.0 lib/puppet/type/file/source.rb",
     good=lambda: [talk(plugins(), catalog(resources=[_file("puppet:///modules/demo/tool.tgz")]), report())],
     bad=lambda: [talk(plugins(), catalog(resources=[_file("https://files.example/tool.tgz")]), report())],

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -21,8 +22,13 @@ _SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
     refused=True,
     visible=Visible.WIRE,
     title="format not supported by the master",
-    remedy="Find out what changes the headers Accept and Content-Type between agent and master, and check `puppet "
-    "config print preferred_serialization_format` on the agent: json; from version 8 on nothing else.",
+    fix=(
+        on_node(
+            "see its format: json, from version 8 on nothing else",
+            "puppet config print preferred_serialization_format --section agent",
+        ),
+        advice("find out what changes the headers Accept and Content-Type between agent and master"),
+    ),
     source="docs/protocol.md#refused-formats",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(), report(status=415))],

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import HandshakeCase, Statement
+from inspector.rules.fixes import advice, on_ca, on_master, on_node
 from inspector.rules.words import brief, cut
 from inspector.runs.examples import carried, catalog, made, refused, report, talk, wait
 from inspector.runs.history import agent_of
@@ -36,12 +37,22 @@ _OTHERS = {
     otherwise="notice if an agent's handshakes end without an alert",
     visible=Visible.HANDSHAKE,
     title="handshakes keep failing",
-    remedy="On the node {verify} checks its certificates; then act on the alert. unknown_ca: the sender lacks the "
-    "other side's CA, or the CRL of one CA of its chain. certificate_expired: a certificate or a CRL has expired, or "
-    "a clock is wrong. certificate_revoked: the certificate is on the CRL. bad_certificate: usually the master's "
-    "certificate lacks the name that the agent uses for it. certificate_unknown: real masters (Java) send it for all "
-    "of these; see {list} on the CA, and check on the master when its own CRL expires: `openssl crl -noout "
-    '-nextupdate -in "$(puppet config print hostcrl)"`.',
+    fix=(
+        on_node("check its certificates", "{verify}"),
+        advice("give its sender the other side's CA, and a CRL of each CA of the chain",
+               only_if="the alert is unknown_ca"),
+        advice("renew the certificate or the CRL that has expired, or set the clock that is wrong",
+               only_if="it is certificate_expired"),
+        on_ca("look for the certificate among the revoked ones", "{list}", only_if="it is certificate_revoked"),
+        advice("use a name for the master that is in its certificate", only_if="it is bad_certificate"),
+        on_ca("look for each of these causes, as real masters (Java) send this alert for all of them", "{list}",
+              only_if="it is certificate_unknown"),
+        advice("see what is between them (a load balancer, a firewall), and read the master's log of that time",
+               only_if="there is no alert"),
+        on_master("see when its own CRL expires",
+                  'openssl crl -noout -nextupdate -in "$(puppet config print hostcrl)"',
+                  only_if="it is certificate_unknown"),
+    ),
     source="docs/protocol.md#failed-handshakes; RFC 8446 section 6.2",
     good=lambda: [
         talk(refused("handshake_failure"), refused("handshake_failure")),

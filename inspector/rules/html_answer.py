@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node, on_proxy
 from inspector.rules.words import brief, media_type
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
@@ -20,9 +21,14 @@ PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
     at=(*RUN, *BOOTSTRAP),
     visible=Visible.WIRE,
     title="HTML page instead of a master's answer",
-    remedy="Find out which server answered: a load balancer without a healthy master behind it, a web proxy (`puppet "
-    "config print http_proxy_host`), a login page. Query the master directly: `curl -k "
-    "https://<master>:8140/status/v1/simple`.",
+    fix=(
+        on_node("see whether a web proxy is set", "puppet config print http_proxy_host --section agent"),
+        on_proxy("ask the master directly", "curl -k https://<master>:8140/status/v1/simple"),
+        advice(
+            "find out which server answered: a load balancer without a healthy master behind it, a web proxy, a login "
+            "page"
+        ),
+    ),
     source="docs/protocol.md#other-error-answers",
     good=lambda: [
         talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"), report()),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.rules.words import some
 from inspector.runs.examples import altered, catalog, report, talk
 
@@ -15,9 +16,11 @@ from inspector.runs.examples import altered, catalog, report, talk
     On.EXCHANGE,
     visible=Visible.WIRE,
     title="client claims an identity in headers",
-    remedy="Find out who sends them: on a node it is an attack or a script. If there is a TLS terminator in front of "
-    "this proxy, let the agents reach the proxy directly. Where `allow-header-cert-info: true` is set, such headers "
-    "must be removed at the edge.",
+    fix=(
+        advice("find out who sends them: on a node it is an attack or a script"),
+        advice("let the agents reach the proxy directly", only_if="there is a TLS terminator in front of this proxy"),
+        advice("remove such headers at the edge", only_if="`allow-header-cert-info` is set on the master"),
+    ),
     source="docs/protocol.md#identity-in-headers; "
     "puppetserver 7.9.5 src/clj/puppetlabs/services/request_handler/request_handler_core.clj",
     good=lambda: [talk(catalog(), report())],

@@ -6,6 +6,7 @@ from inspector.model import Identity, Severity, Visible
 from inspector.protocol.kinds import RUN
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_node, on_proxy
 from inspector.rules.words import brief
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -20,8 +21,14 @@ _UNREADABLE = Identity("keys", reason="the key of node1.example cannot be used: 
     refused=True,
     visible=Visible.WIRE,
     title="the proxy did not use the agent's identity, and the master refused it",
-    remedy="Mend on the proxy's host what the message names, then run the agent again. See what the proxy can use: "
-    "`puppet-inspector doctor --ssldir <ssldir>`, and the line `identity` that it prints when it starts.",
+    fix=(
+        on_proxy(
+            "see what it can use; the line `identity` that it prints at its start says what it does",
+            "puppet-inspector doctor --ssldir <ssldir>",
+        ),
+        on_proxy("correct what the message names"),
+        on_node("run the agent again", "puppet agent -t"),
+    ),
     source="docs/protocol.md#default-rules",
     good=lambda: [
         talk(plugins(), catalog(), report()),

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN
 from inspector.rules import On, connection_errors, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.runs.examples import catalog, metadata, plugins, report, talk, unanswered, wait
 
 
@@ -16,8 +17,10 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk, un
     at=RUN,
     visible=Visible.CONSEQUENCE,
     title="keep-alive timeout shorter than the agent's",
-    remedy="Raise the idle timeout of the master's web server or load balancer above the agent's 4 s (`puppet config "
-    "print http_keepalive_timeout --section agent`): 10 s or more.",
+    fix=(
+        on_node("see the agent's own idle timeout (4 s)", "puppet config print http_keepalive_timeout --section agent"),
+        advice("raise that of the master's web server or load balancer above it: to 10 s or more"),
+    ),
     source="docs/protocol.md#reuse-of-connections; puppet 7.23.0 lib/puppet/http/factory.rb",
     good=lambda: [talk(plugins(), catalog(), wait(3), metadata("modules/demo/a"), report())],
     bad=lambda: [talk(plugins(), catalog(), wait(3), unanswered(metadata("modules/demo/a")), report())],

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, group
 from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
 
 
@@ -17,8 +18,11 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
     at=(Kind.CSR,),
     visible=Visible.WIRE,
     title="one key under two certnames",
-    remedy="Every host but one needs its own key; for each of them with its certname: {enrol}. Remove the ssldir from "
-    "the image.",
+    fix=(
+        advice("choose the host that keeps the key; do what follows for each other one, with its certname"),
+        group("enrol"),
+        advice("remove the ssldir from the image"),
+    ),
     source="docs/protocol.md#keys",
     good=lambda: [
         together(

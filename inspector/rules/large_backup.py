@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.words import brief
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
@@ -18,8 +19,11 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     at=(Kind.BACKUP,),
     visible=Visible.WIRE,
     title="a large file is sent to the master's filebucket",
-    remedy="Set `backup => false` for that file, or use the node's own filebucket: without a filebucket resource that "
-    "names a `server`, agents keep backups below `puppet config print clientbucketdir`.",
+    fix=(
+        advice("set `backup => false` for that file"),
+        advice("or use the node's own filebucket: leave out filebucket resources that name a `server`"),
+        on_node("see where that is", "puppet config print clientbucketdir"),
+    ),
     source="docs/protocol.md#file-requests",
     good=lambda: [talk(plugins(), catalog(), bucket(b"x" * 1000), report())],
     bad=lambda: [talk(plugins(), catalog(), bucket(bytes(10_000_001)), report())],

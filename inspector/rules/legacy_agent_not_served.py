@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master, on_node
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 MESSAGE = "Invalid URL. Note that Puppet 3 agents aren't compatible with this version."
@@ -20,8 +21,11 @@ MESSAGE = "Invalid URL. Note that Puppet 3 agents aren't compatible with this ve
     refused=True,
     visible=Visible.WIRE,
     title="an agent of 2.7 or 3 at a master that no longer supports it",
-    remedy="Upgrade the agent to version 4 or later. Until then a Puppet Server with its legacy routes can serve it "
-    "(2.1 to 7: the service `legacy-routes-service` in bootstrap.cfg and web-routes.conf).",
+    fix=(
+        on_node("upgrade the agent to version 4 or later"),
+        on_master("until then serve it: the service `legacy-routes-service` in bootstrap.cfg and web-routes.conf",
+                  only_if="the master is a Puppet Server 2.1 to 7"),
+    ),
     source="docs/protocol.md#old-agents-and-new-masters",
     good=lambda: [
         talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"), report(),

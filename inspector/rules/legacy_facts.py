@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_8, On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.words import some
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -19,8 +20,11 @@ from inspector.runs.examples import catalog, plugins, report, talk
     generations=SINCE_8,
     visible=Visible.WIRE,
     title="legacy facts are still sent",
-    remedy="When no manifest and no Hiera file uses them any more (puppet-lint's legacy_facts check finds them): "
-    "`puppet config set include_legacy_facts false --section agent` on the node.",
+    fix=(
+        advice("see that no manifest and no Hiera file uses them any more: puppet-lint's legacy_facts check finds "
+               "them"),
+        on_node("send them no more", "puppet config set include_legacy_facts false --section agent"),
+    ),
     source="docs/protocol.md#legacy-facts",
     good=lambda: [
         talk(plugins(), catalog(facts={"uuid": "of our own"}), report(), version="8.10.0", master_version="8.10.0"),

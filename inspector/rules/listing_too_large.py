@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, listing, plugins, report, talk
 
@@ -22,8 +23,10 @@ def _many(count: int) -> dict[str, bytes]:
     at=(Kind.FILE_LISTING,),
     visible=Visible.WIRE,
     title="a directory with very many files is copied",
-    remedy="Distribute it as a package or an archive instead of `recurse => true`; or reduce it with `ignore` and "
-    "`recurselimit`. `max_files` makes newer agents warn.",
+    fix=(
+        advice("distribute it as a package or an archive instead of `recurse => true`"),
+        advice("or reduce it with `ignore` and `recurselimit`; `max_files` makes newer agents warn"),
+    ),
     source="docs/protocol.md#large-directories; puppet 7.23.0 lib/puppet/file_serving/fileset.rb",
     good=lambda: [talk(plugins(), catalog(), listing("modules/demo/tree", _many(900)), report())],
     bad=lambda: [talk(plugins(), catalog(), listing("modules/demo/tree", _many(1001)), report())],

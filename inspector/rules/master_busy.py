@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice, on_master, on_node
 from inspector.rules.words import retry_after, utc
 from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
 
@@ -16,9 +17,15 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk, wai
     On.RUN_END,
     visible=Visible.WIRE,
     title="the master is busy and tells the agent to retry later",
-    remedy="The master has too few JRubies for its agents: raise `max-active-instances` (and the heap) in "
-    "jruby-puppet.conf, spread the runs with `puppet config set splay true --section agent`, or add a compiler. "
-    "`max-queued-requests` sets the queue length above which agents are turned away.",
+    fix=(
+        on_master("give it more JRubies, and a larger heap: `max-active-instances` in jruby-puppet.conf"),
+        on_node("spread the runs", "puppet config set splay true --section agent"),
+        advice("or add a compiler"),
+        on_master(
+            "set the length of the queue above which it turns agents away: `max-queued-requests`",
+            only_if="agents are to wait instead of being turned away",
+        ),
+    ),
     source="docs/protocol.md#retry-after; puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/jruby_request.clj",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [

@@ -7,6 +7,7 @@ from inspector.protocol.kinds import RUN
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.connection_not_reused import RUN as PHASES
+from inspector.rules.fixes import advice
 from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk
 
 
@@ -32,8 +33,13 @@ def _closing(count: int) -> list[Record]:
     opening=True,
     visible=Visible.WIRE,
     title="the master closes every connection",
-    remedy="Enable keep-alive in the web server or load balancer in front of the master (Apache: `KeepAlive On`; "
-    "nginx: `keepalive_timeout`; HAProxy: no `httpclose`).",
+    fix=(
+        advice(
+            "enable keep-alive in the web server or load balancer in front of the master (Apache: `KeepAlive "
+            "On`; nginx: "
+            "`keepalive_timeout`; HAProxy: no `httpclose`)"
+        ),
+    ),
     source="docs/protocol.md#reuse-of-connections",
     good=lambda: [_closing(2)],
     bad=lambda: [_closing(4)],

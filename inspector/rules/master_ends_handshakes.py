@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import HandshakeCase, Statement
 from inspector.rules.connection_errors import closed, place
+from inspector.rules.fixes import advice, on_master, on_proxy
 from inspector.runs.examples import catalog, plugins, refused, report, talk
 
 
@@ -15,9 +16,17 @@ from inspector.runs.examples import catalog, plugins, refused, report, talk
     On.HANDSHAKE,
     visible=Visible.WIRE,
     title="the connection to the master ended during the TLS handshake",
-    remedy="See who ends it: `openssl s_client -connect ADDRESS:PORT </dev/null` from the proxy's host, and from the "
-    "master itself. If it works there, a firewall or load balancer in between ends it (none of its masters is up, or "
-    "it does not admit the proxy's address); otherwise read the master's log.",
+    fix=(
+        on_proxy("see whether the connection is ended", "openssl s_client -connect <address>:<port> </dev/null"),
+        on_master("see the same there", "openssl s_client -connect <address>:<port> </dev/null"),
+        advice(
+            "look at the firewall or load balancer in between: none of its masters is up, or it does not admit "
+            "the proxy's "
+            "address",
+            only_if="it works only there",
+        ),
+        on_master("read its log", only_if="it is ended there as well"),
+    ),
     source="docs/protocol.md#failed-connections",
     good=lambda: [
         talk(plugins(), catalog(), report()),

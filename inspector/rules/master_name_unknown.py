@@ -7,6 +7,7 @@ from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.connection_errors import Failure, failure, since, target
+from inspector.rules.fixes import on_proxy
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnected
 
@@ -18,8 +19,10 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnec
     at=(*RUN, *BOOTSTRAP),
     visible=Visible.WIRE,
     title="the master's name does not resolve",
-    remedy="On the proxy's host see what the name resolves to: `getent hosts NAME`. Correct the name in "
-    "puppet_master, or the DNS or /etc/hosts of that host.",
+    fix=(
+        on_proxy("see what the name resolves to", "getent hosts <name>"),
+        on_proxy("correct the name in puppet_master, or the DNS or /etc/hosts of this host"),
+    ),
     source="docs/protocol.md#failed-connections",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [

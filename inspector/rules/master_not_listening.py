@@ -7,6 +7,7 @@ from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.connection_errors import Failure, failure, since, target
+from inspector.rules.fixes import advice, on_master, on_proxy
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, plugins, report, talk, unanswered, unconnected
 
@@ -18,9 +19,13 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, unanswer
     at=(*RUN, *BOOTSTRAP),
     visible=Visible.WIRE,
     title="nothing listens at the master's address",
-    remedy="On the master see whether it runs: `systemctl status puppetserver`; start it: `systemctl start "
-    "puppetserver`. If it runs, see where it listens: `ss -ltn`; then correct the port or address of puppet_master. A "
-    "firewall can refuse connections as well.",
+    fix=(
+        on_master("see whether it runs", "systemctl status puppetserver"),
+        on_master("start it", "systemctl start puppetserver", only_if="it does not"),
+        on_master("see where it listens", "ss -ltn", only_if="it does"),
+        on_proxy("correct the port or address of puppet_master", only_if="it listens elsewhere"),
+        advice("see whether a firewall refuses connections", only_if="it listens there"),
+    ),
     source="docs/protocol.md#failed-connections",
     good=lambda: [
         talk(plugins(), catalog(), report()),

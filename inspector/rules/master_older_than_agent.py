@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice, on_master
 from inspector.rules.words import brief, major
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -15,7 +16,10 @@ from inspector.runs.examples import catalog, plugins, report, talk
     On.RUN_END,
     visible=Visible.WIRE,
     title="the agent is newer than its master",
-    remedy="Upgrade the master to the agent's major version or later; until then keep agents at the master's version.",
+    fix=(
+        on_master("upgrade it to the agent's major version or later"),
+        advice("until then, keep agents at the master's version"),
+    ),
     source="docs/protocol.md#x-puppet-version-of-the-master",
     good=lambda: [
         talk(plugins(), catalog(), report(), version="7.23.0", master_version="8.10.0"),

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN, Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master
 from inspector.rules.words import lasting, waited
 from inspector.runs.examples import ca, catalog, given_up, metadata, plugins, report, slow, talk, unanswered
 
@@ -17,9 +18,16 @@ from inspector.runs.examples import ca, catalog, given_up, metadata, plugins, re
     at=tuple(kind for kind in (*RUN, *BOOTSTRAP) if kind is not Kind.CATALOG),
     visible=Visible.WIRE,
     title="the master did not answer until the agent gave up",
-    remedy="On the master let it write down what its threads do, it goes on running: `systemctl kill --signal=QUIT "
-    "puppetserver` (into `journalctl -u puppetserver`, or puppetserver-daemon.log). Look for OutOfMemoryError in its "
-    "logs: then it needs more memory (-Xmx in JAVA_ARGS). Restart it: `systemctl restart puppetserver`.",
+    fix=(
+        on_master(
+            "let it write down what its threads do; it goes on running", "systemctl kill --signal=QUIT puppetserver"
+        ),
+        on_master(
+            "look for that and for OutOfMemoryError, here or in puppetserver-daemon.log", "journalctl -u puppetserver"
+        ),
+        on_master("give it more memory: -Xmx in JAVA_ARGS", only_if="there was an OutOfMemoryError"),
+        on_master("restart it", "systemctl restart puppetserver"),
+    ),
     source="docs/protocol.md#timeouts",
     good=lambda: [
         talk(plugins(), catalog(), slow(metadata("modules/demo/a"), 90), report()),

@@ -7,6 +7,7 @@ from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import HandshakeCase, Statement
 from inspector.rules.connection_errors import place
+from inspector.rules.fixes import advice, on_proxy
 from inspector.runs.examples import catalog, plugins, refused, report, talk
 
 # OpenSSL's reasons for a first record that is none, and mitmproxy's sentence for them.
@@ -23,8 +24,11 @@ _NO_TLS = regex.compile(
     On.HANDSHAKE,
     visible=Visible.WIRE,
     title="what answers for the master speaks no TLS",
-    remedy="See what answers there: `curl -sv http://ADDRESS:PORT/`. Correct the port in puppet_master, or let the "
-    "load balancer in front of the master pass TLS through.",
+    fix=(
+        on_proxy("see what answers there", "curl -sv http://<address>:<port>/"),
+        on_proxy("correct the port in puppet_master, if it is another service's"),
+        advice("let the load balancer in front of the master pass TLS through, if it is one"),
+    ),
     source="docs/protocol.md#failed-connections",
     good=lambda: [
         talk(plugins(), catalog(), report()),

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_master
 from inspector.rules.words import brief, retry_after
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -18,9 +19,14 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     refused=True,
     visible=Visible.WIRE,
     title="503 without Retry-After",
-    remedy="Check whether the master is up: `systemctl status puppetserver`, and whether a load balancer answers in "
-    "its place. If the master is only busy, set `max-retry-delay` in puppetserver.conf above 0: agents then retry, but "
-    "some versions fail (S24).",
+    fix=(
+        on_master("see whether it is up", "systemctl status puppetserver"),
+        advice("see whether a load balancer answers in its place", only_if="the master is up"),
+        on_master(
+            "set `max-retry-delay` in puppetserver.conf above 0: agents then retry, but some versions fail (S24)",
+            only_if="the master is only busy",
+        ),
+    ),
     source="docs/protocol.md#retry-after",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [

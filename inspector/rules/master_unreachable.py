@@ -7,6 +7,7 @@ from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.connection_errors import Failure, failure, since, target
+from inspector.rules.fixes import advice, on_proxy
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnected
 
@@ -18,8 +19,15 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnec
     at=(*RUN, *BOOTSTRAP),
     visible=Visible.WIRE,
     title="the master cannot be reached over the network",
-    remedy="On the proxy's host try the address: `ping -c 3 ADDRESS`, `ip route get ADDRESS`. The master's host is "
-    "down, a firewall drops the packets, the network between has no route, or puppet_master has the wrong address.",
+    fix=(
+        on_proxy("see whether the address answers", "ping -c 3 <address>"),
+        on_proxy("see whether the network has a route to it", "ip route get <address>"),
+        on_proxy("correct puppet_master", only_if="it has the wrong address"),
+        advice(
+            "see whether the master's host is up, and whether a firewall drops the packets",
+            only_if="it has the right one",
+        ),
+    ),
     source="docs/protocol.md#failed-connections",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [

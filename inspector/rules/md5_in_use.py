@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import PARSED, Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master, on_node
 from inspector.runs.examples import asked, bucket, catalog, plugins, report, talk
 
 KINDS = tuple(kind for kind in PARSED if kind not in (Kind.NODE, Kind.CATALOG))
@@ -20,8 +21,15 @@ BY_RESOURCE = (Kind.FILE_METADATA, Kind.FILE_LISTING)
     otherwise="notice for agents up to version 6, and for file resources with checksum => md5",
     visible=Visible.WIRE,
     title="files are compared by MD5",
-    remedy="On master and agents alike: `puppet config set digest_algorithm sha256 --section main`. It is the default "
-    "from version 7 on; existing filebucket content stays stored under the old digests.",
+    fix=(
+        on_node(
+            "use SHA-256, the default from version 7 on", "puppet config set digest_algorithm sha256 --section main"
+        ),
+        on_master(
+            "use it as well; existing filebucket content stays stored under the old digests",
+            "puppet config set digest_algorithm sha256 --section main",
+        ),
+    ),
     source="docs/protocol.md#digest-algorithms",
     good=lambda: [
         talk(plugins(), catalog(), bucket(), report()),

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master, on_node
 from inspector.rules.words import brief
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
@@ -21,9 +22,17 @@ NONE = "Server Error: Unable to find a common checksum type between agent 'sha51
     refused=True,
     visible=Visible.WIRE,
     title="agent and master have no digest in common",
-    remedy="Compare `puppet config print digest_algorithm supported_checksum_types` on the node with the same on the "
-    "master (`--section master`). On the node `puppet config set digest_algorithm sha256 --section main` works with "
-    "all versions from 4 on.",
+    fix=(
+        on_node("see its digests", "puppet config print digest_algorithm supported_checksum_types --section agent"),
+        on_master(
+            "compare them with its own",
+            "puppet config print digest_algorithm supported_checksum_types --section master",
+        ),
+        on_node(
+            "use the one that works with all versions from 4 on",
+            "puppet config set digest_algorithm sha256 --section main",
+        ),
+    ),
     source="docs/protocol.md#digest-algorithms; puppet 7.23.0 lib/puppet/indirector/catalog/compiler.rb",
     good=lambda: [
         talk(plugins(), catalog(), bucket(method="HEAD", status=404), bucket(), report()),

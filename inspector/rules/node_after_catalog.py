@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Phase, Severity, Visible
 from inspector.rules import SINCE_4, On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.runs.examples import ExamplePart, asked, catalog, plugins, report, talk
 
 
@@ -15,8 +16,10 @@ from inspector.runs.examples import ExamplePart, asked, catalog, plugins, report
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
     title="node request after the catalog",
-    remedy="Check what runs on the node: an agent sends its node request first or not at all. The client's version "
-    "and User-Agent are in the first record.",
+    fix=(
+        advice("see the client's version and User-Agent in the first record"),
+        on_node("find out what runs there: an agent sends its node request first or not at all"),
+    ),
     source="docs/protocol.md#order-of-requests; docs/protocol.md#transaction_uuid",
     good=lambda: [
         talk(_node("a-1"), plugins(), catalog(), report()),

@@ -8,6 +8,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.environment_of_classifier_missing import ABSENT
+from inspector.rules.fixes import on_master
 from inspector.rules.puppetdb_failed import PUPPETDB
 from inspector.rules.words import brief, compile_error
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -30,10 +31,14 @@ BROKEN = (
     refused=True,
     visible=Visible.WIRE,
     title="the master could not classify the node",
-    remedy='Run the ENC by hand on the master, as the user of its service: `"$(puppet config print external_nodes '
-    '--section master)" {name}`. It must print YAML and exit with 0; only here its error output shows. '
-    'Without an ENC: `puppet config print node_terminus '
-    "--section master` shows which service classifies nodes; check that one.",
+    fix=(
+        on_master("run the ENC by hand, as the user of its service: it must print YAML and exit with 0, and only "
+                  "here its "
+                  "error output shows",
+                  '"$(puppet config print external_nodes --section master)" {name}'),
+        on_master("see which service classifies nodes, and check that one",
+                  "puppet config print node_terminus --section master", only_if="there is no ENC"),
+    ),
     source="docs/protocol.md#failed-catalogs",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [

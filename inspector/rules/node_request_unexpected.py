@@ -6,6 +6,7 @@ from inspector.model import Phase, Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_6_4, On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_node
 from inspector.runs.examples import catalog, node, plugins, report, talk, wait
 
 
@@ -17,8 +18,11 @@ from inspector.runs.examples import catalog, node, plugins, report, talk, wait
     generations=SINCE_6_4,
     visible=Visible.WIRE,
     title="node request sent again in a later run",
-    remedy="On the node: `puppet config print publicdir use_last_environment --section agent`; the directory must "
-    "survive the run (a container needs a volume for it) and be writable.",
+    fix=(
+        on_node("see which directory must survive the run, and whether the last environment is to be used",
+                "puppet config print publicdir use_last_environment --section agent"),
+        on_node("make the directory writable, and a volume in a container"),
+    ),
     source="docs/protocol.md#node-request; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(node(), plugins(), catalog(), report(), wait(1800), plugins(), catalog(uuid="a-2"), report(uuid="a-2")),

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_node
 from inspector.rules.words import whole
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -18,8 +19,14 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="agent changes nothing (noop mode)",
-    remedy="If the agent should apply its catalog: `puppet config set noop false --section agent` on the node, and no "
-    "--noop where the agent is started.",
+    fix=(
+        on_node(
+            "turn noop off",
+            "puppet config set noop false --section agent",
+            only_if="the agent should apply its catalog",
+        ),
+        on_node("leave out --noop where the agent is started", only_if="the agent should apply its catalog"),
+    ),
     source="docs/protocol.md#report-status",
     good=lambda: [talk(plugins(), catalog(), report(noop=False))],
     bad=lambda: [talk(plugins(), catalog(), report(noop=True))],

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import METADATA
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.runs.examples import asked, catalog, metadata, plugins, report, talk
 
 USE = ("source_permissions", "use")
@@ -18,8 +19,13 @@ USE = ("source_permissions", "use")
     at=METADATA,
     visible=Visible.WIRE,
     title="owner and mode are taken from the master's file",
-    remedy="Set `owner`, `group` and `mode` of the file resources, and omit `source_permissions` (up to version 3: "
-    "`source_permissions => ignore`, as a default of all files in site.pp).",
+    fix=(
+        advice("set `owner`, `group` and `mode` of the file resources, and omit `source_permissions`"),
+        advice(
+            "set `source_permissions => ignore`, as a default of all files in site.pp",
+            only_if="the agent is of version 3 or earlier",
+        ),
+    ),
     source="docs/protocol.md#source-permissions",
     good=lambda: [
         talk(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.runs.examples import altered, catalog, report, talk, unanswered
 
 _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "peer_chain": (), "own_chain": ()}
@@ -17,8 +18,13 @@ _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "pe
     otherwise="notice for requests other than Puppet's",
     visible=Visible.WIRE,
     title="request in plain text, without TLS",
-    remedy="Find out what sends http:// requests to the master's port: a proxy or load balancer that terminates TLS "
-    "and forwards in plain text, or a script. Agents use TLS only.",
+    fix=(
+        advice(
+            "find out what sends http:// requests to the master's port: a proxy or load balancer that terminates "
+            "TLS and "
+            "forwards in plain text, a health check, or a script"
+        ),
+    ),
     source="docs/protocol.md#tls-versions-and-ciphers",
     good=lambda: [talk(catalog(), report())],
     bad=lambda: [

@@ -8,6 +8,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import WAITS
+from inspector.rules.fixes import group, on_node
 from inspector.rules.words import utc
 from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
 
@@ -20,8 +21,15 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
     refused=True,
     visible=Visible.WIRE,
     title="signing request unsigned for a long time",
-    remedy="{signing}. If the node should get none, stop its agent. To make agents give up by themselves (version 6 "
-    "and later): `puppet config set maxwaitforcert 1h --section agent`.",
+    fix=(
+        on_node("stop its agent", only_if="the node should get no certificate"),
+        group("signing", only_if="it should get one"),
+        on_node(
+            "let agents give up by themselves",
+            "puppet config set maxwaitforcert 1h --section agent",
+            only_if="the agents are of version 6 or later",
+        ),
+    ),
     source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#default-settings",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), *[wait(36_000), csr(status=400, text=WAITS), not_issued()] * 2),

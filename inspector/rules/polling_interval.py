@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
 from inspector.rules.csr_repeated import WAITS
+from inspector.rules.fixes import on_node
 from inspector.rules.waiting_for_certificate import polling
 from inspector.rules.words import lasting
 from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
@@ -17,7 +18,13 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
     On.RUN_END,
     visible=Visible.WIRE,
     title="waitforcert interval differs from Puppet's default",
-    remedy="If it was not chosen on purpose: `puppet config set waitforcert 2m --section agent` on the node.",
+    fix=(
+        on_node(
+            "set the default",
+            "puppet config set waitforcert 2m --section agent",
+            only_if="the interval was not chosen on purpose",
+        ),
+    ),
     source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#default-settings",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), *[wait(119), csr(status=400, text=WAITS), not_issued()] * 3),

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import OLD, On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import on_ca, on_node
 from inspector.rules.waiting_for_certificate import BURST
 from inspector.runs.examples import asked, ca, csr, not_issued, talk, wait
 
@@ -20,8 +21,13 @@ _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&
     otherwise="notice if the agent was already waiting when the capture began",
     visible=Visible.CONSEQUENCE,
     title="agent waits for a certificate without a signing request",
-    remedy="Check whether the CA has a request from this node: {list}. If it has, sign it: {sign}. If not, the node "
-    "still keeps a request that the CA lost: on the node run {reset}, then on the CA run {sign} unless it autosigns.",
+    fix=(
+        on_ca("see whether it has a request from this node", "{list}"),
+        on_ca("sign it", "{sign}", only_if="it has one"),
+        on_node("make a new request: the node still keeps one that the CA lost", "{reset}", only_if="it has none",
+                destroys="its key and its certificate"),
+        on_ca("sign it, unless it autosigns", "{sign}", only_if="it has none"),
+    ),
     source="docs/protocol.md#bootstrap-up-to-5; puppet 5.5.22 lib/puppet/ssl/host.rb",
     good=lambda: [
         talk(ca(), not_issued(), csr(), not_issued(), wait(120), not_issued(), wait(120), not_issued(),

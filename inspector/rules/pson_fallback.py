@@ -8,6 +8,7 @@ from inspector.protocol.kinds import PARSED
 from inspector.rules import SINCE_4, On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.content_type_unexpected import accepted
+from inspector.rules.fixes import advice, on_master
 from inspector.rules.words import brief, major, media_type
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -22,8 +23,11 @@ BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
     generations=SINCE_4,
     visible=Visible.WIRE,
     title="PSON where JSON is preferred",
-    remedy="Look for bytes that are not UTF-8 in the catalog's strings: provide binary content as `Binary` "
-    "(`binary_file()`), or with `source`. A master older than version 5 does not support JSON: upgrade it.",
+    fix=(
+        advice("look for bytes that are not UTF-8 in the catalog's strings: provide binary content as `Binary` "
+               "(`binary_file()`), or with `source`"),
+        on_master("upgrade it: it does not support JSON", only_if="the master is older than version 5"),
+    ),
     source="docs/protocol.md#pson; docs/protocol.md#formats-and-media-types",
     good=lambda: [
         talk(

@@ -7,6 +7,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_master
 from inspector.rules.words import brief, compile_error
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -28,9 +29,14 @@ BROKEN = (
     refused=True,
     visible=Visible.WIRE,
     title="the master cannot use PuppetDB",
-    remedy="Look at PuppetDB, not at the Puppet code: is the service up, and does the master reach it? The address is "
-    '`server_urls` in puppetdb.conf (`ls "$(puppet config print confdir --section master)"/puppetdb.conf`). "terminus '
-    'puppetdb" not found: install the package puppetdb-termini on the master and restart it.',
+    fix=(
+        on_master("see the address of PuppetDB, `server_urls`",
+                  'cat "$(puppet config print confdir --section master)/puppetdb.conf"'),
+        advice("see whether the service runs there, and whether the master reaches it"),
+        on_master("install the package puppetdb-termini", only_if='the message says that the terminus was not found'),
+        on_master("restart it", "systemctl restart puppetserver",
+                  only_if='the message says that the terminus was not found'),
+    ),
     source="docs/protocol.md#failed-catalogs",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [

@@ -7,10 +7,18 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.runs.examples import altered, catalog, crl, plugins, report, talk
+from inspector.runs.observations import is_redirect
 
 FOLLOWED = (301, 302, 307)
 _TARGET = regex.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", regex.IGNORECASE)
+
+FIX = (
+    on_node("give it the master's own address", "puppet config set server <master> --section agent"),
+    advice("use 307 with an absolute Location, and no gzip at its target: agents of 6 and 7 do not unpack that",
+           only_if="a redirect is unavoidable"),
+)  # fmt: skip
 
 
 @rule(
@@ -21,8 +29,7 @@ _TARGET = regex.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", regex.IGNO
     otherwise="error if agents do not follow it",
     visible=Visible.WIRE,
     title="the agent is redirected to another address",
-    remedy="Give agents the master's own address: `puppet config set server <master> --section agent`. Where a "
-    "redirect is unavoidable, use 307 with an absolute Location.",
+    fix=FIX,
     source="docs/protocol.md#redirects; puppet 7.23.0 lib/puppet/http/redirector.rb",
     good=lambda: [
         talk(plugins(), catalog(), report()),
@@ -45,7 +52,7 @@ def redirected(case: ExchangeCase) -> Iterator[Statement]:
     """Masters do not redirect agents; a load balancer or web server in front of the master does. Agents follow 301, 302
     and 307 to an absolute address only, and agents up to version 3 lose the query when they follow."""
     response = case.exchange.response
-    if response is None or not 300 <= response.status < 400 or response.status == 304:
+    if response is None or not is_redirect(response.status):
         return
     target = _TARGET.match(response.header("location") or "")
     if target is None:

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_ca, on_node
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, renewal, report, talk
 
@@ -18,8 +19,11 @@ from inspector.runs.examples import catalog, renewal, report, talk
     at=(Kind.RENEWAL,),
     visible=Visible.WIRE,
     title="renewed certificate belongs to another key",
-    remedy="Find out which server answered: a CA does not do this. Compare {fingerprint} on the node with {list} on "
-    "the CA.",
+    fix=(
+        on_node("print the fingerprint", "{fingerprint}"),
+        on_ca("compare it with that of the certificate there", "{list}"),
+        advice("find out which server answered: a CA does not do this"),
+    ),
     source="docs/protocol.md#renewal",
     good=lambda: [talk(renewal(), catalog(), report(), version="8.10.0", master_version="8.10.0")],
     bad=lambda: [talk(renewal(key="other"), catalog(), report(), version="8.10.0", master_version="8.10.0")],

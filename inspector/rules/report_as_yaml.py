@@ -7,6 +7,7 @@ from inspector.protocol import bodies
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 _YAML = b"""--- !ruby/object:Puppet::Transaction::Report
@@ -27,9 +28,13 @@ puppet_version: 5.5.22
     otherwise="notice for agents up to version 3",
     visible=Visible.WIRE,
     title="report sent as YAML",
-    remedy="Upgrade agents older than 3.3. A 3.x agent falls back to YAML when the master's answers have no "
-    "X-Puppet-Version: find out what removes that header. Later ones: `puppet config print "
-    "preferred_serialization_format --section agent`.",
+    fix=(
+        on_node("upgrade the agent", only_if="the agent is older than 3.3"),
+        advice("find out what removes X-Puppet-Version from the master's answers: then it falls back to YAML",
+               only_if="it is a later 3.x"),
+        on_node("see which format is set", "puppet config print preferred_serialization_format --section agent",
+                only_if="it is of version 4 or later"),
+    ),
     source="docs/protocol.md#reports-as-yaml; docs/protocol.md#generations-of-agents",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.runs.examples import catalog, plugins, report, talk
 
 
@@ -17,7 +18,10 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="unknown report format",
-    remedy="Upgrade puppet-inspector, and check whether your report processors support the format.",
+    fix=(
+        advice("upgrade puppet-inspector"),
+        advice("see whether your report processors support the format"),
+    ),
     source="docs/protocol.md#generations-of-agents",
     good=lambda: [talk(plugins(), catalog(), report(report_format=2))],
     bad=lambda: [talk(plugins(), catalog(), report(report_format=13))],

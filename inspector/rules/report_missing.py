@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Phase, Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import on_node
 from inspector.rules.words import lasting, utc
 from inspector.runs.examples import ca, catalog, plugins, report, talk, together, wait
 
@@ -16,9 +17,13 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, together
     otherwise="notice while the run may still be in progress",
     visible=Visible.CONSEQUENCE,
     title="no report after the catalog",
-    remedy="On the node: `puppet config print report report_server --section agent`. If report is false: `puppet "
-    "config set report true --section agent`. Otherwise find out what ended the agent: check its log, the kernel's "
-    "(out of memory), systemd.",
+    fix=(
+        on_node("see whether and to whom it reports", "puppet config print report report_server --section agent"),
+        on_node("turn reports on", "puppet config set report true --section agent", only_if="report is false"),
+        on_node(
+            "find out what ended the agent: its log, the kernel's (out of memory), systemd", only_if="report is true"
+        ),
+    ),
     source="docs/protocol.md#end-of-a-run",
     good=lambda: [
         talk(plugins(), catalog(), report()),

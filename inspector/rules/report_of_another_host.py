@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.words import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -18,8 +19,13 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="report about another host",
-    remedy="On the node: `puppet config print certname node_name_value node_name_fact --section agent`; they must "
-    "result in one name. If they do, find out who sends reports with this certificate.",
+    fix=(
+        on_node(
+            "see its names, which must result in one",
+            "puppet config print certname node_name_value node_name_fact --section agent",
+        ),
+        advice("find out who sends reports with this certificate", only_if="they do"),
+    ),
     source="docs/protocol.md#default-rules; docs/protocol.md#reports",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(), report(host="other.example"))],

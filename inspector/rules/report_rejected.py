@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master
 from inspector.rules.words import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -17,8 +18,10 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="report rejected",
-    remedy="Check the master's log at that time: a report processor (`puppet config print reports --section server`; "
-    "up to version 5: --section master), a full disk, PuppetDB.",
+    fix=(
+        on_master("read its log of that time: a report processor, a full disk, PuppetDB"),
+        on_master("see which report processors there are", "puppet config print reports --section master"),
+    ),
     source="docs/protocol.md#end-of-a-run",
     good=lambda: [talk(plugins(), catalog(), report(status=204))],
     bad=lambda: [talk(plugins(), catalog(), report(status=500))],

@@ -7,6 +7,7 @@ from inspector.protocol import bodies
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.runs.examples import catalog, plugins, report, talk
 
 
@@ -18,9 +19,17 @@ from inspector.runs.examples import catalog, plugins, report, talk
     otherwise="error from the threshold error_bytes on",
     visible=Visible.WIRE,
     title="very large report",
-    remedy="On the node, version 6.24 to 7: `puppet config set exclude_unchanged_resources true --section agent` (8 "
-    "does so by default). If the log is the large part: no --debug in production, `logoutput => on_failure`, "
-    "`show_diff => false`.",
+    fix=(
+        on_node(
+            "leave out unchanged resources",
+            "puppet config set exclude_unchanged_resources true --section agent",
+            only_if="the agent is of version 6.24 to 7 (8 does so by default)",
+        ),
+        advice(
+            "log less: no --debug in production, `logoutput => on_failure`, `show_diff => false`",
+            only_if="the log is the large part",
+        ),
+    ),
     source="docs/protocol.md#report-size",
     good=lambda: [talk(plugins(), catalog(), report(logs=[_line(900_000)]))],
     bad=lambda: [talk(plugins(), catalog(), report(logs=[_line(1_100_000)]))],

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_node
 from inspector.rules.words import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -18,8 +19,11 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="report and request name different agent versions",
-    remedy="On the node: `type -a puppet; puppet --version; gem list puppet`; remove the unwanted installation. If "
-    "the agent was only upgraded: restart its service.",
+    fix=(
+        on_node("see which installations there are", "type -a puppet; puppet --version; gem list puppet"),
+        on_node("remove the unwanted one", only_if="there is more than one"),
+        on_node("restart its service", only_if="the agent was only upgraded"),
+    ),
     source="docs/protocol.md#reports; docs/protocol.md#request-headers",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(), report(puppet_version="6.29.0"))],

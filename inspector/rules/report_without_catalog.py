@@ -8,6 +8,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cached_catalog import CACHED
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.words import reason
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -19,8 +20,14 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="report without a catalog request",
-    remedy="Read the report's log. If it contains no error: `puppet config print use_cached_catalog --section agent` "
-    "on the node.",
+    fix=(
+        advice("read the report's log"),
+        on_node(
+            "see whether it uses its cache",
+            "puppet config print use_cached_catalog --section agent",
+            only_if="the log contains no error",
+        ),
+    ),
     source="docs/protocol.md#cached-catalogs; docs/protocol.md#end-of-a-run",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(status=500), report(result="failed"))],

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN, Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_master
 from inspector.runs.examples import catalog, content, metadata, node, plugins, report, talk
 
 AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one has its own reasons: F09
@@ -20,9 +21,17 @@ AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one 
     otherwise="warning for the node request",
     visible=Visible.WIRE,
     title="refused although the agent presented its certificate",
-    remedy="Compare the master's auth.conf (`/etc/puppetlabs/puppetserver/conf.d/auth.conf`, up to version 3 "
-    "`/etc/puppet/auth.conf`) with the defaults of its version, and the name in the URL with the certificate's: "
-    "catalog, node, facts and report may only be requested by the node of that name.",
+    fix=(
+        on_master(
+            "compare its auth.conf (`/etc/puppetlabs/puppetserver/conf.d/auth.conf`, up to version 3 "
+            "`/etc/puppet/auth.conf`) with the defaults of its version"
+        ),
+        advice(
+            "compare the name in the URL with the certificate's: catalog, node, facts and report may only be "
+            "requested by "
+            "the node of that name"
+        ),
+    ),
     source="docs/protocol.md#default-rules; docs/protocol.md#failures-in-a-run; "
     "puppetserver 7.9.5 ezbake/config/conf.d/auth.conf",
     good=lambda: [

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.words import FIRST, cut, errors, failure, line, whole
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -32,8 +33,11 @@ _LOG = {
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="resources failed",
-    remedy="Fix the resource that the message names, at that place in the manifest or on the node; then `puppet agent "
-    "-t`. Resources that were skipped because they depend on it are then applied as well.",
+    fix=(
+        advice("correct the resource that the message names, at that place in the manifest or on the node"),
+        on_node("run the agent again; resources that were skipped because they depend on it are then applied as well",
+                "puppet agent -t"),
+    ),
     source="docs/protocol.md#report-status",
     good=lambda: [
         talk(plugins(), catalog(), report(result="changed", resource_statuses={"Notify[x]": {"changed": True}})),

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_node
 from inspector.rules.words import some, whole
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -18,8 +19,11 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="restart failed",
-    remedy="On the node: `systemctl status <service>; journalctl -u <service>`. Puppet does not try again until "
-    "something notifies the resource again: once it is fixed, restart it manually.",
+    fix=(
+        on_node("see why the restart failed", "systemctl status <service>; journalctl -u <service>"),
+        on_node("restart it by hand once that is fixed: Puppet does it only when something notifies the resource "
+                "again"),
+    ),
     source="docs/protocol.md#report-status",
     good=lambda: [
         talk(plugins(), catalog(), report(result="changed", resource_statuses={

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.words import retry_after
 from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
 
@@ -17,8 +18,14 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk, wai
     at=(Kind.CATALOG,),
     visible=Visible.WIRE,
     title="the agent retries before the requested delay",
-    remedy="Check which client uses the agent's name: agents of 5.3 and later respect Retry-After and stop after 100 "
-    "tries. If something in between repeats requests, turn that off for POST; otherwise upgrade the agent.",
+    fix=(
+        advice(
+            "see which client uses the agent's name: agents of 5.3 and later respect Retry-After and stop after "
+            "100 tries"
+        ),
+        advice("turn that off for POST", only_if="something in between repeats requests"),
+        on_node("upgrade the agent", only_if="nothing does"),
+    ),
     source="docs/protocol.md#retry-after; puppet 7.23.0 lib/puppet/http/retry_after_handler.rb",
     good=lambda: [
         talk(plugins(), catalog(environment="dev"), plugins(), catalog(asks="dev", environment="dev"), report())

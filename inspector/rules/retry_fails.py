@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice, on_master, on_node
 from inspector.rules.words import retry_after
 from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
 
@@ -19,10 +20,15 @@ AFFECTED = (((6, 29), (7, 26)), ((8, 0), (8, 2)))
     On.RUN_END,
     visible=Visible.WIRE,
     title="the agent fails instead of waiting for a busy master",
-    remedy="Upgrade the agent to 7.26 or later, or to 8.2 or later. Until then no 503 with Retry-After may reach it. "
-    "Set `max-queued-requests: 0` in the jruby-puppet section of puppetserver.conf and run `systemctl restart "
-    "puppetserver`: requests then wait for a free JRuby. If a load balancer sends the header, turn that off there. "
-    "With `max-retry-delay: 0` the master leaves it out: agents then fail at once, but with a clear message.",
+    fix=(
+        on_node("upgrade the agent to 7.26 or later, or to 8.2 or later"),
+        on_master(
+            "until then, let requests wait for a free JRuby: `max-queued-requests: 0` in the jruby-puppet section of "
+            "puppetserver.conf (with `max-retry-delay: 0` instead agents fail at once, but with a clear message)"
+        ),
+        on_master("restart it", "systemctl restart puppetserver"),
+        advice("turn that off", only_if="a load balancer sends 503 with Retry-After"),
+    ),
     source="docs/protocol.md#retry-after; puppet 7.23.0 lib/puppet/http/client.rb; "
     "puppet 8.7.0 lib/puppet/http/client.rb",
     good=lambda: [talk(plugins(), catalog(), report())],

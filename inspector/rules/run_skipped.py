@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_master, on_node
 from inspector.rules.words import cut, reason
 from inspector.runs.examples import catalog, plugins, report, talk, unanswered
 
@@ -18,9 +19,16 @@ from inspector.runs.examples import catalog, plugins, report, talk, unanswered
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="no catalog, run skipped",
-    remedy="Fix the cause that the message names. 500 or 400: the code in the master's answer, often with file and "
-    "line. 403: the certname and the master's auth.conf. 503 or no answer: check whether the master is up (`systemctl "
-    "status puppetserver`) or too busy. Then, on the node, `puppet agent -t`.",
+    fix=(
+        advice(
+            "correct the code in the master's answer, often with file and line", only_if="the message names 500 or 400"
+        ),
+        on_master("compare the certname with its auth.conf", only_if="it names 403"),
+        on_master(
+            "see whether it is up or too busy", "systemctl status puppetserver", only_if="it names 503, or no answer"
+        ),
+        on_node("run the agent again", "puppet agent -t"),
+    ),
     source="docs/protocol.md#failed-catalogs; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(plugins(), catalog(), report(result="failed", resource_statuses={"Notify[x]": {"skipped": True}})),

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.words import cut, lasting, whole
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -18,8 +19,11 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="run longer than the interval between runs",
-    remedy="Fix what takes so long (the message names it; `puppet agent -t --evaltrace` shows each resource), or make "
-    "the interval longer: `puppet config set runinterval 2h --section agent`.",
+    fix=(
+        on_node("see how long each resource takes", "puppet agent -t --evaltrace"),
+        advice("correct what takes so long; the message names it"),
+        on_node("or make the interval longer", "puppet config set runinterval 2h --section agent"),
+    ),
     source="docs/protocol.md#report-metrics; docs/protocol.md#default-settings",
     good=lambda: [talk(plugins(), catalog(), report(metrics=_times(1790)))],
     bad=lambda: [talk(plugins(), catalog(), report(metrics=_times(2000)))],

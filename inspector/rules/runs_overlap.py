@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import SINCE_4, On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.runs.examples import catalog, metadata, plugins, report, talk, together, wait
 
 
@@ -15,9 +16,16 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk, to
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
     title="two runs of one node at the same time",
-    remedy="Find both: if the addresses differ, two hosts run as {name}: give the copy its own certname, then on it "
-    "run {reset}. If it is one host: `ps -ef | grep 'puppet agent'`, and check that both use one statedir (`puppet "
-    "config print agent_catalog_run_lockfile --section agent`).",
+    fix=(
+        advice("compare the addresses of the two runs"),
+        on_node("give the copy its own certname", "puppet config set certname <name> --section main",
+                only_if="two hosts run as {name}"),
+        on_node("enrol the copy", "{reset}", only_if="two hosts run as {name}",
+                destroys="its key and its certificate"),
+        on_node("find both agents", "ps -ef | grep 'puppet agent'", only_if="it is one host"),
+        on_node("see that both use one statedir", "puppet config print agent_catalog_run_lockfile --section agent",
+                only_if="it is one host"),
+    ),
     source="docs/protocol.md#transaction_uuid; docs/protocol.md#locks",
     good=lambda: [
         talk(plugins(), catalog(), metadata("modules/demo/a"), report(), plugins(), catalog(uuid="b-1"),

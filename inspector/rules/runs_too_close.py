@@ -6,6 +6,7 @@ from itertools import pairwise
 from inspector.model import Record, Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.words import lasting, utc
 from inspector.runs.examples import ExamplePart, catalog, plugins, report, talk, together, wait
 
@@ -16,9 +17,14 @@ from inspector.runs.examples import ExamplePart, catalog, plugins, report, talk,
     On.RUN_END,
     visible=Visible.WIRE,
     title="runs follow each other closely, or many agents start at once",
-    remedy="On the nodes: `puppet config set splay true --section agent` spreads the starts; `puppet config print "
-    "runinterval --section agent` must match what the masters can compile. With cron: give each node a different "
-    "minute.",
+    fix=(
+        on_node(
+            "see its interval, which must match what the masters can compile",
+            "puppet config print runinterval --section agent",
+        ),
+        on_node("spread the starts", "puppet config set splay true --section agent"),
+        advice("give each node a different minute", only_if="cron starts the agents"),
+    ),
     source="docs/protocol.md#default-settings",
     good=lambda: [
         talk(*_runs(4, 1800)),

@@ -6,6 +6,7 @@ from inspector.model import Phase, Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import Case, ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.rules.words import in_a_row, some
 from inspector.runs.examples import ExamplePart, catalog, plugins, report, talk, wait
 
@@ -27,8 +28,11 @@ def in_each_run(case: Case, refs: Iterable[str]) -> dict[str, int]:
     otherwise="notice below the threshold warning_runs, and for execs",
     visible=Visible.WIRE,
     title="the same resources change in every run",
-    remedy="Check the events in the reports: before and after of each change. Stop whatever else reverts the change, "
-    "or remove the second declaration of the same thing; give an exec `unless`, `onlyif` or `creates`.",
+    fix=(
+        advice("compare the values before and after each change, in the events of the reports"),
+        advice("stop whatever else reverts the change, or remove the second declaration of the same thing"),
+        advice("give it `unless`, `onlyif` or `creates`", only_if="it is an exec"),
+    ),
     source="docs/protocol.md#reports",
     good=lambda: [
         talk(*_runs("File[/etc/a]", "File[/etc/b]", "File[/etc/a]"), *_runs("Notify[hello]") * 3),

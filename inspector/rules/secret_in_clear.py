@@ -9,6 +9,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice
 from inspector.rules.words import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -42,8 +43,11 @@ _QUIET = frozenset({"debug", "info"})
     otherwise="warning for a value that only looks like a password, and for secrets in a catalog",
     visible=Visible.WIRE,
     title="secret in plain text",
-    remedy="Treat it as compromised and change it. In the manifest wrap the value in Sensitive(...), and for a file "
-    "that contains it set `show_diff => false`; for an exec `logoutput => false`.",
+    fix=(
+        advice("treat it as compromised and change it"),
+        advice("wrap the value in Sensitive(...) in the manifest"),
+        advice("set `show_diff => false` for a file that contains it, and `logoutput => false` for an exec"),
+    ),
     source="docs/protocol.md#sensitive-values",
     good=lambda: [
         talk(

@@ -8,6 +8,7 @@ from inspector.protocol import documents as d
 from inspector.protocol import x509
 from inspector.rules import On, places, rule
 from inspector.rules.cases import HandshakeCase, Statement
+from inspector.rules.fixes import Fix, advice, group, on_ca, on_node, on_proxy
 from inspector.rules.trust import bundle_of, crl_trouble, leaf
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import MASTER, ca, carried, catalog, crl, csr, issued, made, refused, report, talk
@@ -25,13 +26,27 @@ _ALERTS = (
 )
 
 
-_CLOCKS = "Check the clocks first: `date -u`. If they are right, "
+_CLOCKS = on_proxy("check its clock: what follows holds if it is right", "date -u")
 _FIXES = {
-    "the master's certificate": _CLOCKS + "{renew_master}.",
-    "the proxy's certificate": _CLOCKS + "give the proxy another certificate: `puppet-inspector provision` says how. "
-    "If it is the master's own: {renew_master}.",
-    "the CA's certificate": _CLOCKS + "renew it on the CA, then on every node run {trust_anew}.",
+    "the master's certificate": (_CLOCKS, group("renew_master")),
+    "the proxy's certificate": (
+        _CLOCKS,
+        on_proxy("give the proxy another certificate; this says how", "puppet-inspector provision"),
+        group("renew_master", only_if="the proxy uses the master's own certificate"),
+    ),
+    "the CA's certificate": (
+        _CLOCKS,
+        on_ca("renew the CA's certificate"),
+        on_node("fetch the new one, on every node", "{trust_anew}", destroys="the CA and the CRL that it has"),
+    ),
 }
+_OF_THE_PROXY = (
+    advice("see which server answers at the address in puppet_master, and correct that if it is another one"),
+    on_proxy(
+        "give the proxy the CA and the CRLs that the master has now; this says how", "puppet-inspector provision",
+        only_if="it is the right one",
+    ),
+)  # fmt: skip
 
 
 def _expired(handshake: Handshake) -> tuple[str, d.Certificate] | None:
@@ -48,10 +63,15 @@ def _expired(handshake: Handshake) -> tuple[str, d.Certificate] | None:
     return None
 
 
-def _fix_of_expired(run: Run) -> str | None:
-    """Return the fix for a run whose last refused handshake was refused because a certificate had expired."""
-    found = next(filter(None, map(_expired, reversed(run.handshakes))), None)
-    return _FIXES[found[0]] if found else None
+def _fix_of_refusal(run: Run) -> Fix | None:
+    """Return the fix for a run whose last refused handshake was refused by the proxy, or because a certificate had
+    expired; None for another one."""
+    for handshake in reversed(run.handshakes):
+        if found := _expired(handshake):
+            return _FIXES[found[0]]
+        if handshake.leg.side == "master" and handshake.culprits and handshake.alert_by != "master":
+            return _OF_THE_PROXY
+    return None
 
 
 @rule(
@@ -60,10 +80,15 @@ def _fix_of_expired(run: Run) -> str | None:
     On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
     title="the agent refuses the certificate presented to it",
-    remedy="Check the agent's CA and certificate: {verify}. If only its ca.pem or its CRL is old: on the node run "
-    "{trust_anew}. If the node's own certificate was also issued by the other CA: {enrol_ca}. If the master's own "
-    "certificate has expired: {renew_master}. Check the agent's clock.",
-    instead=_fix_of_expired,
+    fix=(
+        on_node("check its clock", "date -u"),
+        on_node("check its CA and its certificate", "{verify}"),
+        on_node("fetch them anew", "{trust_anew}", destroys="the CA and the CRL that it has",
+                only_if="only its CA or its CRL is old"),
+        group("enrol_ca", only_if="the node's own certificate was issued by the other CA, too"),
+        group("renew_master", only_if="the master's own certificate has expired"),
+    ),
+    instead=_fix_of_refusal,
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb; "
     "RFC 8446 section 6.2",
     good=lambda: [

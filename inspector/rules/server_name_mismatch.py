@@ -3,16 +3,56 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
 from inspector.protocol import x509
 from inspector.rules import On, places, rule
 from inspector.rules.cases import HandshakeCase, Statement
+from inspector.rules.fixes import Fix, on_master, on_node, on_proxy
+from inspector.rules.puppet_commands import safe_name
 from inspector.rules.trust import leaf
 from inspector.rules.words import brief, some
 from inspector.runs.examples import MASTER, carried, catalog, made, refused, report, talk
+from inspector.runs.run import Run
 
 _SAYS_SO = ("bad_certificate", "certificate_unknown", "handshake_failure", "close_notify", None)
 
 _REASON = f"Server hostname '{MASTER}' did not match server certificate; expected one of DNS:other.example"
+
+
+def fix(name: str) -> Fix:
+    """Return the fix for an agent, with a name that the master's certificate has."""
+    return (
+        on_node("let the agent use a name for the master that is in the certificate (an entry in [agent] counts more "
+                "than one in [main])", f"puppet config set server {name} --section agent"),
+        on_node("see whether other settings name the master; they count more",
+                "puppet config print server_list ca_server report_server --section agent"),
+        on_master("add the name that the agent uses to the certificate: set dns_alt_names, then make a new certificate",
+                  only_if="the agent is to use its name"),
+    )  # fmt: skip
+
+
+def _fix_of_proxy(name: str) -> Fix:
+    return (
+        on_proxy(f"start the proxy with a name for the master that its certificate has: `--master {name}`"),
+        on_master("add the name that the proxy uses to the certificate: set dns_alt_names, then make a new certificate",
+                  only_if="the proxy is to use its name"),
+    )  # fmt: skip
+
+
+def name_in(certificate: d.Certificate | None) -> str:
+    """Return the first name of a certificate that can be pasted into a command."""
+    names = [name.partition(":")[2] for name in certificate.alt_names] if certificate else []
+    names += [certificate.common_name or ""] if certificate and not names else []
+    return next((safe for name in names if (safe := safe_name(name, ""))), "<name>")
+
+
+def _fix(run: Run) -> Fix | None:
+    """Return the fix for a run whose last refused handshake shows a certificate."""
+    for handshake in reversed(run.handshakes):
+        leg = handshake.leg
+        if chain := leg.peer_chain if leg.side == "master" else leg.own_chain:
+            return (_fix_of_proxy if leg.side == "master" else fix)(name_in(leaf(chain)))
+    return None
 
 
 @rule(
@@ -21,9 +61,8 @@ _REASON = f"Server hostname '{MASTER}' did not match server certificate; expecte
     On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
     title="the master's name is not in its certificate",
-    remedy="Let the agent use a name for the master that the message lists: `puppet config set server <name> "
-    "--section agent` on the node. Or add the name that the agent uses to the certificate: `dns_alt_names` on the "
-    "master's host, then a new certificate for it.",
+    fix=fix("<name>"),
+    instead=_fix,
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/error.rb",
     good=lambda: [talk(catalog(), report()), talk(refused("handshake_failure"))],
     bad=lambda: [

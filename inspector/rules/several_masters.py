@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice
 from inspector.rules.words import some
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -15,8 +16,10 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     On.RUN_END,
     visible=Visible.WIRE,
     title="several masters answered one run",
-    remedy="Deploy code to all compilers at the same time, and let the load balancer keep an agent on one of them "
-    "(stickiness by address).",
+    fix=(
+        advice("deploy code to all compilers at the same time"),
+        advice("let the load balancer keep an agent on one of them (stickiness by address)"),
+    ),
     source="docs/protocol.md#several-masters",
     good=lambda: [
         talk(plugins(), altered(catalog(), answers={"X-Puppet-Compiler-Name": "c1.example"}), report()),

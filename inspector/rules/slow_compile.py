@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master, on_node
 from inspector.rules.words import waited
 from inspector.runs.examples import catalog, plugins, report, slow, talk
 
@@ -18,8 +19,11 @@ from inspector.runs.examples import catalog, plugins, report, slow, talk
     otherwise="error from the threshold error_s on",
     visible=Visible.WIRE,
     title="slow compilation of the catalog",
-    remedy="Profile one run, `puppet agent -t --profile`, and read the PROFILE lines in the master's log: a slow "
-    "function, Hiera backend or PuppetDB query. If all nodes are slow, the JRubies are busy: check their metrics.",
+    fix=(
+        on_node("profile one run", "puppet agent -t --profile"),
+        on_master("read the PROFILE lines in its log: a slow function, Hiera backend or PuppetDB query"),
+        on_master("look at the metrics of its JRubies, which are busy", only_if="all nodes are slow"),
+    ),
     source="docs/protocol.md#timeouts",
     good=lambda: [talk(plugins(), slow(catalog(), 9), report())],
     bad=lambda: [

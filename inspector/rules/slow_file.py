@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import CONTENT
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master
 from inspector.rules.words import waited
 from inspector.runs.examples import catalog, content, metadata, plugins, report, slow, talk
 
@@ -19,8 +20,13 @@ FILE = "modules/demo/app.conf"
     at=CONTENT,
     visible=Visible.WIRE,
     title="slow file serving",
-    remedy="Serving a file also needs a JRuby: if catalogs are slow as well, there are too few JRubies "
-    "(`max-active-instances`) or too many runs at once. If only files are slow, check the master's disk.",
+    fix=(
+        on_master(
+            "give it more JRubies (`max-active-instances`), or spread the runs: serving a file needs a JRuby, too",
+            only_if="catalogs are slow as well",
+        ),
+        on_master("check its disk", only_if="only files are slow"),
+    ),
     source="docs/protocol.md#response-times-of-files",
     good=lambda: [talk(plugins(), catalog(), metadata(FILE), slow(content(FILE), 1), report())],
     bad=lambda: [talk(plugins(), catalog(), metadata(FILE), slow(content(FILE), 4), report())],

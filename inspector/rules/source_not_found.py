@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice
 from inspector.rules.words import brief, some
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
@@ -22,9 +23,14 @@ def _file(*names: str) -> dict[str, object]:
     On.RUN_END,
     visible=Visible.WIRE,
     title="a file resource's source does not exist",
-    remedy="Put the file into the module's `files` directory (puppet:///modules/<module>/<file> omits `files`), "
-    "deploy it in the environment that the agent uses, or correct `source`. If its name contains a `%`, masters "
-    "decode the name a second time and look for another file: rename it.",
+    fix=(
+        advice(
+            "put the file into the module's `files` directory (puppet:///modules/<module>/<file> omits `files`), or "
+            "correct `source`"
+        ),
+        advice("deploy it in the environment that the agent uses"),
+        advice("rename it: masters decode the name a second time", only_if="the file's name contains a `%`"),
+    ),
     source="docs/protocol.md#endpoint-file_metadata",
     good=lambda: [
         talk(

@@ -7,6 +7,7 @@ from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_master
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 FRAME = "/usr/lib/ruby/vendor_ruby/puppet/network/http/api/indirected_routes.rb:42:in `do_find'"
@@ -24,8 +25,10 @@ def _answer(trace: list[str]) -> dict[str, object]:
     refused=True,
     visible=Visible.WIRE,
     title="the master reveals its stack trace",
-    remedy="Upgrade the master: from 4.10 on errors contain no stack frames. Until then let only your own nodes reach "
-    "port 8140.",
+    fix=(
+        on_master("upgrade it: from 4.10 on errors contain no stack frames"),
+        advice("until then, let only your own nodes reach port 8140"),
+    ),
     source="docs/protocol.md#stack-traces",
     good=lambda: [
         talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", _answer([WARNED]), status=404), report(),

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_4, On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master
 from inspector.runs.examples import catalog, plugins, report, talk
 
 _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "puppet:///modules/demo/app.conf"}}
@@ -20,8 +21,10 @@ _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "p
     generations=SINCE_4,
     visible=Visible.WIRE,
     title="static catalog requested, ordinary one returned",
-    remedy="Nothing is wrong. To pin files to the catalog's version of the code, set versioned-deploys, or "
-    "code-id-command and code-content-command (versioned-code.conf), on the Puppet Server.",
+    fix=(
+        on_master("set versioned-deploys, or code-id-command and code-content-command (versioned-code.conf)",
+                  only_if="files are to be pinned to the catalog's version of the code (otherwise nothing is wrong)"),
+    ),
     source="docs/protocol.md#static-catalogs; puppet 7.23.0 lib/puppet/indirector/catalog/compiler.rb",
     good=lambda: [
         talk(

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master
 from inspector.rules.static_file_by_other_path import static_catalog
 from inspector.rules.words import brief
 from inspector.runs.examples import asked, content, plugins, report, talk
@@ -22,9 +23,11 @@ UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-
     refused=True,
     visible=Visible.WIRE,
     title="a static catalog's file cannot be served",
-    remedy="Make sure that code-id-command and code-content-command in versioned-code.conf are both set and work: run "
-    "the latter manually as `<command> <environment> <code id> <path>`. Or turn static catalogs off: `puppet config "
-    "set static_catalogs false --section server`.",
+    fix=(
+        on_master("see that code-id-command and code-content-command in versioned-code.conf are both set"),
+        on_master("run the latter by hand", "<command> <environment> <code id> <path>"),
+        on_master("or turn static catalogs off", "puppet config set static_catalogs false --section server"),
+    ),
     source="docs/protocol.md#endpoint-static_file_content; "
     "puppetserver 7.9.5 src/clj/puppetlabs/services/master/master_core.clj",
     good=lambda: [

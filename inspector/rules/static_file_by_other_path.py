@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_4, On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_node
 from inspector.rules.words import brief
 from inspector.runs.examples import ExamplePart, catalog, content, plugins, report, talk
 
@@ -36,8 +37,11 @@ def static_catalog(*, uri: bool = True) -> ExamplePart:
     generations=SINCE_4,
     visible=Visible.WIRE,
     title="a static catalog's file is fetched in its current version",
-    remedy="Check the agent's version (static catalogs need 4.4) and `puppet config print static_catalogs`, and find "
-    "out what may rewrite the path static_file_content between agent and master.",
+    fix=(
+        on_node("see its version: static catalogs need 4.4", "puppet --version"),
+        on_node("see whether it uses them", "puppet config print static_catalogs --section agent"),
+        advice("find out what may rewrite the path static_file_content between agent and master"),
+    ),
     source="docs/protocol.md#static-catalogs",
     good=lambda: [
         talk(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_master, on_node
 from inspector.runs.examples import altered, catalog, report, talk
 
 OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1.0", "TLSv1.1": "TLS 1.1"}
@@ -18,8 +19,14 @@ OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1
     otherwise="warning for agents up to version 3",
     visible=Visible.WIRE,
     title="TLS older than 1.2",
-    remedy="The agent: upgrade it, or its Ruby and OpenSSL. The master: `ssl-protocols: [TLSv1.2, TLSv1.3]` in "
-    "webserver.conf (puppetserver), SSLProtocol in its web server (up to version 4).",
+    fix=(
+        on_node("upgrade the agent, or its Ruby and OpenSSL", only_if="the agent is the limit"),
+        on_master(
+            "allow newer versions: `ssl-protocols: [TLSv1.2, TLSv1.3]` in webserver.conf (up to version 4: SSLProtocol "
+            "in its web server)",
+            only_if="the master is",
+        ),
+    ),
     source="docs/protocol.md#tls-versions-and-ciphers; RFC 8996 section 4; RFC 8996 section 5",
     good=lambda: [talk(*(altered(part, leg={"tls_version": "TLSv1.2"}) for part in (catalog(), report())))],
     bad=lambda: [

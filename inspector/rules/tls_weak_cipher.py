@@ -7,6 +7,7 @@ from inspector import regex
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_master, on_node
 from inspector.rules.tls_old_version import OLD
 from inspector.rules.words import brief
 from inspector.runs.examples import altered, catalog, report, talk
@@ -23,10 +24,14 @@ _SHA1 = regex.compile(r"[-_]SHA$")
     otherwise="warning for CBC with SHA-1, or with an agent up to version 3; notice if both apply",
     visible=Visible.WIRE,
     title="weak cipher",
-    remedy="Reported as weak: RC4, RC2, DES, triple DES, MD5, NULL, export and anonymous suites; as outdated: those "
-    "with CBC and SHA-1 (`...-SHA`). The agent: upgrade it, or set `ciphers` in its puppet.conf (version 6 and "
-    "later). The master: `cipher-suites` in webserver.conf (puppetserver), SSLCipherSuite in its web server (up to "
-    "version 4).",
+    fix=(
+        advice(
+            "leave out RC4, RC2, DES, triple DES, MD5, NULL, export and anonymous suites, and those with CBC and SHA-1 "
+            "(`...-SHA`)"
+        ),
+        on_node("upgrade the agent, or set `ciphers` in its puppet.conf (version 6 and later)"),
+        on_master("set `cipher-suites` in webserver.conf (up to version 4: SSLCipherSuite in its web server)"),
+    ),
     source="docs/protocol.md#tls-versions-and-ciphers; RFC 7465 section 2; RFC 9325 section 4.1",
     good=lambda: [
         talk(*(altered(part, leg={"cipher": "ECDHE-RSA-AES128-GCM-SHA256"}) for part in (catalog(), report()))),

@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_node
 from inspector.rules.words import reason
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -24,7 +25,9 @@ def incomplete(case: ExchangeCase, report: d.Report) -> bool:
 def not_applied(report: d.Report) -> str:
     """Return the agent's own reason why it did not apply the catalog (P15); empty without one."""
     cause = reason(report)
-    return cause if cause.startswith(("Failed to apply catalog: ", "Could not retrieve catalog from ")) else ""
+    # 7 reports so an error whose text is not UTF-8: an answer that it could not unpack.
+    own = cause.removeprefix('Received a Log attribute with invalid encoding:"')
+    return cause if own.startswith(("Failed to apply catalog: ", "Could not retrieve catalog from ")) else ""
 
 
 @rule(
@@ -34,8 +37,11 @@ def not_applied(report: d.Report) -> str:
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="catalog not applied completely",
-    remedy="Look in the agent's log on the node for what stopped it: a signal (a reboot, somebody, another tool), or a "
-    "run longer than `puppet config print runtimeout --section agent`.",
+    fix=(
+        on_node("look in the agent's log for what stopped it: a signal (a reboot, somebody, another tool), or "
+                "its limit"),
+        on_node("see that limit", "puppet config print runtimeout --section agent"),
+    ),
     source="docs/protocol.md#report-status",
     good=lambda: [
         talk(plugins(), catalog(), report(transaction_completed=True)),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
+from inspector.rules.fixes import advice, on_master
 from inspector.rules.words import cut
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -15,8 +16,14 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     On.RUN_END,
     visible=Visible.WIRE,
     title="requests from a client that is not an agent",
-    remedy="If you know the tool, nothing is wrong. Otherwise identify it by address and certificate, and check in "
-    "the master's auth.conf what it may request.",
+    fix=(
+        advice(
+            "identify it by address and certificate", only_if="you do not know the tool (otherwise nothing is wrong)"
+        ),
+        on_master(
+            "see in auth.conf what it may request", only_if="you do not know the tool (otherwise nothing is wrong)"
+        ),
+    ),
     source="docs/protocol.md#request-headers",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [

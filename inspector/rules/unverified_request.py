@@ -8,6 +8,7 @@ from inspector.protocol import x509
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import on_node
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
@@ -19,8 +20,13 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     otherwise="warning for the bootstrap of agents up to 6.3",
     visible=Visible.CONSEQUENCE,
     title="request over an unverified connection",
-    remedy="Up to 6.3 the bootstrap verifies nothing: upgrade the agent, or bootstrap over a network you trust. "
-    "6.4 and later verify everything after the CA download: look for a custom HTTP client on the agent.",
+    fix=(
+        on_node(
+            "upgrade the agent, or bootstrap over a network you trust",
+            only_if="the agent is of version 6.3 or earlier (its bootstrap verifies nothing)",
+        ),
+        on_node("look for a custom HTTP client", only_if="it is later (it verifies everything after the CA download)"),
+    ),
     source="docs/protocol.md#verification-by-request; docs/protocol.md#bootstrap-of-60-to-63; "
     "puppet 5.5.22 lib/puppet/ssl/host.rb; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [

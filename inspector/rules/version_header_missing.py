@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, on_master
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 ABSENT = {"X-Puppet-Version": None}
@@ -18,8 +19,10 @@ ABSENT = {"X-Puppet-Version": None}
     at=(*RUN, *BOOTSTRAP),
     visible=Visible.WIRE,
     title="answer without X-Puppet-Version",
-    remedy="Let the devices between master and agent pass the header X-Puppet-Version; a master older than 3.3.1 does "
-    "not send it: upgrade it.",
+    fix=(
+        advice("let the devices between master and agent pass the header X-Puppet-Version"),
+        on_master("upgrade it: it does not send the header", only_if="the master is older than 3.3.1"),
+    ),
     source="docs/protocol.md#x-puppet-version-of-the-master; docs/protocol.md#reports-as-yaml",
     good=lambda: [
         talk(plugins(), catalog(), report()),

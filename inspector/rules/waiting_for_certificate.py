@@ -9,6 +9,7 @@ from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
 from inspector.rules.csr_repeated import WAITS
+from inspector.rules.fixes import group
 from inspector.rules.words import lasting, utc
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
 from inspector.runs.run import Run
@@ -53,7 +54,7 @@ def polling(run: Run) -> Polling | None:
     On.RUN_END,
     visible=Visible.WIRE,
     title="agent waits for its certificate",
-    remedy="{signing}.",
+    fix=(group("signing"),),
     source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#submitting-the-signing-request",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),

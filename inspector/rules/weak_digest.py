@@ -7,6 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import advice, group
 from inspector.rules.weak_key import keys_in
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, weakly_signed
@@ -20,7 +21,10 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     otherwise="warning for SHA-1; notice with agents up to version 3 for SHA-1 and for signing requests",
     visible=Visible.WIRE,
     title="weak digest",
-    remedy="Upgrade the software that signs (agents of 2.7 sign with MD5, CAs of 2.7 with SHA-1); then {enrol}.",
+    fix=(
+        advice("upgrade the software that signs: agents of 2.7 sign with MD5, CAs of 2.7 with SHA-1"),
+        group("enrol"),
+    ),
     source="docs/protocol.md#signature-digests",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [

@@ -8,6 +8,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.fixes import group, on_ca, on_node
 from inspector.rules.words import brief
 from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, not_issued, report, talk
 
@@ -20,8 +21,13 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, not_iss
     otherwise="warning for agents up to version 3",
     visible=Visible.WIRE,
     title="weak public key",
-    remedy="On the node: `puppet config set keylength 4096 --section main`; then {enrol}. A CA with a weak key must "
-    "be recreated.",
+    fix=(
+        on_node(
+            "set a longer key", "puppet config set keylength 4096 --section main", only_if="the node's key is weak"
+        ),
+        group("enrol", only_if="the node's key is weak"),
+        on_ca("recreate the CA", only_if="the CA's key is weak"),
+    ),
     source="docs/protocol.md#keys",
     good=lambda: [
         talk(ca(), crl(), csr(made=pki.make_csr(NAME, pki.new_key(2048))), not_issued()),

@@ -1,8 +1,8 @@
 """Recognize a ``puppet`` command other than the agent by its requests: it has the agent's User-Agent.
 
 An agent's run begins with certificates, with the node, or with a check of its environment, and its requests for the
-node and the catalog carry a transaction_uuid (docs/protocol.md#requests-of-commands). Only for agents of 4.0 and later:
-2.7 has neither, and of 3 the version is known too late.
+node and the catalog carry a transaction_uuid (docs/protocol.md#requests-of-commands). 2.7 has neither, and of 3 the
+version is known too late: there, few requests are a command's for certain.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _SINGLE = {
     Kind.BACKUP: "puppet filebucket",
 }
 """Commands that make one kind of request."""
+_PLUGIN_FACTS = "plugin_list:pluginfacts"
+"""The list that only agents ask for that ask for their node first; 2.7 knows neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,9 @@ class Requests(Protocol):
     dialect: Dialect | None
     transaction_uuid: str | None
     closed: bool
+    single: bool
     kinds: set[Kind | None]
+    listings: dict[str, int | None]
 
     @property
     def major(self) -> tuple[int, int]: ...
@@ -69,9 +73,11 @@ class Requests(Protocol):
 
 
 def without_run(match: Match, request: d.Document | None, transaction_uuid: str | None) -> bool:
-    """Whether a request belongs to no agent's run: there it would have a transaction_uuid."""
-    if transaction_uuid is not None or match.dialect != "v3":
+    """Whether a request belongs to no agent's run: there it would have a transaction_uuid, or (2.7, 3) facts."""
+    if transaction_uuid is not None:
         return False
+    if match.dialect == "legacy":  # agents up to 3 send facts with the catalog request, and never otherwise
+        return match.endpoint.kind is Kind.FACTS or (isinstance(request, d.CatalogRequest) and request.facts is None)
     if match.endpoint.kind is Kind.CATALOG:
         return isinstance(request, d.CatalogRequest)
     return match.endpoint.kind is Kind.NODE
@@ -79,8 +85,10 @@ def without_run(match: Match, request: d.Document | None, transaction_uuid: str 
 
 def of(run: Requests) -> Command | None:
     """Return the command whose requests a run consists of; None for an agent's run, and for another client's."""
-    if run.tool or run.stranger or run.handshakes or run.reports or run.dialect != "v3" or run.major == (0, 0):
+    if run.tool or run.stranger or run.handshakes or run.reports or run.major == (0, 0):
         return None
+    if run.dialect == "legacy":
+        return _of_legacy(run)
     kinds = run.kinds
     if kinds <= _CERTIFICATES:
         return _of_certificates(run)
@@ -91,6 +99,19 @@ def of(run: Requests) -> Command | None:
     if kind in _SINGLE and run.transaction_uuid is None:
         return Command(_SINGLE[kind])
     return None
+
+
+def _of_legacy(run: Requests) -> Command | None:
+    kinds = run.kinds
+    if kinds <= _PLUGINS and _PLUGIN_FACTS in run.listings:
+        return Command("puppet plugin download", certain=False)  # strict_environment_mode leaves the node out
+    kind = next(iter(kinds)) if len(kinds) == 1 else None
+    if kind not in _SINGLE or run.transaction_uuid is not None:
+        return None
+    if kind in (Kind.CATALOG, Kind.FACTS):
+        return Command(_SINGLE[kind]) if run.single else None
+    # 3.0 asks for the node without a transaction_uuid, and a capture may begin while an agent backs up files.
+    return Command(_SINGLE[kind], certain=False)
 
 
 def _of_certificates(run: Requests) -> Command | None:

@@ -23,6 +23,11 @@ FILES = 50_000
 """Maximum number of files of one run whose metadata are stored; further files are not checked."""
 
 
+def is_redirect(status: int) -> bool:
+    """Whether an answer sends the agent to another address; 304 says that its copy is current."""
+    return 300 <= status < 400 and status != 304
+
+
 class Bounded[T](list[T]):
     """The first and the latest items of a series. It is bounded, because an unsigned agent may poll for weeks."""
 
@@ -82,6 +87,8 @@ class CsrSent:
     """The master's answer, if it gave a reason."""
     fingerprint: str = ""
     """The request's, as the CA lists it."""
+    requested: frozenset[str] | None = None
+    """The alternative names and extensions that it asks for; None if it is not known, or too many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +216,8 @@ class ObservedFiles:
     """The latest metadata response for each requested name."""
     fetched: dict[str, Fetched] = field(default_factory=dict)
     """Received content, by file name."""
+    redirected: dict[str, int] = field(default_factory=dict)
+    """Files whose latest request was answered with a redirect: by name, the record."""
     static: dict[str, list[Checksum]] = field(default_factory=dict)
     """The metadata of each file in a static catalog, by the key of the request that fetches the file."""
     inlined: dict[str, bool] = field(default_factory=dict)
@@ -225,7 +234,8 @@ class ObservedFiles:
     @property
     def full(self) -> bool:
         """Whether there were more files than are stored: missing metadata may then have been sent."""
-        return max(len(self.checksums), len(self.metadata_answers), len(self.fetched), len(self.inlined)) > FILES
+        answers = max(len(self.checksums), len(self.metadata_answers), len(self.redirected))
+        return max(answers, len(self.fetched), len(self.inlined)) > FILES
 
     def knows(self, name: str) -> bool:
         """Whether the agent received metadata of a file, or requested a directory that may contain it."""
@@ -240,6 +250,10 @@ class ObservedFiles:
         name, status = match.key, exchange.response.status if exchange.response else None
         if name is None or self.full:
             return
+        if status is not None and is_redirect(status):
+            self.redirected[name] = exchange.seq
+        else:
+            self.redirected.pop(name, None)
         if match.endpoint.kind in CONTENT:
             if status == 200:
                 self._fetch(name, match.environment, exchange.seq)

@@ -32,6 +32,7 @@ from inspector.runs.observations import (
     PhaseSpan,
     ReportSent,
     RequestSent,
+    is_redirect,
     merge,
 )
 from inspector.runs.snapshot import RunSnapshot, Span
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
 WORD = 255
 """Maximum length of a name stored for a run: headers can contain anything."""
+NAMES = 50
+"""Maximum number of names and extensions in a signing request that are stored."""
 PAUSE = 0.05
 """Seconds of silence that count as a wait; shorter pauses are normal for an agent."""
 
@@ -65,6 +68,8 @@ class Run:
     """The name of a client that is not an agent (``curl/7.88.1``): a tool that calls an agent's endpoints."""
     server: str | None = None
     """The agent's name for the master: SNI, or the Host header."""
+    presented: bytes | None = None
+    """The certificate that the agent was presented as the master's, in DER; None if it is not known."""
     stranger: bool = False
     """Its requests need a certificate, and the client showed none: whoever sent them, the names in them are claims."""
     master_versions: dict[str, int] = field(default_factory=dict)
@@ -213,13 +218,17 @@ class Run:
             and (self.csrs or self.certificates[-1].certificate is None)
         ):
             return "waiting"
-        if catalog and not catalog.usable and not cached:
+        # A followed redirect may lead to a catalog that was not recorded; then the report says that it was applied.
+        applied = body is not None and body.status in ("changed", "unchanged")
+        redirected = catalog is not None and catalog.status is not None and is_redirect(catalog.status)
+        if catalog and not catalog.usable and not cached and not (redirected and applied):
             return "failed"
         if body and body.status == "failed":
             return "failed"
         if taken:
             return "complete"
-        return self._answer if self.command and self.command.certain else "unfinished"
+        command = self.command
+        return self._answer if command and command.certain else "unfinished"
 
     @property
     def _answer(self) -> Outcome:
@@ -231,11 +240,12 @@ class Run:
 
     def snapshot(self) -> RunSnapshot:
         """Return the current facts of the run."""
+        command = self.command
         return RunSnapshot(
             number=self.number,
             certname=self.certname,
             address=self.address,
-            tool=self.tool or (self.command.name if self.command and self.command.certain else None),
+            tool=self.tool or (command.name if command and command.certain else None),
             stranger=self.stranger,
             dialect=self.dialect,
             agent_version=self.agent_version,
@@ -293,6 +303,7 @@ class Run:
         elif isinstance(record, Exchange):
             self.kinds.add(placed.match.endpoint.kind if placed.match else None)
             self.server = self.server or _server(record)
+            self.presented = next(iter(record.agent.own_chain), self.presented)
             self.sent += record.request.size
             self.received += record.response.size if record.response else 0
             if placed.match:
@@ -329,9 +340,10 @@ class Run:
         request, response = exchange.request, exchange.response
         if response:
             date = clocks.of_date_header(response.header("date"), request.ended, response.started)
-            if isinstance(placed.response, d.RevocationLists):
+            # With a date of its own, a CRL of the future says when its CA's clock was ahead, not that the master's is.
+            if date is None and isinstance(placed.response, d.RevocationLists):
                 latest = max(crl.last_update for crl in placed.response.crls)
-                date = clocks.combined(date, clocks.at_least(latest, response.started))
+                date = clocks.at_least(latest, response.started)
             self._read_clock("master", date)
         request_document = placed.request
         # Facts are gathered after the previous request.
@@ -392,9 +404,10 @@ class Run:
         text = response.message if isinstance(response, d.ErrorDocument) else ""
         self.csrs.append(
             CsrSent(
-                exchange.seq, exchange.time, read.key if read else None, status, text, read.fingerprint if read else ""
+                exchange.seq, exchange.time, read.key if read else None, status, text, read.fingerprint if read else "",
+                _requested(read),
             )
-        )
+        )  # fmt: skip
 
     def _add_certificate(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
         answered = placed.response
@@ -468,6 +481,7 @@ class Run:
         self.master_versions = other.master_versions | self.master_versions
         self.compilers = other.compilers | self.compilers
         self.dialect = self.dialect or other.dialect
+        self.server, self.presented = self.server or other.server, self.presented or other.presented
         # Steps that still refer to the other run see the whole run.
         other.certname, other.seqs, other.findings = self.certname, self.seqs, self.findings
         other.number = self.number
@@ -559,6 +573,11 @@ def _brief(report: d.Report) -> d.Report:
     # A resource's own messages explain its failure; earlier ones come from facts and the agent's files.
     grave.sort(key=lambda line: not (line.source or "").startswith("/Stage["))
     return msgspec.structs.replace(report, logs=grave[:1], resource_statuses={}, metrics={})
+
+
+def _requested(request: d.CertificateRequest | None) -> frozenset[str] | None:
+    names = frozenset((*request.alt_names, *request.extensions)) if request else frozenset()
+    return names if request and len(names) <= NAMES and max(map(len, names), default=0) <= WORD else None
 
 
 def _reason(exchange: Exchange, answered: d.Document | None) -> str:

@@ -46,6 +46,10 @@ class PastRun:
     """Names of the files whose content was fetched, without plugins."""
     changed: frozenset[str]
     """Resources that the report lists as changed."""
+    compile_time: float | None = None
+    """Seconds that the master took for its latest catalog; None without one that could be applied."""
+    ca_refreshed: int | None = None
+    """The record in which it asked for a newer CA bundle."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -87,6 +91,8 @@ class Fleet:
             PastRun(
                 run.number, (run.seqs[0], run.seqs[-1]), run.started, run.ended, run.latest, catalog_time, run.address,
                 run.key, run.transaction_uuid, frozenset(run.spans), _some(fetched), _some(run.changed),
+                next((answer.waited for answer in reversed(run.catalogs) if answer.usable), None),
+                next((answer.seq for answer in run.cas if answer.refresh), None),
             )
         )  # fmt: skip
         if Phase.CATALOG in run.spans:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from inspector.clocks import DAY
 from inspector.model import Exchange, Gap, Handshake, Phase
 from inspector.protocol.kinds import PLUGIN_LISTINGS, Kind
+from inspector.runs.observations import is_redirect
 from inspector.runs.run import Run, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from inspector.model import Record
     from inspector.runs.run import Placed
 
 PHASE_FOLLOWS: dict[Phase, frozenset[Phase]] = {
@@ -61,6 +63,8 @@ def _may_follow(run: Run, step: Placed) -> bool:
         return False
     if step.phase is Phase.CERTIFICATES and run.reports:
         return False
+    if step.match and step.match.endpoint.kind is Kind.CSR_LOOKUP and run.old_engine and _has_its_request(run):
+        return False
     # Of 2.7, which has no transaction_uuid, each catalog begins another run.
     again = step.phase is Phase.PLUGINS or (step.phase is Phase.CATALOG and step.transaction_uuid is None)
     if again and run.phase is Phase.CATALOG and not run.tool and _has_its_catalog(run):
@@ -75,6 +79,11 @@ def _may_follow(run: Run, step: Placed) -> bool:
     return not (step.phase is Phase.NODE and run.phase is Phase.NODE and step.transaction_uuid is None)
 
 
+def _is_redirected(record: Record) -> bool:
+    """Whether the agent has to repeat a request at another address."""
+    return isinstance(record, Exchange) and record.response is not None and is_redirect(record.response.status)
+
+
 def _has_its_catalog(run: Run) -> bool:
     """Whether the agent got the catalog that it asked for, or was told that there is none."""
     last = run.catalogs[-1] if run.catalogs else None
@@ -85,9 +94,29 @@ def _has_its_catalog(run: Run) -> bool:
     return last.status is not None and last.status >= 400 and last.status not in BUSY
 
 
+def _has_its_request(run: Run) -> bool:
+    """Whether an agent up to 6.3 has a signing request that the CA has too: the process looks for it no more.
+
+    docs/protocol.md#starts-of-an-agent-up-to-63
+    """
+    found = any(looked.endpoint.kind is Kind.CSR_LOOKUP and looked.status == 200 for looked in run.anonymous)
+    return found or any(submission.status == 200 for submission in run.csrs)
+
+
+def _is_another_process(waiting: Run, beginning: Run, step: Placed) -> bool:
+    """Whether an agent up to 6.3 that asked for the CA, and now names itself, is not the process that waits.
+
+    A process keeps the CA that it got before it asked for its certificate the first time. It gets it twice, but in one
+    burst (docs/protocol.md#starts-of-an-agent-up-to-63).
+    """
+    in_one_burst = step.record.time - beginning.ended <= BURST
+    return waiting.old_engine and in_one_burst and beginning.started - waiting.ended > BURST
+
+
 def _is_over(run: Run, step: Placed) -> bool:
     """Whether a run is a command that ended before this step, which came on another connection."""
-    if run.command is None or not run.command.certain:
+    command = run.command  # computed anew each time, from all that is known of the run by now
+    if command is None or not command.certain:
         return False
     # `puppet ssl` ends with the certificate; an agent sends facts and backups only late in its run.
     last = any(answer.certificate for answer in run.certificates)
@@ -139,7 +168,7 @@ class Segmenter:
             self._by_leg[step.leg_id] = run
         if isinstance(step.record, Exchange) and step.record.error and step.record.master:
             self._by_leg[step.record.master.id] = run  # of an imported flow, the failed handshake comes after it
-        if step.match and step.match.endpoint.kind is Kind.REPORT:
+        if step.match and step.match.endpoint.kind is Kind.REPORT and not _is_redirected(step.record):
             self._close(run)
         return run
 
@@ -192,6 +221,8 @@ class Segmenter:
             return unnamed  # nothing was missing up to its certificate: the agent discarded it and starts again
         if named and unnamed and unnamed.cas and unnamed.started < named.ended:
             return named  # it had moved on before that started: the start of another agent
+        if anew and named and unnamed and unnamed.cas and _is_another_process(named, unnamed, step):
+            return unnamed
         if named and unnamed:
             # The agent started again (its files were removed) with the same certname and key: one bootstrap.
             self._forget(unnamed)

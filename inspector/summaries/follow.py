@@ -78,16 +78,18 @@ def listed(path: Path, text: str = "") -> Iterator[tuple[Brief, Run | None, str]
                 if record.seq in found.seqs:
                     signs.setdefault(record.seq, {})[found] = None
         whole = {run.number: run for run in analyzer.finish()}
-        for found in (found for run in dict.fromkeys(run for _, run in items if run) for found in run.findings):
-            for seq in found.seqs:
-                signs.setdefault(seq, {})[found] = None
-        for brief, placed in items:
-            # A run without a certname may have become part of another run since.
-            run = whole.get(placed.number, placed) if placed else None
+        # A run without a certname may have become part of another run since.
+        owners = {brief.seq: whole.get(run.number, run) for brief, run in items if run}
+        for run in dict.fromkeys(run for _, run in items if run):
+            for found in run.findings:
+                for seq in summary.marked(found, run.number, owners):
+                    signs.setdefault(seq, {})[found] = None
+        for brief, _ in items:
+            placed = owners.get(brief.seq)
             brief.signs = summary.signs_of(signs.pop(brief.seq, ()))
-            line = functools.partial(wording.line, brief, run)
-            if chosen.matches_step(Candidate(brief, run, line, functools.partial(capture.record, brief.seq))):
-                yield brief, run, line()
+            line = functools.partial(wording.line, brief, placed)
+            if chosen.matches_step(Candidate(brief, placed, line, functools.partial(capture.record, brief.seq))):
+                yield brief, placed, line()
 
 
 def row(record: Brief, run: Run | None) -> dict[str, Any]:

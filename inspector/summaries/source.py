@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 from inspector import installation
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.summaries import index
+from inspector.summaries import index, summary
 from inspector.summaries.summary import Sign
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ class Source:
         if not run or not self._index:
             return []
         try:
-            return _signed(self._index.briefs(self.seqs(number)), [run])
+            return _signed(self._index.briefs(self.seqs(number)), [run], {})
         except CaptureError as error:
             self._doubt(error)
             return []
@@ -248,7 +248,7 @@ class Source:
                 except CaptureError as error:
                     self._doubt(error)
                     return self._all
-                _signed(self._all, self.runs)
+                _signed(self._all, self.runs, self.owners())
                 self._read = revision
             return self._all
 
@@ -299,13 +299,13 @@ def _inode(path: Path) -> int:
         return 0
 
 
-def _signed(briefs: Iterable[Brief], runs: Iterable[RunBrief]) -> list[Brief]:
-    """Add to each record the findings for which it is evidence."""
+def _signed(briefs: Iterable[Brief], runs: Iterable[RunBrief], owners: Mapping[int, RunBrief]) -> list[Brief]:
+    """Add to each record the findings that mark it."""
     signs: dict[int, dict[Sign, None]] = {}
     for run in runs:
         for finding in sorted(run.findings, key=lambda found: -found.severity.rank):
             sign = Sign(finding.rule, finding.severity)
-            for seq in finding.seqs:
+            for seq in summary.marked(finding, run.number, owners):
                 signs.setdefault(seq, {})[sign] = None
     signed = list(briefs)
     for brief in signed:

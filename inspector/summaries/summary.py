@@ -12,10 +12,11 @@ import msgspec
 
 from inspector.model import Exchange, Handshake, Phase, Severity
 from inspector.protocol.endpoints import KINDS
+from inspector.rules.fixes import Fix, plain
 from inspector.runs.snapshot import RunSnapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Finding
@@ -95,6 +96,8 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     times: Times = Times()
     signs: tuple[Sign, ...] = ()
     """The findings for which it is evidence, the worst first."""
+    imported: bool = False
+    """Somebody else recorded it, who perhaps asked nobody for a certificate: whether the agent has one is not known."""
 
     @property
     def request_kind(self) -> kinds.Kind | None:
@@ -112,8 +115,10 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
 
     message: str
     """What happened, why and since when."""
-    fix: str
-    """The fix."""
+    reason: str = ""
+    """Why, in a sentence: without the node's name, its outcome and the time."""
+    steps: Fix
+    """What to do."""
     cause: str | None = None
     """The rule that explains it; None if none does."""
     symptoms: tuple[str, ...] = ()
@@ -123,6 +128,11 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     certainty: str
     since: float
     """When the cause was first seen."""
+
+    @property
+    def fix(self) -> str:
+        """What to do, as one line of text."""
+        return plain(self.steps)
 
 
 class RunBrief(RunSnapshot, frozen=True, kw_only=True):
@@ -193,6 +203,16 @@ def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
     )
 
 
+def marked(finding: Finding, number: int | None, owners: Mapping[int, RunLike]) -> list[int]:
+    """Return the records that a finding of a run marks in lists of all records: its evidence, without that in other
+    runs that went well, where it would look like a fault. ``owners`` are the runs by record number."""
+    return [
+        seq
+        for seq in finding.seqs
+        if (owner := owners.get(seq)) is None or owner.number == number or owner.outcome != "complete"
+    ]
+
+
 def of_run(run: Run, verdict: Conclusion | None = None) -> RunBrief:
     """Return a run in brief, with its verdict."""
     facts = msgspec.structs.asdict(run.snapshot())
@@ -226,6 +246,7 @@ def _exchange(step: Step, exchange: Exchange, signs: tuple[Sign, ...]) -> Brief:
         reason=exchange.error or "",
         unanalyzed=step.unanalyzed,
         authenticated=bool(agent.peer_chain),
+        imported=exchange.identity is None,
         identity=identity.certname if identity else None,
         identity_missing=identity.reason if identity else None,
         stripped=exchange.stripped,

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from inspector import regex
 from inspector.analysis import verdicts
-from inspector.rules import connection_errors, rule_of
-from inspector.rules.remedies import fill
+from inspector.model import Severity
+from inspector.rules import connection_errors, fixes, rule_of
+from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
+from inspector.rules.puppet_commands import fill
 from inspector.summaries.summary import Conclusion
 from inspector.text import WIDTH, beginning, clean, clock, counts, seconds, short, size, utc
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from inspector.analysis.verdicts import Verdict
     from inspector.model import Finding, Handshake, Identity
     from inspector.rules import Rule
+    from inspector.rules.fixes import Fix
     from inspector.runs.run import Run
     from inspector.runs.snapshot import Outcome, RunSnapshot
     from inspector.summaries.summary import Brief, Party, RunLike
@@ -157,9 +160,13 @@ def conclusion(run: Run, found: Verdict | None = None) -> Conclusion | None:
     if found is None:
         return None
     cause = found.cause
+    steps = rule_of(cause.rule).fix_for(run) if cause else fill(_next(run), run)
+    if cause and cause.severity.rank > Severity.NOTICE.rank:
+        steps = fixes.proved(steps)
     return Conclusion(
         message=_message(run, found),
-        fix=clean(rule_of(cause.rule).remedy_for(run) if cause else fill(_next(run), run)),
+        reason=_shortened(clean(cause.message) if cause else _outcome(run) or run.outcome),
+        steps=steps,
         cause=cause.rule if cause else None,
         symptoms=found.symptoms,
         besides=found.besides,
@@ -205,29 +212,38 @@ OUTCOMES: dict[Outcome, str] = {
 }
 
 
-_NEXT: dict[Outcome, str] = {
-    "complete": "Nothing to do.",
-    "refused": "Check the node's certificate and trust ({verify}), and the master's log for refused connections.",
-    "waiting": "{signing}.",
-    "failed": "Read the agent's report, and the master's log for that time.",
-    "unfinished": "Check the agent's log: the agent was killed, lost its network, or is still running.",
+_AGENTS_LOG = advice("read the agent's log")
+_NEXT: dict[Outcome, Fix] = {
+    "complete": (advice("nothing to do"),),
+    "refused": (
+        on_node("check its certificate and what it trusts", "{verify}"),
+        advice("look in the master's log for refused connections"),
+    ),
+    "waiting": (group("signing"),),
+    "failed": (advice("read the agent's report, and the master's log for that time"),),
+    "unfinished": (advice("check the agent's log: the agent was killed, lost its network, or is still running"),),
 }
-_STOPPED = (
-    "On the node see whether it trusts what it is shown: `openssl s_client -connect {host}:8140 -CAfile "
-    "\"$(puppet config print localcacert)\" </dev/null`. It must end with 'Verify return code: 0', and the certificate "
-    "must be for the name {host}. Then read the agent's log."
-)
-_LIKELY_COMMAND = "Nothing to do if somebody ran this command. If it was an agent's run: check its log, it was stopped."
 """The fixes for problems that are not deviations."""
+_STOPPED = (
+    on_node(
+        "see whether it trusts what it is shown for the name {host} (it must end with 'Verify return code: 0')",
+        'openssl s_client -connect {host}:8140 -CAfile "$(puppet config print localcacert)" </dev/null',
+    ),
+    _AGENTS_LOG,
+)
+_LIKELY_COMMAND = (
+    advice("nothing to do if somebody ran this command; if it was an agent's run, it was stopped: check its log"),
+)
 _SILENT = (
-    "Check whether the agent's certificate is revoked or expired ({list} on the CA, {verify} on the node), and whether "
-    'the CRL on the master has expired: `openssl crl -noout -nextupdate -in "$(puppet config print hostcrl)"`.'
+    on_ca("see whether the agent's certificate is revoked or expired", "{list}"),
+    on_node("check it there as well", "{verify}"),
+    on_master("see when the CRL expires", 'openssl crl -noout -nextupdate -in "$(puppet config print hostcrl)"'),
 )
 
 
-def _next(run: Run) -> str:
+def _next(run: Run) -> Fix:
     if run.outcome == "waiting" and _other_key(run):
-        return rule_of("B23").remedy
+        return rule_of("B23").fix
     if run.outcome == "unfinished" and run.command:
         return _LIKELY_COMMAND
     if run.outcome == "unfinished" and run.bootstrapping:
@@ -333,15 +349,26 @@ def finding(found: Finding, rule: Rule, run: Run, where: str = "", *, brief: boo
     ]
     if not brief:
         lines += wrapped("  why:    ", rule.explanation)
-        lines += wrapped(
-            "  fix:    ",
-            "nothing to do: the request was signed" if verdicts.settled(found, run) else clean(rule.remedy_for(run)),
-        )
+        lines += labelled("  fix:    ", SETTLED if verdicts.settled(found, run) else rule.fix_for(run))
         lines += wrapped("  source: ", rule.source)
     return [*lines, ""]
 
 
+SETTLED = (advice("nothing to do: the request was signed"),)
+
+
+def labelled(label: str, fix: Fix, width: int = 100) -> list[str]:
+    """A fix in numbered lines behind a label."""
+    below = " " * len(label)
+    return [f"{below if at else label}{clean(line)}" for at, line in enumerate(fixes.lines(fix, width - len(label)))]
+
+
 _COMMAND = regex.compile(r"`[^`]*`|\bdocs/\S+")
+
+
+def quoted(whole: str | None) -> list[str]:
+    """A whole message (``whole_message``) in lines of their own; none without one."""
+    return ["  message:", *(f"    {line}" for line in whole.split("\n"))] if whole else []
 
 
 def wrapped(label: str, text: str, width: int = 100) -> list[str]:

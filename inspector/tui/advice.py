@@ -15,9 +15,9 @@ from inspector.errors import InspectorError
 from inspector.model import Handshake
 from inspector.pages import palette
 from inspector.protocol.kinds import Kind
-from inspector.rules import rule_of
+from inspector.rules import fixes, rule_of
 from inspector.runs.run import Run
-from inspector.summaries import wording
+from inspector.summaries import whole_messages, wording
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -35,8 +35,11 @@ def text(finding: Finding, run: RunBrief, source: Source) -> Text:
     """The full text of a finding; the pane wraps its lines."""
     content = Text()
     lines = wording.finding(finding, rule_of(finding.rule), _run(finding, run, source))
+    steps = False
     for at, line in enumerate(lines):
-        if line.startswith(_FURTHER):
+        if not line.startswith(_FURTHER):
+            steps = line.startswith("  fix:")
+        elif not steps:
             content.append(f" {line.strip()}")
             continue
         content.append("\n" if at else "")
@@ -44,9 +47,19 @@ def text(finding: Finding, run: RunBrief, source: Source) -> Text:
     return content
 
 
-def remedy(finding: Finding, run: RunBrief, source: Source) -> str:
+def add_whole(content: Text, finding: Finding | None, source: Source) -> None:
+    """Add the whole message of the master or the agent behind a finding, or that there is none."""
+    try:
+        whole = whole_messages.of_finding(finding, source)
+    except InspectorError as error:
+        whole = clean(str(error))
+    content.append("\nMessage\n", style="bold")
+    content.append(f"{whole or 'The evidence contains no message of the master or the agent.'}\n", style="not bold")
+
+
+def fix(finding: Finding, run: RunBrief, source: Source) -> str:
     """How to fix it, with the commands for the run's version of Puppet."""
-    return clean(rule_of(finding.rule).remedy_for(_run(finding, run, source)))
+    return clean(fixes.plain(rule_of(finding.rule).fix_for(_run(finding, run, source))))
 
 
 def _run(finding: Finding, brief: RunBrief, source: Source) -> Run:

@@ -50,15 +50,15 @@ class Inspector(App[None]):
         """Whether the capture could not be read the last time."""
 
     def on_mount(self) -> None:
-        """Show the runs."""
-        from inspector.tui.runs import Runs
+        """Show what is wrong."""
+        from inspector.tui.causes import Causes
 
-        self.push_screen(Runs())
+        self.push_screen(Causes())
         self.set_interval(INTERVAL, self.poll)
         self.set_timer(INTERVAL, self._settle)
 
     def _settle(self) -> None:
-        """Open the list of runs."""
+        """Load what the next views need."""
         gc.freeze()
         gc.enable()
         self.run_worker(_warm_up, thread=True, group="warm up")
@@ -124,6 +124,12 @@ class Inspector(App[None]):
         from inspector.tui.exchange import ExchangeView
 
         self.push_screen(ExchangeView(self.source.seqs(number) if number else [seq], seq, place=place))
+
+    def open_runs(self, *, grouped: bool = False) -> None:
+        """Show all runs, in the order of time or by agent."""
+        from inspector.tui.runs import Runs
+
+        self.push_screen(Runs(grouped=grouped))
 
     def open_findings(self) -> None:
         """Show the findings of the whole capture."""

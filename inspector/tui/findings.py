@@ -66,6 +66,7 @@ class Findings(View):
             Binding(str(at), f"least({at})", label, show=at < 2)
             for at, label in enumerate(("Errors only", "With warnings", "With notices"), 1)
         ),
+        Binding("v", "whole", "Whole message"),
         Binding("y", "copy", "Copy fix"),
         Binding("tab", "pane", "Next pane", show=False),
     ]
@@ -87,6 +88,7 @@ class Findings(View):
         self._groups: list[Group] = []
         self._revision = -1
         self._pane = "list"
+        self._whole = False
 
     def body(self) -> Iterable[Widget]:
         yield PaneTabs(self.PANES)
@@ -171,6 +173,9 @@ class Findings(View):
         text = advice.text(chosen.finding, chosen.run, self.source)
         if chosen.follows:
             text.append(f"  {chosen.follows}", style="dim")
+        if self._whole:
+            text.append("\n")
+            advice.add_whole(text, chosen.finding, self.source)
         return text
 
     def _of_group(self, group: Group) -> Text:
@@ -183,7 +188,7 @@ class Findings(View):
     def copy_value(self) -> str | None:
         """The fix of the selected finding, with its commands."""
         chosen = self.chosen
-        return advice.remedy(chosen.finding, chosen.run, self.source) if chosen else None
+        return advice.fix(chosen.finding, chosen.run, self.source) if chosen else None
 
     # -- keys -------------------------------------------------------------------------------------------
 
@@ -209,6 +214,11 @@ class Findings(View):
                 self._open.add(group.key)
         self._fill()
         super()._search(text)
+
+    def action_whole(self) -> None:
+        """Show or hide the whole message of the master or the agent."""
+        self._whole = not self._whole
+        self._show_details()
 
     def action_copy(self) -> None:
         """Copy the fix."""

@@ -236,7 +236,7 @@ class RunView(Paned, Played, OnRecord):
         """The selected value; for a finding, its fix."""
         if self.current == "below":
             rows: Rows[Finding] = self.query_one("#findings", Rows)
-            return advice.remedy(rows.item, self.run, self.source) if rows.item and self.run else None
+            return advice.fix(rows.item, self.run, self.source) if rows.item and self.run else None
         return super().value_to_copy()
 
     def action_other(self) -> None:

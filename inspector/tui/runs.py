@@ -1,4 +1,4 @@
-"""The runs of a capture: the first screen."""
+"""The runs of a capture, one per line."""
 
 from __future__ import annotations
 
@@ -100,10 +100,10 @@ class Runs(View):
     Runs Histogram.hidden { display: none; }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, grouped: bool = False) -> None:
         super().__init__()
         self._filter = ""
-        self._grouped = False
+        self._grouped = grouped
         self._plain = False
         """Whether the histogram is hidden."""
         self._open: set[str] = set()
@@ -244,9 +244,10 @@ class Runs(View):
         self._rows.go((False, event.number))
 
     def action_back(self) -> None:
-        """Cancel a slow filter, or clear the filter."""
-        self.cancel_filter()
-        if self._filter:
+        """Cancel a slow filter, clear the filter, or leave."""
+        if not self.cancel_filter() and not self._filter:
+            super().action_back()
+        elif self._filter:
             self._filter = ""
             self.update()
 

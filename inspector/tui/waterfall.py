@@ -174,7 +174,7 @@ def unverified(brief: Brief) -> bool:
 
 def anonymous(brief: Brief) -> bool:
     """Whether the agent sent the request without a certificate."""
-    return brief.kind == "exchange" and not brief.authenticated
+    return brief.kind == "exchange" and not brief.authenticated and not brief.imported
 
 
 def status(brief: Brief) -> Text:

@@ -23,7 +23,8 @@ def test_nothing_follows_from_what_follows_from_it(cause: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "symptom"), [("S01", "R20"), ("F09", "P01"), ("B27", "B43"), ("T03", "S02"), ("B10", "R03")]
+    ("cause", "symptom"),
+    [("S01", "R20"), ("F09", "P01"), ("B27", "B43"), ("T03", "S02"), ("B10", "R03"), ("B26", "S15")],
 )
 def test_the_more_specific_is_the_cause(cause: str, symptom: str) -> None:
     assert symptom in effects(cause)

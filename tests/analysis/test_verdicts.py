@@ -13,10 +13,21 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.analysis.causes import EVENTS, effects
 from inspector.formats import json_output
 from inspector.model import Finding, Severity
-from inspector.rules import all_rules, rule_of
-from inspector.runs.examples import ca, catalog, crl, csr, not_issued, report, talk
+from inspector.rules import all_rules, fixes, rule_of
+from inspector.runs.examples import (
+    altered,
+    ca,
+    catalog,
+    crl,
+    csr,
+    issued,
+    metadata,
+    not_issued,
+    plugins,
+    report,
+    talk,
+)
 from inspector.summaries import wording
-from inspector.text import clean
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
@@ -37,6 +48,40 @@ def runs_of(records: Iterable[Record]) -> list[Run]:
 
 
 # -- a run's verdict -------------------------------------------------------------------------------------
+
+
+def verdict_of(records: Iterable[Record]) -> tuple[str | None, str, tuple[str, ...]]:
+    """The only run's cause, how sure it is, and what follows from it."""
+    (run,) = runs_of(records)
+    found = verdicts.verdict(run)
+    assert found is not None
+    return found.cause.rule if found.cause else None, found.certainty, found.symptoms
+
+
+def test_an_agent_that_stops_at_a_name_that_the_certificate_lacks() -> None:
+    """As agents up to 3 do, which verify the name after the handshake and send no alert."""
+    wrong = {"Host": "wrong.example:8140"}
+    records = talk(
+        *(altered(part, headers=wrong, leg={"sni": None}) for part in (ca(), csr(), issued())), version="3.8.7"
+    )
+    assert verdict_of(records) == ("T24", "likely", ())
+    (run,) = runs_of(records)
+    assert rule_of("T24").fix_for(run)[0].command == "puppet config set server puppet.example --section agent"
+
+
+def test_a_redirect_breaks_what_follows() -> None:
+    """As with 7.23.0 behind a server that redirects: catalogs and files come gzipped from there, and are not read."""
+    away = {"Location": "https://other.example:8140/elsewhere"}
+    log = 'Received a Log attribute with invalid encoding:"Could not retrieve catalog from remote server: Failed to'
+    unread = report(result="failed", transaction_completed=False,
+                    logs=[{"level": "err", "source": "Puppet", "message": log}])  # fmt: skip
+    records = talk(plugins(), altered(catalog(status=302), answers=away), catalog(), unread)
+    assert verdict_of(records) == ("S12", "certain", ("P15",))
+    name = "modules/demo/app.conf"
+    file = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": f"puppet:///{name}"}}
+    failed = report(result="failed", resource_statuses={"File[/etc/app.conf]": {"failed": True}})
+    records = talk(plugins(), catalog(resources=[file]), altered(metadata(name, status=302), answers=away), failed)
+    assert verdict_of(records) == ("F17", "likely", ("S12", "P01"))
 
 
 def a_run(outcome: str, *findings: str) -> Run:
@@ -92,13 +137,27 @@ def test_a_verdict(
     assert (found.cause.rule if found.cause else None, found.symptoms, found.certainty) == (cause, symptoms, certainty)
     if cause:
         assert f"{cause} said by {cause}" in conclusion.message
-        assert conclusion.fix == clean(rule_of(cause).remedy_for(run))
+        rule = rule_of(cause)
+        fix = rule.fix_for(run)
+        assert conclusion.steps == (fix if rule.severity is Severity.NOTICE else fixes.proved(fix))
         assert found.since == 1000.0 + found.cause.seqs[0] if found.cause else False
     assert ("(likely)" in conclusion.message) is (certainty == "likely")
     assert ("not visible in the traffic" in conclusion.message) is (certainty == "not visible")
 
 
-ALL = st.lists(st.tuples(st.sampled_from(sorted(IDS)), st.integers(1, 6)), max_size=12)
+EVENTS_WITH_EFFECTS = {event: sorted(effects(event)) for event in sorted(EVENTS) if effects(event)}
+NUMBER = st.integers(1, 6)
+ANY = st.tuples(st.sampled_from(sorted(IDS)), NUMBER).map(lambda found: [found])
+
+
+@st.composite
+def event_and_effect(draw: st.DrawFn) -> list[tuple[str, int]]:
+    """An event and what may follow from it, in either order in time: two random rules are hardly ever related."""
+    event = draw(st.sampled_from(list(EVENTS_WITH_EFFECTS)))
+    return [(event, draw(NUMBER)), (draw(st.sampled_from(EVENTS_WITH_EFFECTS[event])), draw(NUMBER))]
+
+
+ALL = st.lists(ANY | event_and_effect(), max_size=8).map(lambda groups: [found for group in groups for found in group])
 
 
 @given(found=ALL, outcome=st.sampled_from(["complete", "failed", "waiting", "unfinished"]))
@@ -155,7 +214,10 @@ BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
     "compile-error": [(1, "S01", "certain", "Correct the code")],
     "mismatched-key": [(1, "B18", "certain", f"{CLEAN} node1.example")],
     "revoked": [(1, "T05", "certain", f"{CLEAN} node2.example")],
-    "puppet-3.8.7-master/agent-2.7.26": [(run, "P01", "certain", "Fix the resource") for run in (2, 3)],
+    "puppet-3.8.7-master/agent-2.7.26": [
+        (1, None, "certain", "puppet cert sign old2726.test"),
+        *((run, "P01", "certain", "Correct the resource") for run in (3, 4)),
+    ],
     "puppet-3.8.7-master/binary-content": [(run, "F02", "certain", "Put the file into") for run in (1, 2)],
     "puppet-3.8.7-master/catalog-failure": [
         (1, "S01", "certain", "Correct the code"),
@@ -165,7 +227,7 @@ BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
     "puppet-3.8.7-master/mismatched-key": [(run, "B23", "certain", f"{OLD_CLEAN} mism1.test") for run in (2, 3)],
     "puppet-3.8.7-master/no-version-header": [(1, "S11", "certain", "X-Puppet-Version")],
     "puppet-3.8.7-master/slow-fact-plain": [(1, None, "not visible", "the master's log")],
-    "puppet-3.8.7-master/static-compiler": [(1, "P01", "certain", "Fix the resource")],
+    "puppet-3.8.7-master/static-compiler": [(1, "P01", "certain", "Correct the resource")],
     "puppetserver-7.9.5/4.10.9/16-static-catalog": [(2, "F07", "certain", "digest_algorithm sha256")],
     "puppetserver-7.9.5/5.5.22/06-mismatched-key": [(1, "B23", "certain", f"{CLEAN} auto6.v5522.test")],
     "puppetserver-7.9.5/5.5.22/21-format-pson": [(1, "F07", "certain", "digest_algorithm sha256")],
@@ -194,10 +256,10 @@ BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
         (run, "B46", "certain", f"{CLEAN} man23.v7230.test") for run in (1, 2)
     ],
     "puppetserver-7.9.5/7.23.0/24-agent-killed": [(1, None, "not visible", "was killed")],
-    "puppetserver-7.9.5/7.23.0/26-clock-plus-1h": [(1, "T10", "certain", "chronyc tracking")],
-    "puppetserver-7.9.5/7.23.0/27b-failed-resource": [(1, "P01", "certain", "Fix the resource")],
+    "puppetserver-7.9.5/7.23.0/26-clock-plus-1h": [(1, "T10", "certain", "timedatectl")],
+    "puppetserver-7.9.5/7.23.0/27b-failed-resource": [(1, "P01", "certain", "Correct the resource")],
 }
-"""The runs with a verdict: run, cause, certainty, and a piece of the remedy. All others have nothing to say."""
+"""The runs with a verdict: run, cause, certainty, and a piece of the fix. All others have nothing to say."""
 
 CAPTURES = [*SAMPLES, *RECORDINGS]
 
@@ -209,8 +271,8 @@ def test_the_verdicts_of_a_recording(capture: Path) -> None:
     expected = BAD.get(name_of(capture), [])
     found = [(number, verdict["cause"], verdict["certainty"]) for number, verdict in document]
     assert found == [(number, cause, certainty) for number, cause, certainty, _ in expected]
-    for (_, _, _, remedy), (_, verdict) in zip(expected, document, strict=True):
-        assert remedy in verdict["remedy"]
+    for (_, _, _, fix), (_, verdict) in zip(expected, document, strict=True):
+        assert fix in verdict["remedy"]
 
 
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)

@@ -38,7 +38,7 @@ from tests.bench.fleet import Load, besieged, milliseconds, resident
 from tests.bench.roads import Caller, Road, _below, enrolled, master, ours
 from tests.e2e.faults import CUTS, FAULTS, Scene, Tally, cuts, drained, killed
 from tests.real.puppet import RealMaster
-from tests.support import message_fuzz, places
+from tests.support import message_fuzz, places, tables
 from tests.support import planted as secrets
 from tests.support.broken_rules import costs_only_itself
 from tests.support.recorded import SAMPLES, records_of
@@ -402,13 +402,7 @@ def conditions(busy: float) -> str:
 def write(name: str, lines: list[str]) -> None:
     """Put a section into its document."""
     document = SECURITY if name in ("promises", "planted") else RELIABILITY
-    begin, end = f"<!-- soak:begin {name} -->", f"<!-- soak:end {name} -->"
-    text = document.read_text()
-    before, _, rest = text.partition(begin)
-    _, found, after = rest.partition(end)
-    if not found:
-        raise SystemExit(f"{document.name} has no place for {name}")
-    document.write_text("\n".join([before + begin, "", *lines, "", end + after]))
+    tables.put(document, f"soak:{{}} {name}", lines)
 
 
 def main() -> None:

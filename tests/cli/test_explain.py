@@ -23,7 +23,7 @@ PASTED = (
 def test_a_pasted_message_is_explained_line_by_line(run: Run) -> None:
     status, out, _ = run("explain", PASTED)
     assert status == 0
-    labels = [line.partition(":")[0] for line in out.splitlines()]
+    labels = [line.partition(":")[0] for line in out.splitlines() if not line.startswith(" ")]
     assert labels == ["message", "meaning", "causes", "check", "fix", "visible", "rules"]
     assert "1. The module is not deployed" in out
     assert "r10k deploy environment" in out

@@ -68,7 +68,7 @@ def test_runs_says_why_and_points_to_check(run: Run, mixed: Path) -> None:
     assert (
         "run 2: a.example has no certificate yet: B18 the CA has a certificate for this name, made for another" in out
     )
-    assert "  fix: If the node was reinstalled or lost its ssldir: `puppetserver ca clean --certname a.example`" in out
+    assert "  fix: If the node was reinstalled or lost its ssldir:\n         1. On the CA, remove its" in out
     assert out.splitlines()[-1].endswith(f": puppet-inspector check {mixed}")
 
 
@@ -160,14 +160,14 @@ def test_hostile_text_breaks_no_output(run: Run, tmp_path: Path) -> None:
 def test_check_says_what_where_why_and_what_to_do(run: Run, mixed: Path) -> None:
     status, out, _ = run("check", mixed)
     assert status == 1
-    verdict, remedy = out.splitlines()[:2]
+    verdict, fix = out.splitlines()[:2]
     assert verdict.startswith("run 2: a.example has no certificate yet: B18 ")
-    assert remedy.startswith("  fix: If the node was reinstalled")
+    assert fix.startswith("  fix: If the node was reinstalled")
     severities = [line.split()[0] for line in out.splitlines() if line.split()[:1] and line[0].isupper()]
     assert severities == sorted(severities, key=["ERROR", "WARNING", "NOTICE"].index)
     assert "  fix:    " in out
     # A command stands on one line, however long: it is there to be copied.
-    assert out.count("`puppetserver ca clean --certname a.example`") >= 2
+    assert sum(line.strip() == "puppetserver ca clean --certname a.example" for line in out.splitlines()) >= 2
     assert out.splitlines()[-1].startswith("5 errors, ")
 
 

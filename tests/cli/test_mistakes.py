@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import socket
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.lab.ca import LabCA
 from tests.support.captures import save
 from tests.support.conversations import START, Agent, together
+from tests.support.users import as_nobody
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.conftest import Run
 
 MISTAKES: list[tuple[list[str], str]] = [
@@ -62,3 +66,26 @@ def test_a_closed_pipe_gives_no_traceback(tmp_path: Path) -> None:
         child.stdout.close()
         assert child.stderr.read() == ""
     assert child.returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_directories_that_the_user_may_not_read(tmp_path: Path) -> None:
+    """For every user but root this is the first thing that goes wrong; there is nothing to diagnose then."""
+    ssldir = LabCA("master.example").enrol(tmp_path / "ssl", "node.example").path
+    status, out, err = as_nobody("doctor", "--ssldir", ssldir)
+    assert (status, out) == (2, "")
+    assert err == f"puppet-inspector: Cannot read {ssldir}: permission denied.\n  Run this as root.\n"
+    with tempfile.TemporaryDirectory() as base:
+        Path(base).chmod(0o755)
+        entered = LabCA("master.example").enrol(Path(base) / "ssl", "node.example").path
+        for path in (entered, entered / "certs", entered / "private_keys"):
+            path.chmod(0o755 if path == entered else 0o700)
+        status, out, err = as_nobody("doctor", "--ssldir", entered)
+    assert (status, out) == (2, "")
+    assert err.splitlines()[0] == f"puppet-inspector: Cannot read the directories in {entered}: permission denied."
+    # The directory in use may be one of root's as well: a master can be checked without it.
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = "{}:{}".format(*closed.getsockname())
+    status, out, err = as_nobody("doctor", "--live", address)
+    assert (status, err) == (1, "")
+    assert out.startswith("ERROR no connection: ")

@@ -15,6 +15,7 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.cli import run
+from inspector.cli.runs import print_runs
 from inspector.errors import InspectorError
 from inspector.host.puppetconf import PuppetConf
 from inspector.lab.ca import LabCA
@@ -158,6 +159,39 @@ def test_a_killed_agent_and_a_setting_for_another_host(
 
 
 @pytest.mark.slow
+def test_an_agent_that_stops_before_it_connects_is_explained(
+    install: Install, confdir: Path, place: pki.SslDirPaths, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """By its own message, and by what is wrong in its directory."""
+    disabled = "Notice: Skipping run of Puppet configuration client; administratively disabled (Reason: 'x');"
+    program = install(f'#!/bin/sh\n[ "$1" = --version ] && exit\necho "{disabled}"\nexit 1\n')
+    place.crl.write_text("garbage")
+    command = [str(program), "agent", "-t", "--confdir", str(confdir)]
+    status, _ = run.run(command, output=tmp_path / "run.sqlite")
+    out, errors = capfd.readouterr()
+    assert (status, out) == (1, f"{disabled}\n")
+    assert f"puppet-inspector: the agent printed: {disabled}\n  meaning: Somebody or something disabled" in errors
+    assert "`puppet agent --enable; puppet agent -t`" in errors
+    assert f"puppet-inspector: in {place.path}: crl.pem is not a valid CRL" in errors
+    assert "the proxy received nothing" not in errors
+
+
+@pytest.mark.slow
+def test_a_closed_port_is_said_once(
+    install: Install, place: pki.SslDirPaths, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = closed.getsockname()
+    confdir = _configure(tmp_path / "conf", place, address)
+    command = ["env", "STATUS=1", str(install(AGENT)), "agent", "-t", "--confdir", str(confdir)]
+    capture = tmp_path / "run.sqlite"
+    assert run.run(command, output=capture, confdir=str(confdir))[0] == 1
+    assert capfd.readouterr().err == ""
+    print_runs(capture, as_json=False)
+    assert capfd.readouterr().out.count("refused the connection: no master listens there") == 1
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
 def test_a_signal_ends_both(
     number: signal.Signals, group: bool, install: Install, confdir: Path, tmp_path: Path
@@ -227,6 +261,20 @@ def test_a_command_that_goes_to_the_background(words: str, install: Install, con
 def test_a_command_that_stays(words: str) -> None:
     conf = PuppetConf(None, "puppet", 8140, Path("/s"), NAME)
     run._must_stay(["timeout", "60", "/opt/puppetlabs/bin/puppet", *words.split()], conf)
+
+
+def test_a_certname_in_upper_case(install: Install, confdir: Path) -> None:
+    error = _mistake(str(install("")), "agent", "-t", "--certname", "Node.Example", confdir=str(confdir))
+    assert error.message == "The certname Node.Example is not in lower case: the agent stops before it connects."
+    assert error.hint.startswith("1. Write the name in lower case")
+
+
+def test_an_http_proxy_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    assert list(run._detours(_conf(), ("puppet", 8140))) == []
+    (note,) = run._detours(_conf(http_proxy=True), ("puppet", 8140))
+    assert note.endswith("in this run it does not use it.")
 
 
 def test_a_host_without_a_certificate(install: Install, confdir: Path, place: pki.SslDirPaths) -> None:

@@ -45,7 +45,8 @@ class Still(NamedTuple):
 
 STILLS = (
     Still("inspector", "compile-error", ("enter",)),
-    Still("inspector-sequence", "first-run", ("enter", "w"), "textual-light"),
+    Still("inspector-causes", "revoked", (), size=(100, 34)),
+    Still("inspector-sequence", "first-run", ("r", "enter", "w"), "textual-light"),
     Still("inspector-bootstrap", "mismatched-key", ("B",)),
     Still("inspector-narrow", "revoked", (), size=(80, 24)),
 )
@@ -65,12 +66,12 @@ Error: The certificate for 'CN=node1.example' does not match its private key
 path of csr_attributes.yaml, and the error a second time."""
 
 SESSION: tuple[tuple[tuple[str, ...], float], ...] = (
-    # All samples as one capture; the run of the error above is the fifth.
-    (("up", "up"), 4.0),
+    # All samples as one capture; the error above is of the second cause.
+    (("down",), 4.0),
     (("enter",), 4.0),
     (("B",), 5.0),
     # A whole run, from its first exchange on.
-    (("escape", "escape", "home"), 1.5),
+    (("escape", "escape", "r", "home"), 1.5),
     (("enter", "t", *"0", "enter"), 1.0),
     *(((".", "."), 0.5),) * 13,
     ((), 2.0),

@@ -161,6 +161,7 @@ WHERE = {
     "Leaves": "## Everywhere",
     "_PromptInput": "## Everywhere",
     "Prompt": "## Everywhere",
+    "Causes": "## What is wrong",
     "Runs": "## Runs",
     "RunView": "## A run",
     "Paned": "## A run",

@@ -244,7 +244,7 @@ def test_revoked_and_not_cleaned_then_cleaned(authority: Authority) -> None:
     authority.write()
     found = authority.only()
     assert (found.severity, found.title) == (Severity.NOTICE, "revoked but not cleaned")
-    assert found.fix == f"`puppetserver ca clean --certname {NAME}`"
+    assert [step.command for step in found.steps] == [f"puppetserver ca clean --certname {NAME}"]
     authority.ca.clean(NAME)
     authority.write()
     assert authority.found() == []
@@ -306,7 +306,7 @@ def test_a_file_of_root_in_the_ca_of_puppet(authority: Authority) -> None:
     os.chown(authority.path / "ca_key.pem", 0, 0)
     found = authority.only()
     assert (found.severity, found.title) == (Severity.ERROR, "wrong owner")
-    assert found.fix == f"`chown -R {PUPPET}: {authority.path}`"
+    assert [step.command for step in found.steps] == [f"chown -R {PUPPET}: {authority.path}"]
 
 
 def test_directories_that_are_not_a_cadir(authority: Authority, tmp_path: Path) -> None:

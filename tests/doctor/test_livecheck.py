@@ -118,9 +118,11 @@ def only(found: list[Diagnosis]) -> Diagnosis:
 def test_a_healthy_master(site: Site) -> None:
     found = site.probe(agent=True)
     assert {diagnosis.severity for diagnosis in found} == {Severity.NOTICE}
-    assert [diagnosis.title for diagnosis in found] == ["TLS", "the agent's certificate is accepted", "accepted"]
-    assert found[0].detail.startswith("TLSv1.3, TLS_")
-    assert found[0].detail.endswith("; Puppet 7.23.0")
+    titles = ["a Puppet master answers", "TLS", "the agent's certificate is accepted", "accepted"]
+    assert [diagnosis.title for diagnosis in found] == titles
+    assert found[0].detail == "{}:{}, Puppet 7.23.0".format(*site.address)
+    assert found[1].detail.startswith("TLSv1.3, TLS_")
+    assert found[1].detail.endswith("; Puppet 7.23.0")
 
 
 def test_only_get_requests_are_sent(site: Site) -> None:
@@ -263,7 +265,7 @@ def test_a_page_of_a_balancer(site: Site) -> None:
 def test_a_master_that_is_not_a_ca(site: Site) -> None:
     site.answer(CA_PATH, Response(status=404, body=b"not here"))
     found = site.errors()["no CA certificate"]
-    assert found.fix == "Set the CA's name: `puppet config set ca_server HOST --section agent`"
+    assert [step.command for step in found.steps] == ["puppet config set ca_server <name> --section agent"]
 
 
 def test_a_bundle_without_its_root(site: Site) -> None:
@@ -296,7 +298,8 @@ def test_nothing_listens() -> None:
         address = server.getsockname()
     found = only(livecheck.probe(*address, now=time.time()))
     assert (found.severity, found.title) == (Severity.ERROR, "no connection")
-    assert found.detail.endswith(": Connection refused")
+    where = "{}:{}".format(*address)
+    assert found.detail == f"no Puppet master answers at {where}: nothing listens there: Connection refused"
 
 
 def test_an_unknown_host() -> None:
@@ -307,10 +310,14 @@ def test_an_unknown_host() -> None:
 def test_plain_http() -> None:
     def talk(connection: socket.socket, _over: threading.Event) -> None:
         connection.recv(4096)
-        connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n<html>400</html>")
+        connection.sendall(
+            b"HTTP/1.1 400 Bad Request\r\nServer: nginx/1.22.1\r\nConnection: close\r\n\r\n<html>400</html>"
+        )
 
     with listening(talk) as address:
-        assert only(livecheck.probe(*address, now=time.time())).title == "plain HTTP"
+        found = only(livecheck.probe(*address, now=time.time()))
+    assert found.title == "plain HTTP"
+    assert found.detail.endswith(": the server (nginx/1.22.1) answered the TLS handshake with HTTP")
 
 
 def test_something_else_than_tls() -> None:
@@ -319,7 +326,9 @@ def test_something_else_than_tls() -> None:
         connection.recv(4096)
 
     with listening(talk) as address:
-        assert only(livecheck.probe(*address, now=time.time())).title == "no TLS"
+        found = only(livecheck.probe(*address, now=time.time()))
+    assert found.title == "no TLS"
+    assert found.detail.endswith("it sent 'SSH-2.0-OpenSSH_9.2'")
 
 
 def test_a_server_that_closes_at_once() -> None:
@@ -444,4 +453,9 @@ def test_a_master_of_puppet_3(site: Site) -> None:
         found = site.probe()
     finally:
         server.close()
-    assert [diagnosis.title for diagnosis in found] == ["TLS", "a Puppet 3 master", "accepted"]
+    assert [diagnosis.title for diagnosis in found] == [
+        "a Puppet master answers",
+        "TLS",
+        "a Puppet 3 master",
+        "accepted",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import shutil
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -221,7 +222,12 @@ def test_another_agents_certificate_cannot_pose_as_the_master(
         with proxied(lab, puppet_master=f"{host}:{port}") as proxy:
             # The agent itself asks for the rogue's name, as its SNI: it is the configured one that counts.
             peer = Peer((proxy.address), "web2.lab.example", None, (place.certificate, place.key))
-            assert peer.ask("GET", NODE).status == 502
+            answer = peer.ask("GET", NODE)
+    assert answer.status == 502
+    # The agent prints it: else only the proxy would know what is wrong.
+    assert "'puppet.lab.example' did not match server certificate; expected one of" in html.unescape(
+        answer.body.decode()
+    )
     assert rogue.received == []
     handshake, exchange = records(capture)
     assert isinstance(handshake, Handshake)
@@ -237,7 +243,9 @@ def test_a_master_of_another_ca_gets_nothing(lab: Lab, proxied: Proxied, capture
     with LabMaster(foreign, foreign.enrol(tmp_path / "foreign", lab.master_name)) as rogue:
         host, port = rogue.address
         with proxied(lab, puppet_master=f"{host}:{port}") as proxy:
-            assert ask(lab, proxy.address, place) == 502
+            answer = Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE)
+            assert answer.status == 502
+            assert b"self signed certificate in certificate chain" in answer.body
             assert ask(lab, proxy.address, None, "/puppet-ca/v1/certificate/ca") == 502
     assert rogue.received == []
     reasons = [record.reason for record in records(capture) if isinstance(record, Handshake)]

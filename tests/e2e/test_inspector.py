@@ -20,6 +20,8 @@ def test_a_run_appears_while_it_happens(lab: Lab, proxied: Proxied, capture: Pat
         first = lab.agent("first.example").run()
         assert first.status in (0, 2), first.log
         with Terminal("-m", "inspector.cli", "open", str(capture), size=(160, 48)) as terminal:
+            terminal.wait_for("All runs")
+            terminal.press("r")
             terminal.wait_for("first.example")
             at = len(terminal.drawn)
             second = lab.agent("second.example").run()

@@ -242,3 +242,55 @@ def test_a_proxy_that_cannot_start_says_why(lab: Lab, capture: Path) -> None:
     options = {**proxies.options(lab, capture), "puppet_identity": "borrow:me"}
     with pytest.raises(InspectorError, match="puppet_identity is 'borrow:me'"), Proxy(options):
         pass
+
+
+INTERRUPTED = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a script's shell starts what is in the background
+from inspector.cli import main
+def interrupting(function):
+    def wrapper(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return function(*arguments)
+    return wrapper
+if sys.argv[1] == "import":
+    main.importlib.import_module = interrupting(main.importlib.import_module)
+else:
+    os.execv = interrupting(os.execv)
+    from inspector.proxy.workers import Workers
+    Workers.serve = interrupting(Workers.serve)
+sys.exit(main.main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "workers", "status"), [("import", 1, 130), ("start", 1, 0), ("start", 2, 0)],
+)  # fmt: skip
+def test_ctrl_c_during_the_start_ends_the_proxy(
+    moment: str, workers: int, status: int, lab: Lab, tmp_path: Path
+) -> None:
+    """An import may swallow the exception of a signal, and the server forgets what its predecessor did not handle:
+    then the proxy would go on, and nobody would end it."""
+    given = (f"{name}={value}" for name, value in proxies.options(lab, tmp_path / "c.sqlite").items())
+    command = [sys.executable, "-c", INTERRUPTED, moment, "proxy", "--workers", str(workers)]
+    command += [word for option in given for word in ("--set", option)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (ended.returncode, ended.stderr) == (status, "")
+
+
+def test_a_signal_while_a_proxy_starts_leaves_none_behind(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[str]] = []
+    original = subprocess.Popen
+
+    def interrupted(*arguments: object, **options: object) -> subprocess.Popen[str]:
+        started.append(original(*arguments, **options))  # type: ignore[call-overload]
+        signal.raise_signal(signal.SIGINT)
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    with pytest.raises(KeyboardInterrupt), Proxy(proxies.options(lab, tmp_path / "c.sqlite"), own=True):
+        pass
+    (process,) = started
+    assert process.returncode is not None

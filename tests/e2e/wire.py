@@ -126,10 +126,10 @@ class Heard:
 class Service:
     """Something that accepts TCP connections and serves each as a test wants, in a thread of its own."""
 
-    def __init__(self, serve: Callable[[socket.socket], None]) -> None:
+    def __init__(self, serve: Callable[[socket.socket], None], host: str = "127.0.0.1") -> None:
         """What ``serve`` leaves open is closed."""
         self._serve = serve
-        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket = socket.create_server((host, 0))
         self.address: tuple[str, int] = self._socket.getsockname()
         self.over = threading.Event()
         """Set when no more is wanted."""
@@ -168,14 +168,16 @@ class Service:
 class ScriptedMaster(Service):
     """A master that serves each TLS connection as a test wants."""
 
-    def __init__(self, context: Callable[[], ssl.SSLContext], serve: Callable[[ssl.SSLSocket], None]) -> None:
+    def __init__(
+        self, context: Callable[[], ssl.SSLContext], serve: Callable[[ssl.SSLSocket], None], host: str = "127.0.0.1"
+    ) -> None:
         """``context`` is asked once a connection."""
 
         def secured(raw: socket.socket) -> None:
             with context().wrap_socket(raw, server_side=True) as secure:
                 serve(secure)
 
-        super().__init__(secured)
+        super().__init__(secured, host)
 
 
 class Listener(ScriptedMaster):

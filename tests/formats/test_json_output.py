@@ -13,7 +13,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.formats import json_output
 from inspector.model import Exchange
-from inspector.rules import all_rules
+from inspector.rules import all_rules, fixes
 from inspector.summaries import follow, index, indexer, wording
 from tests.support.captures import save
 from tests.support.conversations import Agent, numbered, steps
@@ -75,6 +75,7 @@ def fields(brief: RunBrief, seqs: Iterable[int]) -> dict[str, Any]:
             "since": text.utc(verdict.since),
             "message": verdict.message,
             "remedy": verdict.fix,
+            "steps": fixes.fields(verdict.steps),
         },
     }
 

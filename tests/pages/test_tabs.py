@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.cli import main as cli
 from inspector.host import pki
-from inspector.model import Exchange, Finding, Gap, Handshake, Leg, Request, Response, Severity
+from inspector.model import Exchange, Finding, Gap, Handshake, Identity, Leg, Request, Response, Severity
 from inspector.pages import catalog, plain, tabs
 from inspector.pages.content import Content, breaks
 from inspector.pages.message import COVERED, MODES, Body
@@ -24,6 +24,7 @@ from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol.documents import Catalog, Certificates, Edge, Resource
 from inspector.rules import all_rules
 from inspector.summaries import summary, wording
+from inspector.tui.waterfall import anonymous
 from tests.bench.analysis import catalog as big_catalog
 from tests.support.conversations import CA, START, Agent, certificate, steps, together
 from tests.support.hostile import harmless, hostile_records
@@ -173,6 +174,22 @@ def test_tls_shows_both_chains_and_what_was_withheld() -> None:
     assert "3: cannot be read" in message
     assert "removed before the master: X-Client-DN" in message
     assert "SNI: master.example" in message
+
+
+def test_what_an_imported_flow_does_not_say_is_not_recorded() -> None:
+    """Who recorded it perhaps asked nobody for a certificate."""
+    (record, *_) = together(Agent(leg="1").catalog())
+    assert isinstance(record, Exchange)
+    bare = dataclasses.replace(record, agent=Leg("1", "agent", "192.0.2.1"), identity=None)
+    message = text_of([bare], "TLS", "TLS")
+    for fact in ("presented by the agent", "presented to the agent", "SNI", "ALPN"):
+        assert f"{fact}: not recorded" in message
+    assert "presented by the agent: no certificate" in text_of(
+        [dataclasses.replace(bare, identity=Identity("keys"))], "TLS", "TLS"
+    )
+    imported = summary.of(next(iter(retrace([bare]))))
+    assert not anonymous(imported)
+    assert anonymous(summary.of(next(iter(retrace([dataclasses.replace(bare, identity=Identity("keys"))])))))
 
 
 # -- secrets ---------------------------------------------------------------------------------------------

@@ -152,21 +152,21 @@ BOUNDED = """
 import gzip, resource, sys
 from inspector.model import Request, Response
 from inspector.protocol import decode
-def told(decoder, media, body, encoding=""):
+def decoded(decoder, media, body, encoding=""):
     headers = (("Content-Type", media), ("Content-Encoding", encoding))
     request = Request(headers, body, method="POST")
     found = decoder(request if "form" in media else Response(headers, body, status=200))
     print(type(found).__name__)
 J, Y, M, F = "application/json", "text/yaml", "application/x-msgpack", "application/x-www-form-urlencoded"
-told(decode.anything, J, b"[" + b'{"a":0},' * 6_000_000 + b"0]")
-told(decode.anything, J, b'["' + b'["' * 20_000_000)
-told(decode.anything, J, b"[" * 30_000_000 + b"]" * 30_000_000)
-told(decode.anything, J, gzip.compress(b"[" + b"[]," * 20_000_000 + b"0]", 1), "gzip")
-told(decode.anything, M, b"\\xdd\\x00\\xf0\\x00\\x00" + b"\\x80" * 0xF00000)
-told(decode.anything, Y, b"--- [" + b"a," * 5_000_000 + b"]")
-told(decode.catalog_request, F, b"a&" * 30_000_000)
-told(decode.catalog_request, F, b"facts=" + b"%41" * 20_000_000)
-told(decode.certificates, "text/plain", b"-----BEGIN CERTIFICATE-----\\n" * 2_000_000)
+decoded(decode.anything, J, b"[" + b'{"a":0},' * 6_000_000 + b"0]")
+decoded(decode.anything, J, b'["' + b'["' * 20_000_000)
+decoded(decode.anything, J, b"[" * 30_000_000 + b"]" * 30_000_000)
+decoded(decode.anything, J, gzip.compress(b"[" + b"[]," * 20_000_000 + b"0]", 1), "gzip")
+decoded(decode.anything, M, b"\\xdd\\x00\\xf0\\x00\\x00" + b"\\x80" * 0xF00000)
+decoded(decode.anything, Y, b"--- [" + b"a," * 5_000_000 + b"]")
+decoded(decode.catalog_request, F, b"a&" * 30_000_000)
+decoded(decode.catalog_request, F, b"facts=" + b"%41" * 20_000_000)
+decoded(decode.certificates, "text/plain", b"-----BEGIN CERTIFICATE-----\\n" * 2_000_000)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 

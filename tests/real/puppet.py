@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 # A session lasts minutes: Java's second compiler costs more than it gives (ready in 21 s, not 30).
 JAVA = "java -Xms512m -Xmx1g -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djruby.lib=/usr/share/jruby/lib"
-AS_PUPPET = "setpriv --reuid=puppet --regid=puppet --clear-groups --pdeathsig=TERM"
+# A session under nohup ignores SIGHUP, and so would the server, which reads its configuration anew at it.
+AS_PUPPET = "env --default-signal=HUP setpriv --reuid=puppet --regid=puppet --clear-groups --pdeathsig=TERM"
 
 AUTOSIGN = '#!/bin/sh\ncase "$1" in {}) exit 0;; esac\nexit 1\n'
 
@@ -143,15 +144,29 @@ class RealMaster:
                 raise RuntimeError(f"puppetserver ended or took over {timeout} s:\n{self.log_tail()}")
             time.sleep(0.1)
 
+    def ensure_running(self) -> None:
+        """Start the server, unless it runs."""
+        if self._process is None or self._process.poll() is not None:
+            self.start()
+
     def stop(self) -> None:
         """End the server, if it runs; it may be started again."""
         if self._process is not None:
             end(self._process)
             self._process = None
 
+    def signal(self, number: signal.Signals) -> None:
+        """Send the server's process a signal."""
+        if self._process is not None:
+            self._process.send_signal(number)
+
     def allow_alt_names(self, allow: bool, timeout: float = 900) -> None:
-        """Write the setting into ca.conf and let the server, which runs, read it anew (as `systemctl reload` does)."""
+        """Write the setting into ca.conf and let the server, which runs, read it."""
         self._write_ca_conf(allow)
+        self.reload(timeout)
+
+    def reload(self, timeout: float = 900) -> None:
+        """Let the server, which runs, read its configuration anew (as `systemctl reload` does)."""
         assert self._process is not None
         ready = self.confdir / "run/restart"
         before = ready.read_text()  # counts the starts

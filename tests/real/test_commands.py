@@ -59,10 +59,10 @@ def test_commands_are_told_from_the_agents_run(stage: Stage, steady: RealAgent) 
     *others, submitted = runs
     assert [run.outcome for run in others] == ["complete", "failed", *["complete"] * 5]
     assert [verdicts.verdict(run) for run in others] == [None] * 7
-    told = verdicts.verdict(submitted)
-    assert told  # its certname has a certificate: true, whoever asks
-    assert told.cause
-    assert told.cause.rule == "B18"
+    verdict = verdicts.verdict(submitted)
+    assert verdict  # its certname has a certificate: true, whoever asks
+    assert verdict.cause
+    assert verdict.cause.rule == "B18"
 
 
 def test_a_request_that_waits_and_a_certificate(stage: Stage) -> None:

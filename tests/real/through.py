@@ -105,7 +105,8 @@ class Stage:
     def enrolled(self, certname: str) -> RealAgent:
         """A new agent that has its certificate already, and so begins with a verified connection."""
         agent, given = self.agent(certname), self.master.ssldir
-        self.master.generate(certname)
+        if not (given / f"certs/{certname}.pem").exists():
+            self.master.generate(certname)
         for path in ("certs/ca.pem", f"certs/{certname}.pem", f"private_keys/{certname}.pem"):
             (agent.ssldir / path).parent.mkdir(exist_ok=True)
             shutil.copyfile(given / path, agent.ssldir / path)

@@ -14,6 +14,7 @@ from inspector.analysis.analyzer import Analyzer, Step
 from inspector.host import pki
 from inspector.model import Exchange, Finding, Handshake, Leg, Record, Request, Response, Severity
 from inspector.rules import rule_of
+from inspector.rules.fixes import plain
 from inspector.rules.trust import forged
 from inspector.runs.examples import (
     MASTER,
@@ -499,22 +500,30 @@ def _refused_master(chain: tuple[bytes, ...]) -> list[Record]:
 def test_t08_names_whose_certificate_has_expired_and_offers_that_fix_only() -> None:
     cases = {
         "the master's": (_refused_master(carried(made(MASTER, ends=-60))), "--certname puppet.example", "puppet ssl"),
-        "the CA's": (_refused_master(_of_authority(-2e9, -1e9)), "renew it on the CA", "puppetserver"),
+        "the CA's": (_refused_master(_of_authority(-2e9, -1e9)), "renew the CA's certificate", "puppetserver"),
         "the proxy's": (talk(refused("certificate_expired", leg={"own_chain": carried(made(MASTER, ends=-60))})),
                         "puppet-inspector provision", "puppet ssl"),
     }  # fmt: skip
     for whose, (records, offered, absent) in cases.items():
         (found,) = findings(records, "T08")
         (run,) = _runs(records)
-        fix = rule_of("T08").remedy_for(run)
+        fix = plain(rule_of("T08").fix_for(run))
         assert found.message.startswith(f"{whose} certificate, CN="), found.message
         assert " expired on " in found.message
         assert offered in fix
         assert absent not in fix
-        assert fix.index("`date -u`") < fix.index("are right")
+        assert fix.index("`date -u`") < fix.index(offered)
     # Where no certificate has expired, nothing is known of the master's.
     (run,) = _runs(talk(refused("unknown_ca")))
-    assert "puppet ssl verify" in rule_of("T08").remedy_for(run)
+    assert "puppet ssl verify" in plain(rule_of("T08").fix_for(run))
+
+
+def test_t08_the_fix_is_the_proxys_where_the_proxy_refuses_the_master() -> None:
+    leg = {"side": "master", "peer_chain": carried(made(MASTER, foreign=True)), "own_chain": ()}
+    (run,) = _runs(talk(refused(None, by="proxy", culprits=("unable to get local issuer certificate",), leg=leg)))
+    fix = plain(rule_of("T08").fix_for(run))
+    assert "puppet_master" in fix
+    assert "on the node" not in fix.lower(), "nothing is wrong there"
 
 
 def test_t08_a_crl_that_expired_since_it_was_handed_out() -> None:
@@ -563,6 +572,12 @@ def test_t10_only_what_is_certain_counts(seconds: float, severity: Severity | No
     found = findings(talk(skewed(catalog(), seconds), skewed(report(), seconds)), "T10")
     assert [finding.severity for finding in found] == ([severity] if severity else [])
     assert all(("ahead" in finding.message) is (seconds > 0) for finding in found)
+
+
+def test_t10_a_crl_of_the_future_is_none_where_the_answer_has_a_date_of_its_own() -> None:
+    ahead = crl(starts=DAY)
+    assert {"B12", "T10"} <= ids(talk(ca(), ahead))
+    assert "T10" not in ids(talk(ca(), skewed(ahead, 0))), "the CA's clock was ahead when it signed, and is not now"
 
 
 def test_t10_a_report_from_the_future_bounds_the_agents_clock_from_one_side() -> None:
@@ -685,3 +700,15 @@ def _named(authority: pki.Authority, name: str) -> Any:
 
 def test_a_node_is_not_new_because_it_asks_for_itself() -> None:
     assert ids(talk(node(), plugins(), catalog(), report())) == set()
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_a_certificate_whose_key_nobody_shows_was_perhaps_discarded(*, used: bool) -> None:
+    """A recording may begin between the first request for a signature and the certificate for another key."""
+    signed = "already has a signed certificate"
+    before = [ca(), crl(), csr(), issued(), catalog(), report()] if used else [issued(), wait(60)]
+    analyzer = Analyzer()
+    for record in talk(*before, ca(), crl(), csr(key="other", status=400, text=signed), issued()):
+        analyzer.feed(record)
+    found = {finding.rule for run in analyzer.finish() for finding in run.findings}
+    assert ("B22" in found, "B18" in found) == (used, True)

@@ -12,6 +12,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.host import pki
 from inspector.model import Severity
 from inspector.rules import all_rules, rule_of
+from inspector.rules.answer_cut_off import CLOSED
 from inspector.rules.static_file_by_other_path import static_catalog
 from inspector.runs import observations
 from inspector.runs.examples import (
@@ -510,3 +511,11 @@ def test_f16_names_the_default() -> None:
     (findings,) = found("F16", talk(query, version="3.8.7"))
     assert findings.message.endswith(" (the default of agents up to 3)")
     assert findings.severity is Severity.NOTICE
+
+
+def test_each_file_that_was_cut_off_is_named() -> None:
+    names = [f"modules/demo/{name}.conf" for name in "abc"]
+    cut = [altered(content(name, b"con"), answers={"Content-Length": "7"}, error=CLOSED) for name in names]
+    assert messages("S14", plugins(), catalog(), *map(metadata, names), *cut, report(result="failed")) == [
+        f"file_content of {name} was cut off before all 7 bytes arrived" for name in names
+    ]

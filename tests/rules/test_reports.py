@@ -333,9 +333,18 @@ def test_p13_is_about_runs_that_count_as_good() -> None:
     ((message, severity),) = report_findings("P13", result="changed", logs=logs)
     assert severity is NOTICE
     assert message.startswith("error in the log: Facter: aaa")
-    assert message.endswith("… and 1 more")
+    assert message.endswith("…; Puppet: b")
     assert report_findings("P13", result="failed", logs=logs) == []
     assert report_findings("P13", logs=[line("x", level=":err")]) == [("error in the log: Puppet: x", NOTICE)]
+
+
+def test_p13_shows_the_errors_of_facts_first() -> None:
+    """What other errors say follows from them, or has nothing to do with the catalog."""
+    bad = line("Error while resolving custom fact fact='role', resolution='<anonymous>': no such device", "Facter")
+    logs = [line(f"odd {number}") for number in range(18)] + [bad]
+    ((message, _),) = report_findings("P13", result="changed", logs=logs)
+    assert message.startswith("error in the log: Facter: Error while resolving custom fact fact='role'")
+    assert message.endswith("Puppet: odd 0; Puppet: odd 1; and 16 more")
 
 
 # -- P11: several runs ------------------------------------------------------------

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
-from inspector.rules import all_rules, rule_of
-from inspector.rules.remedies import fill
+from inspector.rules import rule_of
 from inspector.runs.examples import (
     NAME,
     altered,
     asked,
     asking_for,
     ca,
-    carried,
     catalog,
     content,
     crl,
     csr,
     issued,
-    made,
     not_issued,
     plugins,
-    refused,
     report,
     talk,
     together,
@@ -35,7 +29,7 @@ from inspector.runs.examples import (
 )
 from inspector.runs.observations import CertificateAnswer
 from inspector.runs.run import Run
-from tests.support.conversations import SIGNED, WAITS, Agent, all_findings, analyzed, steps
+from tests.support.conversations import SIGNED, WAITS, Agent, all_findings, analyzed
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
@@ -392,137 +386,6 @@ def test_a_clone_that_asks_while_the_certificate_is_at_work() -> None:
     assert found(together(mine, *works), "B46") == []
     # A host that was installed anew asks after its old certificate was last used.
     assert found(together(works[0], talk(csr(key="b", status=400, text=SIGNED), issued(), after=900)), "B46") == []
-
-
-# -- the commands --------------------------------------------------------------------------------------
-
-WORDS = ("sign", "clean", "list", "alt_names", "new_crl", "crls", "write_crls", "check_ca", "renew_master", "reset",
-         "reset_ca", "trust_anew", "verify", "renew", "enrol", "enrol_ca", "fingerprint", "name")  # fmt: skip
-
-
-def _commands(word: str, agent: str | None, master: str | None = None, name: str = "a.example") -> str:
-    dialect = "legacy" if agent and agent.startswith(("2", "3")) else "v3"
-    masters = {master: 1} if master else {}
-    return fill(f"{{{word}}}", Run("192.0.2.1", name, dialect, agent_version=agent, master_versions=masters))  # type: ignore[arg-type]
-
-
-def test_the_commands_of_each_generation() -> None:
-    assert _commands("alt_names", "3.8.7", "3.8.7") == "`puppet cert --allow-dns-alt-names sign a.example`"
-    assert "allow-subject-alt-names: true" in _commands("alt_names", "7.23.0", "7.9.5")
-    assert _commands("sign", "3.8.7", "7.9.5") == "`puppetserver ca sign --certname a.example`"
-    assert _commands("sign", "6.29.0", "5.5.22") == "`puppet cert sign a.example`"
-    for version in ("2.7.26", "3.8.7", "5.5.22"):
-        assert "-name a.example.pem -delete" in _commands("reset", version)
-        assert "hostcrl" in _commands("reset_ca", version)
-        assert _commands("verify", version).startswith("`openssl verify")
-    for version in ("6.0.0", "6.29.0", "8.10.0", "8.28.1"):
-        assert _commands("reset", version) == "`puppet ssl clean; puppet agent -t`"
-        assert "--localca" in _commands("reset_ca", version)
-        assert _commands("verify", version) == "`puppet ssl verify`"
-    assert _commands("renew", "8.28.1") == "`puppet ssl renew_cert`"
-    # Elsewhere dropping the key alone would take a working node's certificate, and the CA would give it no other.
-    assert _commands("renew", "8.10.0") == _commands("enrol", "8.10.0")
-
-
-def _steps(text: str) -> list[str]:
-    return re.findall("`([^`]+)`", text)
-
-
-def test_a_node_is_enrolled_in_the_order_that_works() -> None:
-    assert _steps(_commands("enrol", "7.23.0", "7.9.5")) == [
-        "puppetserver ca clean --certname a.example",
-        "puppet ssl clean; puppet agent -t",
-        "puppetserver ca sign --certname a.example",
-    ]
-    old = 'find "$(puppet config print ssldir)" -name a.example.pem -delete'
-    assert _steps(_commands("enrol", "5.5.22", "5.5.22")) == [
-        "puppet cert clean a.example", f"{old}; puppet agent -t", "puppet cert sign a.example"
-    ]  # fmt: skip
-    assert _steps(_commands("enrol", "5.5.22", "7.9.5"))[1:] == [
-        f"{old}; puppet agent -t", "puppetserver ca sign --certname a.example"
-    ]  # fmt: skip
-    (clean, reset, sign) = _steps(_commands("enrol_ca", "8.10.0"))
-    assert ("clean" in clean, reset, "sign" in sign) == (True, "puppet ssl clean --localca; puppet agent -t", True)
-
-
-def test_to_trust_a_new_ca_drops_no_key() -> None:
-    for version in ("3.8.7", "8.10.0"):
-        (output,) = _steps(_commands("trust_anew", version))
-        assert output == 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"; puppet agent -t'
-
-
-def test_without_a_run_the_commands_are_those_of_both_generations_unless_one_is_known() -> None:
-    both = fill("{enrol}", None)
-    assert _steps(both.partition("(up to version 5: ")[0])[1] == "puppet ssl clean; puppet agent -t"
-    assert [step.split()[0:3] for step in _steps(both.partition("(up to version 5: ")[2])] == [
-        ["puppet", "cert", "clean"], ["find", '"$(puppet', "config"], ["puppet", "cert", "sign"]
-    ]  # fmt: skip
-    old, new = fill("{enrol} {verify} {renew}", None, old=True), fill("{enrol} {verify}", None, old=False)
-    assert "puppet ssl" not in old
-    assert "(CA of version 6 and later: `puppetserver ca clean --certname <certname>`, `puppetserver ca sign" in old
-    assert "puppet cert" not in new
-    assert "find " not in new
-    assert "openssl verify" not in new
-    assert "`puppet ssl renew_cert`" in fill("{renew}", None)
-
-
-def test_a_given_name_and_host_are_taken_if_they_are_plain() -> None:
-    assert fill("{sign} {host}", None, name="a.example", host="p.example", old=False) == (
-        "`puppetserver ca sign --certname a.example` p.example"
-    )
-    assert fill("{name} {host}", None, name="a;reboot", host="$(id)") == "<certname> <server>"
-
-
-def test_the_commands_for_crls_show_first_and_are_short() -> None:
-    for version in ("3.8.7", "7.23.0"):
-        (show,) = _steps(_commands("crls", version))
-        assert _steps(_commands("write_crls", version)) == [f"{show} --execute"]
-    assert _commands("new_crl", "7.23.0", "7.9.5") == _commands("write_crls", "7.23.0")
-    assert "puppet cert" in _commands("new_crl", "5.5.22", "5.5.22")
-
-
-def test_no_command_of_a_fix_is_too_long_to_be_pasted() -> None:
-    long = {command for rule in all_rules() for run in (None, Run("192.0.2.1", "a.example"))
-            for step in _steps(rule.remedy_for(run)) for command in step.split("; ") if len(command) > 100}  # fmt: skip
-    assert long == set()
-
-
-def _refusing(*alt_names: str, name: str = "m.example") -> Run:
-    """A run whose proxy refused the master because of its certificate, which has expired."""
-    leg = {"side": "master", "peer_chain": carried(made(name, ends=-60, alt_names=alt_names)), "own_chain": ()}
-    analyzer = Analyzer()
-    for _ in steps(analyzer, talk(refused(None, by="proxy", culprits=("expired",), leg=leg))):
-        pass
-    (run,) = analyzer.finish()
-    return run
-
-
-def test_the_masters_new_certificate_has_the_names_of_the_old_one() -> None:
-    run = _refusing("m.example", "puppet", "puppet.example")
-    assert _steps(fill("{renew_master}", run)) == [
-        'openssl x509 -noout -text -in "$(puppet config print hostcert)"',
-        "systemctl stop puppetserver",
-        'find "$(puppet config print ssldir)" -name m.example.pem -delete',
-        'rm -f "$(puppet config print signeddir --section master)/m.example.pem"',
-        "puppetserver ca generate --certname m.example --subject-alt-names m.example,puppet,puppet.example --ca-client",
-        "systemctl start puppetserver",
-    ]
-    run.master_versions = {"5.5.22": 1}
-    assert "`puppet cert generate m.example --dns_alt_names=m.example,puppet,puppet.example`" in fill(
-        "{renew_master}", run
-    )
-    # They come from the traffic, and administrators paste the commands.
-    assert "--certname <server> --subject-alt-names ok.example " in fill(
-        "{renew_master}", _refusing("$(reboot)", "ok.example", "-rf", name="a;reboot")
-    )
-
-
-@pytest.mark.parametrize("name", ["a;reboot", "*", "$(id)", "-rf", "a b", "a`id`", "a'b", "ä.example", "a\nb", ""])
-def test_no_strange_name_gets_into_a_command(name: str) -> None:
-    for word in WORDS:
-        for version in ("3.8.7", "7.23.0"):
-            output = _commands(word, version, name=name)
-            assert output == _commands(word, version, name="<certname>")
 
 
 # -- real ones -----------------------------------------------------------------------------------------

@@ -12,9 +12,8 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Record, Severity
 from inspector.rules import all_rules, rule_of
-from inspector.rules.remedies import fill
+from inspector.rules.fixes import plain
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
-from inspector.runs.run import Run
 from tests.support.conversations import Agent, all_findings, steps, together
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def test_the_named_deviations_are_all_there() -> None:
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_a_rule_says_what_why_and_what_to_do(rule: Rule) -> None:
     assert re.fullmatch(r"[BTRFSP]\d\d", rule.id)
-    for text in (rule.title, rule.explanation, fill(rule.remedy, None), rule.source):
+    for text in (rule.title, rule.explanation, plain(rule.fix_for(None)), rule.source):
         assert len(text) > 10
     assert not rule.title.endswith(".")
     assert rule.good()
@@ -68,32 +67,6 @@ def test_a_findings_proof_is_in_the_conversation(rule: Rule, conversation: Seque
         assert finding.message
         assert finding.seqs
         assert set(finding.seqs) <= {record.seq for record in conversation}
-
-
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_a_remedy_names_the_command_of_the_generation(rule: Rule) -> None:
-    legacy = Run("192.0.2.1", "a.example", "legacy", agent_version="3.8.7")
-    five = Run("192.0.2.1", "a.example", "v3", agent_version="5.5.22", master_versions={"5.5.22": 1})
-    seven = Run("192.0.2.1", "a.example", "v3", agent_version="7.23.0", master_versions={"7.23.0": 1})
-    texts = [rule.remedy_for(run) for run in (legacy, five, seven, None)]
-    for text in texts:
-        assert not re.search(r"\{\w*\}", text)
-    if any(f"{{{name}}}" in rule.remedy for name in ("sign", "clean", "list", "enrol", "enrol_ca")):
-        assert "`puppet cert " in texts[0]
-        assert "`puppet cert " in texts[1]
-        assert "`puppetserver ca " in texts[2]
-        assert "puppet cert" not in texts[2]
-        assert "`puppet cert " in texts[3]
-        assert "`puppetserver ca " in texts[3]
-    if any(f"{{{name}}}" in rule.remedy for name in ("reset", "enrol", "enrol_ca")):
-        assert "puppet ssl clean" not in texts[0] + texts[1]
-        assert "puppet ssl clean" in texts[2]
-        assert "<certname>" in texts[3]
-        assert "-delete" in texts[3]
-        # Whoever drops a key without cleaning its certificate is refused; whoever cleans without signing, waits.
-        if "{enrol" in rule.remedy:
-            steps = [texts[2].rindex(command) for command in ("ca clean ", "puppet ssl clean", "ca sign ")]
-            assert steps == sorted(steps)
 
 
 @pytest.mark.parametrize(("rule", "conversation"), [*BAD, pytest.param(None, "crowd", id="crowd")])
@@ -176,6 +149,6 @@ def _later(record: Record, by: int) -> Record:
 def test_two_rules_cannot_have_one_id() -> None:
     with pytest.raises(ValueError, match="two rules with the id B01"):
         rules.rule(
-            "B01", Severity.ERROR, rules.On.EXCHANGE, visible=RULES["B01"].visible, title="x", remedy="x", source="x",
+            "B01", Severity.ERROR, rules.On.EXCHANGE, visible=RULES["B01"].visible, title="x", fix=(), source="x",
             good=list, bad=list,
         )(lambda case: iter(()))  # fmt: skip

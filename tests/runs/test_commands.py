@@ -1,4 +1,4 @@
-"""Commands other than the agent are told from runs by what they request, as in 7.23.0 (tests/real/test_commands.py)."""
+"""Commands other than the agent are recognized by what they request, as in 7.23.0 (tests/real/test_commands.py)."""
 
 from __future__ import annotations
 
@@ -149,6 +149,58 @@ def test_what_may_be_either_is_likely(parts: tuple[ExamplePart, ...], version: s
     assert (conclusion.cause, conclusion.certainty) == (None, "likely")
     assert run.command.name in conclusion.message
     assert "Nothing to do" in conclusion.fix
+
+
+def legacy_catalog() -> ExamplePart:
+    """A catalog request without facts, as the faces of 2.7 and 3 make it."""
+    return asked("/production/catalog/node1.example?", {"name": "node1.example", "environment": "production"})
+
+
+def legacy_facts() -> ExamplePart:
+    return altered(report(), request={"target": "/production/facts/node1.example"})
+
+
+def plugin_facts() -> ExamplePart:
+    return asked("/production/file_metadatas/pluginfacts?recurse=true", [])
+
+
+@pytest.mark.parametrize("version", ["2.7.26", "3.8.7"])
+@pytest.mark.parametrize(
+    ("name", "part"), [("puppet catalog download", legacy_catalog()), ("puppet facts upload", legacy_facts())]
+)
+def test_a_command_up_to_3_that_sends_what_no_agent_sends_is_certain(
+    name: str, part: ExamplePart, version: str
+) -> None:
+    run = only(part, version=version)
+    assert (run.snapshot().tool, run.outcome, verdicts.verdict(run)) == (name, "complete", None)
+    # It belongs to no agent's run before or after it.
+    parts = (on(catalog(uuid=None), "1"), on(part, "2"), wait(60), on(plugins(), "3"), on(catalog(uuid=None), "4"))
+    assert [(one.snapshot().tool, len(one.seqs)) for one in runs(talk(*parts, version=version))] == [
+        (None, 1), (name, 1), (None, 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("puppet plugin download", (plugin_facts(), plugins())),
+        ("puppet node find", (node(),)),
+        ("puppet filebucket", (asked("/production/file_bucket_file/md5/" + "0" * 32, b"", media="text/plain"),)),
+    ],
+)
+def test_a_command_of_3_that_may_be_an_agent_is_likely(name: str, parts: tuple[ExamplePart, ...]) -> None:
+    run = only(*parts, version="3.8.7")
+    assert run.command
+    assert (run.command.name, run.command.certain, run.snapshot().tool) == (name, False, None)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [(catalog(uuid=None),), (catalog(),), (node(uuid="a-1"),), (node(), plugin_facts()), (plugins(),),
+     (not_issued(),), (issued(),), (plugin_facts(), plugins(), catalog())],
+)  # fmt: skip
+def test_an_agent_of_3_that_was_stopped_is_an_agent(parts: tuple[ExamplePart, ...]) -> None:
+    assert only(*parts, version="3.8.7").command is None
 
 
 def test_commands_and_runs_one_after_another_are_apart() -> None:

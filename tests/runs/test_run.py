@@ -10,7 +10,7 @@ import pytest
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake
-from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.runs.examples import altered, ca, catalog, crl, csr, issued, not_issued, plugins, report, talk
 from inspector.runs.observations import Bounded, merge
 from inspector.summaries import wording
 
@@ -55,6 +55,14 @@ def _shifted[M: Message](message: M, seconds: float) -> M:
 def test_version_generation_and_evidence(version: str, generation: str, evidence: str) -> None:
     run = only(talk(catalog(), report(), version=version))
     assert (run.agent_version, run.generation, run.version_from) == (version, generation, evidence)
+
+
+def test_a_catalog_behind_a_redirect_is_judged_by_the_report() -> None:
+    """As 7.23.0 follows it, to an address that is not the master's."""
+    elsewhere = altered(catalog(status=301), answers={"Location": "https://puppet.example:8140/other"})
+    assert only(talk(plugins(), elsewhere, report(result="changed"))).outcome == "complete"
+    assert only(talk(plugins(), elsewhere, report(result="failed"))).outcome == "failed"
+    assert only(talk(plugins(), elsewhere)).outcome == "failed"
 
 
 def test_waits_are_named_by_what_the_agent_did() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Phase, Record
-from inspector.runs.examples import catalog, plugins, talk, wait
+from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
 from tests.support.conversations import SIGNED, START, WAITS, Agent, analyzed, numbered, steps, together
 
 if TYPE_CHECKING:
@@ -104,6 +104,27 @@ def test_a_busy_master_is_asked_again_in_the_same_run() -> None:
     assert [list(run.seqs) for run in analyzer.finish()] == [[1, 2, 3]]
 
 
+@pytest.mark.parametrize("part", [plugins, catalog, report], ids=["plugins", "catalog", "report"])
+@pytest.mark.parametrize("leg", ["same", "another"])
+@pytest.mark.parametrize(("version", "uuid"), [("3.8.7", "a-1"), ("7.23.0", "a-1")])
+def test_a_redirected_request_and_its_repetition_are_one_run(
+    part: Callable[..., ExamplePart], leg: str, version: str, uuid: str
+) -> None:
+    parts = {"plugins": plugins(), "catalog": catalog(uuid=uuid), "report": report(uuid=uuid)}
+    name = part.__name__
+    elsewhere = {"Location": "https://puppet.example:8140/other"}
+    first = altered(part(status=302), answers=elsewhere)
+    again = altered(parts[name], leg={"id": "another"}) if leg == "another" else parts[name]
+    order = list(parts)
+    records = talk(*(parts[one] for one in order[: order.index(name)]), first, again,
+                   *(parts[one] for one in order[order.index(name) + 1 :]), version=version)  # fmt: skip
+    analyzer = Analyzer()
+    for record in records:
+        analyzer.feed(record)
+    (run,) = analyzer.finish()
+    assert (run.outcome, list(run.seqs)) == ("complete", [1, 2, 3, 4])
+
+
 @pytest.mark.parametrize("uuid", ["u-2", None])
 def test_after_a_report_comes_another_run(uuid: str | None) -> None:
     agent = Agent().bootstrap().run("u-1" if uuid else None)
@@ -143,6 +164,42 @@ def test_the_old_engines_double_download_of_the_ca_is_part_of_its_bootstrap() ->
     (run,) = analyzed(agent).runs
     assert list(run.seqs) == list(range(1, len(agent.records) + 1))
     assert (run.dialect, run.outcome, run.agent_version, len(run.cas)) == ("legacy", "complete", "3.8.7", 3)
+
+
+@pytest.mark.parametrize("version", ["2.7.26", "3.8.7", "5.5.22"])
+def test_an_old_agent_that_gets_the_ca_again_was_started_again(version: str) -> None:
+    first = Agent(version=version).ca().poll().look().csr().poll().ca().poll()
+    first.wait(60).ca().poll().look(200).poll().ca().poll().wait(60).ca().poll().look(200).issued().run()
+    runs = analyzed(first).runs
+    assert [(run.outcome, len(run.seqs)) for run in runs[:2]] == [("waiting", 7), ("waiting", 6)]
+    assert [run.number for run in runs] == [1, 2, 3]
+    assert (runs[2].outcome, runs[2].seqs[0]) == ("complete", 14)
+
+
+def test_an_old_agent_that_looks_for_an_accepted_request_was_started_again() -> None:
+    """As 2.7.26 did when its copy of the request was deleted."""
+    agent = Agent(version="2.7.26").ca().poll().look().csr().poll().poll()
+    agent.wait(60).poll().look(200).poll().poll().wait(60).poll().look(200).issued()
+    assert [list(run.seqs) for run in analyzed(agent).runs] == [list(range(1, 8)), [8, 9, 10, 11], [12, 13]]
+
+
+@pytest.mark.parametrize("version", ["3.8.7", "5.5.22"])
+def test_an_old_daemon_that_waits_or_starts_over_is_one_run(version: str) -> None:
+    """It polls every ``waitforcert`` seconds; after a refused request it looks for it again, and sends it again."""
+    waiting = Agent(version=version).ca().poll().look().csr().poll().ca().poll()
+    for _ in range(5):
+        waiting.wait(120).poll()
+    refused = Agent("b.example", "192.0.2.2", version).ca().poll()
+    for _ in range(3):
+        refused.look().csr(status=400, text=WAITS).wait(120).poll()
+    assert shape(waiting, refused) == [("a.example", "waiting", 12), ("b.example", "waiting", 11)]
+
+
+def test_an_old_agents_neighbour_that_starts_does_not_split_its_waiting() -> None:
+    waiting = Agent(version="3.8.7").ca().poll().look().csr().poll().ca().poll()
+    neighbour = Agent("b.example", version="3.8.7", time=waiting.time + 60).ca().poll().look().csr().poll().ca().poll()
+    waiting.wait(120).poll().wait(120).poll()
+    assert shape(waiting, neighbour) == [("a.example", "waiting", 9), ("b.example", "waiting", 7)]
 
 
 def test_following_another_environment_stays_in_the_run() -> None:

@@ -16,12 +16,15 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
-from inspector.model import Connection, Exchange, Gap, Handshake, Record
+from inspector.model import Connection, Exchange, Gap, Handshake, Record, Severity
+from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk, wait
 from inspector.summaries import follow
 from inspector.summaries.follow import QUIET
+from inspector.summaries.source import Source
 from tests.support.captures import save
 from tests.support.conversations import START, Agent, together
 from tests.support.json_output import valid
+from tests.tui.screens import indexed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -289,3 +292,19 @@ def test_it_ends_when_nobody_reads_any_more(path: Path) -> None:
     assert process.wait(timeout=300) == 0
     assert process.stderr.read() == ""
     process.stderr.close()
+
+
+def test_a_later_fault_marks_no_record_of_a_run_that_went_well(tmp_path: Path) -> None:
+    """The evidence for two keys is the first request as well, but nothing was wrong then."""
+    taken = csr(key="other", status=400, text="already has a signed certificate")
+    parts = (ca(), crl(), csr(), issued(), catalog(), report(), wait(3600), ca(), crl(), taken, issued())
+    path = save(tmp_path / "c.sqlite", *talk(*parts))
+    records = {brief.seq: (run.number if run else None, brief.signs) for brief, run, _ in follow.listed(path)}
+    healthy = {sign.severity for number, signs in records.values() if number == 1 for sign in signs}
+    faulty = {sign.rule for number, signs in records.values() if number == 2 for sign in signs}
+    assert healthy == {Severity.WARNING, Severity.NOTICE}, "B01 and B45 are its own"
+    assert {"B18", "B20", "B22", "B23"} <= faulty
+    with Source(indexed(path)) as source:
+        assert {brief.seq: brief.signs for brief in source.all_briefs()} == {
+            seq: signs for seq, (_, signs) in records.items()
+        }

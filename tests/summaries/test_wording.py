@@ -19,7 +19,7 @@ from inspector.model import (
     Severity,
 )
 from inspector.rules import rule_of
-from inspector.runs.examples import altered, carried, made, plugins, report, talk, unanswered
+from inspector.runs.examples import altered, ca, carried, csr, issued, made, plugins, report, talk, unanswered
 from inspector.runs.run import Run
 from inspector.summaries import summary, wording
 from inspector.text import WIDTH, clean, counts, seconds, short, size, utc
@@ -180,3 +180,16 @@ def test_that_the_certificate_is_refused_is_guessed_only_where_connections_were_
         analyzer.feed(record)
     (run,) = analyzer.finish()
     assert (wording.why(run) or "").startswith(words)
+
+
+def test_a_legacy_agent_that_stops_before_it_verifies_is_asked_what_it_trusts() -> None:
+    """It sends no alert and no report: only its host can say why."""
+    analyzer = Analyzer()
+    for record in talk(ca(), csr(), issued(), version="3.8.7"):
+        analyzer.feed(record)
+    (run,) = analyzer.finish()
+    result = wording.conclusion(run)
+    assert result is not None
+    assert result.steps[0].command == (
+        'openssl s_client -connect puppet.example:8140 -CAfile "$(puppet config print localcacert)" </dev/null'
+    )

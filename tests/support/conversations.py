@@ -123,9 +123,9 @@ class Agent:
         path = self.url(f"certificate_request/{self.certname}", ca=True)
         return self.ask("PUT", path, sent=request, status=status, body=body)
 
-    def look(self) -> Agent:
+    def look(self, status: int = 404) -> Agent:
         """Up to 6.3: is a request of ours waiting already?"""
-        return self.ask("GET", self.url(f"certificate_request/{self.certname}", ca=True), status=404, body=b"none")
+        return self.ask("GET", self.url(f"certificate_request/{self.certname}", ca=True), status=status, body=b"none")
 
     def poll(self) -> Agent:
         return self.ask("GET", self.url(f"certificate/{self.certname}", ca=True), status=404, body=b"Not Found")

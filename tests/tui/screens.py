@@ -35,13 +35,17 @@ def sample(name: str, folder: Path) -> Path:
     return indexed(copy)
 
 
-def play(capture: Path, act: Play, size: tuple[int, int] = (200, 60)) -> None:
-    """Open a capture and do something in it; what ``act`` asserts is the test."""
+def play(capture: Path, act: Play, size: tuple[int, int] = (200, 60), *, start: str = "r") -> None:
+    """Open a capture and do something in it; what ``act`` asserts is the test. ``start`` is pressed before: the key
+    that shows all runs, or none."""
 
     async def go() -> None:
         app = Inspector(capture)
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
+            if start:
+                await pilot.press(start)
+                await pilot.pause()
             await act(pilot, app)
 
     asyncio.run(go())

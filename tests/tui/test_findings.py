@@ -12,6 +12,7 @@ from inspector.capture.store import Capture
 from inspector.model import Finding, Severity
 from inspector.pages.finding_groups import Group, Member, grouped, shown
 from inspector.rules import rule_of
+from inspector.rules.fixes import plain
 from inspector.runs.examples import MASTER, carried, made, refused, talk
 from inspector.summaries import wording
 from inspector.summaries.summary import Conclusion, RunBrief
@@ -52,7 +53,7 @@ def detail(view: Findings) -> str:
 
 
 def run(number: int, certname: str, *findings: Finding, symptoms: tuple[str, ...] = ()) -> RunBrief:
-    verdict = Conclusion(message="", fix="", symptoms=symptoms, certainty="certain", since=1.0)
+    verdict = Conclusion(message="", steps=(), symptoms=symptoms, certainty="certain", since=1.0)
     return RunBrief(number=number, certname=certname, findings=findings, verdict=verdict)
 
 
@@ -207,10 +208,10 @@ def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen(tmp_path: Path) -> 
         assert detail(view) == expected["S01"]
         await pilot.press("down")
         assert detail(view) == f"{expected['R20']} follows from S01"
-        remedy = rule_of("R20").remedy_for(real)
-        assert view.copy_value() == remedy
+        fix = plain(rule_of("R20").fix_for(real))
+        assert view.copy_value() == fix
         await pilot.press("y")
-        assert app.clipboard == remedy
+        assert app.clipboard == fix
         wide = app.size.width >= 100
         assert ("  why:  " in screen_text(app)) is wide
         await pilot.press("tab")
@@ -245,17 +246,17 @@ def test_a_waiting_agent_that_was_signed_needs_nothing(tmp_path: Path) -> None:
     for _ in range(5):
         waiting.wait(120).poll()
     signed = dataclasses.replace(waiting, records=[*waiting.records]).wait(120).issued().run()
-    for records, remedy in (
-        (waiting.records, "`puppetserver ca sign"),
-        (signed.records, "nothing to do: the request was signed"),
+    for records, fix in (
+        (waiting.records, "puppetserver ca sign"),
+        (signed.records, "Nothing to do: the request was signed"),
     ):
         path = indexed(save(tmp_path / f"{len(records)}.sqlite", *records))
 
-        async def act(pilot: Pilot[None], app: Inspector, remedy: str = remedy) -> None:
+        async def act(pilot: Pilot[None], app: Inspector, fix: str = fix) -> None:
             view = await opened(pilot, app)
             assert view.query_one(FoundRows).go("B39")
             await pilot.pause()
-            assert remedy in detail(view)
+            assert fix in detail(view)
 
         play(path, act)
 

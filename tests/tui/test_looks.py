@@ -11,6 +11,7 @@ from textual.color import Color
 
 from inspector.model import Finding, Phase, Severity
 from inspector.pages import palette
+from inspector.rules.fixes import advice
 from inspector.summaries.summary import Conclusion, RunBrief
 from inspector.tui import hues, panes
 from inspector.tui.help import Help
@@ -95,14 +96,14 @@ def test_a_key_at_the_bottom_can_be_clicked(tmp_path: Path) -> None:
 
 
 def concluded(message: str, fix: str) -> Conclusion:
-    return Conclusion(message=message, fix=fix, certainty="certain", since=1.0)
+    return Conclusion(message=message, steps=(advice(fix),), certainty="certain", since=1.0)
 
 
 def test_a_verdict_keeps_what_and_where_and_whole_commands() -> None:
     when = "since 2026-11-21 12:10:55 UTC"
     message = f"a.example failed: S01 no catalog: {'evaluation ' * 30}(file: /x/site.pp, line: 2), {when}"
-    remedy = f"Correct it: `puppet agent -t --noop`, {'then ' * 40}`puppet agent -t --verbose --debug`."
-    run = RunBrief(number=1, verdict=concluded(message, remedy))
+    fix = f"Correct it: `puppet agent -t --noop`, {'then ' * 40}`puppet agent -t --verbose --debug`."
+    run = RunBrief(number=1, verdict=concluded(message, fix))
     for width in (80, 100, 200):
         shown = panes.verdict_text(run, width).plain
         first, _, second = shown.partition("\nfix: ")
@@ -111,7 +112,7 @@ def test_a_verdict_keeps_what_and_where_and_whole_commands() -> None:
         assert second.count("`") % 2 == 0
         assert len(first) <= (width - 4) * panes.lines(width)
     whole = RunBrief(number=1, verdict=concluded("short, since 2026-11-21 12:10:55 UTC", "`do it`"))
-    assert panes.verdict_text(whole, 80).plain == "short, since 2026-11-21 12:10:55 UTC\nfix: `do it`"
+    assert panes.verdict_text(whole, 80).plain == "short, since 2026-11-21 12:10:55 UTC\nfix: `do it`."
 
 
 def test_what_is_shown_of_a_run_that_went_well() -> None:

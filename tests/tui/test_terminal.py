@@ -69,6 +69,8 @@ def test_without_arguments_it_is_the_latest_capture(tmp_path: Path) -> None:
 def test_ascii_is_all_that_is_written(tmp_path: Path) -> None:
     capture = save(tmp_path / "c.sqlite", *together(Agent("a.example", "192.0.2.1", environment="prödüction").run()))
     with opened(indexed(capture), "--ascii") as terminal:
+        terminal.wait_for("well")
+        terminal.press("r")
         terminal.wait_for("pr?d?ction")
         for keys in (ENTER, "w", "w", " ", "\t", "\t", "?", ESCAPE, "\x10"):
             terminal.press(keys)
@@ -84,6 +86,8 @@ def test_each_character_that_is_drawn_takes_as_many_cells_in_ascii() -> None:
 def test_without_colour_words_and_letters_say_it(tmp_path: Path) -> None:
     with opened(sample("compile-error", tmp_path), environment={"NO_COLOR": "1"}) as terminal:
         terminal.wait_for("node1.example failed")
+        terminal.press("r")
+        terminal.wait_for("2E")
         text = terminal.text()
         assert re.search(r"P+\.*K+R+", text.replace(" ", ""))
         assert "failed" in text
@@ -99,8 +103,8 @@ def test_what_was_captured_never_commands_the_terminal(tmp_path: Path) -> None:
     agent = Agent("a.example", "192.0.2.1", time=START + 100).run()
     capture = save(tmp_path / "c.sqlite", *hostile, *together(agent))
     with opened(indexed(capture)) as terminal:
-        terminal.wait_for("a.example")
-        for keys in ("\x1b[H", ENTER, ENTER, "2", "3", "4", "5", "6", ESCAPE, "w", ESCAPE, "F", ENTER, ESCAPE):
+        terminal.wait_for("All runs")
+        for keys in ("r", "\x1b[H", ENTER, ENTER, "2", "3", "4", "5", "6", ESCAPE, "w", ESCAPE, "F", ENTER, ESCAPE):
             terminal.press(keys)
         terminal.wait_for("\\x1b[2J")  # it is shown,
         drawn = bytes(terminal.drawn)
@@ -117,6 +121,8 @@ def test_a_proxy_and_the_inspector_at_the_same_capture(tmp_path: Path) -> None:
     with Capture.create(path) as proxy:
         keep(proxy, records[0])
         with opened(path) as terminal:
+            terminal.wait_for("All runs")
+            terminal.press("r")
             terminal.wait_for("a.example")
             terminal.wait_for("being written")
             at = len(terminal.drawn)

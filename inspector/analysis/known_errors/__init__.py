@@ -11,6 +11,8 @@ from inspector.analysis.known_errors import (
     catalogs,
     certificates,
     connections,
+    manifests,
+    node_data,
     resources,
     trust,
 )
@@ -19,6 +21,8 @@ MESSAGES = (
     *certificates.MESSAGES,
     *trust.MESSAGES,
     *connections.MESSAGES,
+    *manifests.MESSAGES,
+    *node_data.MESSAGES,
     *catalogs.MESSAGES,
     *resources.MESSAGES,
     *agents.MESSAGES,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from inspector.analysis.known_errors.matching import KnownError
 from inspector.model import Visible
+from inspector.rules.fixes import advice, on_master, on_node
 
 _W, _C = Visible.WIRE, Visible.CONSEQUENCE
-_LOCK = (
-    'On the node run `pid=$(cat "$(puppet config print agent_catalog_run_lockfile)"); ps -o pid,etime,args -p "$pid"`.'
-)
+
+_OF_PROCESS = '{} "$(cat "$(puppet config print agent_catalog_run_lockfile)")"'
+_FIRST_ERROR = on_node("read the first error of the run", "puppet agent -t")
+_PROCESSORS = on_master("see which processors there are", "puppet config print reports --section master")
 
 MESSAGES: tuple[KnownError, ...] = (
     KnownError(
@@ -24,9 +26,14 @@ MESSAGES: tuple[KnownError, ...] = (
             "An administrator disabled it during maintenance, and forgot it.",
             "A tool disables it while it works: a deployment, an upgrade, a backup.",
         ),
-        'On the node run `cat "$(puppet config print agent_disabled_lockfile)"; ls -l "$(puppet config '
-        'print agent_disabled_lockfile)"`.',
-        "If the reason has gone: `puppet agent --enable; puppet agent -t`.",
+        (
+            on_node("read the reason", 'cat "$(puppet config print agent_disabled_lockfile)"'),
+            on_node("see since when", 'ls -l "$(puppet config print agent_disabled_lockfile)"'),
+        ),
+        (
+            on_node("enable it", "puppet agent --enable", only_if="the reason has gone"),
+            on_node("run it", "puppet agent -t", only_if="the reason has gone"),
+        ),
         ("R17",),
         _C,
     ),
@@ -45,9 +52,18 @@ MESSAGES: tuple[KnownError, ...] = (
             "The earlier run hangs in a command or on a network mount.",
             "A lock file of a crashed run names a process id that another process has now.",
         ),
-        _LOCK,
-        'Wait for it, or end it: `kill "$pid"`. If the process is no agent: `rm "$(puppet config print '
-        'agent_catalog_run_lockfile)"`. `puppet config set runtimeout 1h --section agent` limits a run.',
+        (on_node("see which process it is, and since when", _OF_PROCESS.format("ps -o pid,etime,args -p")),),
+        (
+            advice("wait until it ends"),
+            on_node("end it", _OF_PROCESS.format("kill"), only_if="it hangs"),
+            on_node(
+                "remove the lock",
+                'rm "$(puppet config print agent_catalog_run_lockfile)"',
+                only_if="the process is no agent",
+                destroys="the lock",
+            ),
+            on_node("limit the time of later runs", "puppet config set runtimeout 1h --section agent"),
+        ),
         ("R17",),
         None,
     ),
@@ -58,8 +74,14 @@ MESSAGES: tuple[KnownError, ...] = (
             "A command or a network mount hangs.",
             "The first run of a node really takes long.",
         ),
-        "On the node run `puppet config print runtimeout --section agent; puppet agent -t --evaltrace | tail`.",
-        "Correct what hangs, or `puppet config set runtimeout 2h --section agent`.",
+        (
+            on_node("see the limit", "puppet config print runtimeout --section agent"),
+            on_node("see what takes long", "puppet agent -t --evaltrace | tail"),
+        ),
+        (
+            advice("correct what hangs"),
+            on_node("raise the limit", "puppet config set runtimeout 2h --section agent", only_if="nothing hangs"),
+        ),
         ("P10", "R03"),
         _C,
     ),
@@ -76,8 +98,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "The catalog does not compile.",
             "The master cannot be reached.",
         ),
-        "Read the first error of the run: `puppet agent -t`.",
-        "Explain the line before it.",
+        (_FIRST_ERROR,),
+        (advice("explain the line before it"),),
         ("R20", "R19"),
         _W,
         frame=True,
@@ -89,8 +111,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "The catalog does not compile.",
             "The master cannot be reached, or TLS with it failed.",
         ),
-        "Read the first error of the run: `puppet agent -t`.",
-        "Explain what follows the colon.",
+        (_FIRST_ERROR,),
+        (advice("explain what follows the colon"),),
         ("R20", "S01"),
         _W,
         frame=True,
@@ -102,8 +124,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "The node classifier failed.",
             "The master cannot be reached.",
         ),
-        "Read the next line.",
-        "Explain the next line.",
+        (advice("read the next line"),),
+        (advice("explain the next line"),),
         ("R02", "R10"),
         _W,
         frame=True,
@@ -123,10 +145,26 @@ MESSAGES: tuple[KnownError, ...] = (
             "The disk was full.",
             "The node was switched off during a run.",
         ),
-        'On the node run `ls -l "$(puppet config print statedir)" "$(puppet config print '
-        'client_datadir)/catalog"; df -h`.',
-        'Delete it, the agent makes it again: `rm -rf "$(puppet config print client_datadir)/catalog" '
-        '"$(puppet config print transactionstorefile)"; puppet agent -t`.',
+        (
+            on_node(
+                "look at the files of its state",
+                'ls -l "$(puppet config print statedir)" "$(puppet config print client_datadir)/catalog"',
+            ),
+            on_node("see whether a disk is full", "df -h"),
+        ),
+        (
+            on_node(
+                "delete the catalog, which it stores again",
+                'rm -rf "$(puppet config print client_datadir)/catalog"',
+                destroys="the catalog of its last run",
+            ),
+            on_node(
+                "delete the values, which it stores again",
+                'rm -rf "$(puppet config print transactionstorefile)"',
+                destroys="the values of its last run",
+            ),
+            on_node("run it", "puppet agent -t"),
+        ),
     ),
     KnownError(
         (
@@ -139,9 +177,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "The master cannot be reached.",
             "The report is too large.",
         ),
-        "On the node run `puppet config print report_server report_port --section agent`; on the master "
-        "`puppet config print reports --section master`.",
-        "Explain what follows the colon.",
+        (
+            on_node("see where it sends reports", "puppet config print report_server report_port --section agent"),
+            _PROCESSORS,
+        ),
+        (advice("explain what follows the colon"),),
         ("P03", "P04"),
         _W,
         frame=True,
@@ -162,10 +202,19 @@ MESSAGES: tuple[KnownError, ...] = (
             "A processor in `reports` (puppetdb, http, foreman) failed or is not installed.",
             "The agent's report has a format that an old master does not know.",
         ),
-        "On the master run `puppet config print reports --section master; tail -n 50 "
-        "/var/log/puppetlabs/puppetserver/puppetserver.log`.",
-        "Repair the service behind the processor, or leave it out: `puppet config set reports store "
-        "--section master; systemctl restart puppetserver`.",
+        (
+            _PROCESSORS,
+            on_master("read why one of them failed", "tail -n 50 /var/log/puppetlabs/puppetserver/puppetserver.log"),
+        ),
+        (
+            advice("repair the service behind the processor that failed"),
+            on_master(
+                "leave the processor out",
+                "puppet config set reports store --section master",
+                only_if="it is not needed",
+            ),
+            on_master("restart the server", "systemctl restart puppetserver", only_if="it is not needed"),
+        ),
         ("P03", "S04"),
         _W,
     ),
@@ -182,8 +231,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "A setting is wrong.",
             "The CA cannot be reached, or refuses the request.",
         ),
-        "On the node run `puppet config print server certname ssldir --section agent`.",
-        "Explain what follows the colon.",
+        (on_node("see its settings", "puppet config print server certname ssldir --section agent"),),
+        (advice("explain what follows the colon"),),
         ("B39", "B40"),
         None,
         frame=True,
@@ -201,9 +250,16 @@ MESSAGES: tuple[KnownError, ...] = (
             "A script is for another version.",
             "The option is misspelt.",
         ),
-        "Run `puppet --version; puppet help`.",
-        "Use the command of your version, for example `puppetserver ca list --all` instead of `puppet "
-        "cert list --all`.",
+        (
+            on_node("see which version it is", "puppet --version"),
+            on_node("see which commands it has", "puppet help"),
+        ),
+        (
+            advice(
+                "use the command of your version, for example `puppetserver ca list --all` instead of "
+                "`puppet cert list --all`"
+            ),
+        ),
     ),
     KnownError(
         (
@@ -219,8 +275,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "A line lacks `=` or is in no section.",
             "The file was cut off or merged wrongly.",
         ),
-        'On the node run `cat -n "$(puppet config print config)"`.',
-        "Correct the line that the message names.",
+        (on_node("read the file with the numbers of its lines", 'cat -n "$(puppet config print config)"'),),
+        (advice("correct the line that the message names"),),
     ),
     KnownError(
         (
@@ -234,8 +290,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "A service of it runs already.",
             "Its run directory is missing or not writable.",
         ),
-        'On the node run `systemctl status puppet; ls -ld "$(puppet config print rundir)"`.',
-        "`systemctl restart puppet`.",
+        (
+            on_node("see whether it runs already", "systemctl status puppet"),
+            on_node("see whether the directory is there", 'ls -ld "$(puppet config print rundir)"'),
+        ),
+        (on_node("restart it", "systemctl restart puppet"),),
     ),
     KnownError(
         (
@@ -248,8 +307,16 @@ MESSAGES: tuple[KnownError, ...] = (
             "The script exits with an error on purpose, to prevent a run.",
             "The script is missing or not executable.",
         ),
-        "On the node run `puppet config print prerun_command postrun_command --section agent`.",
-        "Correct the script, or delete the setting: `puppet config delete prerun_command --section agent`.",
+        (on_node("see the commands", "puppet config print prerun_command postrun_command --section agent"),),
+        (
+            advice("correct the script"),
+            on_node(
+                "do without it",
+                "puppet config delete prerun_command --section agent",
+                only_if="it is not needed",
+                destroys="the setting",
+            ),
+        ),
         ("R03",),
         None,
     ),
@@ -265,8 +332,14 @@ MESSAGES: tuple[KnownError, ...] = (
             "A catalog or a recursive file resource is very large.",
             "Another process uses the memory.",
         ),
-        "On the node run `free -m; dmesg | grep -i 'out of memory'`.",
-        "Free memory or add swap; replace a recursive `file` with a package or an archive.",
+        (
+            on_node("see how much is free", "free -m"),
+            on_node("see whether the kernel ended processes for want of it", "dmesg | grep -i 'out of memory'"),
+        ),
+        (
+            advice("free memory or add swap"),
+            advice("replace it with a package or an archive", only_if="the catalog has a recursive `file`"),
+        ),
         ("R03", "F10"),
         _C,
     ),
@@ -283,8 +356,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "The service was stopped or restarted, perhaps by the agent's own catalog.",
             "The host was shut down.",
         ),
-        "On the node run `journalctl -u puppet -n 30`.",
-        "Start it again: `systemctl start puppet`. Do not let the catalog restart the agent's service while it runs.",
+        (on_node("read who stopped it", "journalctl -u puppet -n 30"),),
+        (
+            on_node("start it again", "systemctl start puppet"),
+            advice("do not let the catalog restart the agent's service while it runs"),
+        ),
         ("R03",),
         _C,
     ),
@@ -302,9 +378,17 @@ MESSAGES: tuple[KnownError, ...] = (
             "Plugins of an older version are still on the node.",
             "A value that the code expects is missing.",
         ),
-        "Run it with the place of the failure: `puppet agent -t --trace`.",
-        'Update the module that the trace names. For old plugins: `rm -rf "$(puppet config print '
-        'libdir)"; puppet agent -t`.',
+        (on_node("run it with the place of the failure", "puppet agent -t --trace"),),
+        (
+            advice("update the module that the trace names"),
+            on_node(
+                "delete the plugins, which it downloads again",
+                'rm -rf "$(puppet config print libdir)"',
+                only_if="its plugins are old",
+                destroys="the plugins",
+            ),
+            on_node("run it", "puppet agent -t", only_if="its plugins are old"),
+        ),
         ("S01",),
         None,
         frame=True,

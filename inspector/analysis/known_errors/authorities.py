@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from inspector.analysis.known_errors.matching import KnownError
 from inspector.model import Visible
+from inspector.rules.fixes import advice, group, on_ca, on_node
 
 _W = Visible.WIRE
+
+_LIST = on_ca("look for the name", "{list}")
 
 MESSAGES: tuple[KnownError, ...] = (
     KnownError(
@@ -19,8 +22,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "The agent has not sent one yet, or sends it to another CA.",
             "The name is misspelt: capital letters, the domain.",
         ),
-        "On the CA look for the name in {list}.",
-        "On the node run `puppet agent -t`, then on the CA {sign}.",
+        (_LIST,),
+        (
+            on_node("send its request", "puppet agent -t"),
+            on_ca("sign it", "{sign}"),
+        ),
         ("B18", "B39"),
         _W,
     ),
@@ -34,8 +40,13 @@ MESSAGES: tuple[KnownError, ...] = (
             "It was cleaned already.",
             "The name is misspelt.",
         ),
-        "On the CA look for the name in {list}.",
-        "Nothing is left to clean. On the node: {reset}.",
+        (_LIST,),
+        (
+            advice("clean nothing: nothing is left"),
+            on_node(
+                "enrol again", "{reset}", only_if="the node is to enrol again", destroys="its key and its certificate"
+            ),
+        ),
     ),
     KnownError(
         (
@@ -50,8 +61,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "Its request was never signed.",
             "The name is misspelt.",
         ),
-        "On the CA look for the name in {list}.",
-        "For a request that was never signed: {clean}.",
+        (_LIST,),
+        (on_ca("remove the request", "{clean}", only_if="its request was never signed", destroys="the request"),),
     ),
     KnownError(
         (
@@ -69,10 +80,24 @@ MESSAGES: tuple[KnownError, ...] = (
             "The request has alternative names or extensions that the CA does not sign: code 409.",
             "The service is starting: code 503.",
         ),
-        'On the CA run `openssl x509 -noout -text -in "$(puppet config print hostcert)" | grep -A1 '
-        "1.3.6.1.4.1.34380.1.3.39`.",
-        "For 403: stop the server and make this host's certificate anew: `puppetserver ca generate "
-        '--ca-client --certname "$(puppet config print certname)" --force`. For 409: {alt_names}.',
+        (
+            on_ca(
+                "see whether its certificate may manage the CA",
+                'openssl x509 -noout -text -in "$(puppet config print hostcert)" | grep -A1 34380.1.3.39',
+            ),
+        ),
+        (
+            on_ca("stop the server", "systemctl stop puppetserver", only_if="the code is 403"),
+            on_ca(
+                "make this host's certificate anew",
+                'puppetserver ca generate --ca-client --certname "$(puppet config print certname)" --force',
+                only_if="the code is 403",
+                destroys="its old key and certificate",
+            ),
+            on_ca("start the server", "systemctl start puppetserver", only_if="the code is 403"),
+            group("alt_names", only_if="the code is 409"),
+            advice("wait until the service has started", only_if="the code is 503"),
+        ),
         ("S02", "B27", "B28"),
         _W,
         frame=True,
@@ -88,8 +113,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "The name begins with `--`: an option is misspelt.",
             "The name is missing.",
         ),
-        "Run `puppetserver ca --help`.",
-        "Give the name: {list} shows which there are.",
+        (on_ca("see how the tool is called", "puppetserver ca --help"),),
+        (on_ca("give it a name from this list", "{list}"),),
     ),
     KnownError(
         (
@@ -105,8 +130,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "`cadir` points elsewhere.",
             "The CA was not set up.",
         ),
-        'Run `ls -l "$(puppet config print cadir --section master)"`.',
-        "On the CA: `puppetserver ca setup`, then `systemctl start puppetserver`.",
+        (on_ca("look at the CA's directory", 'ls -l "$(puppet config print cadir --section master)"'),),
+        (
+            on_ca("set the CA up", "puppetserver ca setup", only_if="this host is to be the CA"),
+            on_ca("start it", "systemctl start puppetserver", only_if="this host is to be the CA"),
+        ),
         ("B06",),
         None,
     ),
@@ -122,8 +150,19 @@ MESSAGES: tuple[KnownError, ...] = (
             "The CA was set up before.",
             "The certificate of this name was generated before.",
         ),
-        'Run `ls -l "$(puppet config print cadir --section master)" "$(puppet config print ssldir)/certs"`.',
-        "Keep the CA if agents have certificates of it. For a certificate: {clean}, then generate it again.",
+        (
+            on_ca("look at the CA's directory", 'ls -l "$(puppet config print cadir --section master)"'),
+            on_ca("look at the certificates", 'ls -l "$(puppet config print ssldir)/certs"'),
+        ),
+        (
+            advice("keep the CA", only_if="agents have certificates of it"),
+            on_ca(
+                "remove it, then generate it again",
+                "{clean}",
+                only_if="it is about a certificate",
+                destroys="the certificate, and revokes it",
+            ),
+        ),
     ),
     KnownError(
         (
@@ -136,8 +175,12 @@ MESSAGES: tuple[KnownError, ...] = (
             "puppetserver runs.",
             "The tool cannot find out, because the server's name or certificate is wrong.",
         ),
-        "On the CA run `systemctl status puppetserver`.",
-        "`systemctl stop puppetserver`, run the command again, then `systemctl start puppetserver`.",
+        (on_ca("see whether it runs", "systemctl status puppetserver"),),
+        (
+            on_ca("stop it", "systemctl stop puppetserver"),
+            advice("run the command again"),
+            on_ca("start it", "systemctl start puppetserver"),
+        ),
     ),
     KnownError(
         (
@@ -156,8 +199,13 @@ MESSAGES: tuple[KnownError, ...] = (
             "A CRL of one of the CAs is missing.",
             "The key is of another certificate.",
         ),
-        "Run `openssl crl2pkcs7 -nocrl -certfile <bundle> | openssl pkcs7 -print_certs -noout`.",
-        "Put the files together again: the CA's certificate first, its issuer after it, and a CRL for each.",
+        (
+            on_ca(
+                "see which certificates there are, and in which order",
+                "openssl crl2pkcs7 -nocrl -certfile <bundle> | openssl pkcs7 -print_certs -noout",
+            ),
+        ),
+        (advice("put the files together again: the CA's certificate first, its issuer after it, and a CRL for each"),),
         ("B05", "B13"),
         None,
     ),
@@ -169,8 +217,11 @@ MESSAGES: tuple[KnownError, ...] = (
         ),
         "The time to live of a certificate is not readable.",
         ("A unit is missing or unknown: s, m, h, d and y are possible.",),
-        "Run `puppet config print ca_ttl --section master`.",
-        "`puppet config set ca_ttl 5y --section master`, or `--ttl 365d` on the command line.",
+        (on_ca("see the setting", "puppet config print ca_ttl --section master"),),
+        (
+            on_ca("correct it", "puppet config set ca_ttl 5y --section master", only_if="it is the setting"),
+            advice("write `--ttl 365d`", only_if="it is the command line"),
+        ),
     ),
     KnownError(
         (
@@ -179,7 +230,11 @@ MESSAGES: tuple[KnownError, ...] = (
         ),
         "The CA's directory is still inside the ssldir, which a cleaned ssldir would delete. It is a warning.",
         ("The CA was set up before version 7.",),
-        "Run `puppet config print cadir ssldir --section master`.",
-        "`systemctl stop puppetserver; puppetserver ca migrate; systemctl start puppetserver`.",
+        (on_ca("see where both directories are", "puppet config print cadir ssldir --section master"),),
+        (
+            on_ca("stop the server", "systemctl stop puppetserver"),
+            on_ca("move the CA's directory", "puppetserver ca migrate"),
+            on_ca("start the server", "systemctl start puppetserver"),
+        ),
     ),
 )

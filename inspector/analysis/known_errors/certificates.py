@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from inspector.analysis.known_errors.matching import KnownError
 from inspector.model import Visible
+from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
 
 _W, _H = Visible.WIRE, Visible.HANDSHAKE
-_COMPARE = "Compare {fingerprint} on the node with {list} on the CA."
-_KEY = 'On the node run `head -c 40 "$(puppet config print hostprivkey)"; ls -l "$(puppet config print hostprivkey)"`.'
+
+_COMPARE = (
+    on_node("print the fingerprint of its request", "{fingerprint}"),
+    on_ca("compare it with that of the name", "{list}"),
+)
+_LIST = on_ca("look for the name", "{list}")
+_USER = (
+    on_node("see which user runs the agent", "id -un"),
+    on_node("see which ssldir this user has", "puppet config print ssldir"),
+)
+_AS_ROOT = advice("run the agent as root", only_if="another user ran it")
+_ATTRIBUTES = on_node("read the file", 'cat "$(puppet config print csr_attributes)"')
 
 MESSAGES: tuple[KnownError, ...] = (
     KnownError(
@@ -30,9 +41,16 @@ MESSAGES: tuple[KnownError, ...] = (
             "autosign.conf or the autosign script does not cover this name.",
             "The agent talks to another CA than the one where you look.",
         ),
-        _COMPARE,
-        "If the fingerprints match, sign: {sign}. Then on the node run `puppet agent -t`. To limit the "
-        "wait: `puppet config set maxwaitforcert 1h --section agent`.",
+        (*_COMPARE,),
+        (
+            on_ca("sign the request", "{sign}", only_if="the fingerprints are the same"),
+            on_node("fetch the certificate", "puppet agent -t", only_if="the fingerprints are the same"),
+            on_node(
+                "limit the wait",
+                "puppet config set maxwaitforcert 1h --section agent",
+                only_if="the agent waits too long",
+            ),
+        ),
         ("B17", "B39", "B42"),
         _W,
     ),
@@ -44,8 +62,14 @@ MESSAGES: tuple[KnownError, ...] = (
             "The agent runs as another user, who has an ssldir of its own.",
             "Two nodes use the same certname.",
         ),
-        _COMPARE + " Run `id -un; puppet config print ssldir` as the user who runs the agent.",
-        "{enrol}. Run the agent as root.",
+        (
+            *_COMPARE,
+            *_USER,
+        ),
+        (
+            _AS_ROOT,
+            group("enrol", only_if="root ran the agent"),
+        ),
         ("B23", "B18", "B22"),
         _W,
         old=False,
@@ -59,8 +83,14 @@ MESSAGES: tuple[KnownError, ...] = (
             "The agent runs as another user, who has an ssldir of its own.",
             "Two nodes use the same certname.",
         ),
-        _COMPARE + " Run `id -un; puppet config print ssldir` as the user who runs the agent.",
-        "{enrol}. Run the agent as root.",
+        (
+            *_COMPARE,
+            *_USER,
+        ),
+        (
+            _AS_ROOT,
+            group("enrol", only_if="root ran the agent"),
+        ),
         ("B23", "B22"),
         _W,
         old=True,
@@ -72,8 +102,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "The agent's key was deleted, and its old request was left.",
             "An older request of this name waits on the CA.",
         ),
-        _COMPARE,
-        "{enrol}.",
+        (*_COMPARE,),
+        (group("enrol"),),
         ("B20",),
         _W,
         old=False,
@@ -86,8 +116,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "The node was reinstalled while its old request was waiting.",
             "Two nodes use the same certname.",
         ),
-        _COMPARE,
-        "{enrol}.",
+        (*_COMPARE,),
+        (group("enrol"),),
         ("B20", "B40"),
         _W,
         old=True,
@@ -101,8 +131,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "The node lost its key, and the waiting request is for the old one.",
             "Two nodes use the same certname.",
         ),
-        _COMPARE,
-        "If they match, {sign}. If they do not, and the node was reinstalled: {enrol}.",
+        (*_COMPARE,),
+        (
+            on_ca("sign the request", "{sign}", only_if="the fingerprints are the same"),
+            group("enrol", only_if="they differ, and the node was reinstalled"),
+        ),
         ("B17", "B39", "B20"),
         _W,
     ),
@@ -114,9 +147,15 @@ MESSAGES: tuple[KnownError, ...] = (
             "Two nodes use the same certname.",
             "The agent runs as another user, who has an ssldir of its own.",
         ),
-        _COMPARE,
-        "For a reinstalled node: {enrol}. For two nodes: give each its own name with `puppet config set "
-        "certname <name> --section main`.",
+        (*_COMPARE,),
+        (
+            group("enrol", only_if="the node was reinstalled"),
+            on_node(
+                "give one of them a name of its own",
+                "puppet config set certname <name> --section main",
+                only_if="two nodes use the name",
+            ),
+        ),
         ("B18", "B22", "B46"),
         _W,
     ),
@@ -128,9 +167,15 @@ MESSAGES: tuple[KnownError, ...] = (
             "The node was decommissioned, and its agent still runs.",
             "The certificate was revoked but not cleaned.",
         ),
-        "On the CA look for the name in {list}.",
-        "If the node is meant to come back: {enrol}. If it was revoked permanently, stop its agent: "
-        "`puppet resource service puppet ensure=stopped enable=false`.",
+        (_LIST,),
+        (
+            group("enrol", only_if="the node is to come back"),
+            on_node(
+                "stop its agent",
+                "puppet resource service puppet ensure=stopped enable=false",
+                only_if="the node is not to come back",
+            ),
+        ),
         ("B19",),
         _W,
     ),
@@ -147,8 +192,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "An earlier request of this name is waiting for its signature.",
             "Two nodes use the same certname.",
         ),
-        _COMPARE,
-        "If the waiting request is this node's, {sign}. Otherwise {enrol}.",
+        (*_COMPARE,),
+        (
+            on_ca("sign the request", "{sign}", only_if="the one that waits is this node's"),
+            group("enrol", only_if="the one that waits is not this node's, or none does"),
+        ),
         ("B18", "B20", "B43"),
         _W,
         old=False,
@@ -165,10 +213,18 @@ MESSAGES: tuple[KnownError, ...] = (
             "The CA cannot write into its cadir, or had an internal error.",
             "A rule of its auth.conf forbids it.",
         ),
-        "On the CA look for the name in {list}, and for the reason in its log: `tail -n 50 "
-        "/var/log/puppetlabs/puppetserver/puppetserver.log`.",
-        "If it has an old certificate of the name: {enrol}. If it cannot write: `chown -R puppet:puppet "
-        '"$(puppet config print cadir --section master)"`.',
+        (
+            _LIST,
+            on_ca("read the reason in its log", "tail -n 50 /var/log/puppetlabs/puppetserver/puppetserver.log"),
+        ),
+        (
+            group("enrol", only_if="it has an old certificate of the name"),
+            on_ca(
+                "let it write its files",
+                'chown -R puppet:puppet "$(puppet config print cadir --section master)"',
+                only_if="it cannot write",
+            ),
+        ),
         ("B43", "B44", "B18"),
         _W,
     ),
@@ -182,9 +238,12 @@ MESSAGES: tuple[KnownError, ...] = (
             "`dns_alt_names` is in the node's puppet.conf, often by a copied file.",
             "It is to be a master or a compiler, which needs them.",
         ),
-        "On the node run `puppet config print dns_alt_names`.",
-        "If the node is not a master, remove `dns_alt_names` from its puppet.conf, then {enrol}. If it "
-        "should have them: {alt_names}.",
+        (on_node("see its alternative names", "puppet config print dns_alt_names"),),
+        (
+            advice("remove `dns_alt_names` from its puppet.conf", only_if="the node is not a master"),
+            group("enrol", only_if="the node is not a master"),
+            group("alt_names", only_if="the node should have them"),
+        ),
         ("B27",),
         _W,
     ),
@@ -193,9 +252,14 @@ MESSAGES: tuple[KnownError, ...] = (
         "The node's signing request asks for extensions that grant rights (`pp_cli_auth`, `pp_auth_role` "
         "and others of that OID arc).",
         ("csr_attributes.yaml on the node contains them.",),
-        'On the node run `cat "$(puppet config print csr_attributes)"`.',
-        "Remove them from csr_attributes.yaml on the node, then {enrol}. If the site wants them: "
-        "`allow-authorization-extensions: true` in the CA's ca.conf, restart it, then {sign}.",
+        (_ATTRIBUTES,),
+        (
+            advice("remove them from csr_attributes.yaml on the node", only_if="the site does not want them"),
+            group("enrol", only_if="the site does not want them"),
+            advice("write `allow-authorization-extensions: true` into the CA's ca.conf", only_if="the site wants them"),
+            on_ca("restart it", "systemctl restart puppetserver", only_if="the site wants them"),
+            on_ca("sign the request", "{sign}", only_if="the site wants them"),
+        ),
         ("B28",),
         _W,
     ),
@@ -214,8 +278,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "A name in it is no known OID.",
             "It sets an extension that Puppet sets itself, such as subjectAltName.",
         ),
-        'On the node run `cat "$(puppet config print csr_attributes)"`.',
-        "Correct the file, then on the node run `puppet agent -t`.",
+        (_ATTRIBUTES,),
+        (
+            advice("correct the file"),
+            on_node("run it", "puppet agent -t"),
+        ),
         ("B29",),
         None,
     ),
@@ -223,8 +290,8 @@ MESSAGES: tuple[KnownError, ...] = (
         ("CSR sign verification failed; you need to clean the certificate request for NAME on the server",),
         "The signing request is not signed with its own key, so the CA cannot trust it.",
         ("The request was damaged or changed on its way or on the CA's disk.",),
-        _COMPARE,
-        "{enrol}.",
+        (*_COMPARE,),
+        (group("enrol"),),
         ("B43", "B44"),
         _W,
     ),
@@ -235,9 +302,13 @@ MESSAGES: tuple[KnownError, ...] = (
             "`certname` in puppet.conf or on the command line has capital letters.",
             "The node's host name has them, and a tool copied it into puppet.conf.",
         ),
-        "On the node run `grep -rn certname /etc/puppetlabs/puppet/puppet.conf /etc/puppet/puppet.conf`.",
-        "Write the name in lower case: in the file that the check shows, because `puppet config set` "
-        "fails with the same message. Then on the node run `puppet agent -t`.",
+        (on_node("look for the name", "grep -rn certname /etc/puppetlabs/puppet/puppet.conf /etc/puppet/puppet.conf"),),
+        (
+            advice(
+                "write the name in lower case into that file, because `puppet config set` fails with the same message"
+            ),
+            on_node("run it", "puppet agent -t"),
+        ),
         ("B25",),
         None,
     ),
@@ -248,8 +319,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "The host name or `certname` in puppet.conf has an umlaut or another letter beyond ASCII.",
             "An invisible character was pasted into puppet.conf.",
         ),
-        'On the node run `grep -n certname "$(puppet config print config)" | cat -A`.',
-        "Set a plain name: `puppet config set certname <name> --section main`, then {reset}.",
+        (on_node("look for the character", 'grep -n certname "$(puppet config print config)" | cat -A'),),
+        (
+            on_node("set a plain name", "puppet config set certname <name> --section main"),
+            on_node("enrol under this name", "{reset}", destroys="its key and its certificate"),
+        ),
         ("B26",),
         None,
     ),
@@ -268,9 +342,23 @@ MESSAGES: tuple[KnownError, ...] = (
             "The agent does not run as root, or the file's owner is wrong.",
             "The key has a passphrase that the agent does not know.",
         ),
-        _KEY,
-        'If it is damaged: {enrol}. If only owner or mode are wrong: `chown root:root "$(puppet config '
-        'print hostprivkey)"; chmod 640 "$(puppet config print hostprivkey)"`.',
+        (
+            on_node("see whether it is a key", 'head -c 40 "$(puppet config print hostprivkey)"'),
+            on_node("see its owner and its mode", 'ls -l "$(puppet config print hostprivkey)"'),
+        ),
+        (
+            on_node(
+                "correct the owner",
+                'chown root:root "$(puppet config print hostprivkey)"',
+                only_if="only its owner or its mode is wrong",
+            ),
+            on_node(
+                "correct the mode",
+                'chmod 640 "$(puppet config print hostprivkey)"',
+                only_if="only its owner or its mode is wrong",
+            ),
+            group("enrol", only_if="the key is damaged"),
+        ),
         ("B23",),
         None,
     ),
@@ -286,9 +374,17 @@ MESSAGES: tuple[KnownError, ...] = (
             "The file is damaged or empty.",
             "The agent does not run as root.",
         ),
-        'On the node run `openssl x509 -noout -subject -enddate -in "$(puppet config print hostcert)"`.',
-        'Download it again: `rm -f "$(puppet config print hostcert)"; puppet agent -t`. If the CA has '
-        "none for this key: {enrol}.",
+        (
+            on_node(
+                "see whether it can be read",
+                'openssl x509 -noout -subject -enddate -in "$(puppet config print hostcert)"',
+            ),
+        ),
+        (
+            on_node("delete it", 'rm -f "$(puppet config print hostcert)"', destroys="the certificate that it has"),
+            on_node("download it again", "puppet agent -t"),
+            group("enrol", only_if="the CA has none for this key"),
+        ),
         ("B39", "B23"),
         None,
     ),
@@ -308,9 +404,17 @@ MESSAGES: tuple[KnownError, ...] = (
             "The agent does not run as root.",
             "SELinux or the owner of a directory forbids it.",
         ),
-        'On the node run `ls -ld "$(puppet config print ssldir)"; df -h "$(puppet config print ssldir)"`.',
-        'Free space, or run the agent as root. For a wrong owner: `chown -R root:root "$(puppet config '
-        'print ssldir)"`, then `puppet agent -t`.',
+        (
+            on_node("see its owner and its mode", 'ls -ld "$(puppet config print ssldir)"'),
+            on_node("see whether the disk is full", 'df -h "$(puppet config print ssldir)"'),
+        ),
+        (
+            advice("free space, or run the agent as root"),
+            on_node(
+                "correct the owner", 'chown -R root:root "$(puppet config print ssldir)"', only_if="the owner is wrong"
+            ),
+            on_node("run it", "puppet agent -t"),
+        ),
     ),
     KnownError(
         (
@@ -324,8 +428,13 @@ MESSAGES: tuple[KnownError, ...] = (
             "The CA's auth.conf forbids the request.",
             "The CA had an internal error.",
         ),
-        "On the node run `puppet config print ca_server ca_port --section agent`.",
-        "Read the first error of the run. If the name is wrong: `puppet config set ca_server <name> --section agent`.",
+        (on_node("see where it looks for the CA", "puppet config print ca_server ca_port --section agent"),),
+        (
+            advice("read the first error of the run"),
+            on_node(
+                "correct the name", "puppet config set ca_server <name> --section agent", only_if="the name is wrong"
+            ),
+        ),
         ("B43", "B40"),
         _W,
         frame=True,
@@ -335,8 +444,8 @@ MESSAGES: tuple[KnownError, ...] = (
         "`puppet ssl clean` deletes nothing while the CA still has this node's certificate: otherwise "
         "the node could not get a new one.",
         ("The certificate was not cleaned on the CA yet.",),
-        "On the CA look for the name in {list}.",
-        "{enrol}.",
+        (_LIST,),
+        (group("enrol"),),
         ("B18",),
         _W,
         old=False,
@@ -356,8 +465,14 @@ MESSAGES: tuple[KnownError, ...] = (
             "The node's certificate was revoked or cleaned on the CA, and the node still uses it.",
             "The master's certificate was revoked.",
         ),
-        "On the CA look for the name in {list}; on the node run {verify}.",
-        "To readmit the node: {enrol}. If the revoked certificate is the master's: create a new one for it on the CA.",
+        (
+            _LIST,
+            on_node("check its certificate", "{verify}"),
+        ),
+        (
+            group("enrol", only_if="it is the node's, and the node is to come back"),
+            advice("create a new one for it on the CA", only_if="it is the master's"),
+        ),
         ("T05",),
         _H,
     ),
@@ -376,10 +491,18 @@ MESSAGES: tuple[KnownError, ...] = (
             "It was issued by another CA, before the CA was recreated.",
             "The CRL on the master has expired: then every agent fails.",
         ),
-        'On the master run `openssl crl -noout -nextupdate -in "$(puppet config print hostcrl)"`. Check '
-        "{list} on the CA and {verify} on the node.",
-        "If that time has passed, on the CA run {new_crl}. If only this agent fails: if its certificate "
-        "has expired or was revoked, {enrol}; if it was issued by another CA, {enrol_ca}.",
+        (
+            on_master(
+                "see when its CRL expires", 'openssl crl -noout -nextupdate -in "$(puppet config print hostcrl)"'
+            ),
+            _LIST,
+            on_node("check its certificate", "{verify}"),
+        ),
+        (
+            on_ca("sign the CRL anew", "{new_crl}", only_if="the CRL has expired"),
+            group("enrol", only_if="only this agent fails, and its certificate has expired or was revoked"),
+            group("enrol_ca", only_if="only this agent fails, and its certificate was issued by another CA"),
+        ),
         ("T05", "T06", "B33", "B10", "T09"),
         _H,
     ),
@@ -395,9 +518,16 @@ MESSAGES: tuple[KnownError, ...] = (
             "The CA was recreated, and the node has its certificate from before.",
             "The node was enrolled at another installation.",
         ),
-        'On the node run `openssl x509 -noout -issuer -in "$(puppet config print hostcert)"`, on the CA '
-        '`openssl x509 -noout -subject -in "$(puppet config print cacert --section master)"`.',
-        "{enrol_ca}.",
+        (
+            on_node(
+                "see who issued its certificate", 'openssl x509 -noout -issuer -in "$(puppet config print hostcert)"'
+            ),
+            on_ca(
+                "compare with the CA",
+                'openssl x509 -noout -subject -in "$(puppet config print cacert --section master)"',
+            ),
+        ),
+        (group("enrol_ca"),),
         ("T06",),
         _H,
     ),
@@ -412,8 +542,13 @@ MESSAGES: tuple[KnownError, ...] = (
             "The node's certificate is over five years old.",
             "The clock of one end is wrong.",
         ),
-        'On the node run `date -u; openssl x509 -noout -enddate -in "$(puppet config print hostcert)"`.',
-        "{renew}.",
+        (
+            on_node("check its clock", "date -u"),
+            on_node(
+                "see when its certificate ends", 'openssl x509 -noout -enddate -in "$(puppet config print hostcert)"'
+            ),
+        ),
+        (group("renew"),),
         ("B33", "T10"),
         _H,
     ),
@@ -428,8 +563,12 @@ MESSAGES: tuple[KnownError, ...] = (
             "The node has no certificate yet.",
             "A proxy or load balancer in between ends TLS and has none.",
         ),
-        'On the node run `ls -l "$(puppet config print hostcert)"`.',
-        "If it is missing: `puppet agent -t`, then {sign}. Let the load balancer pass TLS through.",
+        (on_node("see whether it has one", 'ls -l "$(puppet config print hostcert)"'),),
+        (
+            on_node("request one", "puppet agent -t", only_if="it is missing"),
+            on_ca("sign the request", "{sign}", only_if="it is missing"),
+            advice("let it pass TLS through", only_if="a load balancer is in between"),
+        ),
         ("T03",),
         _H,
     ),

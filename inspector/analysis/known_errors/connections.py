@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from inspector.analysis.known_errors.matching import KnownError
 from inspector.model import Visible
+from inspector.rules.fixes import Step, advice, group, on_master, on_node
 
 _W, _H, _C = Visible.WIRE, Visible.HANDSHAKE, Visible.CONSEQUENCE
-_SERVER = "On the node run `puppet config print server serverport --section agent` (up to version 5: masterport)."
-_STATUS = "`curl -sk https://{host}:8140/status/v1/simple/server`"
+
+_SERVER = (
+    on_node("see which server it uses", "puppet config print server serverport --section agent"),
+    on_node(
+        "see which port it uses",
+        "puppet config print masterport --section agent",
+        only_if="it is of version 5 or earlier",
+    ),
+)
+_STATUS = on_node("ask whether the server is ready", "curl -sk https://{host}:8140/status/v1/simple/server")
 
 MESSAGES: tuple[KnownError, ...] = (
     KnownError(
@@ -22,11 +31,26 @@ MESSAGES: tuple[KnownError, ...] = (
             "The server is still starting: it needs half a minute or more.",
             "The server is stopped or has crashed.",
             "`server` or its port is wrong.",
+            "The agent's web proxy (http_proxy_host) is down: then the message names that one's address.",
             "A firewall rejects the connection.",
         ),
-        "On {host} run `ss -ltn sport = :8140; systemctl status puppetserver`. " + _SERVER,
-        "On {host} run `systemctl start puppetserver`. If the name is wrong: `puppet config set server "
-        "<name> --section agent`.",
+        (
+            on_master("see whether a process listens on {host}", "ss -ltn sport = :8140"),
+            on_master("see whether the server runs", "systemctl status puppetserver"),
+            *_SERVER,
+        ),
+        (
+            on_master("start the server", "systemctl start puppetserver", only_if="it is stopped"),
+            on_node("correct the name", "puppet config set server <name> --section agent", only_if="the name is wrong"),
+            on_node(
+                "correct the port", "puppet config set serverport <port> --section agent", only_if="the port is wrong"
+            ),
+            on_node(
+                "use no web proxy",
+                "puppet config set http_proxy_host none --section agent",
+                only_if="the message names another address than the server's",
+            ),
+        ),
         ("T18",),
         _C,
     ),
@@ -46,8 +70,14 @@ MESSAGES: tuple[KnownError, ...] = (
             "The name is misspelt, or lacks its domain.",
             "DNS does not answer, or does not know the name.",
         ),
-        "On the node run `puppet config print server --section agent`, then `getent hosts {host}`.",
-        "Fix DNS or /etc/hosts, or `puppet config set server <name> --section agent`.",
+        (
+            on_node("see the name that it uses", "puppet config print server --section agent"),
+            on_node("look the name up", "getent hosts {host}"),
+        ),
+        (
+            advice("correct DNS or /etc/hosts"),
+            on_node("use another name", "puppet config set server <name> --section agent", only_if="the name is wrong"),
+        ),
         ("T19",),
         _C,
     ),
@@ -66,8 +96,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "The address is wrong, or of a member of a load balancer that is down.",
             "The network has no route.",
         ),
-        "On the node run `nc -vz {host} 8140`.",
-        "Open port 8140 on the way, or correct the address. `http_connect_timeout` limits the wait.",
+        (on_node("see whether the port answers", "nc -vz {host} 8140"),),
+        (
+            advice("open port 8140 on the way, or correct the address"),
+            advice("limit the wait with `http_connect_timeout`", only_if="it is too long"),
+        ),
         ("T20",),
         _C,
     ),
@@ -83,9 +116,16 @@ MESSAGES: tuple[KnownError, ...] = (
             "The server is down.",
             "A route or a gateway is missing.",
         ),
-        "On the node run `ip route get \"$(getent hosts {host} | cut -d' ' -f1)\"`.",
-        "Open port 8140 in the firewall of {host}: `firewall-cmd --permanent --add-port=8140/tcp; "
-        "firewall-cmd --reload`. Or repair the route.",
+        (on_node("see the way to the server", "ip route get \"$(getent hosts {host} | cut -d' ' -f1)\""),),
+        (
+            on_master(
+                "open the port",
+                "firewall-cmd --permanent --add-port=8140/tcp",
+                only_if="its firewall rejects the packets",
+            ),
+            on_master("apply this", "firewall-cmd --reload", only_if="its firewall rejects the packets"),
+            advice("repair the route", only_if="a route or a gateway is missing"),
+        ),
         ("T20",),
         _C,
     ),
@@ -107,8 +147,16 @@ MESSAGES: tuple[KnownError, ...] = (
             "The server has just started, and is cold.",
             "The server hangs: out of memory.",
         ),
-        "On the master run `grep 'Compiled catalog for' /var/log/puppetlabs/puppetserver/puppetserver.log | tail`.",
-        "Find the slow part with `puppet agent -t --profile`; raise the timeout only after that.",
+        (
+            on_master(
+                "see how long catalogs take",
+                "grep 'Compiled catalog for' /var/log/puppetlabs/puppetserver/puppetserver.log | tail",
+            ),
+        ),
+        (
+            on_node("find the slow part", "puppet agent -t --profile"),
+            advice("raise the timeout only after that"),
+        ),
         ("S08", "S23"),
         _W,
     ),
@@ -123,9 +171,12 @@ MESSAGES: tuple[KnownError, ...] = (
             "The server was restarted or has crashed (out of memory).",
             "A load balancer or proxy in between has a shorter timeout than the master needs.",
         ),
-        "On {host} run `journalctl -u puppetserver --since -1h | tail -n 50`.",
-        "Raise the timeout of the load balancer above the master's longest compilation, or give the "
-        "server more memory (-Xmx in JAVA_ARGS), then `systemctl restart puppetserver`.",
+        (on_master("see whether the server was restarted", "journalctl -u puppetserver --since -1h | tail -n 50"),),
+        (
+            advice("raise its timeout above the master's longest compilation", only_if="a load balancer is in between"),
+            advice("give it more memory (-Xmx in JAVA_ARGS)", only_if="the server ran out of memory"),
+            on_master("restart it", "systemctl restart puppetserver", only_if="the server ran out of memory"),
+        ),
         ("S14", "T22"),
         _W,
     ),
@@ -143,9 +194,12 @@ MESSAGES: tuple[KnownError, ...] = (
             "The server is starting or stopping.",
             "The server refuses the agent's certificate, and says so only by closing (TLS 1.3).",
         ),
-        "On the node run `openssl s_client -connect {host}:8140 </dev/null`.",
-        "If it connects without a certificate, check the node's: {verify}; if it was revoked, {enrol}. "
-        "Otherwise look at the log of the server and of what is in between.",
+        (on_node("connect without a certificate", "openssl s_client -connect {host}:8140 </dev/null"),),
+        (
+            on_node("check its certificate", "{verify}", only_if="it connects without a certificate"),
+            group("enrol", only_if="its certificate was revoked"),
+            advice("look at the log of the server and of what is in between", only_if="it does not connect"),
+        ),
         ("T22", "T09", "T05"),
         _H,
     ),
@@ -164,9 +218,19 @@ MESSAGES: tuple[KnownError, ...] = (
             "A proxy or load balancer answers in plain HTTP.",
             "`http_proxy` sends the agent to a web proxy.",
         ),
-        "On the node run `curl -sv http://{host}:8140/; puppet config print http_proxy_host --section agent`.",
-        "Correct the port: `puppet config set serverport 8140 --section agent` (up to version 5: "
-        "masterport), or let the load balancer pass TLS through.",
+        (
+            on_node("see what answers", "curl -sv http://{host}:8140/"),
+            on_node("see whether it uses a web proxy", "puppet config print http_proxy_host --section agent"),
+        ),
+        (
+            on_node("correct the port", "puppet config set serverport 8140 --section agent", only_if="it is wrong"),
+            on_node(
+                "correct the port",
+                "puppet config set masterport 8140 --section agent",
+                only_if="it is wrong, and the agent is of version 5 or earlier",
+            ),
+            advice("let it pass TLS through", only_if="a load balancer answers"),
+        ),
         ("T21",),
         _H,
     ),
@@ -179,12 +243,23 @@ MESSAGES: tuple[KnownError, ...] = (
             "The master is busy, and `max-queued-requests` and `max-retry-delay` are set.",
             "A load balancer answers 503 with Retry-After while the master is down.",
         ),
-        "On the node run `puppet --version`. On the master run `grep -rn -e max-queued-requests -e "
-        "max-retry-delay /etc/puppetlabs/puppetserver/conf.d /etc/puppet/puppetserver/conf.d`.",
-        "Upgrade the agent to 7.26 or later, or to 8.2 or later. Until then set `max-queued-requests: 0` "
-        "in the jruby-puppet section of puppetserver.conf and run `systemctl restart puppetserver`. With "
-        "`max-retry-delay: 0` agents fail at once, but with a clear message. A load balancer must not "
-        "send Retry-After.",
+        (
+            on_node("see its version", "puppet --version"),
+            on_master(
+                "see whether it lets agents wait",
+                "grep -rnE 'max-(queued-requests|retry-delay)' /etc/puppetlabs/puppetserver /etc/puppet/puppetserver",
+            ),
+        ),
+        (
+            advice("upgrade the agent to 7.26 or later, or to 8.2 or later"),
+            advice(
+                "set `max-queued-requests: 0` in the jruby-puppet section of puppetserver.conf; with "
+                "`max-retry-delay: 0` agents fail at once, but with a clear message",
+                only_if="it cannot be upgraded now",
+            ),
+            on_master("restart the server", "systemctl restart puppetserver", only_if="it cannot be upgraded now"),
+            advice("let it not send Retry-After", only_if="a load balancer answers"),
+        ),
         ("S24", "S05"),
         _W,
         old=False,
@@ -201,9 +276,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "All agents start at the same time.",
             "A load balancer has no healthy master.",
         ),
-        "On the node run " + _STATUS + ".",
-        "Spread the runs: `puppet config set splay true --section agent`, or give the server more "
-        "JRubies (`max-active-instances`).",
+        (_STATUS,),
+        (
+            on_node("spread the runs", "puppet config set splay true --section agent"),
+            advice("give the server more JRubies (`max-active-instances`)"),
+        ),
         ("S05", "S06", "S07", "R16", "S24"),
         _W,
     ),
@@ -219,9 +296,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "All JRubies are busy, and its queue is full.",
             "A load balancer has no healthy master behind it.",
         ),
-        "On the node run " + _STATUS + ".",
-        "Wait until it answers `running`. If it is only busy, spread the runs (`splay`) or raise "
-        "`max-active-instances`.",
+        (_STATUS,),
+        (
+            advice("wait until it answers `running`"),
+            advice("spread the runs (`splay`) or raise `max-active-instances`", only_if="it is only busy"),
+        ),
         ("S06", "S05"),
         _W,
     ),
@@ -237,8 +316,16 @@ MESSAGES: tuple[KnownError, ...] = (
             "The master behind it is down or starting.",
             "The master takes longer than the proxy waits.",
         ),
-        "On the proxy's host run " + _STATUS + " with the master's name.",
-        "Start the master: `systemctl start puppetserver`; raise the proxy's timeout above 10 minutes.",
+        (
+            Step(
+                "ask the master, on the host of what is in front of it",
+                "curl -sk https://<master>:8140/status/v1/simple/server",
+            ),
+        ),
+        (
+            on_master("start the server", "systemctl start puppetserver"),
+            advice("raise the proxy's timeout above 10 minutes"),
+        ),
         ("S15", "S23"),
         _W,
     ),
@@ -252,8 +339,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "Its limit is its default (nginx: 1 MB).",
             "A fact or a report of this node is unusually large.",
         ),
-        "On the node run `puppet facts show | wc -c` (up to version 5: `facter -p | wc -c`).",
-        "Raise its limit (nginx: `client_max_body_size 20m;`, then `nginx -s reload`).",
+        (
+            on_node("see how large the facts are", "puppet facts show | wc -c"),
+            on_node("see how large the facts are", "facter -p | wc -c", only_if="it is of version 5 or earlier"),
+        ),
+        (advice("raise the web server's limit (nginx: `client_max_body_size 20m;`, then `nginx -s reload`)"),),
         ("P03", "S15"),
         _W,
     ),
@@ -269,8 +359,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "A request without TLS went to a TLS port.",
             "A proxy in between changes the requests.",
         ),
-        _SERVER,
-        "Correct the address, or take the proxy out of the way.",
+        (*_SERVER,),
+        (advice("correct the address, or take the proxy out of the way"),),
         ("S15", "T15"),
         _W,
     ),
@@ -282,8 +372,8 @@ MESSAGES: tuple[KnownError, ...] = (
         ),
         "The agent is sent from one address to another, and does not arrive.",
         ("A load balancer redirects to itself, or to a login page.",),
-        "On the node run `curl -skI https://{host}:8140/puppet/v3/environments`.",
-        "Let the load balancer pass the requests on instead of redirecting them.",
+        (on_node("see where it is sent", "curl -skI https://{host}:8140/puppet/v3/environments"),),
+        (advice("let the load balancer pass the requests on instead of redirecting them"),),
         ("S12",),
         _W,
     ),
@@ -303,9 +393,20 @@ MESSAGES: tuple[KnownError, ...] = (
             "Agent and master are many versions apart.",
             "`preferred_serialization_format` is one that the other end lacks.",
         ),
-        "On the node run `puppet config print preferred_serialization_format --section agent; puppet --version`.",
-        "Unset it: `puppet config delete preferred_serialization_format --section agent`. If a proxy "
-        "answers, correct it.",
+        (
+            on_node(
+                "see which format it prefers", "puppet config print preferred_serialization_format --section agent"
+            ),
+            on_node("see its version", "puppet --version"),
+        ),
+        (
+            on_node(
+                "prefer none",
+                "puppet config delete preferred_serialization_format --section agent",
+                destroys="the setting",
+            ),
+            advice("correct it", only_if="a proxy answers"),
+        ),
         ("S04", "S09", "S15"),
         _W,
     ),
@@ -323,9 +424,15 @@ MESSAGES: tuple[KnownError, ...] = (
             "Their names or ports are wrong.",
             "A firewall drops the connections.",
         ),
-        "Query each server: " + _STATUS + ".",
-        "Start the servers: `systemctl start puppetserver`. Or correct the list: `puppet config set "
-        "server_list <name>:8140,<name>:8140 --section agent`.",
+        (on_node("ask each server whether it is ready", "curl -sk https://{host}:8140/status/v1/simple/server"),),
+        (
+            on_master("start the servers", "systemctl start puppetserver"),
+            on_node(
+                "correct the list",
+                "puppet config set server_list <name>:8140,<name>:8140 --section agent",
+                only_if="it is wrong",
+            ),
+        ),
         ("S21", "T18"),
         _W,
     ),
@@ -337,8 +444,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "The server does not run, or cannot be reached.",
             "TLS with it failed.",
         ),
-        _SERVER + " Then try " + _STATUS + ".",
-        "Explain the line before it.",
+        (
+            *_SERVER,
+            _STATUS,
+        ),
+        (advice("explain the line before it"),),
         ("T18", "T19", "T20"),
         _C,
     ),
@@ -353,8 +463,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "The server does not run, or cannot be reached.",
             "TLS with it failed.",
         ),
-        _SERVER + " Then try " + _STATUS + ".",
-        "Explain what follows.",
+        (
+            *_SERVER,
+            _STATUS,
+        ),
+        (advice("explain what follows"),),
         ("T18", "T19", "T20"),
         _C,
         frame=True,
@@ -367,9 +480,11 @@ MESSAGES: tuple[KnownError, ...] = (
         ),
         "The agent goes through a web proxy, which wants a password.",
         ("`http_proxy_host` or the environment variable https_proxy is set for the agent.",),
-        "On the node run `puppet config print http_proxy_host http_proxy_port no_proxy --section agent; "
-        "env | grep -i proxy`.",
-        "Exclude the server: `puppet config set no_proxy {host} --section agent`.",
+        (
+            on_node("see its settings", "puppet config print http_proxy_host http_proxy_port no_proxy --section agent"),
+            on_node("see its environment", "env | grep -i proxy"),
+        ),
+        (on_node("go to the server directly", "puppet config set no_proxy {host} --section agent"),),
         ("S12",),
         _C,
     ),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from inspector.model import Visible
+    from inspector.rules.fixes import Fix
 
 LIMIT = 20_000
 """Characters of what is pasted that are read."""
@@ -31,10 +32,10 @@ class KnownError(NamedTuple):
     meaning: str
     causes: tuple[str, ...]
     """The most frequent one first."""
-    check: str
-    """What shows the cause and changes nothing, with the placeholders of ``inspector.rules.remedies``."""
-    remedy: str
-    """The fix, with the same placeholders."""
+    check: Fix
+    """What shows the cause and changes nothing, with the placeholders of ``inspector.rules.puppet_commands``."""
+    fix: Fix
+    """With the same placeholders."""
     rules: tuple[str, ...] = ()
     """Those that explain how an agent comes to print the message."""
     visible: Visible | None = None
@@ -53,6 +54,8 @@ class ErrorMatch(NamedTuple):
     """The certname in the text."""
     host: str | None
     """The server in the text."""
+    text: str
+    """The message as it was pasted, without what surrounds it."""
 
 
 _COLOUR = regex.compile(r"(?:\x1b|\^\[|#033)\[[0-9;]*[A-Za-z]|\[[0-9;]+m")
@@ -85,9 +88,10 @@ def find(messages: Sequence[KnownError], pasted: str) -> ErrorMatch | None:
     # A line that is broken before "Error:" is no new message, so the whole text comes last.
     for part in (*parts, text):
         best = _best(messages, part)
-        if best and not best.frame:
-            return ErrorMatch(best, _value(best, "NAME", part), _value(best, "HOST", part))
-        frame = frame or (best and ErrorMatch(best, _value(best, "NAME", part), _value(best, "HOST", part)))
+        found = best and ErrorMatch(best, _value(best, "NAME", part), _value(best, "HOST", part), part)
+        if found and not found.known.frame:
+            return found
+        frame = frame or found
     return frame
 
 

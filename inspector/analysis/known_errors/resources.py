@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inspector.analysis.known_errors.matching import KnownError
 from inspector.model import Visible
+from inspector.rules.fixes import advice, on_master, on_node
 
 _W, _H = Visible.WIRE, Visible.HANDSHAKE
 
@@ -22,9 +23,16 @@ MESSAGES: tuple[KnownError, ...] = (
             "The code is not deployed in this environment.",
             "With several compilers: this one has older code.",
         ),
-        'On the master run `ls "$(puppet config print environmentpath --section '
-        'master)"/<environment>/modules/<module>/files`.',
-        "Deploy the code, or correct the `source`; with several compilers compare their code.",
+        (
+            on_master(
+                "see which files the module has",
+                'ls "$(puppet config print environmentpath --section master)"/<environment>/modules/<module>/files',
+            ),
+        ),
+        (
+            advice("deploy the code, or correct the `source`"),
+            advice("compare the compilers' code", only_if="there are several"),
+        ),
         ("F02", "S20"),
         _W,
     ),
@@ -44,9 +52,12 @@ MESSAGES: tuple[KnownError, ...] = (
             "The module or mount does not exist.",
             "auth.conf has no rule for the path.",
         ),
-        'On the master run `cat "$(puppet config print fileserverconfig --section master)"`.',
-        "Correct the `source` to `puppet:///modules/<module>/<file>`. For a mount of your own write "
-        "`allow *` below its `path` in fileserver.conf, then `systemctl restart puppetserver`.",
+        (on_master("see its mounts", 'cat "$(puppet config print fileserverconfig --section master)"'),),
+        (
+            advice("correct the `source` to `puppet:///modules/<module>/<file>`"),
+            advice("write `allow *` below its `path` in fileserver.conf", only_if="it is a mount of your own"),
+            on_master("restart the server", "systemctl restart puppetserver", only_if="it is a mount of your own"),
+        ),
         ("S02", "F02"),
         _W,
     ),
@@ -63,9 +74,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "The certificate has not got the extension that the rule wants (`pp_cli_auth`).",
             "The request came with another certificate, or with none.",
         ),
-        "On the master run `grep -n -A9 match-request /etc/puppetlabs/puppetserver/conf.d/auth.conf`.",
-        "Add the rule to auth.conf (or update the module that manages it), and restart the server: "
-        "`systemctl restart puppetserver`.",
+        (on_master("look for the rule", "grep -n -A9 match-request /etc/puppetlabs/puppetserver/conf.d/auth.conf"),),
+        (
+            advice("add the rule to auth.conf, or update the module that manages it"),
+            on_master("restart the server", "systemctl restart puppetserver"),
+        ),
         ("S02", "B09", "B43"),
         _W,
     ),
@@ -83,11 +96,31 @@ MESSAGES: tuple[KnownError, ...] = (
             "The certname has a trailing dot or capital letters.",
             "A load balancer ends TLS, so the master does not know who asks.",
         ),
-        "On the node run `puppet config print certname node_name_value --section agent; openssl x509 "
-        '-noout -subject -in "$(puppet config print hostcert)"`.',
-        "If `node_name_value` is set, delete it: `puppet config delete node_name_value --section agent`. "
-        "Otherwise make `certname` match the certificate: `puppet config set certname <name> "
-        "--section main`, then {reset}.",
+        (
+            on_node("see its name", "puppet config print certname node_name_value --section agent"),
+            on_node(
+                "see the name in its certificate", 'openssl x509 -noout -subject -in "$(puppet config print hostcert)"'
+            ),
+        ),
+        (
+            on_node(
+                "use the certname",
+                "puppet config delete node_name_value --section agent",
+                only_if="`node_name_value` is set",
+                destroys="the setting",
+            ),
+            on_node(
+                "use the name in the certificate",
+                "puppet config set certname <name> --section main",
+                only_if="`node_name_value` is not set",
+            ),
+            on_node(
+                "enrol under this name",
+                "{reset}",
+                only_if="`node_name_value` is not set",
+                destroys="its key and its certificate",
+            ),
+        ),
         ("T04", "S02", "T03"),
         _W,
     ),
@@ -108,8 +141,18 @@ MESSAGES: tuple[KnownError, ...] = (
             "The master cannot be reached.",
             "The master cannot read a file of a module.",
         ),
-        "Read the first error of the run; {verify} on the node checks its certificates.",
-        "Explain the first error of the run. For `Permission denied` on the master: `chmod -R a+rX <module>`.",
+        (
+            advice("read the first error of the run"),
+            on_node("check its certificates", "{verify}"),
+        ),
+        (
+            advice("explain the first error of the run"),
+            on_master(
+                "let the server read the module",
+                "chmod -R a+rX <module>",
+                only_if="it is `Permission denied` on the master",
+            ),
+        ),
         ("T05", "T07", "T08", "B10", "B13"),
         _H,
         frame=True,
@@ -130,9 +173,18 @@ MESSAGES: tuple[KnownError, ...] = (
             "The fact's code is for another version of Ruby or Facter.",
             "A file that it reads does not exist on this node.",
         ),
-        "On the node run `puppet facts show <fact>` (up to version 5: `facter -p <fact>`) with `--debug`.",
-        "Correct the fact in its module (lib/facter), or confine it to the nodes where it works. An "
-        "external fact lies in `puppet config print pluginfactdest` or /etc/facter/facts.d.",
+        (
+            on_node("see what fails", "puppet facts show <fact> --debug"),
+            on_node("see what fails", "facter -p <fact> --debug", only_if="it is of version 5 or earlier"),
+        ),
+        (
+            advice("correct the fact in its module (lib/facter), or confine it to the nodes where it works"),
+            on_node(
+                "look for it, and correct it",
+                'ls "$(puppet config print pluginfactdest)" /etc/facter/facts.d',
+                only_if="it is an external fact",
+            ),
+        ),
         (),
         _W,
     ),
@@ -148,8 +200,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "Facter is not installed, or of a version that does not fit.",
             "A disk or a network mount hangs.",
         ),
-        "On the node run `puppet facts show --debug | tail` (up to version 5: `facter -p --debug`).",
-        "Correct the fact that it names.",
+        (
+            on_node("see which fact fails", "puppet facts show --debug | tail"),
+            on_node("see which fact fails", "facter -p --debug | tail", only_if="it is of version 5 or earlier"),
+        ),
+        (advice("correct the fact that it names"),),
         ("R11",),
         None,
     ),
@@ -163,9 +218,15 @@ MESSAGES: tuple[KnownError, ...] = (
         ),
         "The facts of this node are larger than the agent's own limits. It is a warning; the run goes on.",
         ("A fact lists something that grows: packages, mounts, containers.",),
-        "On the node run `puppet facts show | wc -c`.",
-        "Make the fact smaller, or raise the limit, for example `puppet config set "
-        "number_of_facts_soft_limit 4096 --section agent`.",
+        (on_node("see how large the facts are", "puppet facts show | wc -c"),),
+        (
+            advice("make the fact smaller"),
+            on_node(
+                "raise the limit, for example that of their number",
+                "puppet config set number_of_facts_soft_limit 4096 --section agent",
+                only_if="it cannot be smaller",
+            ),
+        ),
         ("R11",),
         _W,
         old=False,
@@ -180,8 +241,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "The package with the program is not installed yet: a `require` is missing.",
             "`path` of the exec does not name its directory.",
         ),
-        "On the node run `command -v <program>`.",
-        "Let the exec require the package, and set `path => ['/usr/bin', '/usr/sbin', '/bin', '/sbin']`.",
+        (on_node("see whether the program is there", "command -v <program>"),),
+        (advice("let the exec require the package, and set `path => ['/usr/bin', '/usr/sbin', '/bin', '/sbin']`"),),
         ("P01",),
         _W,
     ),
@@ -196,8 +257,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "It depends on something that is not there yet.",
             "It may run only once, and has no `unless`, `onlyif` or `creates`.",
         ),
-        "On the node run the command by hand as root, without the environment of your shell: `env -i <command>`.",
-        "Correct the command, or add `unless`, `onlyif` or `creates`. `returns => [0, 2]` allows other exit statuses.",
+        (on_node("run the command by hand as root, without the environment of your shell", "env -i <command>"),),
+        (
+            advice("correct the command, or add `unless`, `onlyif` or `creates`"),
+            advice("allow it: `returns => [0, 2]`", only_if="another exit status is no error"),
+        ),
         ("P01",),
         _W,
     ),
@@ -211,8 +275,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "The command waits for an answer or a network.",
             "It really takes long.",
         ),
-        "On the node run the command by hand: `time <command> </dev/null`.",
-        "Raise its `timeout` (0: none), or let it not ask.",
+        (on_node("run the command by hand", "time <command> </dev/null"),),
+        (advice("raise its `timeout` (0: none), or let it not ask"),),
         ("P01",),
         _W,
     ),
@@ -232,8 +296,15 @@ MESSAGES: tuple[KnownError, ...] = (
             "The name is that of another distribution.",
             "The repository cannot be reached.",
         ),
-        "On the node run `apt-cache policy <package>` or `yum info <package>`.",
-        "Add the repository and let the package require it: with apt `Class['apt::update'] -> Package <| |>`.",
+        (
+            on_node("look for the package", "apt-cache policy <package>", only_if="its packages are those of apt"),
+            on_node("look for the package", "yum info <package>", only_if="its packages are those of yum"),
+        ),
+        (
+            advice(
+                "add the repository, and let the package require it: with apt `Class['apt::update'] -> Package <| |>`"
+            ),
+        ),
         ("P01",),
         _W,
     ),
@@ -251,8 +322,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "Its configuration is wrong, so it stops at once.",
             "The name of the service is another one on this system.",
         ),
-        "On the node run `systemctl status <service>; journalctl -u <service> -n 30`.",
-        "Correct its configuration, or let the service require its package and files.",
+        (
+            on_node("see whether it is there", "systemctl status <service>"),
+            on_node("read why it stops", "journalctl -u <service> -n 30"),
+        ),
+        (advice("correct its configuration, or let the service require its package and files"),),
         ("P01",),
         _W,
     ),
@@ -270,8 +344,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "The tool of the provider is not installed (for example augeas, git).",
             "The name is misspelt.",
         ),
-        "On the node run `getent passwd <user>; getent group <group>`.",
-        "Let the resource require the user, the group or the package.",
+        (
+            on_node("look for the user", "getent passwd <user>"),
+            on_node("look for the group", "getent group <group>"),
+        ),
+        (advice("let the resource require the user, the group or the package"),),
         ("P01",),
         _W,
     ),
@@ -283,8 +360,8 @@ MESSAGES: tuple[KnownError, ...] = (
         ),
         "The resource was not touched, because one that it requires failed. It is a consequence.",
         ("The resource that the message names failed earlier in this run.",),
-        "Read the first error of the run.",
-        "Correct the resource that failed first; the others follow in the next run.",
+        (advice("read the first error of the run"),),
+        (advice("correct the resource that failed first; the others follow in the next run"),),
         ("P01",),
         _W,
         frame=True,
@@ -302,9 +379,15 @@ MESSAGES: tuple[KnownError, ...] = (
             "The file is too large.",
             "The master cannot write into its bucket.",
         ),
-        "On both run `puppet config print digest_algorithm`.",
-        "Set the same digest on both: `puppet config set digest_algorithm sha256 --section main`. Or "
-        "turn the backup off: `backup => false`.",
+        (
+            on_node("see its digest", "puppet config print digest_algorithm"),
+            on_master("see its digest", "puppet config print digest_algorithm"),
+        ),
+        (
+            on_node("use the same digest on both", "puppet config set digest_algorithm sha256 --section main"),
+            on_master("use the same digest on both", "puppet config set digest_algorithm sha256 --section main"),
+            advice("turn the backup off: `backup => false`", only_if="the file needs none"),
+        ),
         ("F12", "F14"),
         _W,
     ),
@@ -320,8 +403,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "Metadata and content came from different compilers.",
             "The answer was cut off on its way.",
         ),
-        "Run the agent once more: `puppet agent -t`.",
-        "If it stays, compare the file on the compilers: `sha256sum <file>`; deploy to all of them at the same time.",
+        (on_node("run it once more", "puppet agent -t"),),
+        (
+            on_master("compare the file on the compilers", "sha256sum <file>", only_if="it comes again"),
+            advice("deploy to all of them at the same time", only_if="it comes again"),
+        ),
         ("F03", "S20", "S14"),
         _W,
     ),
@@ -335,8 +421,21 @@ MESSAGES: tuple[KnownError, ...] = (
             "Logs, reports or the filebucket have grown.",
             "All inodes are in use.",
         ),
-        "Run `df -h; df -i` on both.",
-        'Free space: on the master `find "$(puppet config print reportdir --section master)" -mtime +14 -delete`.',
+        (
+            on_node("see which disk is full", "df -h"),
+            on_node("see whether inodes are left", "df -i"),
+            on_master("see which disk is full", "df -h"),
+            on_master("see whether inodes are left", "df -i"),
+        ),
+        (
+            on_master(
+                "delete old reports",
+                'find "$(puppet config print reportdir --section master)" -mtime +14 -delete',
+                only_if="it is the master's disk",
+                destroys="the reports from before the last two weeks",
+            ),
+            advice("free space there", only_if="it is the node's disk"),
+        ),
         ("P01",),
         None,
     ),
@@ -354,9 +453,18 @@ MESSAGES: tuple[KnownError, ...] = (
             "On the master: user puppet cannot read a module's file (it follows `Error 500 on SERVER`).",
             "SELinux or a read-only mount forbids it.",
         ),
-        "Run `ls -lZ <file>` on the host that the message is about.",
-        'On the master: `chmod -R a+rX "$(puppet config print environmentpath --section master)"`. On '
-        "the node run the agent as root.",
+        (
+            on_node("look at the file", "ls -lZ <file>", only_if="it is a file of the node"),
+            on_master("look at the file", "ls -lZ <file>", only_if="it is a file of the master"),
+        ),
+        (
+            on_master(
+                "let the server read the code",
+                'chmod -R a+rX "$(puppet config print environmentpath --section master)"',
+                only_if="it is a file of the master",
+            ),
+            advice("run the agent as root", only_if="it is a file of the node"),
+        ),
         ("P01", "S01"),
         None,
     ),
@@ -364,8 +472,11 @@ MESSAGES: tuple[KnownError, ...] = (
         ("Failed to apply catalog: undefined method 'name' for nil",),
         "A bug of OpenVox 9.0.0-rc1 that hides the real error, which is printed above it.",
         ("The run failed before there was a catalog.",),
-        "Read the first error of the run.",
-        "Correct what the first error of the run names, and upgrade OpenVox.",
+        (advice("read the first error of the run"),),
+        (
+            advice("correct what the first error of the run names"),
+            advice("upgrade OpenVox"),
+        ),
         ("R20", "S01"),
         _W,
     ),
@@ -381,8 +492,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "A resource's type or provider failed.",
             "Resources require each other in a circle.",
         ),
-        "Run it with more detail: `puppet agent -t --debug --trace`.",
-        "Correct what follows the colon.",
+        (on_node("run it with more detail", "puppet agent -t --debug --trace"),),
+        (advice("correct what follows the colon"),),
         ("P01", "P05"),
         _W,
         frame=True,

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from inspector.analysis.known_errors.matching import KnownError
 from inspector.model import Visible
+from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
 
 _W, _H = Visible.WIRE, Visible.HANDSHAKE
-_SERVED = (
-    "On the node run `openssl s_client -connect {host}:8140 -servername {host} </dev/null 2>/dev/null | openssl x509 "
-    "-noout -subject -issuer -enddate`."
+
+_SHOWN = on_node(
+    "see which certificate {host} shows",
+    "openssl s_client -connect {host}:8140 </dev/null | openssl x509 -noout -subject -issuer -enddate",
+)
+_VERIFY = on_node("check its files", "{verify}")
+_CRLS = on_ca("see when each CRL expires", "{crls}")
+_TRUST_ANEW = on_node("fetch the CA and its CRL anew", "{trust_anew}", destroys="those that it has")
+_ENROL_TOO = group("enrol_ca", only_if="the node's own certificate was also issued by the other CA")
+_CA_SERVER = on_node(
+    "point it to the CA", "puppet config set ca_server <name> --section agent", only_if="{host} is not the CA"
 )
 
 MESSAGES: tuple[KnownError, ...] = (
@@ -29,9 +38,18 @@ MESSAGES: tuple[KnownError, ...] = (
             "The agent reaches another server than it should.",
             "The intermediate CA is missing in ca.pem.",
         ),
-        _SERVED + (' Compare the issuer with `openssl x509 -noout -subject -in "$(puppet config print localcacert)"`.'),
-        "Make sure that the agent reaches the right server; then on the node run {trust_anew}. If the "
-        "node's own certificate was also issued by the other CA: {enrol_ca}.",
+        (
+            _SHOWN,
+            on_node(
+                "compare the issuer with the CA that it trusts",
+                'openssl x509 -noout -subject -in "$(puppet config print localcacert)"',
+            ),
+        ),
+        (
+            advice("make sure that the agent reaches the right server"),
+            _TRUST_ANEW,
+            _ENROL_TOO,
+        ),
         ("T08", "T06", "B04", "B05"),
         _H,
     ),
@@ -50,9 +68,12 @@ MESSAGES: tuple[KnownError, ...] = (
             "Only a part of the CA bundle was distributed.",
             "A proxy on the way shows certificates of its own.",
         ),
-        _SERVED,
-        "Distribute the new bundle to every host that uses the CA; on a node run {trust_anew}. If the "
-        "node's own certificate was also issued by the other CA: {enrol_ca}.",
+        (_SHOWN,),
+        (
+            advice("distribute the new bundle to every host that uses the CA"),
+            _TRUST_ANEW,
+            _ENROL_TOO,
+        ),
         ("T08", "B04"),
         _H,
     ),
@@ -72,9 +93,17 @@ MESSAGES: tuple[KnownError, ...] = (
             "The server's certificate was made before `dns_alt_names` was set.",
             "The name leads to another server, for example a load balancer.",
         ),
-        "On the node run `puppet config print server --section agent`. " + _SERVED.removeprefix("On the node run "),
-        "On the node set `server` to a name that the message lists: `puppet config set server <name> "
-        "--section main`. Or recreate the server's certificate, with {host} in its `dns_alt_names`.",
+        (
+            on_node("see the name that it uses", "puppet config print server --section agent"),
+            _SHOWN,
+        ),
+        (
+            on_node("use a name that the message lists", "puppet config set server <name> --section main"),
+            advice(
+                "make the server's certificate anew, with {host} in its `dns_alt_names`",
+                only_if="agents must use that name",
+            ),
+        ),
         ("T07",),
         _H,
     ),
@@ -92,10 +121,18 @@ MESSAGES: tuple[KnownError, ...] = (
             "The certificate has really expired.",
             "The clock of the node or of the CA is wrong.",
         ),
-        "Check the time on both ends first: `date -u`. On the node run `openssl x509 -noout -enddate -in "
-        '"$(puppet config print hostcert)"`.',
-        "If a node's certificate has expired: {enrol}. If the master's has expired: {renew_master}. If the CA's has "
-        "expired: renew it on the CA.",
+        (
+            on_node("check its clock", "date -u"),
+            on_master("check its clock", "date -u"),
+            on_node(
+                "see when its certificate ends", 'openssl x509 -noout -enddate -in "$(puppet config print hostcert)"'
+            ),
+        ),
+        (
+            group("enrol", only_if="the node's certificate has expired"),
+            group("renew_master", only_if="the master's certificate has expired"),
+            advice("renew it on the CA", only_if="the CA's certificate has expired"),
+        ),
         ("B33", "B35", "T08", "T10"),
         _W,
     ),
@@ -110,9 +147,14 @@ MESSAGES: tuple[KnownError, ...] = (
             "The agent's clock is behind.",
             "The CA's clock was ahead when it wrote the list.",
         ),
-        "Compare `date -u` on the node and on the CA.",
-        "Synchronise the clocks (NTP) on the agent and on the CA. If the CA's clock was ahead, correct "
-        "it first, then: {new_crl}.",
+        (
+            on_node("check its clock", "date -u"),
+            on_ca("check its clock", "date -u"),
+        ),
+        (
+            advice("synchronise the clocks (NTP) of the agent and the CA"),
+            on_ca("sign the CRL anew by the right clock", "{new_crl}", only_if="the CA's clock was ahead"),
+        ),
         ("B12", "T10"),
         _W,
     ),
@@ -129,10 +171,14 @@ MESSAGES: tuple[KnownError, ...] = (
             "The agent or a compiler still has an old file.",
             "The list of an external CA was not fetched again.",
         ),
-        "On the CA run {crls}.",
-        'On the CA run {new_crl}. Then on each agent that still has the old one run `rm -f "$(puppet '
-        'config print hostcrl)"; puppet agent -t`. If the message names an external CA, that CA must '
-        "issue the list: pass its file with --add.",
+        (_CRLS,),
+        (
+            on_ca("sign it anew", "{new_crl}"),
+            on_node("fetch it, on each agent that still has the old one", "{new_crl_of_agent}", destroys="the old CRL"),
+            advice(
+                "let that CA issue the list, and pass its file with --add", only_if="the message names an external CA"
+            ),
+        ),
         ("B10",),
         _W,
     ),
@@ -147,9 +193,16 @@ MESSAGES: tuple[KnownError, ...] = (
             "The root's CRL is not in the bundle of an intermediate CA.",
             "The agent has a bundle of another CA.",
         ),
-        "On the CA run {crls}.",
-        'On the CA add the missing one: {write_crls}. Then on each agent run `rm -f "$(puppet config print hostcrl)"; '
-        "puppet agent -t`. As a workaround `puppet config set certificate_revocation leaf --section agent`.",
+        (_CRLS,),
+        (
+            on_ca("add the missing one", "{write_crls}"),
+            on_node("fetch it, on each agent", "{new_crl_of_agent}", destroys="the old CRL"),
+            on_node(
+                "check only the server's own certificate until then",
+                "puppet config set certificate_revocation leaf --section agent",
+                only_if="it cannot be issued now",
+            ),
+        ),
         ("B13", "B07", "B08"),
         _W,
     ),
@@ -162,8 +215,11 @@ MESSAGES: tuple[KnownError, ...] = (
         ),
         "A signature does not fit the key of the CA that has this name.",
         ("The CA was recreated with the same name and another key, and the node has files of both.",),
-        "On the node run {verify}.",
-        "On the node run {trust_anew}. If the node's own certificate was also issued by the old CA: {enrol_ca}.",
+        (_VERIFY,),
+        (
+            _TRUST_ANEW,
+            group("enrol_ca", only_if="the node's own certificate was also issued by the old CA"),
+        ),
         ("B14", "T06", "B04"),
         _W,
     ),
@@ -174,8 +230,8 @@ MESSAGES: tuple[KnownError, ...] = (
             "The CA bundle and the certificate are from different installations.",
             "A certificate has a use or an extension that does not fit.",
         ),
-        "On the node run {verify}.",
-        "On the node run {trust_anew}.",
+        (_VERIFY,),
+        (_TRUST_ANEW,),
         ("T08", "B05"),
         _H,
     ),
@@ -186,8 +242,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "The node's CA bundle is of another CA.",
             "The name, the time or the CRL does not fit.",
         ),
-        _SERVED,
-        "On the node run {trust_anew}. If that does not help, explain the whole line, with the words in brackets.",
+        (_SHOWN,),
+        (
+            _TRUST_ANEW,
+            advice("explain the whole line, with the words in brackets", only_if="that does not help"),
+        ),
         ("T08", "T07"),
         _H,
         frame=True,
@@ -204,10 +263,17 @@ MESSAGES: tuple[KnownError, ...] = (
             "Something else was copied to its place, for example an error page or DER.",
             "The master serves a damaged list, and the agent just fetched it.",
         ),
-        "On the node run `grep -c 'BEGIN X509 CRL' \"$(puppet config print hostcrl)\"; openssl crl "
-        '-noout -issuer -nextupdate -in "$(puppet config print hostcrl)"`.',
-        'On the node run `rm -f "$(puppet config print hostcrl)"; puppet agent -t`. If it comes back '
-        "damaged, repair ca_crl.pem on the CA; {crls} shows what is in it.",
+        (
+            on_node("count the CRLs in its file", "grep -c 'BEGIN X509 CRL' \"$(puppet config print hostcrl)\""),
+            on_node(
+                "see whether the first one can be read",
+                'openssl crl -noout -issuer -nextupdate -in "$(puppet config print hostcrl)"',
+            ),
+        ),
+        (
+            on_node("fetch them anew", "{new_crl_of_agent}", destroys="the CRLs that it has"),
+            on_ca("see what is in ca_crl.pem, and repair it", "{crls}", only_if="they come back damaged"),
+        ),
         ("B07", "B08", "B13"),
         None,
         old=False,
@@ -224,9 +290,20 @@ MESSAGES: tuple[KnownError, ...] = (
             "Something else was copied to its place, for example an error page or DER.",
             "The master serves a damaged bundle, and the agent just fetched it.",
         ),
-        "On the node run `grep -c 'BEGIN CERTIFICATE' \"$(puppet config print localcacert)\"; openssl "
-        'x509 -noout -subject -in "$(puppet config print localcacert)"`.',
-        "On the node run {trust_anew}. If it comes back damaged, repair ca_crt.pem on the CA.",
+        (
+            on_node(
+                "count the certificates in its file",
+                "grep -c 'BEGIN CERTIFICATE' \"$(puppet config print localcacert)\"",
+            ),
+            on_node(
+                "see whether the first one can be read",
+                'openssl x509 -noout -subject -in "$(puppet config print localcacert)"',
+            ),
+        ),
+        (
+            _TRUST_ANEW,
+            advice("repair ca_crt.pem on the CA", only_if="it comes back damaged"),
+        ),
         ("B05", "B01"),
         None,
         old=False,
@@ -250,9 +327,22 @@ MESSAGES: tuple[KnownError, ...] = (
             "It was pasted with changed line ends or missing dashes.",
             "It holds another kind of file, for example DER or a page of a web server.",
         ),
-        "On the node run `find \"$(puppet config print ssldir)\" -name '*.pem' ! -exec openssl asn1parse "
-        "-noout -in {{}} \\; -print`: it prints the files that cannot be read.",
-        "A damaged CA bundle or CRL: {trust_anew}. A damaged key or certificate of the node: {enrol}.",
+        (
+            on_node(
+                "print the files that cannot be read",
+                "find \"$(puppet config print ssldir)\" -name '*.pem' ! -exec openssl asn1parse -noout -in {{}} \\; "
+                "-print",
+            ),
+        ),
+        (
+            on_node(
+                "fetch both anew",
+                "{trust_anew}",
+                only_if="the CA bundle or the CRL is damaged",
+                destroys="the CA and the CRL that it has",
+            ),
+            group("enrol", only_if="the node's key or certificate is damaged"),
+        ),
         ("B05", "B23"),
         None,
     ),
@@ -263,9 +353,16 @@ MESSAGES: tuple[KnownError, ...] = (
             "The fingerprint is of another CA, or of before the CA was recreated.",
             "Another server answers in the master's place.",
         ),
-        'On the CA run `sha256sum "$(puppet config print cacert --section master)"`.',
-        "Correct it: `puppet config set ca_fingerprint <digest> --section main`, then `puppet agent -t`. "
-        "If the server is the wrong one, correct `server`.",
+        (on_ca("see the right digest", 'sha256sum "$(puppet config print cacert --section master)"'),),
+        (
+            on_node(
+                "correct it",
+                "puppet config set ca_fingerprint <digest> --section main",
+                only_if="the server is the right one",
+            ),
+            on_node("run it", "puppet agent -t", only_if="the server is the right one"),
+            advice("correct `server`", only_if="the server is the wrong one"),
+        ),
         ("B04", "B01"),
         _W,
         old=False,
@@ -281,9 +378,16 @@ MESSAGES: tuple[KnownError, ...] = (
             "The agent asks a compiler whose CA service is off.",
             "The CA was not set up yet.",
         ),
-        "On the node run `curl -sk -o /dev/null -w '%{{http_code}}' https://{host}:8140/puppet-ca/v1/certificate/ca`.",
-        "Point the agent to the CA: `puppet config set ca_server <name> --section agent`. On a new CA "
-        "run `puppetserver ca setup`.",
+        (
+            on_node(
+                "see what the server answers",
+                "curl -sk -o /dev/null -w '%{{http_code}}' https://{host}:8140/puppet-ca/v1/certificate/ca",
+            ),
+        ),
+        (
+            _CA_SERVER,
+            on_ca("set the CA up", "puppetserver ca setup", only_if="it is a new CA"),
+        ),
         ("B06",),
         _W,
     ),
@@ -298,10 +402,16 @@ MESSAGES: tuple[KnownError, ...] = (
             "The agent asks a compiler whose CA service is off and that has no CRL.",
             "The server's auth.conf has no rule for the CRL.",
         ),
-        "On the node run `curl -sk -o /dev/null -w '%{{http_code}}' "
-        "https://{host}:8140/puppet-ca/v1/certificate_revocation_list/ca`.",
-        "Point the agent to the CA: `puppet config set ca_server <name> --section agent`. If it answers "
-        "403, add the rule `puppetlabs crl` to its auth.conf.",
+        (
+            on_node(
+                "see what the server answers",
+                "curl -ski https://{host}:8140/puppet-ca/v1/certificate_revocation_list/ca | head -n 1",
+            ),
+        ),
+        (
+            _CA_SERVER,
+            advice("add the rule `puppetlabs crl` to its auth.conf", only_if="it answers 403"),
+        ),
         ("B08", "B09", "B17"),
         _W,
     ),
@@ -318,8 +428,14 @@ MESSAGES: tuple[KnownError, ...] = (
             "The node has no certificate yet, and the command does not fetch one.",
             "The command runs as another user than the agent, with an ssldir of its own.",
         ),
-        'Run `id -un; ls -lR "$(puppet config print ssldir)"` as the same user.',
-        "Run `puppet agent -t` as root, then the command again.",
+        (
+            on_node("see as which user it runs", "id -un"),
+            on_node("look at the files, as the same user", 'ls -lR "$(puppet config print ssldir)"'),
+        ),
+        (
+            on_node("let the agent fetch them, as root", "puppet agent -t"),
+            advice("run the command again"),
+        ),
         ("B07", "B39"),
         None,
         frame=True,
@@ -341,8 +457,14 @@ MESSAGES: tuple[KnownError, ...] = (
             "One end is much older than the other.",
             "The system's crypto policy forbids what the other end offers.",
         ),
-        "Run `puppet-inspector doctor --live {host}`, and on the node `openssl version`.",
-        "Update Java or OpenSSL on the older side. For a key that is too small: {enrol_ca}.",
+        (
+            on_node("see what the server accepts", "puppet-inspector doctor --live {host}"),
+            on_node("see its version of OpenSSL", "openssl version"),
+        ),
+        (
+            advice("update Java or OpenSSL on the older side"),
+            group("enrol_ca", only_if="the node's key is too small"),
+        ),
         ("T02", "T01", "B31"),
         _H,
     ),
@@ -353,8 +475,11 @@ MESSAGES: tuple[KnownError, ...] = (
             "OpenSSL 3 without its legacy provider meets an old key.",
             "FIPS mode forbids the digest.",
         ),
-        'On the node run `openssl version; openssl pkey -noout -in "$(puppet config print hostprivkey)"`.',
-        "{enrol}.",
+        (
+            on_node("see its version of OpenSSL", "openssl version"),
+            on_node("see whether the key can be read", 'openssl pkey -noout -in "$(puppet config print hostprivkey)"'),
+        ),
+        (group("enrol"),),
         ("B32",),
         None,
     ),

@@ -24,6 +24,8 @@ from inspector.text import address
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+"""The signals that end a proxy. Whoever starts a server may block them until it handles them."""
 LISTENS = "listening"
 """The line that one of several workers prints when it accepts connections."""
 CHECK = 5.0
@@ -161,8 +163,9 @@ def _orphaned(server: Server) -> None:
 async def _main(option_values: dict[str, Any], workers: str = "1", number: str = "0", folder: str = "") -> None:
     server = Server(option_values, int(workers), int(number), Path(folder) if folder else None)
     loop = asyncio.get_running_loop()
-    for each in (signal.SIGINT, signal.SIGTERM):
+    for each in STOPPING:
         loop.add_signal_handler(each, server.stopped.set)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     if int(workers) > 1:
         # End of file: the process that started this worker has ended.
         loop.add_reader(sys.stdin.fileno(), _orphaned, server)

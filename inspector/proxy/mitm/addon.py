@@ -366,6 +366,8 @@ class PuppetInspector:
         # Without the agent the connection was given up, unless the master refused it before.
         if state and self._runtime and (data.context.client.connected or state.tls_state.alert):
             handshake = state.refused(_master_leg(state, data.conn), data.conn.error or "")
+            if handshake:
+                data.conn.error = handshake.reason  # this is what the agent is answered
             self._runtime.record_refused_master(state, handshake)
 
     # -- exchanges ----------------------------------------------------------------------------------

@@ -142,6 +142,12 @@ class _HttpLayer(http.HttpLayer):
             self.connections.setdefault(self.context.client, server)
         yield from super()._handle_event(event)
 
+    def register_connection(self, command: http.RegisterHttpConnection) -> CommandGenerator[None]:
+        # For mitmproxy every check of ours that fails is an "unspecified certificate verification error".
+        if command.err and command.connection.error:
+            command.err = command.connection.error
+        yield from super().register_connection(command)
+
     def make_stream(self, stream_id: int) -> CommandGenerator[None]:
         self.streams[stream_id] = stream = self.stream(self.context.fork(), stream_id)
         yield from self.event_to_child(stream, events.Start())

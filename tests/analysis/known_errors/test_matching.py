@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 
 import pytest
 
 from inspector.analysis.known_errors import MESSAGES, matching
+from inspector.cli.main import main
 from inspector.errors import InspectorError
 from inspector.explain import reference
 from inspector.rules import all_rules
+from inspector.rules.fixes import BLANK
+
+DELETES = re.compile(
+    r"\brm -|-delete\b|\bca clean\b|\bcert clean\b|\bssl clean\b|\brevoke\b|\bconfig delete\b|--force|ssl-setup"
+)
+"""What deletes or revokes in a command."""
 
 PASTED = [
     ("Error: The certificate retrieved from the master does not match the agent's private key. Did you", "B23"),
@@ -125,7 +133,7 @@ def test_the_pasted_name_gets_into_the_commands_if_it_is_plain() -> None:
     assert "`puppetserver ca clean --certname <certname>`" in output["remedy"]
     assert "reboot" not in output["remedy"]
     output = reference.explain("Failed to open TCP connection to p.example:8140 (Connection refused - connect(2) for")
-    assert output["check"].startswith("On p.example run `ss ")
+    assert output["check"].startswith("1. On the master, see whether a process listens on p.example: `ss ")
 
 
 def test_no_control_character_of_what_was_pasted_is_printed() -> None:
@@ -161,10 +169,38 @@ def test_what_many_messages_begin_with_is_explained_if_nothing_else_is_known(pas
 
 @pytest.mark.parametrize("known", MESSAGES, ids=[message.texts[0][:40] for message in MESSAGES])
 def test_an_explanation_is_in_plain_sentences(known: matching.KnownError) -> None:
-    for sentence in (known.meaning, *known.causes, known.check, known.remedy):
-        assert sentence.endswith((".", "`"))
+    for sentence in (known.meaning, *known.causes):
+        assert sentence.endswith(".")
         assert sentence.count("`") % 2 == 0
     assert known.causes
+
+
+@pytest.mark.parametrize("known", MESSAGES, ids=[message.texts[0][:40] for message in MESSAGES])
+def test_check_and_fix_are_steps_whose_commands_can_be_executed(known: matching.KnownError) -> None:
+    output = reference.explain(known.texts[0])
+    checks = output["check_steps"]
+    assert checks
+    assert output["steps"]
+    for step in (*checks, *output["steps"]):
+        clause = step.text + step.only_if
+        assert not re.search(r"(?<!%)\{[a-z_]+\}", clause + step.command)
+        assert clause.count("`") % 2 == 0
+        assert not clause.endswith(".")
+        assert not re.match(r"[A-Z][a-z]", step.text), step.text
+        assert len(step.command) <= 100, step.command
+        assert "`" not in step.command
+        # A part in angle brackets is to be filled in, and would be a redirection.
+        command = BLANK.sub("filled", step.command)
+        assert subprocess.run(["sh", "-nc", command], check=False).returncode == 0, command
+        assert bool(DELETES.search(step.command)) <= bool(step.destroys), step.command
+    assert not any(step.destroys for step in checks), "a check changes nothing"
+
+
+def test_a_check_is_printed_in_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["explain", "The client certificate is missing from /tmp/a.pem"])
+    printed = capsys.readouterr().out
+    assert "check:      On the node, see whether it can be read:\n" in printed
+    assert '  openssl x509 -noout -subject -enddate -in "$(puppet config print hostcert)"\n' in printed
 
 
 LOG = """\

@@ -1,0 +1,261 @@
+"""Fill the exact commands for a run's agent and master into a fix (docs/protocol.md#commands-by-generation).
+
+Placeholders for commands on the CA: ``{sign}``, ``{clean}``, ``{list}``, ``{crls}`` (show each CRL of its file),
+``{new_crl}`` (sign its own one anew), ``{write_crls}`` (the same, and add missing ones) and ``{check_ca}``. On the
+node: ``{reset}`` (delete key and certificate), ``{reset_ca}`` (the CA and its CRLs as well), ``{trust_anew}`` (only the
+CA and its CRLs), ``{new_crl_of_agent}`` (only its CRLs), ``{verify}`` and ``{fingerprint}``. Within a text:
+``{request}``, the fingerprint of the agent's request, from the traffic if it is there; ``{name}``, the certname;
+``{host}``, the master.
+
+Groups of steps: ``{enrol}``, ``{enrol_ca}`` if the node's certificate was issued by another CA, ``{renew}``,
+``{compare}`` (the request that waits with the agent's), ``{signing}`` (compare, then sign), ``{alt_names}`` (sign with
+alternative names), ``{renew_crl}`` (the CA's own CRL, up to the agents) and ``{renew_master}`` (replace the certificate
+of a master that is also the CA).
+
+Each placeholder becomes the command, or the steps, of the versions of this run's master or agent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from inspector import regex
+from inspector.rules.fixes import advice, on_ca, on_master, on_node
+from inspector.rules.trust import leaf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from inspector.rules.fixes import Fix, Step
+    from inspector.runs.run import Run
+
+_PLAIN = regex.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_ADDRESS = regex.compile(r"[0-9A-Fa-f.:]+")
+_GROUP = regex.compile(r"\{([a-z_]+)\}")
+_AGAIN = "puppet agent -t"
+_CADIR = '"$(puppet config print cadir --section master)"'
+_TRUSTED = 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"'
+_SSLDIR = '"$(puppet config print ssldir)"'
+# With an expired CRL the server refuses its own command too, so no certificate can be revoked, and no CRL made by that.
+_WRITE_CRLS = f"puppet-inspector fix new-crl --cadir {_CADIR} --execute"
+
+_OURS = {
+    "crls": f"puppet-inspector fix new-crl --cadir {_CADIR}",
+    "write_crls": _WRITE_CRLS,
+    "check_ca": f"puppet-inspector doctor --cadir {_CADIR}",
+    "fingerprint": "puppet agent --fingerprint",
+    "trust_anew": f"{_TRUSTED}; {_AGAIN}",
+    "new_crl_of_agent": f'rm -f "$(puppet config print hostcrl)"; {_AGAIN}',
+}
+"""The commands that are the same for every version."""
+_CA = {
+    "list": "puppetserver ca list --all",
+    "sign": "puppetserver ca sign --certname {name}",
+    "clean": "puppetserver ca clean --certname {name}",
+    "new_crl": _WRITE_CRLS,
+    "make_master": "puppetserver ca generate --certname {master} --subject-alt-names {names} --ca-client",
+}
+_OLD_CA = {
+    "list": "puppet cert list --all",
+    "sign": "puppet cert sign {name}",
+    "clean": "puppet cert clean {name}",
+    # The Ruby CA works on its files directly, and a revocation recreates the CRL.
+    "new_crl": "puppet cert generate crl-renewal; puppet cert clean crl-renewal",
+    "make_master": "puppet cert generate {master} --dns_alt_names={names}",
+}
+_NODE = {
+    "reset": f"puppet ssl clean; {_AGAIN}",
+    "reset_ca": f"puppet ssl clean --localca; {_AGAIN}",
+    "verify": "puppet ssl verify",
+}
+_OLD_NODE = {
+    "reset": f"find {_SSLDIR} -name {{name}}.pem -delete; {_AGAIN}",
+    "reset_ca": rf"find {_SSLDIR} -regex '.*/\({{name}}\|ca\|crl\).pem' -delete; {_AGAIN}",
+    "verify": 'openssl verify -CAfile "$(puppet config print localcacert)" "$(puppet config print hostcert)"',
+}
+
+_CLEAN = on_ca(
+    "remove its certificate and what waits to be signed",
+    "{clean}",
+    destroys="both, and revokes the certificate",
+)
+_SIGN = on_ca("sign its new request, unless the CA autosigns", "{sign}")
+_PRINT = on_node("print the fingerprint of its request", "{fingerprint}")
+_COMPARE = on_ca("compare the request that waits with this agent's, {request}", "{list}")
+# Before the CA is cleaned, it refuses the node: the order counts.
+_GROUPS: dict[str, Fix] = {
+    "enrol": (_CLEAN, on_node("enrol again", "{reset}", destroys="its key and its certificate"), _SIGN),
+    "enrol_ca": (
+        _CLEAN,
+        on_node("enrol again", "{reset_ca}", destroys="its key, its certificate, the CA and its CRL"),
+        _SIGN,
+    ),
+    "compare": (_COMPARE,),
+    "signing": (
+        _COMPARE,
+        on_ca("sign it", "{sign}", only_if="they are the same"),
+        msgspec.structs.replace(_CLEAN, only_if="they differ"),
+        on_node("send this node's request", _AGAIN, only_if="they differ"),
+        msgspec.structs.replace(_SIGN, only_if="they differ"),
+    ),
+    "alt_names": (
+        advice("allow the names on the CA: `allow-subject-alt-names: true` in its ca.conf"),
+        on_ca("restart it", "systemctl restart puppetserver"),
+        on_ca("sign the request", "{sign}"),
+    ),
+    "renew_crl": (
+        on_ca("look at each CRL", "{crls}"),
+        on_ca("sign its own one anew", "{new_crl}"),
+        on_ca("let that CA issue its list, and pass the file to the same command with `--add`",
+              only_if="the message names an external CA"),
+        on_master("restart it, if it is older than 5.1"),
+        on_node("fetch it, on each that still has the old one", "{new_crl_of_agent}",
+                destroys="the CRL that it has"),
+    ),
+    # As the server cannot be verified, no command that asks it works: its certificate is made with the CA's key.
+    "renew_master": (
+        on_master("see when its certificate ends", 'openssl x509 -noout -text -in "$(puppet config print hostcert)"'),
+        on_master("stop it (where the CA is on the same host; otherwise enrol the master there as a new node, with its "
+                  "dns_alt_names)", "systemctl stop puppetserver"),
+        on_master("remove its certificate and keys", 'find "$(puppet config print ssldir)" -name {master}.pem -delete',
+                  destroys="them for good"),
+        on_master("remove the CA's copy of the certificate",
+                  'rm -f "$(puppet config print signeddir --section master)/{master}.pem"',
+                  destroys="it for good"),
+        on_master("make new ones, with the same names", "{make_master}"),
+        on_master("start it; agents need nothing", "systemctl start puppetserver"),
+    ),
+}  # fmt: skip
+_OLD_GROUPS: dict[str, Fix] = {
+    "alt_names": (on_ca("sign it with its names", "puppet cert --allow-dns-alt-names sign {name}"),),
+    "renew_master": (
+        _GROUPS["renew_master"][0],
+        on_master("stop it", "systemctl stop puppetserver"),
+        on_master("remove its certificate and keys", "puppet cert clean {master}",
+                  destroys="them for good"),
+        *_GROUPS["renew_master"][-2:],
+    ),
+}  # fmt: skip
+"""Those that differ where the CA is of version 5 or earlier."""
+
+
+class _Versions(NamedTuple):
+    """Whether the CA and the node are of version 5 or earlier; None: it is not known."""
+
+    ca: bool | None
+    node: bool | None
+    renews: bool | None
+    """Whether the node has a command for renewal: only OpenVox has."""
+
+
+def fill(
+    steps: Iterable[Step], run: Run | None, *, name: str | None = None, host: str | None = None, old: bool | None = None
+) -> Fix:
+    """Replace the placeholders of a fix by the commands for a run's agent and master.
+
+    Without a run, ``old`` says whether the fix is for agents up to version 5. If that is unknown, the steps contain the
+    commands of both generations.
+    """
+    name = safe_name(name or (run.certname if run else None), "<certname>")
+    host = safe_name(host or (run.server if run else None), "<server>")
+    master, names = _master(run, host)
+    versions = _versions_of(run) if run else _Versions(ca=None if old else old, node=old, renews=False if old else None)
+    fingerprint = run.csrs[-1].fingerprint if run and run.csrs else None
+    request = f"fingerprint {fingerprint}" if fingerprint else "the fingerprint printed on the node"
+    values = {"name": name, "host": host, "master": master, "names": names, "request": request}
+    return tuple(_filled(step, versions, values) for step in _expanded(steps, versions, printed=not fingerprint))
+
+
+def safe_name(name: str | None, otherwise: str) -> str:
+    """Return the name if it is safe in a shell command: names come from the traffic, and users paste the commands."""
+    return name if name and _PLAIN.fullmatch(name) else otherwise
+
+
+def _master(run: Run | None, host: str) -> tuple[str, str]:
+    """Return a master's certname and its names, separated by commas, as in the certificate that was refused last."""
+    chains = [handshake.leg.peer_chain for handshake in run.handshakes if handshake.leg.side == "master"] if run else []
+    certificate = leaf(chains[-1]) if chains else None
+    if certificate is None:
+        return host, "<names>"
+    pairs = [name.partition(":") for name in certificate.alt_names]
+    names = [name for kind, _, name in pairs if kind == "DNS" and _PLAIN.fullmatch(name)]
+    names += [f"IP:{name}" for kind, _, name in pairs if kind == "IP" and _ADDRESS.fullmatch(name)]
+    master = safe_name(certificate.common_name, host)
+    return master, ",".join(names) or master
+
+
+def _versions_of(run: Run) -> _Versions:
+    master = _major(run.master_version) or (3 if run.dialect == "legacy" else 0)
+    return _Versions(0 < master < 6, (0, 0) < run.major < (6, 0), run.generation in ("OpenVox 8", "9"))
+
+
+def _major(version: str | None) -> int:
+    number = (version or "").partition(".")[0]
+    return int(number[:9]) if number.isdecimal() else 0
+
+
+def _expanded(steps: Iterable[Step], versions: _Versions, *, printed: bool) -> Iterator[Step]:
+    """Yield the steps with those of groups in the groups' place, under the same condition.
+
+    ``printed``: the fingerprint of the agent's request is not known from the traffic, so the node has to print it.
+    """
+    for step in steps:
+        found = _GROUP.fullmatch(step.command)
+        members = _group(found[1], versions, printed=printed) if found else None
+        if members is None:
+            yield step
+        for member in members or ():
+            condition = ", and ".join(filter(None, (step.only_if, member.only_if)))
+            yield msgspec.structs.replace(member, only_if=condition)
+
+
+def _group(name: str, versions: _Versions, *, printed: bool) -> Fix | None:
+    # After a refusal (400) the agent has saved no request whose fingerprint it could print.
+    if printed and name in ("compare", "signing"):
+        return _PRINT, *_GROUPS[name]
+    if name == "renew":
+        renews = on_node("renew its certificate", "puppet ssl renew_cert")
+        if versions.renews is not None:
+            return (renews,) if versions.renews else _GROUPS["enrol"]
+        other = (msgspec.structs.replace(step, only_if="the agent is not OpenVox") for step in _GROUPS["enrol"])
+        return msgspec.structs.replace(renews, only_if="the agent is OpenVox"), *other
+    if name in _OLD_GROUPS and versions.ca is not False:
+        if versions.ca:
+            return _OLD_GROUPS[name]
+        early = (
+            msgspec.structs.replace(step, only_if="the CA is of version 5 or earlier") for step in _OLD_GROUPS[name]
+        )
+        return *_GROUPS[name], *early
+    return _GROUPS.get(name)
+
+
+def _filled(step: Step, versions: _Versions, values: dict[str, str]) -> Step:
+    command, variant, variant_for = _command(step.command, versions)
+    return msgspec.structs.replace(
+        step,
+        text=step.text.format_map(values),
+        only_if=step.only_if.format_map(values),
+        command=command.format_map(values),
+        variant=variant.format_map(values),
+        variant_for=variant_for,
+    )
+
+
+def _command(template: str, versions: _Versions) -> tuple[str, str, str]:
+    """Return a command with its placeholders for names only; the same for other versions, and which these are."""
+    found = _GROUP.fullmatch(template)
+    word = found[1] if found else ""
+    if word in _OURS:
+        return _OURS[word], "", ""
+    for new, early, old in ((_CA, _OLD_CA, versions.ca), (_NODE, _OLD_NODE, versions.node)):
+        if word not in new:
+            continue
+        if old is not None or new[word] == early[word]:
+            return (early if old else new)[word], "", ""
+        # A CA may be newer than its agents, but not older.
+        if versions.node:
+            return early[word], new[word], "with a CA of version 6 and later"
+        return new[word], early[word], "up to version 5"
+    return template, "", ""

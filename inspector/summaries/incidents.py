@@ -1,0 +1,103 @@
+"""What is wrong now, by cause: what failed, on which nodes, since when, and what to do.
+
+A node is judged by its latest run. What an earlier one showed is over, unless the latest shows nothing at all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from inspector.model import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from inspector.summaries.summary import Conclusion, RunBrief
+
+
+@dataclass(slots=True)
+class Incident:
+    """One cause, and the runs that show it."""
+
+    cause: str | None
+    """The rule; None if the cause is not visible in the traffic."""
+    reason: str
+    """In a sentence, without the node's name."""
+    severity: Severity
+    """ERROR if runs did not succeed."""
+    runs: list[RunBrief] = field(default_factory=list)
+    """In the order in which they began."""
+    nodes: list[str] = field(default_factory=list)
+    """Those whose latest run shows it, in the order in which they first did; empty if it is over."""
+    since: float = math.inf
+    """When it was first found."""
+
+    @property
+    def last(self) -> float:
+        """When it was last found."""
+        return max(run.ended for run in self.runs)
+
+
+@dataclass(slots=True)
+class Condition:
+    """What a capture shows of its nodes."""
+
+    incidents: list[Incident] = field(default_factory=list)
+    """Those of now: the worst first, then those of most nodes, then the latest."""
+    over: list[Incident] = field(default_factory=list)
+    """Those that no node's latest run shows, the latest first."""
+    failing: int = 0
+    """Nodes with an incident above a warning."""
+    doubtful: int = 0
+    """Nodes with warnings only."""
+    well: list[RunBrief] = field(default_factory=list)
+    """The latest run of each node that went well, with nothing above a notice."""
+
+
+def condition(runs: Iterable[RunBrief]) -> Condition:
+    """Return what these runs show of their nodes; calls of tools are no runs of a node."""
+    found: dict[tuple[str | None, str], Incident] = {}
+    latest: dict[str, Incident | RunBrief] = {}
+    for run in sorted(runs, key=lambda run: run.started):
+        if run.tool:
+            continue
+        verdict = run.verdict
+        if verdict is None:
+            if run.outcome == "complete":
+                latest[run.name] = run
+            continue
+        # The same failure of several nodes: their names are in the list of nodes.
+        reason = verdict.reason.replace(f" for {run.name}", "").replace(f" on node {run.name}", "")
+        incident = found.get((verdict.cause, reason))
+        if incident is None:
+            incident = found[verdict.cause, reason] = Incident(verdict.cause, reason, Severity.NOTICE)
+        incident.runs.append(run)
+        incident.since = min(incident.since, verdict.since)
+        incident.severity = max(incident.severity, _severity(run, verdict), key=lambda severity: severity.rank)
+        if verdict.certainty != "not visible" or run.name not in latest:
+            latest[run.name] = incident
+    result = Condition()
+    for name, current in latest.items():
+        if not isinstance(current, Incident):
+            result.well.append(current)
+        else:
+            current.nodes.append(name)
+            result.failing += current.severity is Severity.ERROR
+            result.doubtful += current.severity is Severity.WARNING
+    by_time = sorted(found.values(), key=lambda incident: -incident.last)
+    result.incidents = sorted(
+        (incident for incident in by_time if incident.nodes),
+        key=lambda incident: (-incident.severity.rank, -len(incident.nodes)),
+    )
+    result.over = [incident for incident in by_time if not incident.nodes]
+    return result
+
+
+def _severity(run: RunBrief, verdict: Conclusion) -> Severity:
+    if verdict.cause is None and verdict.certainty == "likely":
+        return Severity.NOTICE  # likely a command that somebody ran
+    if run.outcome != "complete":
+        return Severity.ERROR
+    return next((found.severity for found in run.findings if found.rule == verdict.cause), Severity.WARNING)

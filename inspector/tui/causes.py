@@ -1,0 +1,305 @@
+"""What is wrong now, by cause: the first screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.text import Text
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+from inspector.model import Severity
+from inspector.pages import palette
+from inspector.rules import fixes, rule_of
+from inspector.summaries import incidents
+from inspector.text import clean, clock, day
+from inspector.tui import advice
+from inspector.tui.histogram import Histogram
+from inspector.tui.rows import Column, Rows
+from inspector.tui.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from textual.widget import Widget
+
+    from inspector.model import Finding
+    from inspector.summaries.incidents import Condition, Incident
+    from inspector.summaries.summary import RunBrief
+
+MARGIN = 4
+"""Columns beside the text of a cause."""
+
+
+class CauseLine(NamedTuple):
+    """A cause, or what went well; or, with ``run``, one of its nodes below it."""
+
+    incident: Incident | None
+    """None: the nodes that went well."""
+    runs: tuple[RunBrief, ...]
+    """Of a cause all runs that show it, of what went well the latest of each node; of a node its latest."""
+    node: bool = False
+
+    @property
+    def group(self) -> tuple[str | None, str]:
+        """What it has in common with the lines of its nodes."""
+        return (self.incident.cause, self.incident.reason) if self.incident else (None, "")
+
+    @property
+    def ident(self) -> tuple[str | None, str, str]:
+        """A key that no other line has."""
+        return *self.group, self.run.name if self.node else ""
+
+    @property
+    def run(self) -> RunBrief:
+        """Its latest run."""
+        return self.runs[-1]
+
+
+def _moment(time: float) -> str:
+    return f"{day(time)[5:]} {clock(time)[:5]}"
+
+
+def _what(line: CauseLine, width: int) -> Text:
+    incident = line.incident
+    if line.node:
+        text = Text(f"  {clean(line.run.name)}  ")
+        return text.append(palette.bar(line.run, max(8, width - len(text)))) if incident is None else text
+    if incident is None:
+        return Text("went well", style=palette.OUTCOMES["complete"])
+    name = f"{incident.cause} " if incident.cause else ""
+    text = Text(f"{name}{clean(incident.reason)}", style="bold" if incident.nodes else "dim")
+    if incident.nodes:
+        text.stylize(palette.SEVERITIES[incident.severity], 0, len(name))
+    return text
+
+
+def _nodes(line: CauseLine) -> str:
+    if line.node:
+        return ""
+    if line.incident is None:
+        return str(len(line.runs))
+    return str(len(line.incident.nodes)) if line.incident.nodes else "over"
+
+
+def _runs(line: CauseLine) -> str:
+    if line.node:
+        return f"run {line.run.number}"
+    return str(len(line.runs)) if line.incident else ""
+
+
+class Causes(View):
+    """The causes of what failed, the worst first, each with its nodes and its fix. Enter opens the latest run."""
+
+    BINDINGS = [
+        Binding("escape", "back", "Back", show=False),
+        Binding("r", "runs", "All runs"),
+        Binding("a", "agents", "By agent"),
+        Binding("F", "findings", "Findings"),
+        Binding("B", "bootstrap", "Bootstrap"),
+        Binding("v", "whole", "Whole message"),
+        Binding("y", "copy", "Copy fix"),
+        Binding("right,l", "unfold(True)", "Show nodes", show=False),
+        Binding("left,h", "unfold(False)", "Hide nodes", show=False),
+        Binding("b", "bodies", "Search bodies", show=False),
+    ]
+    DEFAULT_CSS = """
+    Causes #causes { height: auto; max-height: 45%; min-height: 4; }
+    Causes #detail { height: 1fr; padding: 1 2; background: $panel; }
+    Causes #answer { height: auto; }
+    Causes Histogram.hidden { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._condition: Condition = incidents.condition(())
+        self._open: set[tuple[str | None, str]] = set()
+        self._revision: tuple[int, int] | None = None
+        self._whole = False
+
+    def body(self) -> Iterable[Widget]:
+        columns: tuple[Column[CauseLine], ...] = (
+            Column("cause", _what, 30, 1),
+            Column("nodes", lambda line, _: _nodes(line), 5, right=True),
+            Column("runs", lambda line, _: _runs(line), 7, right=True),
+            Column(
+                "since",
+                lambda line, _: _moment(line.incident.since) if line.incident and not line.node else "",
+                11,
+                least=70,
+            ),
+            Column("last", lambda line, _: _moment(line.run.ended), 11, least=70),
+        )
+        yield Histogram()
+        yield Rows(columns, lambda line: line.ident, id="causes")
+        with VerticalScroll(id="detail"):
+            yield Static("", id="answer", markup=False)
+
+    def heading(self) -> str:
+        found, source = self._condition, self.source
+        parts = []
+        if found.failing:
+            causes = sum(incident.severity is Severity.ERROR for incident in found.incidents)
+            parts.append(f"{_many(found.failing, 'node')} failing, {_many(causes, 'cause')}")
+        if found.doubtful:
+            parts.append(f"{_many(found.doubtful, 'node')} with warnings")
+        if found.well:
+            parts.append(f"{_many(len(found.well), 'node')} well")
+        text = f"{clean(source.path.name)}: {'; '.join(parts) or 'no runs'}"
+        if source.indexing:
+            text += f"   reading record {source.state.last:,} of {source.total:,}"
+        elif source.open and source.runs:
+            text += f"   being written, last record {clock(max(run.ended for run in source.runs))[:8]}"
+        trouble = source.trouble or self.inspector.marks.trouble
+        return text + (f"   {clean(trouble)}" if trouble else "")
+
+    @property
+    def _rows(self) -> Rows[CauseLine]:
+        return self.query_one("#causes", Rows)
+
+    def opened(self) -> None:
+        self._rows.focus()
+
+    def update(self) -> None:
+        """Show the current state of the runs."""
+        now = self.source.revision, len(self.source.runs)
+        if now != self._revision:
+            self._revision = now
+            self._condition = incidents.condition(self.source.runs)
+            self._fill()
+            histogram = self.query_one(Histogram)
+            histogram.show(self.source.runs)
+            histogram.set_class(len(self.source.runs) < 2, "hidden")
+        super().update()
+
+    def _fill(self) -> None:
+        found = self._condition
+        groups = [CauseLine(incident, tuple(incident.runs)) for incident in (*found.incidents, *found.over)]
+        if found.well:
+            groups.append(CauseLine(None, tuple(found.well)))
+        lines: list[CauseLine] = []
+        for line in groups:
+            lines.append(line)
+            if line.group in self._open or len(groups) == 1:
+                latest = {run.name: run for run in line.runs}
+                names = line.incident.nodes if line.incident else latest
+                lines += [CauseLine(line.incident, (latest[name],), node=True) for name in names or latest]
+        self._rows.show(lines)
+        self._rows.styles.height = len(lines) + 1
+        self._show_detail()
+
+    def on_rows_moved(self) -> None:
+        """Show the selected cause."""
+        self._show_detail()
+
+    def on_resize(self) -> None:
+        """Wrap the text anew."""
+        if self.ready:
+            self._show_detail()
+
+    def _show_detail(self) -> None:
+        line = self._rows.item
+        text = self._of(line) if line else Text(self._nothing())
+        self.query_one("#answer", Static).update(text)
+        self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
+
+    def _of(self, line: CauseLine) -> Text:
+        incident, run = line.incident, line.run
+        if incident is None:
+            text = Text("Nothing is wrong" if len(self._rows.items) == len(line.runs) + 1 else "Nothing is wrong here")
+            return text.append(
+                f": the latest run of each went well.\n\nEnter opens run {run.number}; r shows all runs."
+            )
+        verdict = run.verdict
+        text = Text(f"{clean(verdict.message) if verdict else incident.reason}\n", style="bold")
+        others = [name for name in incident.nodes if name != run.name]
+        if not incident.nodes:
+            text.append("It is over: the latest run of each node shows something else.\n", style="dim")
+        elif others:
+            text.append(f"The same on {clean(', '.join(others))}.\n", style="not bold")
+        if self._whole:
+            advice.add_whole(text, _cause(run), self.source)
+        steps = verdict.steps if verdict else ()
+        commands = {step.command for step in steps}
+        text.append("\nFix\n", style="bold")
+        for each in fixes.lines(steps, max(self.size.width - 2 * MARGIN, 20)):
+            text.append(f"{clean(each)}\n", style="bold cyan" if each.strip() in commands else "not bold")
+        if incident.cause:
+            text.append(f"\n{rule_of(incident.cause).explanation}\n", style="dim")
+        text.append(f"\nEnter opens run {run.number}.", style="dim")
+        return text
+
+    def _nothing(self) -> str:
+        source = self.source
+        if trouble := source.trouble:
+            return f"{clean(trouble)}\n`puppet-inspector runs` reads the capture without an index."
+        if source.indexing or not source.state.complete:
+            return f"Reading record {source.state.last:,} of {source.total:,}: causes appear as runs are analyzed."
+        return "There are no runs in this capture."
+
+    def copy_value(self) -> str | None:
+        """The fix of the selected cause, its commands on lines of their own."""
+        line = self._rows.item
+        verdict = line and line.run.verdict
+        return "\n".join(fixes.lines(verdict.steps)) if verdict else None
+
+    # -- what is pressed --------------------------------------------------------------------------------
+
+    def on_rows_chosen(self, event: Rows.Chosen[CauseLine]) -> None:
+        """Open the run at its evidence; nodes of several below a cause first."""
+        run = event.item.run
+        finding = _cause(run)
+        self.inspector.open_run(run.number, finding.seqs[0] if finding and finding.seqs else None, finding)
+
+    def on_histogram_picked(self, event: Histogram.Picked) -> None:
+        """Open the run that was clicked."""
+        self.inspector.open_run(event.number)
+
+    def action_unfold(self, unfold: bool) -> None:  # noqa: FBT001 - Textual passes it by position
+        """Show or hide the nodes of the selected cause."""
+        if line := self._rows.item:
+            if unfold:
+                self._open.add(line.group)
+            else:
+                self._open.discard(line.group)
+                self._rows.go((*line.group, ""))
+            self._fill()
+
+    def action_runs(self) -> None:
+        """Show all runs in the order of time."""
+        self.inspector.open_runs()
+
+    def action_agents(self) -> None:
+        """Show all runs by agent."""
+        self.inspector.open_runs(grouped=True)
+
+    def action_findings(self) -> None:
+        """Show all findings."""
+        self.inspector.open_findings()
+
+    def action_bootstrap(self) -> None:
+        """Show how the node got its certificate."""
+        line = self._rows.item
+        self.inspector.open_bootstrap(line.run.certname if line else None)
+
+    def action_bodies(self) -> None:
+        """Search the bodies."""
+        self.inspector.open_search()
+
+    def action_whole(self) -> None:
+        """Show or hide the whole message of the master or the agent."""
+        self._whole = not self._whole
+        self._show_detail()
+
+    def action_copy(self) -> None:
+        """Copy the fix."""
+        self.inspector.copy_text(self.copy_value(), "the fix")
+
+
+def _cause(run: RunBrief) -> Finding | None:
+    return next((found for found in run.findings if found.rule == run.cause), None)
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,108 @@
+"""Play faults and write their table: ``python -m tests.real.faults [WORDS...] [--write]`` (or: make faults).
+
+``--write`` puts the table into docs/diagnosis.md with the conditions under which it was made; else it is only printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector import __version__
+from inspector.rules import all_rules
+from tests.real.faults.engine import play
+from tests.real.faults.every import ALL
+from tests.real.machine import host_names
+from tests.real.puppet import RealMaster
+from tests.real.through import PROXY_HOST, PROXY_NAME
+from tests.support import places, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tests.real.faults.engine import Fault, Tally
+
+type Played = tuple[Fault, Tally]
+
+
+def table(played: Sequence[Played]) -> Iterator[str]:
+    """What came of each play."""
+    right = sum(tally.right for _, tally in played)
+    works = sum(tally.works for _, tally in played)
+    alarms = sum(len(tally.alarms) for _, tally in played)
+    kinds = len({fault.kind for fault, _ in played})
+    yield (
+        f"**{len(played)} faults of {kinds} kinds: the cause is right in {right}, the fix works in {works}, "
+        f"{alarms} false alarms.**"
+    )
+    yield ""
+    yield "| kind | fault | looked at | cause | cause right | fix works | false alarms |"
+    yield "|---|---|---|---|---|---|---|"
+    for fault, tally in played:
+        looked = "the error message" if "explain" in fault.looks else ", ".join(("capture", *fault.looks))
+        cause = _titled(tally.named) if tally.right else f"{_titled(tally.named)}, not {_titled(fault.cause)}"
+        healed = ("by hand, as it says" if tally.by_hand else "yes") if tally.works else "**no**"
+        cells = [fault.kind, fault.name, looked, cause, "yes" if tally.right else "**no**", healed]
+        cells.append(f"**{', '.join(tally.alarms)}**" if tally.alarms else "none")
+        yield f"| {' | '.join(cells)} |"
+
+
+def _titled(name: str) -> str:
+    """A rule's id with its title; another name as it is."""
+    return next((f"{rule.id} {rule.title}" for rule in all_rules() if rule.id == name), name)
+
+
+def conditions() -> str:
+    """Under which the table was made."""
+    versions = [
+        subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+        for program in ("puppet", "puppetserver")
+    ]
+    command = shlex.join(["python", "-m", "tests.real.faults", *sys.argv[1:]])
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, `{command}`: puppet-inspector {__version__}, puppet-agent {versions[0]}, "
+        f"puppetserver {versions[1]}."
+    )
+
+
+def main() -> int:
+    """Play, print, and write if that is asked for; 1 if a cause or a fix is not right."""
+    parser = argparse.ArgumentParser(prog="python -m tests.real.faults", description=__doc__)
+    parser.add_argument("words", nargs="*", metavar="WORDS", help="only faults whose kind or name contains one of them")
+    parser.add_argument("--write", action="store_true", help="into docs/diagnosis.md")
+    parser.add_argument("--mitmdump", action="store_true", help="with mitmdump, not `puppet-inspector proxy`")
+    parser.add_argument("--logs", type=Path, metavar="DIR", help="write what happened in each play into this directory")
+    given = parser.parse_args()
+    chosen = [f for f in ALL if not given.words or any(word in f"{f.kind}: {f.name}" for word in given.words)]
+    if absent := sorted({fault.needs for fault in chosen if fault.needs and not shutil.which(fault.needs)}):
+        parser.error(f"not installed: {', '.join(absent)} (apt-get install faketime nginx-light)")
+    played: list[Played] = []
+    with host_names({PROXY_NAME: PROXY_HOST}), RealMaster(idle_timeout=2) as master:
+        master.generate(PROXY_NAME)
+        for fault in chosen:
+            with tempfile.TemporaryDirectory() as folder:
+                tally = play(fault, master, Path(folder), own=not given.mitmdump)
+            played.append((fault, tally))
+            print(f"{'good' if tally.good else 'BAD '} {tally.seconds:3.0f} s {fault.name}: {tally.named[:60]}"
+                  f"{'' if tally.right else ' WRONG CAUSE'}{'' if tally.works else ' NOT HEALED'} {tally.alarms or ''}",
+                  file=sys.stderr, flush=True)  # fmt: skip
+            if given.logs:
+                given.logs.mkdir(exist_ok=True)
+                (given.logs / f"{re.sub(r'[^a-z0-9]+', '-', fault.name.lower())}.log").write_text("\n".join(tally.log))
+    lines = [conditions(), "", *table(played)]
+    print("\n".join(lines))
+    if given.write:
+        tables.put(places.DOCS / "diagnosis.md", "faults:{} table", lines)
+    return int(not all(tally.good for _, tally in played))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,335 @@
+"""Play a fault: it is made, the agent fails, the cause is asked for, and its fix executed as it is written.
+
+A fix is read from the JSON that a user gets, and nothing else. Where it tells an administrator to correct something
+without a command (a manifest, a firewall), what the fault changed is undone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from inspector.doctor.cross_check import CONSEQUENCE
+from inspector.model import Severity
+from inspector.rules import rule_of
+from inspector.rules.fixes import BLANK
+from tests.real.hosts import Hosts, host_of
+from tests.real.machine import free_port
+from tests.real.through import PROXY_HOST, Road, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.real.hosts import Host
+    from tests.real.puppet import RealMaster
+
+HOSTS: dict[str, Host] = {"node": "node", "CA": "ca", "master": "master", "proxy": "proxy"}
+"""The hosts of steps."""
+RAN = (0, 2)
+"""How a run ends in which everything was applied."""
+_ERROR = re.compile(r"^(?:Error|Notice: Skipping|Notice: Run of)[^\n]*", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A way to fail, and what must be said of it."""
+
+    name: str
+    kind: str
+    make: Callable[[Scene], None]
+    """Makes the fault; what it changes is undone afterwards (``Scene.edit``, ``Scene.later``)."""
+    cause: str
+    """A rule's id, the title of a diagnosis, or words of the message if nothing of it is a deviation."""
+    agent: Literal["standing", "enrolled", "fresh"] = "standing"
+    """Has a certificate that other faults use as well; has one of its own; has none yet."""
+    looks: tuple[str, ...] = ()
+    """Where the administrator looks besides the capture: ``ssldir``, ``cadir``, ``live``, or ``explain`` instead of
+    it: at the agent's error message."""
+    true: tuple[str, ...] = ()
+    """Words of the conditions in the fix that are true here."""
+    fill: tuple[tuple[str, str], ...] = ()
+    """What the administrator puts in the place of a ``<word>`` in a command."""
+    corrects: str = ""
+    """Words of the fix that tell to correct by hand what the fault broke; then no command does it."""
+    ends: tuple[int, ...] = (1,)
+    """How the agent's run may end."""
+    fails: int = 1
+    """Runs that fail before the cause is asked for."""
+    also: tuple[str, ...] = ()
+    """Errors besides the cause that are true."""
+    rests: float = 0
+    """Seconds that the proxy goes on afterwards: it waits for a master longer than an impatient agent."""
+    restarts: bool = False
+    """Whether the master is restarted, which takes half a minute."""
+    needs: str = ""
+    """A program without which it cannot be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a fix."""
+
+    text: str
+    on: str | None = None
+    command: str | None = None
+    only_if: str | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """How a play ended."""
+
+    named: str = ""
+    """The cause, as the inspector names it."""
+    right: bool = False
+    works: bool = False
+    by_hand: bool = False
+    alarms: list[str] = field(default_factory=list)
+    """Other errors that are no consequences."""
+    seconds: float = 0
+    log: list[str] = field(default_factory=list)
+    """What happened, for who looks for the reason."""
+
+    @property
+    def good(self) -> bool:
+        return self.right and self.works and not self.alarms
+
+
+class Scene:
+    """An agent, its road through a proxy, and what a fault changes of them and of the master."""
+
+    def __init__(self, master: RealMaster, directory: Path, *, name: str, fresh: bool, own: bool) -> None:
+        self.master, self.directory = master, directory
+        self.stage = Stage(master, directory, own=own)
+        self.port = free_port(PROXY_HOST)
+        self.options: dict[str, str | Path] = {}
+        """Of the proxy."""
+        self.agent = self.stage.agent(name) if fresh else self.stage.enrolled(name)
+        self.node = self.certname = name
+        self.hosts = Hosts(self.agent, Road(master, "proxy.example", self.port))
+        self.identity = f"keys:{self.agent.ssldir}"
+        """Of the proxy towards the master."""
+        self._changes = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.undo()
+        self.stage.close()
+
+    # -- what a fault changes ----------------------------------------------------------------------------
+
+    def later(self, callback: Callable[..., object], *arguments: object) -> None:
+        """Undo a change with this."""
+        self._changes.callback(callback, *arguments)
+
+    def undo(self) -> None:
+        """Undo all that the fault changed, the last change first."""
+        self._changes.close()
+
+    def edit(self, path: Path, content: bytes | str | None) -> None:
+        """Write a file, or delete it (None)."""
+        before = path.read_bytes() if path.is_file() else None
+        self.later(self._put, path, before)
+        self._put(path, content.encode() if isinstance(content, str) else content)
+
+    def _put(self, path: Path, content: bytes | None) -> None:
+        if content is None:
+            path.unlink(missing_ok=True)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        if path.is_relative_to(self.master.confdir):
+            shutil.chown(path, "puppet", "puppet")
+
+    def manage(self, code: str) -> None:
+        """What the master manages on this node."""
+        self.edit(self.master.environment / f"manifests/{self.certname}.pp", f"node '{self.certname}' {{\n{code}\n}}\n")
+
+    def configure(self, **settings: object) -> None:
+        """Set something in the node's puppet.conf."""
+        conf = self.agent.confdir / "puppet.conf"
+        self.later(self._put, conf, conf.read_bytes())
+        for name, value in settings.items():
+            assert self.hosts.shell("node", f"puppet config set {name} '{value}' --section agent").returncode == 0
+
+    def configure_master(self, **settings: object) -> None:
+        """Set something in the master's puppet.conf, and let it read that."""
+        conf = self.master.confdir / "puppet.conf"
+        text = conf.read_text()
+        self.later(self.master.reload)
+        self.later(self._put, conf, text.encode())
+        self._put(conf, (text + "".join(f"{name} = {value}\n" for name, value in settings.items())).encode())
+        self.master.reload()
+
+    def behind(self, target: str) -> None:
+        """Let the proxy take this address for its master."""
+        self.options["puppet_master"] = target
+        self.later(self.options.pop, "puppet_master")
+
+    # -- what happens ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def proxy(self, capture: str) -> Iterator[None]:
+        """The proxy, running."""
+        self.stage.capture = self.directory / capture
+        options: dict[str, Any] = {
+            "puppet_crl": self.master.cadir / "ca_crl.pem", "puppet_listen": f"{PROXY_HOST}:{self.port}", **self.options
+        }  # fmt: skip
+        with self.stage.proxy(self.identity, **options):
+            yield
+
+    def directly(self) -> subprocess.CompletedProcess[str]:
+        """A run of the agent without the proxy, which is not recorded."""
+        return self.hosts.shell("node", f"puppet agent -t --server {self.master.name} --serverport {self.master.port}")
+
+    def rename(self, certname: str) -> None:
+        """Give the node another certname."""
+        self.certname = certname
+        conf = self.agent.confdir / "puppet.conf"
+        self.edit(conf, re.sub(r"(?m)^certname = .*", f"certname = {certname}", conf.read_text()))
+
+    def run(self) -> subprocess.CompletedProcess[str]:
+        """The agent's next run."""
+        return self.hosts.shell("node", "puppet agent -t")
+
+    def ask(self, looks: tuple[str, ...], output: str) -> dict[str, Any]:
+        """What `doctor` says of the capture and of where the administrator looks besides, or `explain` of an error."""
+        if "explain" in looks:
+            found = _ERROR.search(output)
+            assert found, output
+            message = found[0].replace("'", "'\\''")
+            return {"explained": self._json(f"puppet-inspector explain --json -- '{message}'")}
+        words = [f"puppet-inspector doctor --json {self.stage.capture}"]
+        if "ssldir" in looks:
+            words.append(f"--ssldir {self.agent.ssldir} --certname {self.certname}")
+        if "cadir" in looks:
+            words.append(f"--cadir {self.master.cadir}")
+        if "live" in looks:
+            words.append(f"--live {self.options.get('puppet_master', f'{self.master.name}:{self.master.port}')}")
+        return self._json(" ".join(words))
+
+    def _json(self, command: str) -> dict[str, Any]:
+        done = self.hosts.shell("node", f"{command} 2>{self.directory}/stderr")
+        assert done.returncode in (0, 1), f"{command}\n{done.stdout}\n{(self.directory / 'stderr').read_text()}"
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+
+# -- what was answered ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Advice:
+    """The cause that is named first, and its fix."""
+
+    names: tuple[str, ...]
+    """All its names: rule, title, message."""
+    text: str
+    steps: list[Step]
+    message: str
+    alarms: list[str]
+
+
+def advice(found: dict[str, Any], fault: Fault, certname: str) -> Advice:
+    """Choose what is named first: the verdict on the agent's latest run, or the worst diagnosis."""
+    if "explained" in found:
+        answer = found["explained"]
+        return Advice(
+            (answer["meaning"],), answer["remedy"], steps_of(answer), f"{answer['meaning']} {answer['causes']}", []
+        )
+    # A certificate's name is not known of an agent that stopped before it showed one.
+    verdicts = [v for v in found["verdicts"] if v.get("superseded_by") is None and v["certname"] in (certname, None)]
+    errors = [d for d in found["diagnoses"] if d["severity"] == "error"]
+    candidates = [
+        *((v, (v["cause"],), v["message"], v["besides"]) for v in verdicts if _is_error(v)),
+        *((d, (d["rule"] or "", d["what"]), f"{d['what']}: {d['detail']}", []) for d in errors),
+        *((v, (v["cause"] or "",), v["message"], v["besides"]) for v in verdicts),
+        *((d, (d["rule"] or "", d["what"]), f"{d['what']}: {d['detail']}", []) for d in found["diagnoses"]),
+    ]
+    if not candidates:
+        return Advice(("",), "", [], "no problems", [])
+    item, names, message, besides = candidates[0]
+    known = {fault.cause, *names, *fault.also}
+    alarms = [rule for rule in besides if rule not in known]
+    alarms += [v["cause"] for v in verdicts if v["cause"] not in known and _is_error(v)]
+    alarms += [d["what"] for d in errors if not known & {d["rule"], d["what"]} and CONSEQUENCE not in d["detail"]]
+    fix = item.get("remedy") or ""
+    return Advice(names, fix, steps_of(item), message, list(dict.fromkeys(alarms)))
+
+
+def _is_error(verdict: dict[str, Any]) -> bool:
+    return bool(verdict["cause"]) and rule_of(verdict["cause"]).severity is Severity.ERROR
+
+
+def steps_of(item: dict[str, Any]) -> list[Step]:
+    """The steps of a fix."""
+    return [Step(step["text"] or "", step["on"], step["command"], step["only_if"]) for step in item["steps"]]
+
+
+# -- the play ---------------------------------------------------------------------------------------------
+
+
+def play(fault: Fault, master: RealMaster, directory: Path, *, own: bool = True) -> Tally:
+    """Play one fault in a new directory."""
+    began, tally = time.monotonic(), Tally()
+    words = re.sub(r"[^a-z0-9]+", "-", fault.name.lower()).strip("-")[:40].strip("-")
+    name = f"{'node' if fault.agent == 'standing' else words}-{'proxy' if own else 'mitmdump'}.example"
+    with Scene(master, directory, name=name, fresh=fault.agent == "fresh", own=own) as scene:
+        try:
+            _play(fault, scene, tally)
+        except (AssertionError, subprocess.TimeoutExpired, RuntimeError, OSError) as error:
+            tally.log.append(f"stopped: {error!r}")
+    tally.seconds = time.monotonic() - began
+    return tally
+
+
+def _play(fault: Fault, scene: Scene, tally: Tally) -> None:
+    fault.make(scene)
+    with scene.proxy("failed.sqlite"):
+        for _ in range(fault.fails):
+            done = scene.run()
+        time.sleep(fault.rests)
+    failed = done.stdout
+    tally.log.append(failed)
+    assert done.returncode in fault.ends, f"the run ended with {done.returncode}"
+    found = scene.ask(fault.looks, failed)
+    answer = advice(found, fault, scene.certname)
+    tally.log.append(json.dumps(found, indent=1))
+    tally.right = fault.cause in answer.names or fault.cause in answer.message
+    tally.named = next(filter(None, answer.names), fault.cause if tally.right else answer.message) or answer.message
+    tally.alarms = answer.alarms
+    tally.by_hand = bool(fault.corrects)
+    if fault.corrects:
+        assert fault.corrects.lower() in answer.text.lower(), f"the fix does not say {fault.corrects!r}: {answer.text}"
+        scene.undo()
+    with scene.proxy("after.sqlite"):
+        for step in answer.steps:
+            _execute(step, fault, scene, tally)
+        done = scene.run()
+    tally.log.append(done.stdout)
+    # A run that succeeded in spite of the fault must not show its error any more.
+    error = _ERROR.search(failed)
+    tally.works = done.returncode in RAN and not (error and error[0] in done.stdout)
+
+
+def _execute(step: Step, fault: Fault, scene: Scene, tally: Tally) -> None:
+    if step.command is None or (step.only_if and not any(words in step.only_if for words in fault.true)):
+        return
+    command = step.command
+    for word, value in fault.fill:
+        command = command.replace(word, value.format(name=scene.node, port=scene.port))
+    if BLANK.search(command):
+        tally.log.append(f"not filled in: {command}")
+        return
+    host = HOSTS[step.on] if step.on else host_of(command)
+    done = scene.hosts.shell(host, command)
+    tally.log.append(f"{host}$ {command}\n{done.stdout}[{done.returncode}]")

@@ -1,0 +1,298 @@
+"""Fixes in steps: the commands of each version, the hosts they are for, and how they are shown."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.rules import Rule, all_rules, fixes
+from inspector.rules.fixes import Host, advice, group, on_ca, on_node
+from inspector.rules.puppet_commands import fill
+from inspector.runs.examples import ca, carried, crl, csr, made, not_issued, refused, talk
+from inspector.runs.run import Run
+from tests.support.conversations import steps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.model import Record
+
+WORDS = ("sign", "clean", "list", "alt_names", "new_crl", "crls", "write_crls", "check_ca", "renew_master", "reset",
+         "reset_ca", "trust_anew", "new_crl_of_agent", "verify", "renew", "enrol", "enrol_ca", "compare", "signing",
+         "renew_crl", "fingerprint")  # fmt: skip
+"""Every placeholder for a command or a group."""
+PROGRAMS = (
+    r"puppet|puppetserver|puppet-inspector|systemctl|journalctl|openssl|curl|rm|find|ls|ps|ss|ip|ping|getent|date|"
+    r"timedatectl|chronyc|sha256sum|gem|chown|chmod|mv|cp|cat|grep"
+)
+"""What a command begins with; settings and file contents in a text do not."""
+LONGEST = 100
+"""Characters of a command, before names are filled in."""
+
+
+def _run(agent: str | None, master: str | None = None, name: str = "a.example") -> Run:
+    dialect = "legacy" if agent and agent.startswith(("2", "3")) else "v3"
+    return Run("192.0.2.1", name, dialect, agent_version=agent, master_versions={master: 1} if master else {})  # type: ignore[arg-type]
+
+
+def _commands(word: str, agent: str | None, master: str | None = None, name: str = "a.example") -> list[str]:
+    return [step.command for step in fill([group(word)], _run(agent, master, name)) if step.command]
+
+
+# -- the commands --------------------------------------------------------------------------------------
+
+
+def test_the_commands_of_each_generation() -> None:
+    assert _commands("alt_names", "3.8.7", "3.8.7") == ["puppet cert --allow-dns-alt-names sign a.example"]
+    (allow, *_) = fill([group("alt_names")], _run("7.23.0", "7.9.5"))
+    assert "allow-subject-alt-names: true" in allow.text
+    assert _commands("sign", "3.8.7", "7.9.5") == ["puppetserver ca sign --certname a.example"]
+    assert _commands("sign", "6.29.0", "5.5.22") == ["puppet cert sign a.example"]
+    for version in ("2.7.26", "3.8.7", "5.5.22"):
+        assert "-name a.example.pem -delete" in _commands("reset", version)[0]
+        assert r"\(a.example\|ca\|crl\).pem" in _commands("reset_ca", version)[0]
+        assert _commands("verify", version)[0].startswith("openssl verify")
+    for version in ("6.0.0", "6.29.0", "8.10.0", "8.28.1"):
+        assert _commands("reset", version) == ["puppet ssl clean; puppet agent -t"]
+        assert "--localca" in _commands("reset_ca", version)[0]
+        assert _commands("verify", version) == ["puppet ssl verify"]
+    assert _commands("renew", "8.28.1") == ["puppet ssl renew_cert"]
+    # Elsewhere dropping the key alone would take a working node's certificate, and the CA would give it no other.
+    assert _commands("renew", "8.10.0") == _commands("enrol", "8.10.0")
+
+
+def test_a_node_is_enrolled_in_the_order_that_works() -> None:
+    assert _commands("enrol", "7.23.0", "7.9.5") == [
+        "puppetserver ca clean --certname a.example",
+        "puppet ssl clean; puppet agent -t",
+        "puppetserver ca sign --certname a.example",
+    ]
+    assert [step.on for step in fill([group("enrol")], _run("7.23.0"))] == [Host.CA, Host.NODE, Host.CA]
+    old = 'find "$(puppet config print ssldir)" -name a.example.pem -delete'
+    assert _commands("enrol", "5.5.22", "5.5.22") == [
+        "puppet cert clean a.example", f"{old}; puppet agent -t", "puppet cert sign a.example"
+    ]  # fmt: skip
+    assert _commands("enrol", "5.5.22", "7.9.5")[1:] == [
+        f"{old}; puppet agent -t", "puppetserver ca sign --certname a.example"
+    ]  # fmt: skip
+    (clean, reset, sign) = _commands("enrol_ca", "8.10.0")
+    assert ("clean" in clean, reset, "sign" in sign) == (True, "puppet ssl clean --localca; puppet agent -t", True)
+
+
+def test_to_trust_a_new_ca_drops_no_key() -> None:
+    for version in ("3.8.7", "8.10.0"):
+        (output,) = _commands("trust_anew", version)
+        assert output == 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"; puppet agent -t'
+
+
+def test_without_a_run_the_commands_are_those_of_both_generations_unless_one_is_known() -> None:
+    both = fill([group("enrol")], None)
+    assert [step.command.split()[:3] for step in both] == [
+        ["puppetserver", "ca", "clean"], ["puppet", "ssl", "clean;"], ["puppetserver", "ca", "sign"]
+    ]  # fmt: skip
+    assert [step.variant.split()[:3] for step in both] == [
+        ["puppet", "cert", "clean"], ["find", '"$(puppet', "config"], ["puppet", "cert", "sign"]
+    ]  # fmt: skip
+    assert {step.variant_for for step in both} == {"up to version 5"}
+    old = fill([group("enrol"), on_node("x", "{verify}"), group("renew")], None, old=True)
+    assert "puppet ssl" not in fixes.plain(old)
+    assert old[0].variant == "puppetserver ca clean --certname <certname>"
+    assert old[0].variant_for == "with a CA of version 6 and later"
+    new = fill([group("enrol"), on_node("x", "{verify}")], None, old=False)
+    assert all(not step.variant for step in new)
+    assert not any(word in fixes.plain(new) for word in ("puppet cert", "find ", "openssl verify"))
+    assert "`puppet ssl renew_cert`" in fixes.plain(fill([group("renew")], None))
+
+
+def test_a_given_name_and_host_are_taken_if_they_are_plain() -> None:
+    step = on_ca("for {host}", "{sign}")
+    (filled,) = fill([step], None, name="a.example", host="p.example", old=False)
+    assert (filled.text, filled.command) == ("for p.example", "puppetserver ca sign --certname a.example")
+    (filled,) = fill([step], None, name="a;reboot", host="$(id)", old=False)
+    assert (filled.text, filled.command) == ("for <server>", "puppetserver ca sign --certname <certname>")
+    assert not filled.pastable
+
+
+@pytest.mark.parametrize("name", ["a;reboot", "*", "$(id)", "-rf", "a b", "a`id`", "a'b", "ä.example", "a\nb", ""])
+def test_no_strange_name_gets_into_a_command(name: str) -> None:
+    for word in WORDS:
+        for version in ("3.8.7", "7.23.0"):
+            output = _commands(word, version, name=name)
+            assert output == _commands(word, version, name="<certname>")
+
+
+def test_the_commands_for_crls_show_first_and_are_short() -> None:
+    for version in ("3.8.7", "7.23.0"):
+        (show,) = _commands("crls", version)
+        assert _commands("write_crls", version) == [f"{show} --execute"]
+    assert _commands("new_crl", "7.23.0", "7.9.5") == _commands("write_crls", "7.23.0")
+    assert "puppet cert" in _commands("new_crl", "5.5.22", "5.5.22")[0]
+
+
+def _finished(records: list[Record]) -> Sequence[Run]:
+    analyzer = Analyzer()
+    for _ in steps(analyzer, records):
+        pass
+    return analyzer.finish()
+
+
+def _refusing(*alt_names: str, name: str = "m.example") -> Run:
+    """A run whose proxy refused the master because of its certificate, which has expired."""
+    leg = {"side": "master", "peer_chain": carried(made(name, ends=-60, alt_names=alt_names)), "own_chain": ()}
+    (run,) = _finished(talk(refused(None, by="proxy", culprits=("expired",), leg=leg)))
+    return run
+
+
+def _renewal(run: Run) -> list[str]:
+    return [step.command for step in fill([group("renew_master")], run)]
+
+
+def test_the_masters_new_certificate_has_the_names_of_the_old_one() -> None:
+    run = _refusing("m.example", "puppet", "puppet.example")
+    assert _renewal(run) == [
+        'openssl x509 -noout -text -in "$(puppet config print hostcert)"',
+        "systemctl stop puppetserver",
+        'find "$(puppet config print ssldir)" -name m.example.pem -delete',
+        'rm -f "$(puppet config print signeddir --section master)/m.example.pem"',
+        "puppetserver ca generate --certname m.example --subject-alt-names m.example,puppet,puppet.example --ca-client",
+        "systemctl start puppetserver",
+    ]
+    run.master_versions = {"5.5.22": 1}
+    assert "puppet cert generate m.example --dns_alt_names=m.example,puppet,puppet.example" in _renewal(run)
+    # They come from the traffic, and administrators paste the commands.
+    strange = _renewal(_refusing("$(reboot)", "ok.example", "-rf", name="a;reboot"))
+    assert "puppetserver ca generate --certname <server> --subject-alt-names ok.example --ca-client" in strange
+
+
+def test_the_node_prints_its_fingerprint_only_where_the_traffic_does_not_show_it() -> None:
+    unknown = fill([group("signing")], None)
+    assert [step.command.split()[:2] for step in unknown[:2]] == [["puppet", "agent"], ["puppetserver", "ca"]]
+    (run,) = _finished(talk(ca(), crl(), csr(), not_issued()))
+    known = fill([group("compare")], run)
+    assert [step.on for step in known] == [Host.CA]
+    assert f"this agent's, fingerprint {run.csrs[-1].fingerprint}" in known[0].text
+
+
+# -- those of the rules --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+def test_a_fix_is_complete_and_its_commands_are_short(rule: Rule) -> None:
+    for run in (_run("3.8.7"), _run("5.5.22", "5.5.22"), _run("7.23.0", "7.23.0"), None):
+        fix = rule.fix_for(run)
+        assert fix
+        assert not fix[0].destroys or fix[0].only_if, "what deletes comes after a check or a condition"
+        for step in fix:
+            assert not re.search(r"\{[a-z_]*\}", step.text + step.command + step.only_if)
+            assert step.text or step.command
+            assert len(step.command) <= LONGEST, step.command
+            assert not step.command or step.on, step.command
+            assert not step.text.endswith("."), step.text
+            assert not re.search(rf"`(?:{PROGRAMS}) ", step.text + step.only_if), step.text
+            assert step.text[:1] == step.text[:1].lower(), step.text
+            assert not re.match(r"(?i)on the (?:node|CA|master)\b", step.text), step.text
+            assert ": " not in step.only_if, step.only_if
+            deletes = re.search(
+                r"\brm -|-delete\b|\bca clean\b|\bcert clean\b(?! crl-renewal)|\bssl clean\b|\brevoke\b", step.command
+            )
+            assert bool(deletes) <= bool(step.destroys), step.command
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+def test_a_fix_uses_the_commands_of_the_generation(rule: Rule) -> None:
+    old, five, seven = (
+        " ".join(step.command for step in rule.fix_for(run))
+        for run in (_run("3.8.7"), _run("5.5.22", "5.5.22"), _run("7.23.0", "7.23.0"))
+    )
+    assert "puppetserver ca " not in old + five
+    assert "puppet ssl clean" not in old + five
+    assert "puppet cert " not in seven
+
+
+# -- what they change ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "changes"),
+    [
+        ("date -u", False),
+        ("puppet ssl verify", False),
+        ("puppet facts show <fact> --debug", False),
+        ('openssl x509 -noout -enddate -in "$(puppet config print hostcert)"', False),
+        ("openssl s_client -connect a:8140 </dev/null 2>/dev/null", False),
+        ("puppet-inspector fix new-crl --cadir x", False),
+        ("puppet-inspector fix new-crl --cadir x --execute", True),
+        ("openssl pkey -in a -pubout -out b", True),
+        ("echo 0005 > serial", True),
+        ("cat a > b", True),
+        ("puppet agent -t", True),
+        ("puppet config set server a", True),
+        ("lsx", True),
+        ("", False),
+    ],
+)
+def test_which_commands_change_something(command: str, changes: bool) -> None:
+    assert on_node("x", command).changes is changes
+
+
+def test_a_fix_that_changes_something_ends_with_how_to_see_that_it_worked() -> None:
+    check, change, run = (
+        on_node("look", "date -u"),
+        on_ca("sign", "puppetserver ca sign"),
+        on_node("", "x; puppet agent -t"),
+    )
+    assert fixes.proved((check,)) == (check,)
+    assert fixes.proved((advice("wait"),)) == (advice("wait"),)
+    assert fixes.proved((change, run)) == (change, run)
+    assert fixes.proved((run, change))[2:] == (on_node("see that it worked", "puppet agent -t"),)
+    assert fixes.proved((change, run, check))[-1].command == "puppet agent -t"
+
+
+# -- how they are shown --------------------------------------------------------------------------------
+
+SHOWN = (
+    on_ca("look at each CRL", "crls"),
+    on_node("remove it", "rm it", only_if="it is old", destroys="the CRL"),
+    advice("tell the owner", only_if="it is old"),
+    advice("read the log"),
+)
+
+
+def test_a_fix_is_numbered_and_its_commands_stand_alone() -> None:
+    assert list(fixes.lines(SHOWN)) == [
+        "1. On the CA, look at each CRL:",
+        "     crls",
+        "If it is old:",
+        "  2. On the node, remove it (deletes the CRL):",
+        "       rm it",
+        "  3. Tell the owner.",
+        "4. Read the log.",
+    ]
+    assert list(fixes.lines([advice("read the log")])) == ["Read the log."]
+    assert list(fixes.lines([on_node("", "puppet agent -t")])) == ["On the node:", "  puppet agent -t"]
+
+
+def test_a_long_command_is_never_broken() -> None:
+    command = "puppet " + "word " * 40
+    assert command in [line.lstrip() for line in fixes.lines([on_node("do " * 60, command)], 40)]
+    assert all(len(line) <= 40 for line in fixes.lines([on_node("do " * 60)], 40))
+
+
+def test_a_fix_in_one_line_has_its_commands_in_backticks() -> None:
+    assert fixes.plain(SHOWN) == (
+        "1. On the CA, look at each CRL: `crls`. 2. If it is old: on the node, remove it (deletes the CRL): `rm it`. "
+        "3. tell the owner. 4. Read the log."
+    ).replace("3. tell", "3. Tell")
+    assert fixes.plain([on_node("", "puppet agent -t")]) == "On the node: `puppet agent -t`."
+
+
+def test_a_fix_in_markdown_is_a_list_whose_items_have_their_conditions() -> None:
+    assert fixes.markdown(SHOWN) == [
+        "1. On the CA, look at each CRL: `crls`.",
+        "2. If it is old: on the node, remove it (deletes the CRL): `rm it`.",
+        "3. If it is old: tell the owner.",
+        "4. Read the log.",
+    ]

@@ -1,0 +1,54 @@
+"""What is wrong now, by cause."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.model import Severity
+from inspector.runs.examples import together
+from inspector.summaries import summary, wording
+from inspector.summaries.incidents import Condition, condition
+from tests.support.nodes import refused, uncompiled, well
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.model import Record
+
+
+def shown(*conversations: Sequence[Record]) -> Condition:
+    analyzer = Analyzer()
+    for record in sorted(together(*conversations), key=lambda record: record.time):
+        analyzer.feed(record)
+    return condition(summary.of_run(run, wording.conclusion(run)) for run in analyzer.finish())
+
+
+def test_nodes_with_the_same_cause_are_one_incident_and_the_most_come_first() -> None:
+    found = shown(refused(1), uncompiled(2), uncompiled(3, after=60), well(4))
+    assert [(incident.cause, incident.nodes) for incident in found.incidents] == [
+        ("S01", ["web2.example", "web3.example"]),
+        ("B18", ["db1.example"]),
+    ]
+    first = found.incidents[0]
+    assert "web" not in first.reason.replace("profile::web", "")
+    assert first.severity is Severity.ERROR
+    assert first.since == min(run.verdict.since for run in first.runs if run.verdict)
+    assert first.last == max(run.ended for run in first.runs)
+    assert (found.failing, found.doubtful, [run.name for run in found.well]) == (3, 0, ["web4.example"])
+
+
+def test_what_a_later_run_does_not_show_any_more_is_over() -> None:
+    found = shown(uncompiled(2), uncompiled(3), well(2, after=600))
+    (incident,) = found.incidents
+    assert incident.nodes == ["web3.example"]
+    assert len(incident.runs) == 2
+    assert (found.failing, len(found.well), found.over) == (1, 1, [])
+    found = shown(uncompiled(2), well(2, after=600))
+    assert found.incidents == []
+    assert [incident.nodes for incident in found.over] == [[]]
+    assert (found.failing, [run.started > 600 for run in found.well]) == (0, [True])
+
+
+def test_a_capture_without_runs_shows_nothing() -> None:
+    assert condition(()) == Condition()

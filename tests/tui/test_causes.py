@@ -1,0 +1,122 @@
+"""The first screen: causes, nodes and fixes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.tui.causes import Causes
+from inspector.tui.findings import Findings, FoundRows
+from inspector.tui.rows import Rows
+from inspector.tui.run import RunView
+from inspector.tui.runs import Runs
+from tests.support.captures import save
+from tests.support.nodes import refused, uncompiled, well
+from tests.tui.screens import SIZES, indexed, play, screen_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+    from inspector.tui.app import Inspector
+
+
+@pytest.fixture
+def faults(tmp_path: Path) -> Path:
+    parts = (well(1), refused(1), uncompiled(2), uncompiled(3, after=60))
+    records = sorted((record for part in parts for record in part), key=lambda record: record.time)
+    return indexed(save(tmp_path / "faults.sqlite", *records))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_first_screen_answers_what_failed_where_and_what_to_do(faults: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        assert isinstance(app.screen, Causes)
+        shown = " ".join(screen_text(app).split())
+        assert "3 nodes failing, 2 causes; 1 node well" in shown
+        assert "Could not find class ::profile::web" in shown
+        assert "The same on web2.example." in shown
+        await pilot.press("down")
+        await pilot.pause()
+        shown = screen_text(app)
+        assert "db1.example has no certificate yet: B18" in " ".join(shown.split())
+        assert "puppetserver ca clean --certname db1.example" in shown
+
+    play(faults, act, size, start="")
+
+
+def test_a_causes_nodes_are_shown_below_it_and_enter_opens_a_run(faults: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        rows = app.screen.query_one(Rows)
+        await pilot.press("right")
+        await pilot.pause()
+        assert [line.run.name for line in rows.items if line.node] == ["web2.example", "web3.example"]
+        await pilot.press("down", "enter")
+        await pilot.pause()
+        assert isinstance(app.screen, RunView)
+        await pilot.press("escape", "left")
+        await pilot.pause()
+        assert [line for line in rows.items if line.node] == []
+
+    play(faults, act, start="")
+
+
+def test_v_shows_the_whole_message(tmp_path: Path) -> None:
+    long = f"Evaluation Error: {' and '.join(f'class {at}' for at in range(60))} (file: /etc/site.pp, line: 3)"
+    records = talk(plugins(), catalog(status=500, text=long), report(result="failed"))
+    path = indexed(save(tmp_path / "long.sqlite", *records))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        causes = app.screen
+        assert isinstance(causes, Causes)
+        line = causes.query_one(Rows).items[0]
+        for shown in (True, False):
+            await pilot.press("v")
+            assert ("class 30 and class 31" in causes._of(line).plain) is shown
+        await pilot.press("F")
+        await pilot.pause()
+        findings = app.screen
+        assert isinstance(findings, Findings)
+        findings.query_one(FoundRows).go("S01")
+        for shown in (True, False):
+            await pilot.press("v")
+            assert ("class 30 and class 31" in findings._detail().plain) is shown
+
+    play(path, act, start="")
+
+
+def test_the_fix_is_copied_whole(faults: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("down", "y")
+        await pilot.pause()
+        commands = [line.strip() for line in app.clipboard.splitlines()]
+        assert "puppetserver ca clean --certname db1.example" in commands
+        assert "puppetserver ca sign --certname db1.example" in commands
+
+    play(faults, act, start="")
+
+
+def test_all_runs_and_runs_by_agent_are_one_key_away(faults: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        for key, groups in (("r", 0), ("a", 4)):
+            await pilot.press(key)
+            await pilot.pause()
+            assert isinstance(app.screen, Runs)
+            assert sum(bool(line.of) for line in app.screen.query_one(Rows).items) == groups
+            await pilot.press("escape")
+            await pilot.pause()
+            assert isinstance(app.screen, Causes)
+
+    play(faults, act, start="")
+
+
+def test_a_healthy_capture_shows_that_nothing_is_wrong(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        shown = screen_text(app)
+        assert "2 nodes well" in shown
+        assert "Nothing is wrong" in shown
+
+    play(indexed(save(tmp_path / "well.sqlite", *well(1), *well(2, after=5))), act, start="")
