@@ -171,7 +171,7 @@ def test_an_agent_that_stops_before_it_connects_is_explained(
     out, errors = capfd.readouterr()
     assert (status, out) == (1, f"{disabled}\n")
     assert f"puppet-inspector: the agent printed: {disabled}\n  meaning: Somebody or something disabled" in errors
-    assert "`puppet agent --enable; puppet agent -t`" in errors
+    assert "enable it: `puppet agent --enable`. 2. On the node, run it: `puppet agent -t`." in errors
     assert f"puppet-inspector: in {place.path}: crl.pem is not a valid CRL" in errors
     assert "the proxy received nothing" not in errors
 

@@ -25,7 +25,7 @@ REMEDIES = {
     "lost-key": "`puppetserver ca clean --certname web1.lab.example`",
     "revoked": "`puppetserver ca clean --certname web1.lab.example`",
     "wrong-ca": '`rm -f "$(puppet config print localcacert)"',
-    "hostname-mismatch": "`puppet config set server <name> --section agent`",
+    "hostname-mismatch": "`puppet config set server proxy.lab.example --section agent`",
     "catalog-error": "Correct the code that the message names",
     "missing-file": "correct `source`",
     "no-client-certificate": "`puppet ssl bootstrap`",
