@@ -186,15 +186,11 @@ class End(asyncio.BufferedProtocol):
 
     def _lose(self, exc: Exception | None, rest: bytes) -> None:
         """Take what came last, and end: the connection is gone."""
-
-        def lost() -> None:
-            self._end("the connection was reset" if exc else None)
-            self.closed = True
-            self.on_lost()
-
         if rest:
             self.guard(lambda: self.take(rest))
-        self.guard(lost)
+        self.guard(lambda: self._end("the connection was reset" if exc else None))
+        self.closed = True
+        self.guard(self.on_lost)  # also after a bug of ours in the end: else the link would wait for it for ever
         # It refers to its link and the link to it: Python's garbage collector would free both late, as it does not know
         # that these small objects use fifty kilobytes of OpenSSL's.
         self.tls = None

@@ -155,3 +155,18 @@ def test_what_waits_for_its_turn_is_taken_before_the_end() -> None:
     assert not end.heard
     turns.pop()()
     assert end.heard == [b"before", None, "lost"]
+
+
+def test_a_bug_in_the_end_does_not_keep_the_link() -> None:
+    class Broken(Attentive):
+        def on_end(self, error: str | None) -> None:
+            raise RuntimeError(error)
+
+        def on_bug(self, error: Exception) -> None:
+            self.heard.append(type(error))
+
+    end = Broken(Tls(), None)
+    end.connection_made(Transport())  # type: ignore[arg-type]
+    end.secured = 1.0
+    end.connection_lost(None)
+    assert end.heard == [RuntimeError, "lost"]
