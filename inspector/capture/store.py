@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import time
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 
 BUSY = 1.0
 """Seconds to wait for another process that writes the same capture."""
+PIECE = 3
+"""Records that are written without a pause."""
+PAUSE = 0.0015
+"""Seconds of the longest pause: on a busy host there are many, on an idle one a record is not late."""
 CACHED_LEGS = 1024
 """Connections that a reader caches, with their certificates."""
 
@@ -245,10 +250,12 @@ class Capture:
             return True
         return (status.st_dev, status.st_ino) != self._inode
 
-    def flush(self) -> list[Record]:
+    def flush(self, within: float = 0.0) -> list[Record]:
         """Write everything pending in one transaction; return the records with their final numbers.
 
-        On sqlite3.Error nothing is written and nothing lost. Continued names the capture to write to instead.
+        With ``within`` it pauses now and then, for so many seconds in all at most: another thread that serves agents
+        shares the interpreter's lock with this one. On sqlite3.Error nothing is written and nothing lost. Continued
+        names the capture to write to instead.
         """
         if not (self._pending or self._connections):
             return []
@@ -260,7 +267,10 @@ class Capture:
             self._texts.learn()
             for connection in self._connections.values():
                 self._write_connection(connection)
-            for record, spools in zip(self._pending, self._spools, strict=True):
+            pause = min(PAUSE, within / len(self._pending) * PIECE) if self._pending else 0.0
+            for number, (record, spools) in enumerate(zip(self._pending, self._spools, strict=True), 1):
+                if pause and number % PIECE == 0:
+                    time.sleep(pause)
                 try:
                     self._write_record(record, spools)
                 except (sqlite3.DataError, ValueError, TypeError, OverflowError) as error:

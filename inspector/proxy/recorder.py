@@ -42,6 +42,8 @@ RETRY = 1.0
 """Seconds between attempts while the capture cannot be written."""
 BATCH = 500
 """Records per commit: a killed proxy loses less than a second even under constant load."""
+SPREAD = FLUSH / 2
+"""Seconds over which a commit may be spread: written in one go, it would delay the answers that pass meanwhile."""
 MEMORY = 256 * 2**20
 """Bytes of bodies kept in memory while the capture cannot be written; more are lost, and reported as lost."""
 QUIET = 5.0
@@ -292,9 +294,14 @@ class Recorder(threading.Thread):
                 # Also with nothing to write: a capture that a process has open is never deleted.
                 if not self._capture.pending and (following := self._capture.continued_in):
                     self._continue_in(following)
-                return self._capture.flush()
+                return self._capture.flush(self._spread())
             except Continued as continued:
                 self._continue_in(continued.following)
+
+    def _spread(self) -> float:
+        """Return over how many seconds the next commit is spread: it locks the capture, also for other processes."""
+        alone, behind = self.analyzes, len(self._capture.pending) >= BATCH
+        return SPREAD if alone and not behind and not self._finishing else 0.0
 
     def _continue_in(self, path: Path) -> None:
         self._previous_last = last = self._capture.last

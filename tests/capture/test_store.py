@@ -138,6 +138,22 @@ def test_a_reader_sees_what_is_flushed_while_it_is_open(tmp_path: Path) -> None:
         assert writer.pending == []
 
 
+@pytest.mark.parametrize(("number", "pauses"), [(1, 0), (10, 3), (1000, 333)])
+def test_a_commit_may_be_spread(number: int, pauses: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    with Capture.create(tmp_path / "c.sqlite") as writer:
+        for _ in range(number):
+            writer.append(BARE)
+        assert len(writer.flush(within=0.1)) == number
+        assert len(slept) == pauses
+        assert sum(slept) <= 0.1
+        writer.append(BARE)
+        writer.flush()
+        assert len(slept) == pauses
+    assert len(read(tmp_path / "c.sqlite")) == number + 1
+
+
 def _foreign(path: Path) -> None:
     sqlite3.connect(path).execute("CREATE TABLE x (y)").connection.close()
 

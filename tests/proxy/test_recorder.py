@@ -20,6 +20,7 @@ from inspector.model import Connection, Exchange, Gap, Handshake, Leg
 from inspector.proxy import recorder as module
 from inspector.proxy.recorder import Recorder
 from inspector.runs.examples import ca, catalog, crl, csr, not_issued, report, talk
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,6 +60,29 @@ def test_a_run_without_an_end_is_summed_up_at_the_end(path: Path) -> None:
     (summed,) = [line for line in lines if line.startswith("==")]
     assert "waiting" in summed
     assert lines[-1].startswith("run 1: node1.example has no certificate yet")
+
+
+@pytest.mark.parametrize(("analyzes", "spread"), [(True, module.SPREAD), (False, 0.0)])
+def test_a_commit_is_spread_unless_others_wait(
+    analyzes: bool, spread: float, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the capture, which workers share; or more records for their turn."""
+    within: list[float] = []
+    flush = Capture.flush
+
+    def noted(capture: Capture, seconds: float = 0.0) -> list[Record]:
+        within.extend([seconds] * bool(capture.pending))
+        return flush(capture, seconds)
+
+    monkeypatch.setattr(Capture, "flush", noted)
+    recorder = Recorder(path, lambda _: None, analyzes=analyzes)
+    for _ in range(module.BATCH + 1):
+        recorder.put(Gap(1.0, "x"))
+    recorder.start()
+    assert eventually(lambda: len(within) == 2)
+    recorder.finish()
+    assert within == [0.0, spread]
+    assert len(stored_records(path)) == module.BATCH + 1
 
 
 def test_a_failed_handshake_is_a_line(path: Path) -> None:
@@ -174,10 +198,10 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     flush, full = Capture.flush, threading.Event()
     full.set()
 
-    def failing(self: Capture) -> list[Record]:
+    def failing(self: Capture, within: float = 0.0) -> list[Record]:
         if full.is_set():
             raise sqlite3.OperationalError("database or disk is full")
-        return flush(self)
+        return flush(self, within)
 
     monkeypatch.setattr(Capture, "flush", failing)
     monkeypatch.setattr(module, "RETRY", 0.05)
@@ -225,7 +249,7 @@ def test_memory_is_bounded_and_what_is_lost_is_counted(
 def test_putting_never_waits_for_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entered, release = threading.Event(), threading.Event()
 
-    def hanging(_self: Capture) -> list[Record]:
+    def hanging(_self: Capture, _within: float = 0.0) -> list[Record]:
         entered.set()
         release.wait(300)
         return []
