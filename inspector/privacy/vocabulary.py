@@ -147,14 +147,14 @@ WORDS = frozenset(
     unmounted unprintable unreachable unreadable unrecognized unscheduling unsigned unsuitable unsupported until
     untrusted unusable unverified unzip up update upgrade upgraded upload upper upto uri url urlencoded urls usable
     usage use usecacheonfailure used user userdata users uses using usr usual utc utf util uuid ux v valid validate
-    validator value valuemethod values var varnish vary vault vda ve vendor ver verbose verification verified
-    verifier verify version versions very via vim violation virt virtual virtualbox vlan vm vms vmware vnd vox w
-    wait waitforcert waitforlock waiting waits want wants warn warning warnings warns was wasn way we weak web
-    webrick webserver websocket wed wednesday weekday weekly well were weren wget what whatever wheel when where
-    whether which while whit whitespace who whoever whole whose wildcard will windows wire with withheld within
-    without withpath won words would wouldn wrap wrapped writable write writing written wrong wwn www x xed xen
-    xenial xeon xfs xml xz y yaml years yes yet yml york you your yum yumrepo zabbix zfs zip zlib zone zonename
-    zookeeper zpool zsh zypper
+    validator value valuemethod values var variable variables varnish vary vault vda ve vendor ver verbose
+    verification verified verifier verify version versions very via vim violation virt virtual virtualbox vlan vm
+    vms vmware vnd vox w wait waitforcert waitforlock waiting waits want wants warn warning warnings warns was wasn
+    way we weak web webrick webserver websocket wed wednesday weekday weekly well were weren wget what whatever
+    wheel when where whether which while whit whitespace who whoever whole whose wildcard will windows wire with
+    withheld within without withpath won words would wouldn wrap wrapped writable write writing written wrong wwn
+    www x xed xen xenial xeon xfs xml xz y yaml years yes yet yml york you your yum yumrepo zabbix zfs zip zlib zone
+    zonename zookeeper zpool zsh zypper
     """.split()  # noqa: SIM905 - words in a row are easier to read
 )
 """In lower case, letters only."""
