@@ -23,7 +23,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     title="signing request after the certificate was issued",
     fix=(
         group("enrol", only_if="the node was reinstalled or lost its ssldir"),
-        advice("give the other host that uses this certname its own", only_if="it was not"),
+        advice("give that host a certname of its own", only_if="another host uses this certname"),
     ),
     source="docs/protocol.md#submitting-the-signing-request",
     good=lambda: [

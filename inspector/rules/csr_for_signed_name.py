@@ -19,7 +19,7 @@ SIGNED = "already has a signed certificate"
     title="signing request for a name that has a certificate",
     fix=(
         group("enrol", only_if="the node was reinstalled or lost its ssldir"),
-        advice("give the other host that uses this certname its own", only_if="it was not"),
+        advice("give that host a certname of its own", only_if="another host uses this certname"),
     ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",

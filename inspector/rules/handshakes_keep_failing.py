@@ -23,7 +23,8 @@ _OTHERS = {
     "unknown_ca": "its certificate is of another CA",
     "certificate_expired": "its certificate has expired",
     "certificate_revoked": "its certificate is revoked",
-    "certificate_unknown": "its certificate is revoked, or the CRL of who refuses it has expired",
+    "certificate_unknown": "its certificate is revoked, the CRL of who refuses it has expired, or that one's clock is "
+    "wrong",
     "protocol_version": "there is no TLS version in common",
     "handshake_failure": "there is no cipher in common",
     "certificate_required": "it shows no certificate",
@@ -52,6 +53,7 @@ _OTHERS = {
         on_master("see when its own CRL expires",
                   'openssl crl -noout -nextupdate -in "$(puppet config print hostcrl)"',
                   only_if="it is certificate_unknown"),
+        on_master("compare its clock", "date -u", only_if="it is certificate_unknown"),
     ),
     source="docs/protocol.md#failed-handshakes; RFC 8446 section 6.2",
     good=lambda: [

@@ -16,6 +16,19 @@ _SERVER = (
         only_if="it is of version 5 or earlier",
     ),
 )
+_OTHERS = on_node(
+    "see whether another setting names it",
+    "puppet config print server_list ca_server ca_port report_server report_port --section agent",
+)
+"""What else names a server, and counts more than `server`."""
+_CA_SERVER = on_node(
+    "correct the name of the CA", "puppet config set ca_server <name> --section agent", only_if="it is ca_server's"
+)
+_SERVER_LIST = on_node(
+    "correct the list",
+    "puppet config set server_list <name>:8140,<name>:8140 --section agent",
+    only_if="it is server_list's",
+)
 _STATUS = on_node("ask whether the server is ready", "curl -sk https://{host}:8140/status/v1/simple/server")
 
 MESSAGES: tuple[KnownError, ...] = (
@@ -38,12 +51,20 @@ MESSAGES: tuple[KnownError, ...] = (
             on_master("see whether a process listens on {host}", "ss -ltn sport = :8140"),
             on_master("see whether the server runs", "systemctl status puppetserver"),
             *_SERVER,
+            _OTHERS,
         ),
         (
             on_master("start the server", "systemctl start puppetserver", only_if="it is stopped"),
             on_node("correct the name", "puppet config set server <name> --section agent", only_if="the name is wrong"),
+            _SERVER_LIST,
+            _CA_SERVER,
             on_node(
                 "correct the port", "puppet config set serverport <port> --section agent", only_if="the port is wrong"
+            ),
+            on_node(
+                "correct the port of the CA",
+                "puppet config set ca_port <port> --section agent",
+                only_if="it is ca_port's",
             ),
             on_node(
                 "use no web proxy",
@@ -72,11 +93,14 @@ MESSAGES: tuple[KnownError, ...] = (
         ),
         (
             on_node("see the name that it uses", "puppet config print server --section agent"),
+            _OTHERS,
             on_node("look the name up", "getent hosts {host}"),
         ),
         (
             advice("correct DNS or /etc/hosts"),
             on_node("use another name", "puppet config set server <name> --section agent", only_if="the name is wrong"),
+            _SERVER_LIST,
+            _CA_SERVER,
         ),
         ("T19",),
         _C,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.real.faults.engine import Fault
+from tests.real.machine import free_port
 
 if TYPE_CHECKING:
     from tests.real.faults.engine import Scene
@@ -62,9 +63,12 @@ def _forbidden_extension(scene: Scene) -> None:
     scene.edit(scene.agent.confdir / "csr_attributes.yaml", "extension_requests:\n  1.3.6.1.4.1.34380.1.3.39: 'true'\n")
 
 
-def _another_host(scene: Scene) -> None:
-    """The agent asks a server without a CA service for its certificate."""
-    scene.configure(ca_port=scene.port, ca_server="localhost")
+def _unknown_ca_server(scene: Scene) -> None:
+    scene.configure(ca_server="puppetca.invalid")
+
+
+def _wrong_ca_port(scene: Scene) -> None:
+    scene.configure(ca_port=free_port("127.0.0.1"))
 
 
 FAULTS = (
@@ -115,5 +119,15 @@ FAULTS = (
     Fault(
         name="an authorization extension that the CA refuses", kind=KIND, make=_forbidden_extension, agent="fresh",
         cause="B28", corrects="Remove the extension from csr_attributes.yaml",
+    ),
+    Fault(
+        name="autosigned, and ca_server does not resolve", kind=KIND, make=_unknown_ca_server, agent="fresh",
+        cause="cannot resolve the server's name", looks=("explain",), true=("it is ca_server's",),
+        fill=(("<name>", "proxy.example"),),
+    ),
+    Fault(
+        name="autosigned, and ca_port is wrong", kind=KIND, make=_wrong_ca_port, agent="fresh",
+        cause="No process listens on that port", looks=("explain",), true=("it is ca_port's",),
+        fill=(("<port>", "{port}"),),
     ),
 )  # fmt: skip

@@ -217,6 +217,16 @@ def _wrong_port(scene: Scene) -> None:
     scene.configure(serverport=free_port("127.0.0.1"))
 
 
+def _dead_servers(scene: Scene) -> None:
+    scene.configure(server_list=f"localhost:{free_port('127.0.0.1')}")
+
+
+def _first_server_dead(scene: Scene) -> None:
+    """The agent goes on with the second one."""
+    dead = f"localhost:{free_port('127.0.0.1')}"
+    scene.configure(server_list=f"{dead},{scene.hosts.road.server}:{scene.port}")
+
+
 def _agents_unknown_name(scene: Scene) -> None:
     scene.configure(server="puppet.invalid")
 
@@ -261,4 +271,9 @@ FAULTS = (
     Fault(name="the agent's server does not resolve", kind=AGENT, make=_agents_unknown_name,
           cause="cannot resolve the server's name", looks=("explain",), true=("name is wrong",),
           fill=(("<name>", "proxy.example"),)),
+    Fault(name="no server of server_list answers", kind=AGENT, make=_dead_servers,
+          cause="No process listens on that port", looks=("explain",), true=("server_list's",),
+          fill=(("<name>:8140,<name>:8140", "proxy.example:{port}"),)),
+    Fault(name="the first server of server_list is down", kind=AGENT, make=_first_server_dead, cause="",
+          ends=(0, 2)),
 )  # fmt: skip

@@ -46,7 +46,8 @@ class Fault:
     make: Callable[[Scene], None]
     """Makes the fault; what it changes is undone afterwards (``Scene.edit``, ``Scene.later``)."""
     cause: str
-    """A rule's id, the title of a diagnosis, or words of the message if nothing of it is a deviation."""
+    """A rule's id, the title of a diagnosis, or words of the message if nothing of it is a deviation. Empty: agent and
+    master come to terms with it, and no error may be named."""
     agent: Literal["standing", "enrolled", "fresh"] = "standing"
     """Has a certificate that other faults use as well; has one of its own; has none yet."""
     looks: tuple[str, ...] = ()
@@ -237,6 +238,8 @@ class Advice:
     steps: list[Step]
     message: str
     alarms: list[str]
+    error: bool = True
+    """Whether what is named is an error."""
 
 
 def advice(found: dict[str, Any], fault: Fault, certname: str) -> Advice:
@@ -256,14 +259,15 @@ def advice(found: dict[str, Any], fault: Fault, certname: str) -> Advice:
         *((d, (d["rule"] or "", d["what"]), f"{d['what']}: {d['detail']}", []) for d in found["diagnoses"]),
     ]
     if not candidates:
-        return Advice(("",), "", [], "no problems", [])
+        return Advice(("",), "", [], "no problems", [], error=False)
     item, names, message, besides = candidates[0]
     known = {fault.cause, *names, *fault.also}
     alarms = [rule for rule in besides if rule not in known]
     alarms += [v["cause"] for v in verdicts if v["cause"] not in known and _is_error(v)]
     alarms += [d["what"] for d in errors if not known & {d["rule"], d["what"]} and CONSEQUENCE not in d["detail"]]
     fix = item.get("remedy") or ""
-    return Advice(names, fix, steps_of(item), message, list(dict.fromkeys(alarms)))
+    error = item in errors or (item in verdicts and _is_error(item))
+    return Advice(names, fix, steps_of(item), message, list(dict.fromkeys(alarms)), error)
 
 
 def _is_error(verdict: dict[str, Any]) -> bool:
@@ -304,7 +308,7 @@ def _play(fault: Fault, scene: Scene, tally: Tally) -> None:
     found = scene.ask(fault.looks, failed)
     answer = advice(found, fault, scene.certname)
     tally.log.append(json.dumps(found, indent=1))
-    tally.right = fault.cause in answer.names or fault.cause in answer.message
+    tally.right = fault.cause in answer.names or fault.cause in answer.message if fault.cause else not answer.error
     tally.named = next(filter(None, answer.names), fault.cause if tally.right else answer.message) or answer.message
     tally.alarms = answer.alarms
     tally.by_hand = bool(fault.corrects)

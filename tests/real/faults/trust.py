@@ -152,6 +152,26 @@ def _years_ahead(scene: Scene) -> None:
     _clock(scene, "+20 years")
 
 
+def _masters_clock(scene: Scene, offset: str) -> None:
+    master = scene.master
+
+    def restart(clock: str) -> None:
+        master.stop()
+        master.clock = clock
+        master.start()
+
+    scene.later(restart, "")
+    restart(offset)
+
+
+def _master_ahead(scene: Scene) -> None:
+    _masters_clock(scene, "+20y")
+
+
+def _master_behind(scene: Scene) -> None:
+    _masters_clock(scene, "-3y")
+
+
 # -- the master's certificate ------------------------------------------------------------------------------
 
 
@@ -227,6 +247,14 @@ FAULTS = (
     Fault(
         name="the agent's clock is twenty years ahead", kind=CLOCK, make=_years_ahead, cause="T10",
         looks=("ssldir", "live"), corrects="date -u", needs="faketime",
+    ),
+    Fault(
+        name="the master's clock is twenty years ahead", kind=CLOCK, make=_master_ahead, cause="T09",
+        looks=("live",), corrects="compare its clock: `date -u`", needs="faketime", restarts=True,
+    ),
+    Fault(
+        name="the master's clock is three years behind", kind=CLOCK, make=_master_behind, cause="T09",
+        looks=("live",), corrects="compare its clock: `date -u`", needs="faketime", restarts=True,
     ),
     Fault(name="the master's certificate has expired", kind=MASTER, make=_master_expired, restarts=True, cause="T08"),
 )  # fmt: skip
