@@ -147,7 +147,7 @@ def _parser(first: str) -> argparse.ArgumentParser:
             _fill(command, name)
     if first not in COMMANDS:
         module = _module(DEFAULT)
-        parser.set_defaults(function=module.execute, capture=None, ascii=False)
+        parser.set_defaults(function=module.execute, capture=None, ascii=False, theme=None)
     return parser
 
 

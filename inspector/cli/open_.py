@@ -17,6 +17,9 @@ EXAMPLE = "puppet-inspector open captures/FILE.sqlite"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/")
+    parser.add_argument(
+        "--theme", choices=("dark", "light", "contrast"), help="colours; remembered (default: the last one chosen)"
+    )
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
 
 
@@ -34,4 +37,4 @@ def execute(arguments: argparse.Namespace) -> int:
     gc.disable()
     from inspector.tui import app
 
-    return app.run(arguments.capture or paths.newest(), ascii_only=arguments.ascii)
+    return app.run(arguments.capture or paths.newest(), ascii_only=arguments.ascii, theme=arguments.theme)

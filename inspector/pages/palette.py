@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from inspector.model import Phase, Severity
-from inspector.pages.styles import BAD, DOUBT, GOOD, NOTE
+from inspector.pages.styles import BAD, BLUE, CYAN, DOUBT, GOOD, GREEN, GREY, NOTE, ORANGE, VIOLET, YELLOW
 
 if TYPE_CHECKING:
     from inspector.summaries.summary import RunBrief
 
 PHASES: dict[Phase, tuple[str, str]] = {
-    Phase.CERTIFICATES: ("C", "black on #c792ea"),
-    Phase.NODE: ("n", "black on #89ddff"),
-    Phase.PLUGINS: ("P", "black on #82aaff"),
-    Phase.CATALOG: ("K", "black on #ffcb6b"),
-    Phase.FILES: ("F", "black on #c3e88d"),
-    Phase.REPORT: ("R", "black on #f78c6c"),
-    Phase.OTHER: ("o", "black on #a0a0a0"),
+    Phase.CERTIFICATES: ("C", VIOLET),
+    Phase.NODE: ("n", CYAN),
+    Phase.PLUGINS: ("P", BLUE),
+    Phase.CATALOG: ("K", YELLOW),
+    Phase.FILES: ("F", GREEN),
+    Phase.REPORT: ("R", ORANGE),
+    Phase.OTHER: ("o", GREY),
 }
-"""A letter and a style each. The letter is always drawn, for terminals without colour."""
+"""A letter and a colour each. The letter is always drawn, for terminals without colour."""
+LASTS = "━"
+"""What follows a phase's letter for as long as it lasts."""
 SEVERITIES = {Severity.ERROR: BAD, Severity.WARNING: DOUBT, Severity.NOTICE: NOTE}
 OUTCOMES = {
     "complete": GOOD,
@@ -90,6 +92,6 @@ def _drawn(pieces: list[tuple[float, str, str]], width: int) -> Text:
     for length, letter, style in pieces:
         before += length
         upto = round(before / total * spare)
-        text.append(letter * (1 + upto - drawn), style=style)
+        text.append(letter + (letter if letter == "." else LASTS) * (upto - drawn), style=style)
         drawn = upto
     return text

@@ -13,7 +13,7 @@ from textual.binding import Binding
 
 from inspector.errors import CaptureError
 from inspector.summaries.source import Source
-from inspector.tui import hues
+from inspector.tui import hues, themes
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
@@ -39,12 +39,17 @@ class Inspector(App[None]):
     TITLE = "puppet-inspector"
     BINDINGS: ClassVar = [
         Binding("q", "quit", "Quit"),
-        Binding("T", "theme", "Light/dark theme", show=False),
+        Binding("T", "theme", "Next theme", show=False),
     ]
 
-    def __init__(self, path: Path, *, driver: type[Driver] | None = None) -> None:
-        """Open a capture. Raises CaptureError."""
+    def __init__(self, path: Path, *, driver: type[Driver] | None = None, theme: str | None = None) -> None:
+        """Open a capture, by default in the theme that was chosen last. Raises CaptureError."""
         super().__init__(driver_class=driver)
+        for one in themes.THEMES.values():
+            self.register_theme(one)
+        self.theme = theme or themes.remembered().name
+        if theme:
+            themes.remember(theme)
         self.source = Source(path)
         self._lost = False
         """Whether the capture could not be read the last time."""
@@ -192,19 +197,22 @@ class Inspector(App[None]):
     # -- keys -------------------------------------------------------------------------------------------
 
     def action_theme(self) -> None:
-        """Switch between the light and the dark theme."""
-        self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
+        """Switch to the next theme, and remember it."""
+        names = list(themes.THEMES)
+        self.theme = names[(names.index(self.theme) + 1) % len(names)]
+        themes.remember(self.theme)
+        self.show_message(f"theme: {self.theme}")
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The commands of the palette: the views, and the action of every key, so that the mouse can start them too."""
         yield SystemCommand("Findings", "All findings of the capture, by rule, agent or severity", self.open_findings)
         yield SystemCommand("Bootstrap", "How agents got their certificates", self.open_bootstrap)
         yield SystemCommand("Search bodies", "Search the bodies of all records", self.open_search)
-        yield SystemCommand("Light/dark theme", "Switch the theme", self.action_theme)
+        yield SystemCommand("Next theme", f"{', '.join(themes.THEMES)}: the next one", self.action_theme)
         yield SystemCommand("Quit", "Leave the inspector", self.exit)
         from inspector.tui.help import keys
 
-        listed = {"Light/dark theme", "Quit", "Findings", "Bootstrap", "Search bodies"}
+        listed = {"Next theme", "Quit", "Findings", "Bootstrap", "Search bodies"}
         for node, binding in keys(screen):
             if binding.description not in listed:
                 listed.add(binding.description)
@@ -235,13 +243,13 @@ def _warm_up() -> None:
         _ = completion, wording, run
 
 
-def run(path: Path, *, ascii_only: bool = False) -> int:
+def run(path: Path, *, ascii_only: bool = False, theme: str | None = None) -> int:
     """Open a capture in this terminal until the user quits; returns the exit status. Raises CaptureError."""
     driver: type[Driver] | None = None
     if ascii_only:
         from inspector.tui.ascii import AsciiDriver
 
         driver = AsciiDriver
-    app = Inspector(path, driver=driver)
+    app = Inspector(path, driver=driver, theme=theme)
     app.run()
     return app.return_code or 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
@@ -17,7 +17,7 @@ from inspector.explain import bootstrap_reading
 from inspector.explain.bootstrap import stamp
 from inspector.text import clean
 from inspector.tui import bootstrap_tables
-from inspector.tui.panes import NARROW, PaneTabs
+from inspector.tui.panes import NARROW, Pane, PaneTabs
 from inspector.tui.rows import Rows
 from inspector.tui.view import View
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 RARE = 10
 """While a capture grows, the pause between two readings: this many times the duration of a reading."""
-_FOCUS = {"agents": "#agents", "steps": "#step-list", "keys": "#sightings", "forecast": "#forecast"}
+_FOCUS = {"agents": "#agent-list", "steps": "#step-list", "keys": "#sightings", "forecast": "#dates-scroll"}
 PANES = {"agents": "1 Agents", "steps": "2 Steps", "keys": "3 Keys", "forecast": "4 Forecast"}
 
 
@@ -47,17 +47,17 @@ class Bootstrap(View):
     Bootstrap #upper { height: 3fr; }
     Bootstrap #lower { height: 2fr; }
     Bootstrap #agents { width: 40; }
-    Bootstrap #steps, Bootstrap #keys { width: 1fr; border-left: solid $panel; }
-    Bootstrap #keys { width: 3fr; border: none; }
-    Bootstrap #forecast { width: 2fr; padding: 0 1; border-left: solid $panel; }
-    Bootstrap #stuck { height: auto; max-height: 6; padding: 0 1; background: $panel; }
+    Bootstrap #steps { width: 1fr; }
+    Bootstrap #keys { width: 3fr; }
+    Bootstrap #forecast { width: 2fr; }
+    Bootstrap #dates-scroll { padding: 0 1; }
+    Bootstrap #stuck { height: auto; max-height: 6; padding: 0 1; }
     Bootstrap .details { height: auto; max-height: 40%; padding: 0 1; background: $boost; }
     Bootstrap Static { height: auto; }
     Bootstrap .gone { display: none; }
     Bootstrap PaneTabs { display: none; }
     Bootstrap.narrow PaneTabs { display: block; }
-    Bootstrap.narrow #agents, Bootstrap.narrow #steps { width: 1fr; border: none; }
-    Bootstrap.narrow #forecast { border: none; }
+    Bootstrap.narrow #agents { width: 1fr; }
     """
 
     def __init__(self, certname: str | None = None) -> None:
@@ -75,14 +75,15 @@ class Bootstrap(View):
     def body(self) -> Iterable[Widget]:
         yield PaneTabs(PANES)
         with Horizontal(id="upper"):
-            yield Rows(bootstrap_tables.AGENTS, lambda agent: agent.certname, id="agents")
-            with Vertical(id="steps"):
+            with Pane(id="agents", title="Agents"):
+                yield Rows(bootstrap_tables.AGENTS, lambda agent: agent.certname, id="agent-list")
+            with Pane(id="steps", title="Steps"):
                 yield Static("", id="stuck", markup=False)
                 yield Rows(bootstrap_tables.STEPS, lambda step: (step.seqs[0], step.state), id="step-list")
                 with VerticalScroll(classes="details"):
                     yield Static("", id="step", markup=False)
         with Horizontal(id="lower"):
-            with Vertical(id="keys"):
+            with Pane(id="keys", title="Keys"):
                 yield Rows(
                     bootstrap_tables.key_columns(lambda: self.bootstrap),
                     lambda key: (key.kind, key.key),
@@ -90,18 +91,18 @@ class Bootstrap(View):
                 )
                 with VerticalScroll(classes="details"):
                     yield Static("", id="key", markup=False)
-            with VerticalScroll(id="forecast"):
+            with Pane(id="forecast", title="Forecast"), VerticalScroll(id="dates-scroll"):
                 yield Static("", id="dates", markup=False)
 
     @property
     def bootstrap(self) -> AgentBootstrap | None:
         """The steps of the selected agent; None until they were read."""
-        agents: Rows[AgentBootstrap] = self.query_one("#agents", Rows)
+        agents: Rows[AgentBootstrap] = self.query_one("#agent-list", Rows)
         return agents.item
 
     def heading(self) -> str:
         day = f" as of {stamp(self._at)}" if self._at is not None else ""
-        number = len(self.query_one("#agents", Rows).items)
+        number = len(self.query_one("#agent-list", Rows).items)
         title = f"bootstrap{day}: {number} agent{'' if number == 1 else 's'} in {clean(self.source.path.name)}"
         if not self._reading and self.source.indexing:
             return f"{title}   reading {self.source.state.last:,} of {self.source.total:,} records"
@@ -111,7 +112,7 @@ class Bootstrap(View):
 
     def opened(self) -> None:
         self._lay_out()
-        self.query_one("#step-list" if self._wanted else "#agents").focus()
+        self.query_one("#step-list" if self._wanted else "#agent-list").focus()
 
     def update(self) -> None:
         """Read the new records, with pauses while the capture grows."""
@@ -163,14 +164,14 @@ class Bootstrap(View):
             self.show_message(trouble)
         if self._whole:
             wanted, self._wanted = self._wanted, None
-            if wanted and all(agent.certname != wanted for agent in self.query_one("#agents", Rows).items):
+            if wanted and all(agent.certname != wanted for agent in self.query_one("#agent-list", Rows).items):
                 self.show_message(f"No certificate requests of {wanted} are in this capture.")
         self._choose(first=False)
         super().update()
 
     def _show(self, found: Bootstraps, agents_read: list[AgentBootstrap]) -> None:
         self._bootstraps = found
-        agents: Rows[AgentBootstrap] = self.query_one("#agents", Rows)
+        agents: Rows[AgentBootstrap] = self.query_one("#agent-list", Rows)
         first = not agents.items
         agents.show(agents_read)
         stuck = next((agent.certname for agent in agents_read if agent.stuck), None)
@@ -186,7 +187,7 @@ class Bootstrap(View):
     def on_rows_moved(self, event: Rows.Moved[object]) -> None:
         """Show what belongs to the selected line."""
         match event.rows.id:
-            case "agents":
+            case "agent-list":
                 self._choose(first=True)
             case "step-list":
                 self._show_step()
@@ -218,7 +219,7 @@ class Bootstrap(View):
 
     def on_rows_chosen(self, event: Rows.Chosen[AgentBootstrap | BootstrapStep | KeySighting]) -> None:
         """Go on to the steps of the selected agent, or open the first record of a step or a key."""
-        if event.rows.id == "agents":
+        if event.rows.id == "agent-list":
             self.action_pane("steps")
             return
         seq = cast("BootstrapStep | KeySighting", event.item).seqs[0]

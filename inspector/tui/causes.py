@@ -11,11 +11,13 @@ from textual.widgets import Static
 
 from inspector.model import Severity
 from inspector.pages import palette
+from inspector.pages.styles import COMMAND
 from inspector.rules import fixes, rule_of
 from inspector.summaries import incidents
 from inspector.text import clean, clock, day
 from inspector.tui import advice
 from inspector.tui.histogram import Histogram
+from inspector.tui.panes import Pane
 from inspector.tui.rows import Column, Rows
 from inspector.tui.view import View
 
@@ -105,8 +107,8 @@ class Causes(View):
         Binding("b", "bodies", "Search bodies", show=False),
     ]
     DEFAULT_CSS = """
-    Causes #causes { height: auto; max-height: 45%; min-height: 4; }
-    Causes #detail { height: 1fr; padding: 1 2; background: $panel; }
+    Causes #upper { height: auto; max-height: 45%; min-height: 4; }
+    Causes #detail { padding: 0 1; }
     Causes #answer { height: auto; }
     Causes Histogram.hidden { display: none; }
     """
@@ -132,8 +134,9 @@ class Causes(View):
             Column("last", lambda line, _: _moment(line.run.ended), 11, least=70),
         )
         yield Histogram()
-        yield Rows(columns, lambda line: line.ident, id="causes")
-        with VerticalScroll(id="detail"):
+        with Pane(id="upper", title="Causes"):
+            yield Rows(columns, lambda line: line.ident, id="causes")
+        with Pane(id="lower", title="Verdict and fix"), VerticalScroll(id="detail"):
             yield Static("", id="answer", markup=False)
 
     def heading(self) -> str:
@@ -212,19 +215,20 @@ class Causes(View):
                 f": the latest run of each went well.\n\nEnter opens run {run.number}; r shows all runs."
             )
         verdict = run.verdict
-        text = Text(f"{clean(verdict.message) if verdict else incident.reason}\n", style="bold")
+        text = Text()
+        text.append(f"{clean(verdict.message) if verdict else incident.reason}\n", style="bold")
         others = [name for name in incident.nodes if name != run.name]
         if not incident.nodes:
             text.append("It is over: the latest run of each node shows something else.\n", style="dim")
         elif others:
-            text.append(f"The same on {clean(', '.join(others))}.\n", style="not bold")
+            text.append(f"The same on {clean(', '.join(others))}.\n")
         if self._whole:
             advice.add_whole(text, _cause(run), self.source)
         steps = verdict.steps if verdict else ()
         commands = {step.command for step in steps}
         text.append("\nFix\n", style="bold")
         for each in fixes.lines(steps, max(self.size.width - 2 * MARGIN, 20)):
-            text.append(f"{clean(each)}\n", style="bold cyan" if each.strip() in commands else "not bold")
+            text.append(f"{clean(each)}\n", style=COMMAND if each.strip() in commands else "")
         if incident.cause:
             text.append(f"\n{rule_of(incident.cause).explanation}\n", style="dim")
         text.append(f"\nEnter opens run {run.number}.", style="dim")

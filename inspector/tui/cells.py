@@ -16,13 +16,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-def drawn(
-    cells: Iterable[tuple[Text | str, int, bool]], style: Style, console: Console, *, bare: bool = False
-) -> Strip:
-    """A line of texts, with the width of each and whether it is right-aligned; a space follows each.
-
-    ``bare``: without text colours, which are not readable on the background of the cursor.
-    """
+def drawn(cells: Iterable[tuple[Text | str, int, bool]], style: Style, console: Console) -> Strip:
+    """A line of texts, with the width of each and whether it is right-aligned; a space follows each."""
     segments: list[Segment] = []
     plain = ""
     for cell, room, right in cells:
@@ -32,17 +27,12 @@ def drawn(
         if plain:
             segments.append(Segment(plain, style))
         text = _fitted(cell.copy(), room, right=right)
-        base = style + _hue(console.get_style(text.style), bare=bare)
+        base = style + console.get_style(text.style)
         segments += [
-            Segment(segment.text, base + _hue(segment.style, bare=bare) if segment.style else base)
-            for segment in text.render(console)
+            Segment(segment.text, base + segment.style if segment.style else base) for segment in text.render(console)
         ]
         plain = " "
     return Strip([*segments, Segment(plain, style)])
-
-
-def _hue(style: Style, *, bare: bool) -> Style:
-    return style.without_color if bare and style.bgcolor is None else style
 
 
 def _padded(text: str, width: int, *, right: bool) -> str:

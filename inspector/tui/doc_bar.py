@@ -18,8 +18,8 @@ class Bar(Widget):
     """Names on one line, one of them selected."""
 
     DEFAULT_CSS = """
-    Bar { height: 1; background: $panel; color: $text-muted; }
-    Bar > .bar--chosen { background: $primary; color: $text; text-style: bold; }
+    Bar { height: 1; color: $text-muted; }
+    Bar > .bar--chosen { color: $text-accent; text-style: bold underline; }
     """
     COMPONENT_CLASSES = {"bar--chosen"}
 
@@ -45,14 +45,23 @@ class Bar(Widget):
         self.names, self.chosen = tuple(names), chosen
         self.refresh()
 
-    def _cells(self) -> list[str]:
-        full = [f" {name} " for name in self.names]
-        room = max(map(len, full), default=0)
+    def _cells(self) -> list[tuple[int, str]]:
+        """The texts on the line with their places. Where not all fit, those next to the selected one: names are whole,
+        and an arrow leads to the others."""
+        wide = [len(name) + 2 for name in self.names]
+        first, last = 0, len(wide)
         # The width is unknown before the first layout; do not cut anything then.
-        while room > 3 and sum(map(len, full)) > self.size.width > 0:
-            room -= 1
-            full = [name if len(name) <= room else f"{name[: room - 1]} " for name in full]
-        return full
+        while (
+            last - first > 1 and sum(wide[first:last]) + 2 * (first > 0) + 2 * (last < len(wide)) > self.size.width > 0
+        ):
+            if last - 1 - self.chosen >= self.chosen - first:
+                last -= 1
+            else:
+                first += 1
+        names = [(place, f" {self.names[place]} ") for place in range(first, last)]
+        before = [(first - 1, "◂ ")] if first else []
+        after = [(last, " ▸")] if last < len(wide) else []
+        return [*before, *names, *after]
 
     def on_resize(self) -> None:
         self.refresh()
@@ -61,7 +70,7 @@ class Bar(Widget):
         """Draw the names; the selected one is in brackets, which are visible without colour."""
         chosen = self.get_component_rich_style("bar--chosen")
         text = Text(no_wrap=True, overflow="crop")
-        for place, cell in enumerate(self._cells()):
+        for place, cell in self._cells():
             here = place == self.chosen
             text.append(f"[{cell[1:-1]}]" if here else cell, chosen if here else "")
         return text
@@ -69,7 +78,7 @@ class Bar(Widget):
     def on_click(self, event: events.Click) -> None:
         event.stop()
         at = event.x
-        for place, cell in enumerate(self._cells()):
+        for place, cell in self._cells():
             if at < len(cell):
                 self.post_message(self.Picked(self, place))
                 return

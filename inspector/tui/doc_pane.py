@@ -34,7 +34,6 @@ class DocPane(Vertical):
     """Documents in tabs, and the actions on them."""
 
     BINDINGS = [
-        *(Binding(str(key), f"tab('{name}')", name, show=False) for key, name in enumerate(NAMES, 1)),
         Binding("right_square_bracket", "part(1)", "Next part", key_display="]"),
         Binding("left_square_bracket", "part(-1)", "Previous part", key_display="[", show=False),
         Binding("v", "mode", "Pretty/raw/hex"),
@@ -44,7 +43,6 @@ class DocPane(Vertical):
     DocPane { height: 1fr; width: 1fr; }
     DocPane #finding { height: auto; max-height: 8; padding: 0 1; display: none; }
     DocPane #finding Static { height: auto; }
-    DocPane #parts { background: $surface; }
     DocPane #reading { padding: 0 1; color: $text-muted; display: none; }
     DocPane #content { height: 1fr; }
     DocPane #full { height: auto; max-height: 9; padding: 0 1; background: $panel; display: none; }
@@ -246,9 +244,12 @@ class DocPane(Vertical):
             self._hides = hides
             self.refresh_bindings()
 
-    def action_tab(self, name: str) -> None:
-        if any(tab.name == name for tab in self.tabs):
-            self._open(name)
+    def go_to(self, name: str) -> bool:
+        """Show a tab; False if this record has none of that name."""
+        if not any(tab.name == name for tab in self.tabs):
+            return False
+        self._open(name)
+        return True
 
     def action_part(self, by: int) -> None:
         if self.tabs:

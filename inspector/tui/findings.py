@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.binding import Binding
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from inspector.model import Severity
 from inspector.pages.finding_groups import ORDERS, Group, GroupLine, Member, grouped, shown
 from inspector.text import clean, counts
 from inspector.tui import advice
-from inspector.tui.panes import NARROW, PaneTabs
+from inspector.tui.panes import NARROW, Pane, PaneTabs
 from inspector.tui.rows import Column, Rows
 from inspector.tui.view import View
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
 LEVELS = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
+PANES = {"list": "1 Findings", "detail": "2 Fix"}
 
 
 class FoundRows(Rows[GroupLine]):
@@ -62,23 +63,21 @@ class Findings(View):
 
     BINDINGS = [
         Binding("o", "order", "Group by"),
-        *(
-            Binding(str(at), f"least({at})", label, show=at < 2)
-            for at, label in enumerate(("Errors only", "With warnings", "With notices"), 1)
-        ),
+        Binding("L", "least", "Severities"),
+        *(Binding(str(at), f"go('{pane}')", pane, show=False) for at, pane in enumerate(PANES, 1)),
         Binding("v", "whole", "Whole message"),
         Binding("y", "copy", "Copy fix"),
         Binding("tab", "pane", "Next pane", show=False),
     ]
     DEFAULT_CSS = """
     Findings #list { height: 3fr; }
-    Findings #detail { height: 2fr; padding: 0 1; background: $panel; }
+    Findings #detail { height: 2fr; }
+    Findings VerticalScroll { padding: 0 1; }
     Findings #explanation { height: auto; }
     Findings .gone { display: none; }
     Findings PaneTabs { display: none; }
     Findings.narrow PaneTabs { display: block; }
     """
-    PANES = {"list": "Findings", "detail": "Fix"}
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,10 +90,10 @@ class Findings(View):
         self._whole = False
 
     def body(self) -> Iterable[Widget]:
-        yield PaneTabs(self.PANES)
-        with Horizontal(id="list"):
+        yield PaneTabs(PANES)
+        with Pane(id="list", title="Findings"):
             yield FoundRows(_COLUMNS, lambda line: line.ident, id="found")
-        with VerticalScroll(id="detail"):
+        with Pane(id="detail", title="Fix"), VerticalScroll():
             yield Static("", id="explanation", markup=False)
 
     @property
@@ -162,7 +161,7 @@ class Findings(View):
 
     def _show_details(self) -> None:
         self.query_one("#explanation", Static).update(advice.hung(self._detail()))
-        self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
+        self.query_one(VerticalScroll).scroll_home(animate=False)
 
     def _detail(self) -> Text:
         line, chosen = self._rows.item, self.chosen
@@ -200,9 +199,9 @@ class Findings(View):
         self._rows.move_to(0)
         super().update()
 
-    def action_least(self, at: int) -> None:
-        """Show only findings of at least this severity."""
-        self._least = LEVELS[at - 1]
+    def action_least(self) -> None:
+        """Show all findings, only errors, or errors and warnings: the next of these."""
+        self._least = LEVELS[(LEVELS.index(self._least) + 1) % len(LEVELS)]
         self._group()
         super().update()
 
@@ -226,16 +225,16 @@ class Findings(View):
 
     def action_pane(self) -> None:
         """Go to the other pane."""
-        self._go("detail" if self._pane == "list" else "list")
+        self.action_go("detail" if self._pane == "list" else "list")
 
     def on_pane_tabs_picked(self, event: PaneTabs.Picked) -> None:
         """Go to the pane whose tab was clicked."""
-        self._go(event.pane)
+        self.action_go(event.pane)
 
-    def _go(self, pane: str) -> None:
+    def action_go(self, pane: str) -> None:
         self._pane = pane
         self._lay_out()
-        (self._rows if pane == "list" else self.query_one("#detail")).focus()
+        (self._rows if pane == "list" else self.query_one(VerticalScroll)).focus()
 
     def on_resize(self) -> None:
         """Lay out the panes: one above the other, or as tabs."""
@@ -245,7 +244,7 @@ class Findings(View):
     def _lay_out(self) -> None:
         narrow = self.app.size.width < NARROW
         self.set_class(narrow, "narrow")
-        for pane in self.PANES:
+        for pane in PANES:
             self.query_one(f"#{pane}").set_class(narrow and pane != self._pane, "gone")
         self.query_one(PaneTabs).show(self._pane)
 

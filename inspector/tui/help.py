@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
 from rich.text import Text
 from textual.binding import Binding
 from textual.containers import VerticalScroll
@@ -27,11 +28,12 @@ filter   phase:catalog status:>=400 agent:web* rule:B23 ms:>500 text:"Could not 
          !term or -term excludes; the same syntax as `puppet-inspector runs --filter`
 search   / searches the lines of this view; b on the list of runs searches all bodies of the capture
 phases   C certificates  n node  P plugins  K catalog  F files  R report  o other  . no traffic
-times    ─ connect  ┼ TLS  ▸ request  ░ waiting for the master  ◂ answer  % in the proxy  . silence  ≈ shortened
+times    ─ connect  ┼ TLS  ▸ request  ▆ waiting for the master  ◂ answer  % in the proxy  . silence  ≈ shortened
 findings E error  W warning  N notice, followed by the rules
 """
 
 
+HERE, MOVING, EVERYWHERE = "This screen", "Lists, trees and texts", "Everywhere"
 OTHERS = ("Scroll ", "Page Left", "Page Right", "Focus Next", "Focus Previous", "Copy selected", "Maximize", "Minimize")
 """Keys of Textual itself that are not listed."""
 
@@ -46,31 +48,52 @@ def keys(screen: Screen[Any]) -> Iterable[tuple[DOMNode, Binding]]:
 
 
 class Help(ModalScreen[None]):
-    """The keys of a screen and of its focused widget, and a legend."""
+    """The keys of a screen and of its focused widget by purpose, and a legend."""
 
     BINDINGS = [Binding("escape,question_mark,q", "dismiss", "Close")]
     DEFAULT_CSS = """
     Help { align: center middle; }
-    Help VerticalScroll { width: 90%; max-width: 110; height: 90%; padding: 0 1; }
-    Help VerticalScroll { background: $surface; border: solid $primary; }
+    Help VerticalScroll { width: 94%; max-width: 120; height: 94%; padding: 0 1; }
+    Help VerticalScroll { background: $surface; border: round $border; }
+    Help Static { height: auto; }
     """
 
-    def __init__(self, screen: Screen[Any], display: Callable[[Binding], str]) -> None:
-        """Show the keys of ``screen``; ``display`` returns the name of a key."""
+    def __init__(self, screen: Screen[Any], common: Iterable[object], display: Callable[[Binding], str]) -> None:
+        """Show the keys of ``screen``, of which ``common`` are those of all screens; ``display`` returns the name of a
+        key."""
         super().__init__()
         self._title = (type(screen).__doc__ or "").partition("\n")[0]
-        self._keys: dict[str, list[str]] = {}
-        for _, binding in keys(screen):
-            self._keys.setdefault(binding.description, []).append(display(binding))
+        self._groups: dict[str, dict[str, list[str]]] = {HERE: {}, MOVING: {}, EVERYWHERE: {}}
+        everywhere = {binding.action for binding in common if isinstance(binding, Binding)}
+        for node, binding in keys(screen):
+            if node is screen.app or binding.action in everywhere:
+                group = EVERYWHERE
+            else:
+                group = HERE if node is screen else MOVING
+            self._groups[group].setdefault(binding.description, []).append(display(binding))
 
     def compose(self) -> ComposeResult:
-        text = Text(f"{self._title}\n\n", style="bold")
-        for what, keys in self._keys.items():
-            text.append(f"{' '.join(dict.fromkeys(keys)):>14}  ", style=f"bold {DOUBT}")
-            text.append(f"{what}\n", style="not bold")
-        text.append(f"\n{ABOUT}", style="not bold")
-        with VerticalScroll():
-            yield Static(text, markup=False)
+        with VerticalScroll() as box:
+            box.border_title = "Keys"
+            yield Static(Text(self._title, style="bold"), markup=False)
+            yield Static(self._columns())
+            yield Static(Text(f"\n{ABOUT}"), markup=False)
+
+    def _columns(self) -> Table:
+        """The keys of this screen on the left, those of lists and of all screens on the right."""
+        table = Table.grid(expand=True, padding=(0, 1))
+        table.add_column(ratio=1)
+        table.add_column(ratio=1)
+        right = Text("\n").join(self._group(name) for name in (MOVING, EVERYWHERE) if self._groups[name])
+        table.add_row(self._group(HERE), right)
+        return table
+
+    def _group(self, name: str) -> Text:
+        text = Text(no_wrap=True, overflow="ellipsis").append(f"\n{name}\n", style="bold underline")
+        for what, names in self._groups[name].items():
+            text.append(f"{' '.join(dict.fromkeys(names)):>12}  ", style=f"bold {DOUBT}")
+            text.append(f"{what}\n")
+        return text
 
     def on_mount(self) -> None:
         """Focus the text, so that keys scroll it."""

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.filter import LineFilter
 
-from inspector.pages.styles import BAD, DOUBT, GOOD, NOTE
+from inspector.pages import styles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,20 @@ if TYPE_CHECKING:
 
 LIGHT = {
     style.rpartition(" ")[2]: darker
-    for style, darker in ((BAD, "#b00020"), (DOUBT, "#7a5200"), (GOOD, "#116329"), (NOTE, "#0b4f9e"))
+    for style, darker in (
+        (styles.BAD, "#b00020"),
+        (styles.DOUBT, "#7a5200"),
+        (styles.GOOD, "#116329"),
+        (styles.NOTE, "#0b4f9e"),
+        (styles.VIOLET, "#7b2fb5"),
+        (styles.CYAN, "#0b5f7d"),
+        (styles.BLUE, "#2b4fb5"),
+        (styles.YELLOW, "#7a4a00"),
+        (styles.GREEN, "#3a5f00"),
+        (styles.ORANGE, "#9c3009"),
+        (styles.GREY, "#565656"),
+        (styles.SLATE, "#465468"),
+    )
 }
 """Replacements of the bright colours on a light background."""
 BARE = dict.fromkeys(LIGHT, "#ffffff")

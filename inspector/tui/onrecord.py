@@ -6,6 +6,7 @@ from textual.binding import Binding
 
 from inspector.formats import curl, files
 from inspector.model import Exchange
+from inspector.tui.doc_pane import NAMES
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.view import View
 
@@ -14,6 +15,7 @@ class OnRecord(View):
     """A view with one selected record, which a pane shows."""
 
     BINDINGS = [
+        *(Binding(str(key), f"tab('{name}')", name, show=False) for key, name in enumerate(NAMES, 1)),
         Binding("m", "mark", "Mark", show=False),
         Binding("M", "note", "Note", show=False),
         Binding("y", "copy", "Copy the value", show=False),
@@ -28,6 +30,17 @@ class OnRecord(View):
     def pane(self) -> ExchangePane:
         """The pane that shows the record."""
         return self.query_one(ExchangePane)
+
+    def action_tab(self, name: str) -> None:
+        """Show a tab of the record, wherever the focus is."""
+        if self.pane().go_to(name):
+            self.show_message("")
+            self.revealed()
+        else:
+            self.show_message(f"This record has no tab {name!r}.")
+
+    def revealed(self) -> None:
+        """The pane was changed by a key: make sure that it can be looked at."""
 
     def action_mark(self) -> None:
         seq = self.record()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 
-from inspector.tui.panes import NARROW, Divider, PaneTabs
+from inspector.tui.panes import NARROW, Pane, PaneTabs
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
@@ -33,12 +33,11 @@ class Paned(View):
     Paned #upper { height: 1fr; }
     Paned #left { width: 1fr; }
     Paned #right { width: 45%; }
-    Paned #below { height: 10; }
+    Paned #below { height: 12; }
     Paned.asking #below { max-height: 3; }
     Paned .gone { display: none; }
     Paned.narrow #right, Paned.narrow #left { width: 1fr; }
     Paned.narrow #below { height: 1fr; max-height: 100%; }
-    Paned.narrow Divider { display: none; }
     Paned PaneTabs { display: none; }
     Paned.narrow PaneTabs { display: block; }
     """
@@ -104,13 +103,13 @@ class Paned(View):
         self._zoomed = not self._zoomed
         self.lay_out()
 
-    def on_divider_moved(self, event: Divider.Moved) -> None:
+    def on_pane_moved(self, event: Pane.Moved) -> None:
         self.action_resize(event.which, event.by)
 
     def action_resize(self, which: str, by: int) -> None:
         if which == "side":
             right = self.query_one("#right")
-            right.styles.width = max(20, min(self.size.width - 20, right.size.width - by))
+            right.styles.width = max(20, min(self.size.width - 20, right.outer_size.width - by))
         else:
             below = self.query_one("#below")
-            below.styles.height = max(3, min(self.size.height - 12, below.size.height + by))
+            below.styles.height = max(5, min(self.size.height - 12, below.outer_size.height + by))

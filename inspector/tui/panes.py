@@ -1,4 +1,4 @@
-"""Dividers between panes, and the tabs that replace panes on a narrow terminal."""
+"""Panes with frames, and the tabs that replace them on a narrow terminal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
+from textual.containers import Vertical
+from textual.markup import escape
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -64,53 +66,70 @@ def _begun(fix: str, room: int) -> str:
     return f"{begun} …"
 
 
-class Divider(Widget):
-    """A line between two panes that can be dragged."""
+class Pane(Vertical):
+    """A part of a screen in a frame with a title; the one that has the focus is marked.
+
+    Its left or upper edge can be dragged if the class ``side`` or ``below`` says so. Where one pane takes the whole
+    screen it has no frame: the tabs above it name it (``View``).
+    """
 
     DEFAULT_CSS = """
-    Divider { background: $panel; color: $foreground 60%; }
-    Divider.side { width: 1; height: 1fr; }
-    Divider.below { height: 1; width: 1fr; }
-    Divider:hover { background: $primary; }
+    Pane { border: round $border-blurred; border-title-color: $text-muted; border-subtitle-color: $text-muted; }
+    Pane:focus-within {
+        border: round $border; border-title-color: $text-accent; border-title-style: bold;
+    }
     """
 
     class Moved(Message):
-        """The divider was dragged by this many cells: right, or up."""
+        """An edge was dragged by this many cells: right, or up."""
 
         def __init__(self, which: str, by: int) -> None:
             super().__init__()
             self.which = which
             self.by = by
 
-    def __init__(self, which: str) -> None:
-        """``side``: between left and right; ``below``: between upper and lower."""
-        super().__init__(classes=which)
-        self.which = which
+    def __init__(
+        self,
+        *children: Widget,
+        title: str = "",
+        id: str | None = None,  # noqa: A002 - Textual's own name
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(*children, id=id, classes=classes)
+        self.name_it(title)
         self._from: int | None = None
 
-    def render_line(self, y: int) -> Strip:
-        """Draw the line."""
-        char = "│" if self.which == "side" else "─"
-        return Strip([Segment(char * self.size.width, self.rich_style)])
+    def name_it(self, title: str, subtitle: str = "") -> None:
+        """Change the title of the frame, and the text at its lower edge."""
+        self.border_title, self.border_subtitle = escape(title), escape(subtitle)
+
+    @property
+    def _edge(self) -> str | None:
+        return next((which for which in ("side", "below") if self.has_class(which)), None)
 
     def _place(self, event: events.MouseEvent) -> int:
-        return event.screen_x if self.which == "side" else -event.screen_y
+        return event.screen_x if self._edge == "side" else -event.screen_y
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Start dragging."""
-        self._from = self._place(event)
-        self.capture_mouse()
+        """Start dragging, if it is on the edge."""
+        on_edge = {"side": event.screen_x == self.region.x, "below": event.screen_y == self.region.y}
+        if self._edge and on_edge[self._edge]:
+            event.stop()
+            self._from = self._place(event)
+            self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Drag."""
         if self._from is not None and (by := self._place(event) - self._from):
+            event.stop()
             self._from += by
-            self.post_message(self.Moved(self.which, by))
+            self.post_message(self.Moved(self._edge or "", by))
 
     def on_mouse_up(self) -> None:
         """Stop dragging."""
-        self._from = None
-        self.release_mouse()
+        if self._from is not None:
+            self._from = None
+            self.release_mouse()
 
 
 class PaneTabs(Widget):

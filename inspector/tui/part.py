@@ -15,6 +15,7 @@ from textual.widgets import Static
 
 from inspector.errors import InspectorError
 from inspector.text import clean, ends
+from inspector.tui.panes import Pane
 from inspector.tui.rows import Column, Rows
 from inspector.tui.view import View
 
@@ -61,9 +62,9 @@ class PartView[T](View):
         Binding("tab", "app.focus_next", "Table/details", show=False),
     ]
     DEFAULT_CSS = """
-    PartView #totals { height: auto; max-height: 2; padding: 0 1; background: $panel; }
-    PartView #details { height: 35%; border-top: solid $panel; padding: 0 1; }
-    PartView #details:focus { border-top: solid $primary; }
+    PartView #totals { height: auto; max-height: 2; padding: 0 1; }
+    PartView #lower { height: 35%; }
+    PartView #details { padding: 0 1; }
     PartView #details Static { width: 1fr; height: auto; }
     """
     TITLE = ""
@@ -119,8 +120,9 @@ class PartView[T](View):
 
     def body(self) -> Iterable[Widget]:
         yield Static("", id="totals", markup=False)
-        yield Rows(self.COLUMNS, self.key, id="items")
-        with VerticalScroll(id="details", can_focus=True):
+        with Pane(title=self.TITLE):
+            yield Rows(self.COLUMNS, self.key, id="items")
+        with Pane(id="lower", title="Details"), VerticalScroll(id="details", can_focus=True):
             yield Static("", markup=False)
 
     @property

@@ -70,9 +70,9 @@ class Rows[T](ScrollView, can_focus=True):
     COMPONENT_CLASSES = {"rows--title", "rows--cursor", "rows--match"}
     DEFAULT_CSS = """
     Rows { background: $surface; height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
-    Rows > .rows--title { background: $panel; color: $foreground; text-style: bold; }
-    Rows > .rows--cursor { background: $primary 40%; }
-    Rows:focus > .rows--cursor { background: $primary; color: $text; text-style: bold; }
+    Rows > .rows--title { color: $text-muted; text-style: bold; }
+    Rows > .rows--cursor { background: $block-cursor-blurred-background; }
+    Rows:focus > .rows--cursor { background: $block-cursor-background; text-style: bold; }
     Rows > .rows--match { background: $warning 30%; }
     """
 
@@ -320,4 +320,4 @@ class Rows[T](ScrollView, can_focus=True):
         elif self.pattern and self.pattern in self.plain(item).casefold():
             style += self.get_component_rich_style("rows--match")
         texts = ((column.cell(item, room), room, column.right) for column, room in self._shown)
-        return cells.drawn(texts, style, self.app.console, bare=place == self.at), style
+        return cells.drawn(texts, style, self.app.console), style

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
 
 from inspector.explain.timeline import Entry, entries
@@ -18,7 +18,7 @@ from inspector.tui import advice
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.onrecord import OnRecord
 from inspector.tui.paned import Paned
-from inspector.tui.panes import Divider, PaneTabs, verdict_text
+from inspector.tui.panes import Pane, PaneTabs, verdict_text
 from inspector.tui.replay import Played
 from inspector.tui.rows import Column, Rows
 from inspector.tui.sequence import Sequence as Diagram
@@ -56,13 +56,14 @@ class RunView(Paned, Played, OnRecord):
         Binding("ctrl+up", "neighbour(-1)", "Previous run", show=False),
     ]
     DEFAULT_CSS = """
-    RunView #verdict { height: auto; padding: 0 1; background: $panel; }
+    RunView #verdict { height: auto; padding: 0 1; border-left: outer $error; }
+    RunView #below { layout: horizontal; }
     RunView #findings { width: 2fr; }
-    RunView #explanation { width: 3fr; padding: 0 1; background: $panel; }
+    RunView #explanation { width: 3fr; padding: 0 1; border-left: solid $border-blurred; }
     RunView #explanation Static { height: auto; }
     RunView.narrow #below { layout: vertical; }
     RunView.narrow #findings { width: 1fr; height: 2fr; }
-    RunView.narrow #explanation { width: 1fr; height: 3fr; }
+    RunView.narrow #explanation { width: 1fr; height: 3fr; border: none; }
     """
 
     def __init__(self, number: int, seq: int | None = None, finding: Finding | None = None) -> None:
@@ -86,15 +87,13 @@ class RunView(Paned, Played, OnRecord):
         yield Static("", id="verdict", markup=False)
         yield PaneTabs({"left": "Exchanges", "right": "Exchange", "below": "Findings"})
         with Horizontal(id="upper"):
-            with Vertical(id="left"):
+            with Pane(id="left", title="Exchanges"):
                 yield Waterfall(id="waterfall")
                 yield Diagram(id="sequence", classes="gone")
-            yield Divider("side")
-            with Vertical(id="right"):
+            with Pane(id="right", classes="side", title="Exchange"):
                 yield ExchangePane(id="exchange")
                 yield Knowledge(id="knowledge", classes="gone")
-        yield Divider("below")
-        with Horizontal(id="below"):
+        with Pane(id="below", classes="below", title="Findings"):
             proof = Column[Finding](
                 "record", lambda finding, _: str(self._proof(finding)) if finding.seqs else "-", 6, right=True
             )
@@ -207,6 +206,11 @@ class RunView(Paned, Played, OnRecord):
             self.enter("right")
             self._came = "below"
 
+    def on_exchange_pane_loaded(self, event: ExchangePane.Loaded) -> None:
+        """Name the record in the frame."""
+        event.stop()
+        self.query_one("#right", Pane).name_it(f"Record {event.seq}")
+
     def revealed(self) -> None:
         """Show the right pane if it is hidden."""
         if self.has_class("narrow"):
@@ -284,6 +288,8 @@ class RunView(Paned, Played, OnRecord):
         if self.number in numbers and 0 <= numbers.index(self.number) + by < len(numbers):
             self.app.pop_screen()
             self.inspector.open_run(numbers[numbers.index(self.number) + by])
+        else:
+            self.show_message(f"This is the {'last' if by > 0 else 'first'} run.")
 
     def action_open(self) -> None:
         seq = self.record()

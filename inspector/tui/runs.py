@@ -13,7 +13,7 @@ from inspector.pages.styles import DOUBT
 from inspector.summaries import wording
 from inspector.text import clean, clock, day, seconds
 from inspector.tui.histogram import Histogram
-from inspector.tui.panes import NARROW, verdict_text
+from inspector.tui.panes import Pane, verdict_text
 from inspector.tui.rows import Column, Rows
 from inspector.tui.view import View
 
@@ -95,8 +95,9 @@ class Runs(View):
         Binding("b", "bodies", "Search bodies", show=False),
     ]
     DEFAULT_CSS = """
-    Runs #detail { height: 5; padding: 0 1; background: $panel; }
-    Runs.narrow #detail { height: 9; }
+    Runs #lower { height: auto; }
+    Runs #detail { height: 5; padding: 0 1; }
+    Runs.-slim #detail { height: 9; }
     Runs Histogram.hidden { display: none; }
     """
 
@@ -130,12 +131,15 @@ class Runs(View):
                    least=130),
         )  # fmt: skip
         yield Histogram()
-        yield RunRows(columns, lambda line: (bool(line.of), (line.of and line.run.name) or line.run.number), id="runs")
-        yield Static("", id="detail", markup=False)
+        with Pane(id="upper", title="Runs"):
+            yield RunRows(
+                columns, lambda line: (bool(line.of), (line.of and line.run.name) or line.run.number), id="runs"
+            )
+        with Pane(id="lower"):
+            yield Static("", id="detail", markup=False)
 
     def on_resize(self) -> None:
         """Adapt to the width: on a narrow terminal the verdict takes more lines."""
-        self.set_class(self.app.size.width < NARROW, "narrow")
         if self.ready:
             self._show_details()
 
@@ -206,7 +210,8 @@ class Runs(View):
             self.query_one("#detail", Static).update(self._nothing(), layout=False)
             return
         run = line.run
-        text = Text.assemble(f"run {run.number}: ", verdict_text(run, self.size.width - 10))
+        self.query_one("#lower", Pane).name_it(f"Run {run.number}")
+        text = verdict_text(run, self.size.width - 4)
         note = self.inspector.marks.note_of_run(run.number)
         if note:
             text.append(f"\nnote: {clean(note)}")

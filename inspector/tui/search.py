@@ -18,6 +18,7 @@ from textual.worker import get_current_worker
 from inspector.errors import CaptureError
 from inspector.pages.body_search import Needle, hits
 from inspector.text import clean, clock
+from inspector.tui.panes import Pane
 from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Column, Rows
 from inspector.tui.view import View
@@ -78,7 +79,8 @@ class SearchView(View):
     def body(self) -> Iterable[Widget]:
         """The progress and the matches."""
         yield _Progress(id="progress")
-        yield Rows(self._columns(), lambda hit: hit, id="hits")
+        with Pane(title="Matches"):
+            yield Rows(self._columns(), lambda hit: hit, id="hits")
 
     def _columns(self) -> tuple[Column[Hit], ...]:
         return (

@@ -31,7 +31,7 @@ class Transport(Widget):
     """One line: playing or paused, speed, position, phase. It can be clicked and dragged."""
 
     DEFAULT_CSS = """
-    Transport { height: 1; background: $panel; color: $foreground; }
+    Transport { height: 1; color: $foreground; }
     """
 
     class Sought(Message):

@@ -21,7 +21,9 @@ from inspector.tui.rows import Rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from textual import events
     from textual.app import ComposeResult
+    from textual.dom import DOMNode
     from textual.widget import Widget
     from textual.worker import Worker
 
@@ -75,8 +77,10 @@ class Application(Protocol):
 
 
 class View(Screen[None]):
-    """A full screen of the inspector."""
+    """A full screen of the inspector. On a small terminal its panes have one line above them instead of a frame."""
 
+    HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (100, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
     BINDINGS = [
         Binding("question_mark", "help", "Help", key_display="?"),
         Binding("escape", "back", "Back", key_display="Esc"),
@@ -85,9 +89,14 @@ class View(Screen[None]):
         Binding("N", "again(-1)", "Previous match", show=False),
     ]
     DEFAULT_CSS = """
-    View #title { height: 1; background: $primary-darken-2; color: $text; padding: 0 1; text-style: bold; }
+    View #title { height: 1; color: $text-accent; padding: 0 1; text-style: bold; }
     View #message { height: auto; max-height: 3; padding: 0 1; background: $panel; display: none; }
     View #message.shown { display: block; }
+    View.-short Pane { border: none; border-top: solid $border-blurred; }
+    View.-slim Pane { border: none; border-top: solid $border-blurred; }
+    View.-short Pane:focus-within { border-top: solid $border; }
+    View.-slim Pane:focus-within { border-top: solid $border; }
+    View.narrow Pane { border: none !important; }
     """
 
     def __init__(self) -> None:
@@ -270,15 +279,41 @@ class View(Screen[None]):
 
     def action_again(self, direction: int) -> None:
         place = self.search_target()
-        if place is not None and self._pattern:
+        if not self._pattern:
+            self.show_message("Nothing was searched for yet: / searches.")
+        elif place is not None:
             place.search(self._pattern, forward=direction > 0, again=True)
+
+    def on_key(self, event: events.Key) -> None:
+        """Say why, before a key that nothing will react to does nothing."""
+        if not event.is_printable or self.has_class("asking") or event.key in self.active_bindings:
+            return
+        around = [*self.focused.ancestors_with_self] if self.focused else [self]
+        if what := _meaning(event.key, around):
+            self.show_message(f"{what}: not possible here.")
+        elif what := _meaning(event.key, self.walk_children()):
+            self.show_message(f"{what}: Tab leads to its pane.")
+        else:
+            self.show_message("This key does nothing here; ? lists the keys.")
 
     def action_help(self) -> None:
         """Show all keys of this screen."""
         from inspector.tui.help import Help
 
-        self.app.push_screen(Help(self, self.app.get_key_display))
+        self.app.push_screen(Help(self, View.BINDINGS, self.app.get_key_display))
 
     def action_back(self) -> None:
         if not self.cancel_filter() and len(self.app.screen_stack) > 2:
             self.app.pop_screen()
+
+
+def _meaning(key: str, nodes: Iterable[DOMNode]) -> str:
+    """What a key is for at some of these nodes; empty: for nothing."""
+    descriptions = (
+        binding.description
+        for node in nodes
+        for ancestor in type(node).__mro__
+        for binding in getattr(ancestor, "BINDINGS", ())
+        if isinstance(binding, Binding) and key in binding.key.split(",")
+    )
+    return next(descriptions, "")

@@ -6,14 +6,16 @@ import math
 from bisect import bisect_right
 from dataclasses import replace
 from itertools import groupby
+from statistics import median
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.binding import Binding
 
-from inspector.explain.timeline import Axis, Entry, Piece, Work, entries, opening, pieces
+from inspector.explain.timeline import Axis, Entry, Work, entries, opening, pieces
 from inspector.model import Severity
 from inspector.pages import palette
+from inspector.pages.styles import CYAN, DOUBT, GREEN, ORANGE, SLATE, VIOLET, YELLOW
 from inspector.summaries import wording
 from inspector.text import clean, seconds, short, size
 from inspector.tui import cells
@@ -30,11 +32,25 @@ if TYPE_CHECKING:
 
 UNVERIFIED = frozenset({"B01", "B03"})
 """Rules for exchanges in which the agent did not verify the server."""
-GLYPHS: dict[Work, str] = {"connect": "─", "tls": "┼", "sending": "▸", "waiting": "░", "receiving": "◂", "proxy": "%"}
+WORK: dict[Work, tuple[str, str, str]] = {
+    "connect": ("─", SLATE, "connect"),
+    "tls": ("┼", VIOLET, "TLS"),
+    "sending": ("▸", CYAN, "request"),
+    "waiting": ("▆", YELLOW, "waiting"),
+    "receiving": ("◂", GREEN, "answer"),
+    "proxy": ("%", ORANGE, "proxy"),
+}
+"""What takes the time of a record: how it is drawn, its colour, and its name."""
 SILENT, SHORTENED, MOMENT = ".", "≈", "●"
-LEGEND = "─ connect ┼ TLS ▸ request ░ waiting ◂ answer % proxy . silence ≈ shortened"
+LEGEND = Text.assemble(
+    *((f"{glyph} {name} ", style) for glyph, style, name in WORK.values()),
+    (f"{SILENT} silence {SHORTENED} shortened", palette.SILENCE),
+)
+SLOW = 0.5
+"""Seconds from which an exchange can be an outlier,"""
+OUTLIER = 5
+"""which it is if it took this many times the median of its run."""
 _ZERO = "0.00 s"
-BACK = "#303030"
 ROOMY = 20
 """Width from which nothing is abbreviated."""
 CLOSEST = 4096.0
@@ -200,7 +216,7 @@ class Waterfall(Timed):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         columns: tuple[Column[Entry], ...] = (
             Column("record", lambda entry, _: self.number(entry), 6, right=True),
-            Column("request", self._request, 19, 2),
+            Column("request", self._request, 17, 2),
             Column("status", lambda entry, _: self._if_over(entry, status), 6, right=True),
             Column("size", lambda entry, _: self._if_over(entry, _size), 8, right=True, least=90),
             Column("time", lambda entry, _: self._took(entry), 7, right=True),
@@ -210,13 +226,26 @@ class Waterfall(Timed):
         super().__init__(columns, id=id, classes=classes)
         self._axis = Axis()
         self._opens: dict[int, tuple[bool, bool]] = {}
+        self._usual = 0.0
+        """Seconds: the median of the run's exchanges."""
+        self._phases: dict[Hashable, float] = {}
+        """Seconds that the records of a phase took, by the key of its heading."""
         self._zoom = 1.0
         self._left = 0.0
 
     def measure(self, timeline: list[Entry]) -> None:
         """Calculate the axis."""
         self._opens = opening(timeline)
-        self._axis = Axis.of(self._span(entry) for entry in timeline if entry.kind == "record")
+        records = [entry for entry in timeline if entry.kind == "record"]
+        self._axis = Axis.of(self._span(entry) for entry in records)
+        self._usual = median(entry.ended - entry.began for entry in records) if records else 0.0
+        self._phases = {}
+        phase: Hashable = None
+        for entry in timeline:
+            if entry.kind == "phase":
+                phase = entry.key
+            elif entry.kind == "record":
+                self._phases[phase] = self._phases.get(phase, 0.0) + entry.ended - entry.began
 
     def _span(self, entry: Entry) -> tuple[float, float]:
         brief = entry.brief
@@ -276,14 +305,14 @@ class Waterfall(Timed):
         left, wide = self._window(width)
         first, last = self._moment(left), self._moment(left + wide)
         zero = int((self._axis.place(self._start) - left) / wide * width)
-        if 0 < zero < width - len(_ZERO) - len(last):
-            first = " " * zero + _ZERO
+        if zero >= 0:  # what was before the first request has no number
+            first = " " * zero + _ZERO if zero < width - len(_ZERO) - len(last) else ""
         return f"{first}{last:>{max(0, width - len(first))}}"
 
     def render_line(self, y: int) -> Strip:
         """Draw lines as ``Rows`` does; the last line is a legend of the glyphs if it is free."""
         if y > len(self.items) and y == self.size.height - 1:
-            return cells.drawn([(Text(LEGEND, style="dim"), self.size.width, False)], self.rich_style, self.app.console)
+            return cells.drawn([(LEGEND, self.size.width, False)], self.rich_style, self.app.console)
         return super().render_line(y)
 
     # -- cells ------------------------------------------------------------------------------------------
@@ -293,10 +322,17 @@ class Waterfall(Timed):
             return ""
         return words(entry.brief) if self.over(entry) else ""
 
-    def _took(self, entry: Entry) -> str:
-        if entry.kind == "phase" or (entry.brief and entry.brief.kind != "exchange"):
-            return ""
-        return seconds(entry.ended - entry.began) if self.over(entry) else "..."
+    def _took(self, entry: Entry) -> Text:
+        """The duration: of a phase that of all its records; an outlier stands out."""
+        if entry.kind == "phase":
+            return Text(seconds(self._phases.get(entry.key, 0.0)) if self._until is None else "", style="dim")
+        if entry.brief and entry.brief.kind != "exchange":
+            return Text("")
+        if not self.over(entry):
+            return Text("...")
+        took = entry.ended - entry.began
+        slow = entry.kind == "record" and took >= max(SLOW, OUTLIER * self._usual)
+        return Text(seconds(took), style=f"bold {DOUBT}" if slow else "")
 
     def _request(self, entry: Entry, width: int) -> Text:
         brief = entry.brief
@@ -325,17 +361,17 @@ class Waterfall(Timed):
         if entry.kind == "silence":
             draw(entry.began, entry.ended, SHORTENED if self._axis.short(entry.began, entry.ended) else SILENT, "dim")
         elif entry.brief is not None:
-            colour = palette.PHASES[entry.brief.phase][1].rpartition(" ")[2]
             if entry.kind == "phase":
                 draw(entry.began, entry.ended, "│", "dim")
             else:
                 agent, master = self._opens[entry.brief.seq]
                 parts = pieces(entry.brief, opens_agent_leg=agent, opens_master_leg=master)
                 if not parts:
-                    draw(entry.began, entry.ended, MOMENT, f"black on {colour}")
+                    draw(entry.began, entry.ended, MOMENT, palette.PHASES[entry.brief.phase][1])
                 # The longest last: it covers the others in the same cell.
                 for piece in sorted(parts, key=lambda piece: piece.ended - piece.began):
-                    draw(piece.began, piece.ended, GLYPHS[piece.kind], _style(piece, colour))
+                    glyph, style, _ = WORK[piece.kind]
+                    draw(piece.began, piece.ended, glyph, style)
         return Text.assemble(*(cell or " " for cell in drawn))
 
 
@@ -347,9 +383,3 @@ def request(brief: Brief, certname: str | None, width: int) -> str:
 
 def _size(brief: Brief) -> Text:
     return Text(size(brief.received) if brief.status is not None else "")
-
-
-def _style(piece: Piece, colour: str) -> str:
-    if piece.kind == "proxy":
-        return f"#ffffff on {BACK}"
-    return f"{colour} on {BACK}" if piece.kind in ("connect", "tls") else f"black on {colour}"

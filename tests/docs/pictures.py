@@ -39,14 +39,14 @@ class Still(NamedTuple):
     name: str
     sample: str
     keys: tuple[str, ...]
-    theme: str = "textual-dark"
+    theme: str = "dark"
     size: tuple[int, int] = (140, 40)
 
 
 STILLS = (
     Still("inspector", "compile-error", ("enter",)),
     Still("inspector-causes", "revoked", (), size=(100, 34)),
-    Still("inspector-sequence", "first-run", ("r", "enter", "w"), "textual-light"),
+    Still("inspector-sequence", "first-run", ("r", "enter", "w"), "light"),
     Still("inspector-bootstrap", "mismatched-key", ("B",)),
     Still("inspector-narrow", "revoked", (), size=(80, 24)),
 )
@@ -106,7 +106,7 @@ def _session(place: Path) -> str:
     capture = place / "samples.sqlite"
     samples = sorted(map(str, SAMPLES.glob("*.sqlite")))
     subprocess.run([COMMAND, "merge", *samples, "-o", str(capture)], check=True, stdout=subprocess.DEVNULL)
-    shots = _shots(_indexed(capture), [keys for keys, _ in SESSION], SIZE, "textual-dark", "")
+    shots = _shots(_indexed(capture), [keys for keys, _ in SESSION], SIZE, "dark", "")
     frames = [Frame(_shell(), 4.5), *(Frame(svg, length) for svg, (_, length) in zip(shots, SESSION, strict=True))]
     return animate(frames, "puppet-inspector", SIZE, POSTER)
 

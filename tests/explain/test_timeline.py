@@ -18,7 +18,7 @@ from inspector.summaries.summary import Brief, RunBrief, Times
 from inspector.text import clean
 from inspector.tui.ascii import TABLE
 from inspector.tui.sequence import Sequence
-from inspector.tui.waterfall import GLYPHS, LEGEND, Waterfall
+from inspector.tui.waterfall import LEGEND, WORK, Waterfall
 from tests.tui.screens import SIZES, sample
 
 if TYPE_CHECKING:
@@ -314,10 +314,10 @@ def test_the_waterfall_says_what_came_of_each_and_draws_it_in_time(tmp_path: Pat
     catalog = next(line for line in lines if "catalog/~" in line)
     assert "500" in catalog
     assert "E S01" in catalog
-    assert "░░" in catalog
+    assert "▆▆" in catalog
     first = next(line for line in lines if "file_met" in line)
     assert "┼" in first
-    assert first.index("┼") < catalog.index("░")
+    assert first.index("┼") < catalog.index("▆")
     assert any("gathers facts" in line and ".." in line for line in lines)
 
 
@@ -337,7 +337,7 @@ def test_what_was_before_the_first_request_is_left_out_where_it_would_take_the_r
 def test_the_last_line_says_what_the_glyphs_mean_if_there_is_room() -> None:
     briefs = [exchange(seq, float(seq)) for seq in range(1, 23)]
     whole = run_of(briefs)
-    assert drawn(Waterfall, whole, briefs[:3]).splitlines()[-1] == LEGEND
+    assert drawn(Waterfall, whole, briefs[:3]).splitlines()[-1] == LEGEND.plain
     assert "connect" not in drawn(Waterfall, whole, briefs)
     assert "connect" not in drawn(Sequence, whole, briefs[:3])
 
@@ -496,7 +496,7 @@ def test_bars_grow_with_the_moment() -> None:
         long = []
         for app.rows.until in (2.0, 5.0, None):
             await pilot.pause()
-            long.append(app.text().removesuffix(LEGEND).count("░"))
+            long.append(app.text().removesuffix(LEGEND.plain).count("▆"))
         assert long[0] < long[1] < long[2]
         assert long[0] == pytest.approx(long[2] / 5, abs=1)
 
@@ -507,7 +507,7 @@ def test_of_pieces_that_share_a_cell_the_longest_is_shown() -> None:
     times = Times(request_began=0.0, request_ended=0.001, response_began=0.099, response_ended=0.1)
     briefs = [exchange(1, 0.0, 0.1, times=times), exchange(2, 20.0, 20.0)]
     line = next(line for line in drawn(Waterfall, run_of(briefs), briefs).splitlines() if "100 ms" in line)
-    assert "░" in line
+    assert "▆" in line
     assert "▸" not in line
     assert "◂" not in line
 
@@ -561,7 +561,7 @@ def test_the_time_axis_is_zoomed_around_the_cursor(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Shown) -> None:
         def wide() -> int:
             catalog = next(line for line in app.text().splitlines() if "catalog/~" in line)
-            return catalog.count("░")
+            return catalog.count("▆")
 
         app.rows.go(11)
         await pilot.pause()
@@ -586,11 +586,11 @@ def test_the_time_axis_is_zoomed_around_the_cursor(tmp_path: Path) -> None:
 
 
 def test_all_that_is_drawn_has_a_likeness_in_ascii_of_its_own() -> None:
-    plain = [glyph.translate(TABLE) for glyph in GLYPHS.values()]
+    plain = [glyph.translate(TABLE) for glyph, _, _ in WORK.values()]
     assert len({*plain}) == len(plain)
-    assert "?" not in LEGEND.translate(TABLE)
+    assert "?" not in LEGEND.plain.translate(TABLE)
     kinds: list[Work] = ["connect", "tls", "sending", "waiting", "receiving", "proxy"]
-    assert all(GLYPHS[kind] in LEGEND for kind in kinds)
+    assert all(WORK[kind][0] in LEGEND.plain for kind in kinds)
 
 
 @pytest.mark.parametrize("kind", [Waterfall, Sequence])

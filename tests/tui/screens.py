@@ -51,6 +51,15 @@ def play(capture: Path, act: Play, size: tuple[int, int] = (200, 60), *, start: 
     asyncio.run(go())
 
 
+def unframed(text: str) -> str:
+    """A screen's text without the frames of its panes."""
+    return "\n".join(
+        line[1:-1] if line[:1] == line[-1:] == "│" else line
+        for line in text.splitlines()
+        if not line.startswith(("╭", "╰", "─"))
+    )
+
+
 def screen_text(app: App[Any]) -> str:
     """What stands on the screen, line by line."""
     width, height = app.size

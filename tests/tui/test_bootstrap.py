@@ -168,7 +168,7 @@ def test_each_step_says_its_run(tmp_path: Path, size: tuple[int, int]) -> None:
         assert view.bootstrap
         runs = [step.run for step in view.bootstrap.steps]
         assert set(runs) == {1, 2}
-        lines = [line[-size[0] :].rpartition("│")[2].split() for line in screen_text(app).splitlines()]
+        lines = [line.rstrip(" │").rpartition("│")[2].split() for line in screen_text(app).splitlines()]
         assert [int(line[0]) for line in lines if len(line) > 2 and line[1][:2] == "20" and line[0].isdigit()] == runs
 
     play(written(agent.records, tmp_path / "again.sqlite"), act, size)
@@ -235,7 +235,7 @@ def test_the_certname_that_was_asked_for_is_chosen(tmp_path: Path) -> None:
         assert view.bootstrap
         assert view.bootstrap.certname == "node4.example"
         assert "5 agents" in screen_text(app)
-        agents: Rows[AgentBootstrap] = view.query_one("#agents", Rows)
+        agents: Rows[AgentBootstrap] = view.query_one("#agent-list", Rows)
         agents.focus()
         await pilot.press("up")
         await pilot.pause()
@@ -312,8 +312,8 @@ def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[in
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         text = ""
-        for at in range(len(view.query_one("#agents", Rows).items)):
-            view.query_one("#agents", Rows).move_to(at)
+        for at in range(len(view.query_one("#agent-list", Rows).items)):
+            view.query_one("#agent-list", Rows).move_to(at)
             for key in "1234":
                 await pilot.press(key)
                 await pilot.pause()

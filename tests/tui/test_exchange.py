@@ -496,15 +496,20 @@ def test_a_large_catalog_and_a_large_file_open(tmp_path: Path) -> None:
     play(capture(records, tmp_path), act, NARROW)
 
 
-def test_a_bar_is_shortened_and_says_without_colour_what_is_chosen(tmp_path: Path) -> None:
+def test_where_tabs_do_not_fit_their_names_stay_whole_and_arrows_lead_to_the_others(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await opened(pilot, app, 4)
         bar = app.screen.query_one("#tabs", Bar)
         assert "[1 Meaning] 2 Request  3 Response  4 TLS  5 Timing  6 Explain" in screen_text(app)
         await pilot.resize_terminal(30, 24)
         await settled(pilot, app)
-        assert len(bar.render().plain) <= 30
-        assert bar.render().plain.startswith("[1 M]")
+        assert bar.render().plain == "[1 Meaning] 2 Request  ▸"
+        await pilot.press("3")
+        await settled(pilot, app)
+        assert bar.render().plain == "◂  2 Request [3 Response] ▸"
+        await pilot.click(bar, offset=(0, 0))
+        await settled(pilot, app)
+        assert bar.render().plain.startswith("[1 Meaning]")
 
     play(sample("compile-error", tmp_path), act, NARROW)
 

@@ -9,11 +9,12 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
-from inspector.model import Finding, Phase, Severity
-from inspector.pages import palette
+from inspector.model import Finding, Severity
+from inspector.pages import styles
 from inspector.rules.fixes import advice
 from inspector.summaries.summary import Conclusion, RunBrief
 from inspector.tui import hues, panes
+from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.help import Help
 from inspector.tui.keys import Keys
 from inspector.tui.rows import Rows
@@ -28,44 +29,72 @@ if TYPE_CHECKING:
     from inspector.tui.app import Inspector
 
 
-def contrast(one: str, other: str) -> float:
-    """As WCAG defines it."""
-
-    def light(colour: str) -> float:
-        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-    brighter, darker = sorted((light(one), light(other)), reverse=True)
-    return (brighter + 0.05) / (darker + 0.05)
-
-
-def used() -> set[str]:
-    """The hues of words."""
-    return {style.rpartition(" ")[2] for style in [*palette.SEVERITIES.values(), *palette.OUTCOMES.values()]}
-
-
-def test_each_hue_of_the_palette_can_be_read_in_each_theme() -> None:
-    assert used() == set(hues.LIGHT)
-    assert min(contrast(hue, "#1e1e1e") for hue in used()) > 4.5
-    assert min(contrast(hue, "#d8d8d8") for hue in hues.LIGHT.values()) > 4.5
-    assert min(contrast(hue, "#e0e0e0") for hue in hues.BARE_LIGHT.values()) > 7
-
-
-def test_only_the_hues_of_words_are_turned() -> None:
+def test_only_our_own_colours_are_turned() -> None:
     dark, light = hues.of(dark=True, colour=True), hues.of(dark=False, colour=True)
     assert dark is None
     assert light is not None
     segments = [
-        Segment("error", Style.parse("bold #ff5370 on #d8d8d8")),
+        Segment("error", Style.parse(f"{styles.BAD} on #d8d8d8")),
         Segment("plain", Style.parse("#123456 on #d8d8d8")),
-        Segment("P", Style.parse(palette.PHASES[Phase.PLUGINS][1])),
         Segment("none", None),
     ]
     turned = light.apply(segments, Color.parse("#d8d8d8"))
-    assert [segment.text for segment in turned] == ["error", "plain", "P", "none"]
+    assert [segment.text for segment in turned] == ["error", "plain", "none"]
     assert turned[0].style == Style.parse("bold #b00020 on #d8d8d8")
     assert [segment.style for segment in turned[1:]] == [segment.style for segment in segments[1:]]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_each_pane_has_a_name_and_the_one_with_the_focus_is_marked(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("enter")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        text = screen_text(app)
+        named = ["Exchanges", "Record 4", "Findings"] if size[0] >= panes.NARROW else ["Exchanges", "Exchange"]
+        assert all(name in text for name in named)
+        for _ in range(3):
+            await pilot.press("tab")
+            await pilot.pause()
+            marked = [pane for pane in app.screen.query(panes.Pane) if pane.has_pseudo_class("focus-within")]
+            assert [pane.id for pane in marked] == [app.screen.current] if isinstance(app.screen, RunView) else False
+
+    play(sample("compile-error", tmp_path), act, size)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("n", "Nothing was searched for yet: / searches."),
+        ("!", "This key does nothing here; ? lists the keys."),
+        ("enter,x", "Show secret: Tab leads to its pane."),
+        ("enter,tab,x", "Show secret: not possible here."),
+        ("enter,w,ctrl+down", "This is the last run."),
+    ],
+)
+def test_a_key_that_does_nothing_says_why(tmp_path: Path, keys: str, message: str) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        for key in keys.split(","):
+            await pilot.press(key)
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+        assert message in screen_text(app)
+
+    play(sample("compile-error", tmp_path), act)
+
+
+def test_digits_show_the_tabs_of_a_record_wherever_the_focus_is(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("enter")
+        await app.workers.wait_for_complete()
+        assert isinstance(app.screen, RunView)
+        for digit, name in (("2", "Request"), ("5", "Timing")):
+            await pilot.press(digit)
+            await app.workers.wait_for_complete()
+            assert app.screen.query_one(ExchangePane).tab == name
+            assert app.screen.timed.has_focus
+
+    play(sample("compile-error", tmp_path), act)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -143,13 +172,12 @@ def test_the_finding_under_the_cursor_is_shown_in_full(tmp_path: Path, size: tup
     play(sample("compile-error", tmp_path), act, size)
 
 
-def test_on_the_cursors_line_words_have_its_own_colour_and_phases_keep_theirs(tmp_path: Path) -> None:
+def test_on_the_cursors_line_words_keep_their_colour(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         rows = app.screen.query_one("#runs", Rows)
         line = rows.render_line(rows.at + 1)
         cursor = {segment.text.strip(): segment.style for segment in line if segment.style}
-        title = rows.get_component_rich_style("rows--cursor")
-        assert cursor["failed"].color == title.color
-        assert any(style.bgcolor != title.bgcolor for text, style in cursor.items() if text.startswith("P"))
+        assert cursor["failed"].color == Style.parse(styles.BAD).color
+        assert cursor["failed"].bgcolor == rows.get_component_rich_style("rows--cursor").bgcolor
 
     play(sample("compile-error", tmp_path), act)

@@ -22,7 +22,7 @@ from inspector.tui.exchange import ExchangeView
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.files import Files
 from inspector.tui.help import keys
-from inspector.tui.panes import Divider, PaneTabs
+from inspector.tui.panes import PaneTabs
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
 from inspector.tui.sequence import Sequence
@@ -165,13 +165,18 @@ def test_what_divides_panes_is_moved_by_keys_and_by_the_mouse(tmp_path: Path) ->
         await pilot.press("shift+up")
         await pilot.pause()
         assert below.size.height == height + 2
-        divider = view(app).query(Divider).first()
-        at = divider.region
+        at = right.region
         await pilot.mouse_down(offset=(at.x, at.y + 3))
         await pilot.hover(offset=(at.x - 10, at.y + 3))
         await pilot.mouse_up(offset=(at.x - 10, at.y + 3))
         await pilot.pause()
         assert right.size.width == width + 14
+        at = below.region
+        await pilot.mouse_down(offset=(at.x + 9, at.y))
+        await pilot.hover(offset=(at.x + 9, at.y - 3))
+        await pilot.mouse_up(offset=(at.x + 9, at.y - 3))
+        await pilot.pause()
+        assert below.size.height == height + 5
 
     in_run("first-run", tmp_path, act)
 
