@@ -104,7 +104,7 @@ FOLLOWS: tuple[Row, ...] = (
     Row("S05", "nothing is served now", (), (*_COMPILE, "S07", "P01", *_REFUSED)),
     Row("S12", "the agent does not get what it asked for", (), ("P01", "P05", "P15", *_REFUSED)),
     Row("S14", "half a document is none", ("F03", "P01"), _REFUSED),
-    Row("S23", "nothing is answered", ("P01", "F03"), _REFUSED),
+    Row("S23", "nothing is answered", ("P01", "F03"), ("S08", *_REFUSED)),
     Row("S13", "the agent cannot read it", ("S09", "P01"), SKIPPED),
     Row("S09", "the agent cannot read it", ("P01",), SKIPPED),
     Row("R06", "no run follows a catalog of yet another environment", ("R05", "R07", "R08"), SKIPPED),

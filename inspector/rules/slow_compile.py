@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master, on_node
+from inspector.rules.fixes import advice, on_master, on_node
 from inspector.rules.words import waited
 from inspector.runs.examples import catalog, plugins, report, slow, talk
 
@@ -23,6 +23,10 @@ from inspector.runs.examples import catalog, plugins, report, slow, talk
         on_node("profile one run", "puppet agent -t --profile"),
         on_master("read the PROFILE lines in its log: a slow function, Hiera backend or PuppetDB query"),
         on_master("look at the metrics of its JRubies, which are busy", only_if="all nodes are slow"),
+        advice(
+            "raise the time limit of the load balancer or the devices in between",
+            only_if="the connection was closed, after the same time each time",
+        ),
     ),
     source="docs/protocol.md#timeouts",
     good=lambda: [talk(plugins(), slow(catalog(), 9), report())],
@@ -41,8 +45,10 @@ def slow_compile(case: ExchangeCase, *, warning_s: float = 10, error_s: float = 
         return
     severity = Severity.ERROR if seconds >= error_s else Severity.WARNING
     if exchange.response is None:
+        agent = "disconnected" in (exchange.error or "").lower()
+        who = "the agent gave up" if agent else "the master, or a device in between, closed the connection"
         yield Statement(
-            f"no catalog after {seconds:.0f} s, then the request was given up",
+            f"no catalog after {seconds:.0f} s, then {who}",
             severity=severity,
             at=(places.timing("waiting for the master"), places.timing("waiting (no answer)"), places.timing("total")),
         )

@@ -20,8 +20,10 @@ from inspector.runs.examples import (
     catalog,
     crl,
     csr,
+    given_up,
     issued,
     metadata,
+    node,
     not_issued,
     plugins,
     report,
@@ -82,6 +84,15 @@ def test_a_redirect_breaks_what_follows() -> None:
     failed = report(result="failed", resource_statuses={"File[/etc/app.conf]": {"failed": True}})
     records = talk(plugins(), catalog(resources=[file]), altered(metadata(name, status=302), answers=away), failed)
     assert verdict_of(records) == ("F17", "likely", ("S12", "P01"))
+
+
+def test_a_master_that_answers_nothing_does_not_compile_slowly() -> None:
+    """As with 7.23.0, whose requests for its node, its catalog and its report were each given up after 61 s."""
+    left = "the agent disconnected"
+    nothing = talk(given_up(node(), left, 61), given_up(catalog(), left, 61), given_up(report(), left, 61))
+    cause, _, symptoms = verdict_of(nothing)
+    assert cause == "S23"
+    assert "S08" in symptoms
 
 
 def a_run(outcome: str, *findings: str) -> Run:

@@ -117,6 +117,7 @@ def _hangs(scene: Scene) -> None:
 
 
 def _drain(connection: socket.socket, most: int) -> None:
+    connection.settimeout(None)
     for _ in range(most):
         if not connection.recv(65536):
             break
