@@ -36,7 +36,13 @@ _COMPILE = ("S01", "S25", "S26", "S27", "S28")
 _KEYS = ("B18", "B20", "B22", "B23", "B02")
 
 FOLLOWS: tuple[Row, ...] = (
-    # No way to the master.
+    # No way to the master, or none any more.
+    Row(
+        "S14",
+        "a master that goes away in an answer is not there for the next",
+        ("T18", "T20", "T22", "F03", "P01"),
+        _REFUSED,
+    ),
     Row("T18", "without a connection nothing is answered", ("S21", "F03", "P01"), _REFUSED),
     Row("T19", "without an address there is no connection", ("S21", "F03", "P01"), _REFUSED),
     Row("T20", "without a connection nothing is answered", ("S21", "F03", "P01"), _REFUSED),
@@ -103,7 +109,6 @@ FOLLOWS: tuple[Row, ...] = (
     Row("S06", "nothing is served", (), (*_COMPILE, "S07", "P01", *_REFUSED)),
     Row("S05", "nothing is served now", (), (*_COMPILE, "S07", "P01", *_REFUSED)),
     Row("S12", "the agent does not get what it asked for", (), ("P01", "P05", "P15", *_REFUSED)),
-    Row("S14", "half a document is none", ("F03", "P01"), _REFUSED),
     Row("S23", "nothing is answered", ("P01", "F03"), ("S08", *_REFUSED)),
     Row("S13", "the agent cannot read it", ("S09", "P01"), SKIPPED),
     Row("S09", "the agent cannot read it", ("P01",), SKIPPED),

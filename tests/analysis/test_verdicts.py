@@ -18,6 +18,7 @@ from inspector.runs.examples import (
     altered,
     ca,
     catalog,
+    content,
     crl,
     csr,
     given_up,
@@ -28,6 +29,7 @@ from inspector.runs.examples import (
     plugins,
     report,
     talk,
+    unconnected,
 )
 from inspector.summaries import wording
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
@@ -84,6 +86,15 @@ def test_a_redirect_breaks_what_follows() -> None:
     failed = report(result="failed", resource_statuses={"File[/etc/app.conf]": {"failed": True}})
     records = talk(plugins(), catalog(resources=[file]), altered(metadata(name, status=302), answers=away), failed)
     assert verdict_of(records) == ("F17", "likely", ("S12", "P01"))
+
+
+def test_a_master_that_went_away_refuses_what_comes_after() -> None:
+    """As with 7.23.0, whose file was cut off, and whose next handshakes were reset."""
+    cut = altered(content("modules/demo/a", b"con"), answers={"Content-Length": "7"}, error="peer closed connection")
+    lost = unconnected(report(), "[Errno 111] Connect call failed ('192.0.2.1', 8140)")
+    cause, _, symptoms = verdict_of(talk(plugins(), catalog(), cut, lost))
+    assert cause == "S14"
+    assert "T18" in symptoms
 
 
 def test_a_master_that_answers_nothing_does_not_compile_slowly() -> None:

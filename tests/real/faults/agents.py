@@ -76,11 +76,11 @@ FAULTS = (
     Fault(name="crl.pem is garbage", kind=KIND, make=_garbage("crl.pem"), agent="enrolled",
           cause="crl.pem is not", looks=_SSL),
     Fault(name="the private key is garbage", kind=KIND, make=_garbage("private_keys/{}.pem"), agent="enrolled",
-          cause="is not a valid private key", looks=_SSL),
+          cause="is not a valid private key", looks=_SSL, true=("there is no backup",)),
     Fault(name="the certificate is garbage", kind=KIND, make=_garbage("certs/{}.pem"), agent="enrolled",
           cause="is not a valid certificate", looks=_SSL),
     Fault(name="the private key does not match the certificate", kind=KIND, make=_other_key, agent="enrolled",
           cause="B22", looks=_SSL),
     Fault(name="a directory in the place of ca.pem", kind=KIND, make=_unreadable, agent="enrolled",
-          cause="not a regular file", looks=_SSL, corrects="Inspect it"),
+          cause="not a regular file", looks=_SSL, corrects="Look at it"),
 )  # fmt: skip

@@ -118,7 +118,7 @@ FAULTS = (
     ),
     Fault(
         name="an authorization extension that the CA refuses", kind=KIND, make=_forbidden_extension, agent="fresh",
-        cause="B28", corrects="Remove the extension from csr_attributes.yaml",
+        cause="B28", corrects="remove the extension from it", true=("does not want it",),
     ),
     Fault(
         name="autosigned, and ca_server does not resolve", kind=KIND, make=_unknown_ca_server, agent="fresh",

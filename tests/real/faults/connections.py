@@ -233,7 +233,8 @@ def _agents_unknown_name(scene: Scene) -> None:
 
 
 FAULTS = (
-    Fault(name="the master is stopped", kind=KIND, make=_stopped, restarts=True, cause="T18"),
+    Fault(name="the master is stopped", kind=KIND, make=_stopped, restarts=True, cause="T18",
+          true=("it does not",)),
     Fault(name="puppet_master has a wrong port", kind=KIND, make=_closed_port, cause="T18",
           corrects="puppet_master"),
     Fault(name="the master's name does not resolve", kind=KIND, make=_unknown_name, cause="T19",
@@ -265,7 +266,7 @@ FAULTS = (
     Fault(name="503 without Retry-After", kind=LOAD, make=_unavailable, cause="S06",
           corrects="load balancer", needs="nginx"),
     Fault(name="the agent's http_proxy is dead", kind=AGENT, make=_dead_web_proxy, cause="web proxy",
-          looks=("explain",), true=("is not the server's",)),
+          looks=("explain",), true=("another address than the server's",)),
     Fault(name="the agent has a wrong serverport", kind=AGENT, make=_wrong_port,
           cause="`server` or its port is wrong", looks=("explain",), true=("port is wrong",),
           fill=(("<port>", "{port}"),)),

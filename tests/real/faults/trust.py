@@ -237,8 +237,9 @@ FAULTS = (
     ),
     Fault(name="the CA's CRL has expired", kind=CRL, make=_crl_expired, cause="B10"),
     Fault(name="only the agent's CRL has expired", kind=CRL, make=_agents_crl_expired, cause="B10",
-          looks=("ssldir",)),
-    Fault(name="the CA's CRL is of the future", kind=CRL, make=_crl_of_the_future, cause="B12"),
+          looks=("ssldir",), true=("the CA has issued a new one",)),
+    Fault(name="the CA's CRL is of the future", kind=CRL, make=_crl_of_the_future, cause="B12",
+          true=("that of the CA was ahead",)),
     Fault(name="the root's CRL is missing", kind=CRL, make=_crl_missing, cause="B13"),
     Fault(
         name="the agent's clock is three years behind", kind=CLOCK, make=_years_behind, cause="T10",
