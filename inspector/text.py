@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from inspector import clocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-
-    from inspector.model import Finding
 
 _CONTROL = (*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A),
             *range(0xD800, 0xE000))  # fmt: skip
@@ -118,8 +116,15 @@ def short(target: str, certname: str | None = None, width: int = WIDTH) -> str:
     return ends(path, width)
 
 
-def counts(findings: Sequence[Finding]) -> str:
-    """How many findings of each severity, the worst first; empty if there are none."""
+class Judged(Protocol):
+    """What has a severity: a finding, a diagnosis."""
+
+    @property
+    def severity(self) -> str: ...
+
+
+def counts(findings: Sequence[Judged]) -> str:
+    """How many findings, or diagnoses, of each severity, the worst first; empty if there are none."""
     parts = []
     for severity in ("error", "warning", "notice"):
         number = sum(finding.severity == severity for finding in findings)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import datetime
 import itertools
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inspector import regex
 from inspector.errors import InspectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FOLDER = Path("captures")
 """Where a proxy records by default."""
@@ -25,6 +29,23 @@ def newest() -> Path:
         raise InspectorError(
             f"There is no capture in {FOLDER}/.", "Name a capture, or start the proxy or `puppet-inspector demo` here."
         )
+    return found
+
+
+def chosen(given: Sequence[Path]) -> list[Path]:
+    """Return the captures that a command reads: the newest if none is given, of a directory all that are in it, the
+    oldest first. Raises InspectorError."""
+    if not given:
+        return [newest()]
+    found: list[Path] = []
+    for path in given:
+        if not path.is_dir():
+            found.append(path)
+            continue
+        within = sorted(path.glob("*.sqlite"), key=written)
+        if not within:
+            raise InspectorError(f"There is no capture in {path}/.", "Captures are the files that end in .sqlite.")
+        found += within
     return found
 
 

@@ -98,6 +98,10 @@ class Capture:
     def open(cls, path: Path | str) -> Self:
         """Open a capture to read, also while another process writes it. Raises CaptureError."""
         path = Path(path)
+        if path.is_dir():
+            raise CaptureError(
+                f"{path} is a directory.", "Name a capture in it: `puppet-inspector captures` lists them."
+            )
         if not path.is_file():
             raise CaptureError(f"There is no capture at {path}.", "Give the path of a file that a proxy wrote.")
         if not guard.plain(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector import clocks
@@ -10,7 +11,6 @@ from inspector.proxy.options import capture_path
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
 
 
 def add_filter(command: argparse.ArgumentParser) -> None:
@@ -19,6 +19,17 @@ def add_filter(command: argparse.ArgumentParser) -> None:
         default="",
         metavar="TERMS",
         help="only what matches every term: 'phase:catalog status:>=400 agent:web* !rule:B01 text' (docs/captures.md)",
+    )
+
+
+def add_captures(command: argparse.ArgumentParser) -> None:
+    """Add the captures that a command reads; ``paths.chosen`` finds them."""
+    command.add_argument(
+        "captures",
+        metavar="capture",
+        type=Path,
+        nargs="*",
+        help="captures, or directories with captures (default: the newest in captures/)",
     )
 
 

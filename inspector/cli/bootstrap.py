@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.analysis.analyzer import Analyzer
+from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli.arguments import moment
 from inspector.cli.output import print_json, print_unanalyzed
@@ -23,7 +24,7 @@ EXAMPLE = "puppet-inspector bootstrap captures/FILE.sqlite web1.example"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, help="the capture file")
+    parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/")
     parser.add_argument(
         "certname", nargs="?", help="the agent, or its address if its name is unknown (default: all agents)"
     )
@@ -36,8 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Explain how each agent got its certificate, one line per state of its SSL state machine: the requests and
     answers, where and since when the agent is stuck, the keys, and until when the downloaded files are valid."""
+    capture = arguments.capture or paths.newest()
     analyzer, bootstraps = Analyzer(), Bootstraps()
-    with Capture.open(arguments.capture) as records:
+    with Capture.open(capture) as records:
         for record in records.records():
             bootstraps.add(analyzer.feed(record))
     analyzer.finish()
@@ -45,7 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.certname and arguments.certname not in names:
         near = difflib.get_close_matches(arguments.certname, names, 3) or names[:10]
         raise InspectorError(
-            f"{arguments.capture} contains no bootstrap of {arguments.certname!r}.",
+            f"{capture} contains no bootstrap of {arguments.certname!r}.",
             f"It contains {', '.join(map(clean, near))}." if near else "It contains no certificate requests.",
         )
     at = moment(arguments.at) if arguments.at else time.time()

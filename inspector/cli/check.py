@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from inspector.analysis import verdicts
 from inspector.analysis.ruleset import load
-from inspector.cli.arguments import add_full
+from inspector.capture import paths
+from inspector.cli.arguments import add_captures, add_full
 from inspector.cli.output import print_json, print_unanalyzed, print_verdicts
 from inspector.cli.reading import analyze_together, whole_message
 from inspector.formats import baseline, json_output, junit, sarif
@@ -29,7 +30,7 @@ EXAMPLE = "puppet-inspector check captures/FILE.sqlite --fail-on warning"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, nargs="+", help="a capture file")
+    add_captures(parser)
     parser.add_argument("--format", choices=("text", "json", "sarif", "junit"), default="text", help="default: text")
     parser.add_argument("--json", action="store_true", help="same as --format json (docs/json/check.schema.json)")
     add_full(parser, "check captures/FILE.sqlite")
@@ -50,7 +51,8 @@ def execute(arguments: argparse.Namespace) -> int:
     ruleset = load(arguments.rules, time.time())
     for warning in ruleset.warnings:
         print(f"puppet-inspector: {beginning(clean(warning), 400)}", file=sys.stderr)
-    runs, unanalyzed = analyze_together(arguments.capture, ruleset)
+    captures = paths.chosen(arguments.captures)
+    runs, unanalyzed = analyze_together(captures, ruleset)
     findings = [(capture, run, finding) for capture, run in runs for finding in run.findings]
     if arguments.baseline:
         findings = baseline.new(findings, baseline.read(arguments.baseline))
@@ -60,23 +62,30 @@ def execute(arguments: argparse.Namespace) -> int:
             print_json(json_output.check(findings, unanalyzed, whole_message if arguments.full else None))
         case "sarif":
             print_json(sarif.document(findings))
-            _print_unanalyzed(unanalyzed, arguments.capture, aside=True)
+            _print_unanalyzed(unanalyzed, captures, aside=True)
         case "junit":
             print(junit.document(findings, runs, limit))
-            _print_unanalyzed(unanalyzed, arguments.capture, aside=True)
+            _print_unanalyzed(unanalyzed, captures, aside=True)
         case _:
             known = sum(len(run.findings) for _, run in runs) - len(findings)
             ignored = sum(run.ignored for _, run in runs)
-            if not known and print_verdicts([run for _, run in runs]):
-                print()
-            _print_findings(findings, several=len(arguments.capture) > 1, full=arguments.full)
-            _print_unanalyzed(unanalyzed, arguments.capture)
             summary = counts([finding for _, _, finding in findings])
             summary = summary or (
                 "no new findings" if known else "no findings" if ignored else "no deviations from the protocol"
             )
             summary += f"; {known} in {arguments.baseline}, not shown" if known else ""
             print(summary + (f"; {ignored} ignored by {arguments.rules}" if ignored else ""))
+            if findings:
+                print()
+            several = len(captures) > 1
+            printed = sum(
+                print_verdicts([run], where=f"{capture.name} " if several else "")
+                for capture, run in (() if known else runs)
+            )
+            if printed and findings:
+                print()
+            _print_findings(findings, several=several, full=arguments.full)
+            _print_unanalyzed(unanalyzed, captures)
     return int(limit is not None and any(finding.severity.rank >= limit.rank for _, _, finding in findings))
 
 

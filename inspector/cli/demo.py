@@ -46,7 +46,7 @@ def execute(arguments: argparse.Namespace) -> int:
         print_rows(("fault", "description"), faults())
         return 0
     capture = record(capture_to_write(arguments), arguments.fault, quiet=arguments.json, own=arguments.own)
-    return print_runs(capture, as_json=arguments.json)
+    return print_runs([capture], as_json=arguments.json)
 
 
 def recorded(name: str = SAMPLE) -> list[Exchange]:

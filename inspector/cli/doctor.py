@@ -74,6 +74,8 @@ def execute(arguments: argparse.Namespace) -> int:
              "fix_script": written}
         )  # fmt: skip
     else:
+        if lead := report.summary(found, diagnoses):
+            print(lead)
         for line in report.verdict_lines(found, whole) if capture else ():
             print(line)
         print_unanalyzed(found.unanalyzed.items())

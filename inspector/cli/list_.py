@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.arguments import add_filter
+from inspector.capture import paths
+from inspector.cli.arguments import add_captures, add_filter
 from inspector.cli.output import print_json
 from inspector.summaries import follow
 
@@ -16,18 +16,26 @@ EXAMPLE = "puppet-inspector list captures/FILE.sqlite --filter phase:catalog"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, help="the capture file")
+    add_captures(parser)
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/list.schema.json)")
     add_filter(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """List every exchange, failed handshake and gap of a capture, one line each, with its record number (for `show`)
+    """List every exchange, failed handshake and gap of captures, one line each, with its record number (for `show`)
     and the findings that it is evidence for."""
-    listing = follow.listed(arguments.capture, arguments.filter)
+    captures = paths.chosen(arguments.captures)
+    listing = ((capture, *found) for capture in captures for found in follow.listed(capture, arguments.filter))
     if arguments.json:
-        print_json([follow.row(summary, run) for summary, run, _ in listing])
+        print_json([{"capture": str(capture), **follow.row(summary, run)} for capture, summary, run, _ in listing])
         return 0
-    for summary, _, line in listing:
-        print(follow.numbered(summary.seq, line))
+    several, printed = len(captures) > 1, False
+    for capture, summary, _, line in listing:
+        printed = True
+        print(f"{capture.name} " if several else "", follow.numbered(summary.seq, line), sep="")
+    if not printed:
+        every = sum(map(follow.total, captures))
+        where = f"{len(captures)} captures" if several else captures[0]
+        nothing = f"Nothing matches the filter, of {every} record{'' if every == 1 else 's'} in {where}."
+        print(nothing if every else f"There are no records in {where}.")
     return 0

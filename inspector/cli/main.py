@@ -7,6 +7,7 @@ To add a command, add a module with ``EXAMPLE``, ``add_arguments`` and ``execute
 from __future__ import annotations
 
 import argparse
+import difflib
 import errno
 import importlib
 import os
@@ -21,7 +22,7 @@ from inspector.errors import InspectorError
 from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 COMMANDS = {
     "open": "browse a capture in the terminal (the default command)",
@@ -88,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Where a signal raises an exception in the middle of an import, Python may only report it, and go on.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
-        arguments = _parser(command_line[0] if command_line else "").parse_args(command_line)
+        arguments = _parsed(command_line)
         if threading.current_thread() is threading.main_thread():
             # As with Ctrl-C, a proxy that this process started must end with it: it has keys.
             signal.signal(signal.SIGTERM, _terminated)
@@ -131,8 +132,38 @@ def _terminated(number: int, _frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _parser(first: str) -> argparse.ArgumentParser:
-    """Return the parser of a command line that begins with ``first``: only that command's module is imported."""
+def _parsed(command_line: list[str]) -> argparse.Namespace:
+    """Parse a command line. A command or an option that does not exist is answered with the nearest one that does.
+
+    Raises InspectorError; SystemExit for other mistakes, as argparse does.
+    """
+    first = command_line[0] if command_line else ""
+    if first and first not in COMMANDS and not first.startswith("-"):
+        raise InspectorError(
+            f"There is no command {first!r}.",
+            _near(first, COMMANDS) or "`puppet-inspector --help` lists the commands.",
+        )
+    parser, command = _parser(first)
+    arguments, unknown = parser.parse_known_args(command_line)
+    if not unknown:
+        return arguments
+    if not unknown[0].startswith("-"):
+        raise InspectorError(f"`{command.prog}` does not take {unknown[0]!r}.", f"See `{command.prog} --help`.")
+    option = unknown[0].partition("=")[0]
+    known = [name for action in command._actions for name in action.option_strings]
+    raise InspectorError(
+        f"`{command.prog}` has no option {option}.", _near(option, known) or f"`{command.prog} --help` lists them."
+    )
+
+
+def _near(word: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(word, known, 2)
+    return f"Did you mean {' or '.join(f'`{name}`' for name in found)}?" if found else ""
+
+
+def _parser(first: str) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """Return the parser of a command line that begins with ``first``, and that of its command: only that command's
+    module is imported."""
     parser = argparse.ArgumentParser(
         "puppet-inspector",
         description=DESCRIPTION,
@@ -141,14 +172,16 @@ def _parser(first: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"puppet-inspector {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    chosen = parser
     for name, line in COMMANDS.items():
         command = commands.add_parser(name, help=line)
         if name == first:
+            chosen = command
             _fill(command, name)
     if first not in COMMANDS:
         module = _module(DEFAULT)
         parser.set_defaults(function=module.execute, capture=None, ascii=False, theme=None)
-    return parser
+    return parser, chosen
 
 
 def _fill(parser: argparse.ArgumentParser, name: str) -> None:

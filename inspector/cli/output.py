@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -25,16 +26,18 @@ def print_json(value: Any) -> None:
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], below: str = "") -> None:
-    """Print a table: aligned on a terminal, tab-separated in a pipe.
-
-    On a terminal the long column ``below`` is printed as separate lines after the table.
-    """
+    """Print an aligned table. On a terminal what does not fit is cut, and the long column ``below`` is printed as
+    separate lines after the table; in a pipe every line is whole."""
     if not sys.stdout.isatty():
-        print("\t".join(columns))
-        for row in rows:
-            print("\t".join(row))
+        lines = [columns, *rows]
+        widths = [max(cell_len(line[at]) for line in lines) for at in range(len(columns))]
+        for line in lines:
+            print(
+                "  ".join(
+                    f"{cell}{' ' * (width - cell_len(cell))}" for cell, width in zip(line, widths, strict=True)
+                ).rstrip()
+            )
         return
-
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     in_table = [at for at, column in enumerate(columns) if column != below]
     for at in in_table:
@@ -44,18 +47,19 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], below: str
     console = Console()
     console.print(table)
     for row in rows if below else ():
-        console.print(Text(f"run {row[0]}: {row[columns.index(below)]}", style="dim"), soft_wrap=False)
+        name = f"run {row[columns.index('run')]}"
+        console.print(Text(f"{name}: {row[columns.index(below)]}", style="dim"), soft_wrap=False)
 
 
-def print_verdicts(runs: Iterable[Run], whole: Whole | None = None) -> int:
+def print_verdicts(runs: Iterable[Run], whole: Whole | None = None, where: str = "") -> int:
     """Print the verdicts of runs, with the whole messages of their causes if ``whole`` reads them; return how many
-    there are."""
+    there are. ``where`` names the capture."""
     printed = 0
     for run in runs:
         found = verdicts.verdict(run)
         if (verdict := wording.conclusion(run, found)) is not None:
             printed += 1
-            print(f"run {run.number}: {verdict.message}")
+            print(f"{where}run {run.number}: {verdict.message}")
             for line in wording.quoted(whole(found.cause)) if whole and found else ():
                 print(line)
             print(*wording.labelled("  fix: ", verdict.steps), sep="\n")

@@ -85,7 +85,7 @@ def execute(arguments: argparse.Namespace) -> int:
         confdir=arguments.confdir,
         listen=arguments.listen,
     )
-    print_runs(capture, as_json=arguments.json)
+    print_runs([capture], as_json=arguments.json)
     return status
 
 

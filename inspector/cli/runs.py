@@ -1,12 +1,12 @@
-"""``puppet-inspector runs``: list the runs of a capture."""
+"""``puppet-inspector runs``: list the runs of captures."""
 
 from __future__ import annotations
 
 import functools
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from inspector.cli.arguments import add_filter, add_full
+from inspector.capture import paths
+from inspector.cli.arguments import add_captures, add_filter, add_full
 from inspector.cli.output import print_json, print_rows, print_unanalyzed, print_verdicts
 from inspector.cli.reading import analyze, whole_message
 from inspector.formats import json_output
@@ -15,28 +15,77 @@ from inspector.text import counts
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Finding
+    from inspector.runs.run import Run
+    from inspector.runs.snapshot import RunSnapshot
+    from inspector.summaries.whole_messages import Whole
 
 EXAMPLE = "puppet-inspector runs captures/FILE.sqlite"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, help="the capture file")
+    add_captures(parser)
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/runs.schema.json)")
     add_full(parser, "runs captures/FILE.sqlite")
     add_filter(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """List the runs of a capture: agent, versions, outcome, phases and findings."""
-    return print_runs(arguments.capture, as_json=arguments.json, filtered=arguments.filter, full=arguments.full)
+    """List the runs of captures: agent, versions, outcome, phases and findings."""
+    captures = paths.chosen(arguments.captures)
+    return print_runs(captures, as_json=arguments.json, filtered=arguments.filter, full=arguments.full)
 
 
-def print_runs(capture: Path, *, as_json: bool, filtered: str = "", full: bool = False) -> int:
+class _Listed(NamedTuple):
+    """The runs of one capture that match the filter."""
+
+    capture: Path
+    runs: list[tuple[Run, RunSnapshot]]
+    every: int
+    """How many there are without the filter."""
+    unanalyzed: Mapping[int, str]
+
+
+def print_runs(captures: Sequence[Path], *, as_json: bool, filtered: str = "", full: bool = False) -> int:
     """Print the runs that match a filter, their verdicts and the number of findings; return the exit status."""
-    whole = functools.partial(whole_message, capture) if full else None
+    listed = [_read(capture, filtered) for capture in captures]
+
+    def whole(capture: Path) -> Whole | None:
+        return functools.partial(whole_message, capture) if full else None
+
+    if as_json:
+        print_json(
+            [
+                {"capture": str(found.capture), **run}
+                for found in listed
+                for run in json_output.runs((run for run, _ in found.runs), found.unanalyzed, whole(found.capture))
+            ]
+        )
+        return 0
+    several = len(captures) > 1
+    rows = [[found.capture.name, *wording.run_row(facts)] for found in listed for _, facts in found.runs]
+    if rows:
+        columns = ("capture", *wording.RUN_COLUMNS)
+        first = 0 if several else 1
+        print_rows(columns[first:], [row[first:] for row in rows], below="phases")
+    else:
+        print(_nothing(listed, captures))
+    for found in listed:
+        where = f"{found.capture.name} " if several else ""
+        print_verdicts((run for run, _ in found.runs), whole(found.capture), where)
+        print_unanalyzed(found.unanalyzed.items(), where)
+    if rows:
+        findings: list[Finding] = [finding for found in listed for _, facts in found.runs for finding in facts.findings]
+        names = " ".join(map(str, captures))
+        print(f"{counts(findings)}: puppet-inspector check {names}" if findings else f"no findings: {names}")
+    return 0
+
+
+def _read(capture: Path, filtered: str) -> _Listed:
     chosen = filters.parse(filtered, follow.latest(capture))
     marked: set[int] = set()
 
@@ -54,16 +103,12 @@ def print_runs(capture: Path, *, as_json: bool, filtered: str = "", full: bool =
             marked=not marked.isdisjoint(run.seqs),
         )
     ]
-    if as_json:
-        print_json(json_output.runs((run for run, _ in runs), analyzer.unanalyzed, whole))
-        return 0
-    if not runs:
-        print(f"No run in {capture} matches the filter." if analyzer.runs else f"There are no runs in {capture}.")
-        print_unanalyzed(analyzer.unanalyzed.items())
-        return 0
-    print_rows(wording.RUN_COLUMNS, [wording.run_row(facts) for _, facts in runs], below="phases")
-    findings: list[Finding] = [finding for _, facts in runs for finding in facts.findings]
-    print_verdicts((run for run, _ in runs), whole)
-    print_unanalyzed(analyzer.unanalyzed.items())
-    print(f"{counts(findings)}: puppet-inspector check {capture}" if findings else f"no findings: {capture}")
-    return 0
+    return _Listed(capture, runs, len(analyzer.runs), analyzer.unanalyzed)
+
+
+def _nothing(listed: Sequence[_Listed], captures: Sequence[Path]) -> str:
+    where = str(captures[0]) if len(captures) == 1 else f"{len(captures)} captures"
+    every = sum(found.every for found in listed)
+    if not every:
+        return f"There are no runs in {where}."
+    return f"Nothing matches the filter, of {every} run{'' if every == 1 else 's'} in {where}."

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.analysis.analyzer import retrace
+from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli.output import print_json
 from inspector.cli.reading import analyze
@@ -22,7 +23,7 @@ EXAMPLE = "puppet-inspector show captures/FILE.sqlite 27"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, help="the capture file")
+    parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/")
     parser.add_argument("seq", type=int, help="the record number, as `list` and `check` print it")
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/show.schema.json)")
     parser.add_argument("--with-secrets", action="store_true", help="do not mask secrets")
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Show one record in full: both TLS legs, headers, bodies, decoded documents and findings. Secrets are masked."""
+    capture = arguments.capture or paths.newest()
     steps: list[Step] = []
     earlier: list[int] = []
 
@@ -39,10 +41,10 @@ def execute(arguments: argparse.Namespace) -> int:
         elif step.match and step.match.endpoint.kind in tabs.RELATED and step.record.seq < arguments.seq:
             earlier.append(step.record.seq)
 
-    analyze(arguments.capture, on_step)
+    analyze(capture, on_step)
     if not steps:
         raise InspectorError(
-            f"{arguments.capture} has no record {arguments.seq}.", "`puppet-inspector list` prints the record numbers."
+            f"{capture} has no record {arguments.seq}.", "`puppet-inspector list` prints the record numbers."
         )
     step = steps[0] if arguments.with_secrets else json_output.masked(steps[0])
     findings = [finding for finding in (step.run.findings if step.run else []) if arguments.seq in finding.seqs]
@@ -51,8 +53,8 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     own = set(step.run.seqs if step.run else ())
     before = [seq for seq in earlier if seq in own][-tabs.MOST_RELATED :]
-    with Capture.open(arguments.capture) as capture:
-        related = retrace(record for seq in before if (record := capture.record(seq)))
+    with Capture.open(capture) as records:
+        related = retrace(record for seq in before if (record := records.record(seq)))
         lines = plain.lines(step, findings, related)
     for line in lines:
         print(line)

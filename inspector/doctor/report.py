@@ -18,6 +18,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import fixes, rule_of
 from inspector.summaries import wording
+from inspector.text import counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -214,6 +215,18 @@ def _existing(path: Path) -> Path | None:
     with contextlib.suppress(OSError):
         return path if path.is_file() else None
     return None
+
+
+def summary(found: CaptureReport, diagnoses: Sequence[Diagnosis]) -> str:
+    """One line on what is wrong; empty if nothing is."""
+    latest = [agent for agent in found.agents if agent.superseded_by is None]
+    parts = []
+    for rank, what in ((3, "failing"), (2, "with warnings")):
+        if number := sum(agent.rank == rank for agent in latest):
+            parts.append(f"{number} agent{'' if number == 1 else 's'} {what}")
+    if latest:
+        parts[-1] += f", in {found.runs} run{'' if found.runs == 1 else 's'}"
+    return "; ".join([*parts, *filter(None, [counts(diagnoses)])])
 
 
 def verdict_lines(found: CaptureReport, whole: Whole | None = None) -> Iterator[str]:

@@ -60,6 +60,12 @@ def latest(path: Path) -> float | None:
     return record.ended if record else None
 
 
+def total(path: Path) -> int:
+    """How many records a capture has. Raises CaptureError."""
+    with Capture.open(path) as capture:
+        return sum(1 for _ in capture.records())
+
+
 def listed(path: Path, text: str = "") -> Iterator[tuple[Brief, Run | None, str]]:
     """The records that match a filter, with their runs and their lines. Raises InspectorError.
 

@@ -166,7 +166,7 @@ def _newer(path: Path) -> None:
 
 WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda path: None, "There is no capture at"),
-    "a directory": (lambda path: path.mkdir(), "There is no capture at"),
+    "a directory": (lambda path: path.mkdir(), "is a directory"),
     "no SQLite": (lambda path: path.write_bytes(b"mitmproxy flows" * 100), "is not a capture"),
     "empty": (lambda path: path.write_bytes(b""), "but not a capture"),
     "other SQLite": (_foreign, "but not a capture"),

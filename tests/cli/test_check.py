@@ -130,7 +130,8 @@ def test_a_finding_that_needs_several_captures(run: Run, tmp_path: Path) -> None
 def test_doctor_prints_the_worst_first_with_its_fix(run: Run, broken: Path) -> None:
     status, out, _ = run("doctor", broken)
     assert status == 1
-    first = out.splitlines()[0]
+    summary, first = out.splitlines()[:2]
+    assert summary == "1 agent failing, in 2 runs"
     assert "lost.example" in first
     assert "puppetserver ca clean --certname lost.example" in [line.strip() for line in out.splitlines()]
     assert "node1.example" not in out
@@ -161,7 +162,7 @@ def test_doctor_judges_an_agent_by_its_latest_run(run: Run, tmp_path: Path) -> N
     again = save(tmp_path / "again.sqlite", *failing(), *talk(catalog(), report(), after=1800), *failing(after=3600))
     status, out, _ = run("doctor", again)
     assert status == 1
-    assert out.startswith("run 3 (2 runs): node1.example failed: S01")
+    assert out.startswith("1 agent failing, in 3 runs\nrun 3 (2 runs): node1.example failed: S01")
     assert "history" not in out
 
     unknown = save(tmp_path / "unknown.sqlite", *failing(), *talk(catalog(), after=1800))
@@ -397,5 +398,5 @@ def test_ignored_findings_are_counted(run: Run, broken: Path, tmp_path: Path) ->
     rules = tmp_path / "rules.yaml"
     rules.write_text("ignore: [{certname: '*', until: 2200-01-01}]\n")
     _, out, _ = run("check", broken, "--rules", rules)
-    assert out.splitlines()[-1].startswith("no findings; ")
-    assert f"ignored by {rules}" in out.splitlines()[-1]
+    assert out.splitlines()[0].startswith("no findings; ")
+    assert f"ignored by {rules}" in out.splitlines()[0]

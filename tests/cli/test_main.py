@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+import json
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import __version__, installation
+from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli import main
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Request, Response
@@ -52,15 +56,79 @@ def mixed(tmp_path: Path) -> Path:
 
 def test_runs_is_a_plain_table_in_a_pipe(run: Run, healthy: Path) -> None:
     status, out, err = run("runs", healthy)
-    rows = [line.split("\t") for line in out.splitlines()]
+    titles, *rows, last = out.splitlines()
     assert (status, err) == (0, "")
-    assert rows[0] == ["run", "began", "agent", "version", "environment", "outcome", "time", "phases", "findings"]
-    assert rows[3:] == [[f"no findings: {healthy}"]]
-    assert [(row[0], row[2], row[3], row[4], row[5], row[8]) for row in rows[1:3]] == [
+    assert titles.split() == [
+        "run",
+        "began",
+        "agent",
+        "version",
+        "environment",
+        "outcome",
+        "time",
+        "phases",
+        "findings",
+    ]
+    assert last == f"no findings: {healthy}"
+    begins = [titles.index(title) for title in titles.split()]
+    cells = [[row[begin:end].strip() for begin, end in itertools.pairwise([*begins, None])] for row in rows]
+    assert [(row[0], row[2], row[3], row[4], row[5], row[8]) for row in cells] == [
         ("1", "a.example", "7.23.0", "production", "complete", ""),
         ("2", "b.example", "7.23.0", "production", "complete", ""),
     ]
     assert "\x1b" not in out
+
+
+def test_what_only_reads_takes_directories_and_names_the_captures(run: Run, healthy: Path, mixed: Path) -> None:
+    folder = healthy.parent
+    assert folder == mixed.parent
+    names = {path.name for path in folder.glob("*.sqlite")}
+    for command in ("runs", "list"):
+        status, out, _ = run(command, folder)
+        assert status == 0
+        assert {line.split()[0] for line in out.splitlines() if line.split()[0].endswith(".sqlite")} == names
+        rows = json.loads(run(command, folder, "--json")[1])
+        assert {Path(row["capture"]).name for row in rows} == names
+    assert run("check", folder)[1:] == run("check", *sorted(folder.glob("*.sqlite"), key=paths.written))[1:]
+
+
+def test_without_a_capture_it_is_the_newest(run: Run, mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (mixed.parent / "captures").mkdir()
+    shutil.copy(mixed, mixed.parent / "captures")
+    monkeypatch.chdir(mixed.parent)
+    for words in (("runs",), ("list",), ("check",), ("bootstrap",), ("show", "1")):
+        named = [words[0], f"captures/{mixed.name}", *words[1:]]
+        assert run(*words)[:2] == run(*named)[:2]
+
+
+@pytest.mark.parametrize("command", ["runs", "list"])
+def test_an_empty_filter_says_of_how_many(run: Run, mixed: Path, command: str) -> None:
+    every = len(json.loads(run(command, mixed, "--json")[1]))
+    what = {"runs": "runs", "list": "records"}[command]
+    assert run(command, mixed, "--filter", "agent:nobody") == (
+        0, f"Nothing matches the filter, of {every} {what} in {mixed}.\n", ""
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (("rnus",), "There is no command 'rnus'.", "Did you mean `runs`?"),
+        (("qqqq",), "There is no command 'qqqq'.", "`puppet-inspector --help` lists the commands."),
+        (("runs", "--fitler", "x"), "`puppet-inspector runs` has no option --fitler.", "Did you mean `--filter`?"),
+        (("runs", "--qq=1"), "`puppet-inspector runs` has no option --qq.", "lists them."),
+        (("show", "x", "1", "2"), "`puppet-inspector show` does not take '2'.", "See `puppet-inspector show --help`."),
+        (("show", "{folder}", "1"), "is a directory.", "`puppet-inspector captures` lists them."),
+        (("runs", "{folder}"), "There is no capture in", "Captures are the files that end in .sqlite."),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_answered_with_what_is_near(
+    run: Run, tmp_path: Path, words: tuple[str, ...], message: str, hint: str
+) -> None:
+    status, out, err = run(*(word.replace("{folder}", str(tmp_path)) for word in words))
+    assert (status, out) == (2, "")
+    assert message in err.splitlines()[0]
+    assert err.splitlines()[1].endswith(hint)
 
 
 def test_runs_says_why_and_points_to_check(run: Run, mixed: Path) -> None:
@@ -160,7 +228,8 @@ def test_hostile_text_breaks_no_output(run: Run, tmp_path: Path) -> None:
 def test_check_says_what_where_why_and_what_to_do(run: Run, mixed: Path) -> None:
     status, out, _ = run("check", mixed)
     assert status == 1
-    verdict, fix = out.splitlines()[:2]
+    summary, _, verdict, fix = out.splitlines()[:4]
+    assert summary.startswith("5 errors, ")
     assert verdict.startswith("run 2: a.example has no certificate yet: B18 ")
     assert fix.startswith("  fix: If the node was reinstalled")
     severities = [line.split()[0] for line in out.splitlines() if line.split()[:1] and line[0].isupper()]
@@ -168,7 +237,6 @@ def test_check_says_what_where_why_and_what_to_do(run: Run, mixed: Path) -> None
     assert "  fix:    " in out
     # A command stands on one line, however long: it is there to be copied.
     assert sum(line.strip() == "puppetserver ca clean --certname a.example" for line in out.splitlines()) >= 2
-    assert out.splitlines()[-1].startswith("5 errors, ")
 
 
 @pytest.mark.parametrize(
@@ -235,7 +303,7 @@ def test_the_help_of_every_command_ends_with_an_example_that_parses(
         assert program == "mitmdump"
         return
     assert (program, words[0]) == ("puppet-inspector", name)
-    assert main._parser(name).parse_args(words).function
+    assert main._parser(name)[0].parse_args(words).function
 
 
 def test_version_addon_and_help(run: Run) -> None:

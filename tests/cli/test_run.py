@@ -187,7 +187,7 @@ def test_a_closed_port_is_said_once(
     capture = tmp_path / "run.sqlite"
     assert run.run(command, output=capture, confdir=str(confdir))[0] == 1
     assert capfd.readouterr().err == ""
-    print_runs(capture, as_json=False)
+    print_runs([capture], as_json=False)
     assert capfd.readouterr().out.count("refused the connection: no master listens there") == 1
 
 

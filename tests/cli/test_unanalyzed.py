@@ -181,7 +181,7 @@ def test_doctor_and_bootstrap(run: Run, path: Path, reason: str) -> None:
 
 def test_captures(run: Run, path: Path, reason: str) -> None:
     assert reason
-    assert "\t1 not analyzed\n" in run("captures", path.parent)[1]
+    assert "  1 not analyzed\n" in run("captures", path.parent)[1]
     (entry,) = valid("captures", run("captures", path.parent, "--json")[1])
     assert (entry["not_analyzed"], entry["records"], entry["trouble"]) == (1, 4, None)
 
