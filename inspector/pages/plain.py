@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.pages.content import Content, dump, read
 from inspector.pages.message import COVERED, Body
 from inspector.pages.model import ASK, WRONG, Item, Table
@@ -37,6 +38,20 @@ _HIDDEN = {
     COVERED: f"{MASK} contains a secret; {_HOW}",
 }
 """What the terminal inspector says of something hidden, and what is said where no key can be pressed."""
+
+
+def markdown(step: Step, findings: Sequence[Finding]) -> list[str]:
+    """A record for a ticket: a heading, what is wrong, and the rest in a fence that nothing captured can end."""
+    title, _, *rest = lines(step, ())
+    longest = max((len(run) for line in rest for run in regex.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    wrong = [f"- {finding.severity} {finding.rule}: {_escaped(clean(finding.message))}" for finding in findings]
+    return [f"### Record {_escaped(title)}", "", *wrong, *([""] if wrong else []), fence, *rest, fence, ""]
+
+
+def _escaped(text: str) -> str:
+    """Text in which Markdown and HTML have no meaning."""
+    return regex.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", text)
 
 
 def lines(step: Step, findings: Sequence[Finding], related: Iterable[Step] = ()) -> list[str]:

@@ -163,7 +163,9 @@ class Inspector(App[None]):
         views: dict[str, Callable[[int], View]] = {"files": Files, "catalog": Catalog, "connections": Connections}
         self.push_screen(views[part](number))
 
-    def ask_filter(self, view: View, then: Callable[[str], None], value: str) -> None:
+    def ask_filter(
+        self, view: View, then: Callable[[str], None], value: str, preview: Callable[[str], str] | None
+    ) -> None:
         """Ask the user for a filter, with completion."""
         from inspector.summaries import completion
 
@@ -176,7 +178,14 @@ class Inspector(App[None]):
             "version": sorted({run.agent_version for run in runs if run.agent_version}),
             "rule": sorted({finding.rule for run in runs for finding in run.findings}),
         }
-        view.ask("filter: ", then, value, complete=lambda text: completion.complete(text, values), history="filter")
+        view.ask(
+            "filter: ",
+            then,
+            value,
+            complete=lambda text: completion.complete(text, values),
+            history="filter",
+            preview=preview,
+        )
 
     def show_message(self, text: str) -> None:
         """Show a message in the current view."""

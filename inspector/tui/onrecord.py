@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from textual.binding import Binding
 
-from inspector.formats import curl, files
+from inspector.formats import curl, files, json_output
 from inspector.model import Exchange
+from inspector.pages import plain
+from inspector.text import as_json
 from inspector.tui.doc_pane import NAMES
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.view import View
+
+FORMATS = ("curl", "json", "markdown")
 
 
 class OnRecord(View):
@@ -20,6 +24,7 @@ class OnRecord(View):
         Binding("M", "note", "Note", show=False),
         Binding("y", "copy", "Copy the value", show=False),
         Binding("u", "curl", "Copy as curl", show=False),
+        Binding("Y", "copy_as", "Copy the record as curl, JSON or Markdown", show=False),
         Binding("S", "save", "Save the body", show=False),
     ]
 
@@ -80,6 +85,43 @@ class OnRecord(View):
         seq = self.record()
         if seq is not None:
             self.attempt(lambda: self._copy_curl(seq))
+
+    def action_copy_as(self) -> None:
+        """Copy the whole record in a format that is asked for."""
+        seq = self.record()
+        if seq is None:
+            self.show_message("Nothing to copy here.")
+            return
+
+        def complete(text: str) -> list[str]:
+            return [name for name in FORMATS if name.startswith(text.strip().lower())]
+
+        self.ask(f"copy as ({', '.join(FORMATS)}): ", lambda text: self._copy_as(seq, text), complete=complete)
+
+    def _copy_as(self, seq: int, text: str) -> None:
+        name = text.strip().lower()
+        if name == "curl":
+            self.attempt(lambda: self._copy_curl(seq))
+        elif name in FORMATS:
+            self.attempt(lambda: self._copy_record(seq, name))
+        else:
+            self.show_message(f"There is no format {text.strip()!r}: {', '.join(FORMATS)}.")
+
+    def _copy_record(self, seq: int, name: str) -> None:
+        step, owner = self.source.step(seq), self.source.owner(seq)
+        if step is None:
+            self.show_message(f"There is no record {seq}.")
+            return
+        findings = [finding for finding in (owner.findings if owner else ()) if seq in finding.seqs]
+        step = json_output.masked(step)
+        if name == "json":
+            document = json_output.show(step, findings)
+            document["run"] = owner.number if owner else None
+            document["certname"] = owner.certname if owner else document["certname"]
+            copied = as_json(document)
+        else:
+            copied = "\n".join(plain.markdown(step, findings))
+        self.inspector.copy_text(copied, f"record {seq} as {name}, secrets masked")
 
     def _copy_curl(self, seq: int) -> None:
         found = self.source.record(seq)

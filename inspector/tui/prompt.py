@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
     from textual import events
     from textual.app import ComposeResult
+    from textual.timer import Timer
     from textual.widget import Widget
 
     type Complete = Callable[[str], list[str]]
 
+PAUSE = 0.15
+"""Seconds without a key until the preview is made."""
 SHOWN = 6
 """Completions that are shown at once."""
 
@@ -120,6 +123,8 @@ class Prompt(Vertical):
         super().__init__()
         self._then: Callable[[str], None] | None = None
         self._complete: Complete | None = None
+        self._preview: Callable[[str], str] | None = None
+        self._pause: Timer | None = None
         self._history: History | None = None
         self._before: Widget | None = None
         self._back = 0
@@ -137,6 +142,7 @@ class Prompt(Vertical):
         with Horizontal():
             yield Label("", markup=False)
             yield _PromptInput(compact=True, select_on_focus=False)
+            yield Label("", id="preview", markup=False)
 
     def open(
         self,
@@ -146,15 +152,17 @@ class Prompt(Vertical):
         *,
         complete: Complete | None = None,
         history: str | None = None,
+        preview: Callable[[str], str] | None = None,
     ) -> None:
         """Ask the user for one line.
 
         ``complete`` returns the completions of the text before the cursor (each replaces all of that text); ``history``
-        is the name of the history that Up and Down go through.
+        is the name of the history that Up and Down go through; ``preview`` says shortly, behind the line, what it would
+        do while it is typed.
         """
         if not self.has_class("open"):
             self._before = self.screen.focused
-        self._then, self._complete = then, complete
+        self._then, self._complete, self._preview = then, complete, preview
         self._history = History(history) if history else None
         self._back, self._typed = 0, value
         self.query_one(Label).update(label)
@@ -164,6 +172,7 @@ class Prompt(Vertical):
         self._write(value)
         line.focus()
         self._offer()
+        self._show_preview()
 
     @property
     def _line(self) -> _PromptInput:
@@ -216,6 +225,14 @@ class Prompt(Vertical):
         event.stop()
         self._back, self._typed = 0, event.value
         self._offer()
+        if self._preview:
+            if self._pause:
+                self._pause.stop()
+            self._pause = self.set_timer(PAUSE, self._show_preview)
+
+    def _show_preview(self) -> None:
+        shown = self._preview(self._line.value) if self._preview and self.has_class("open") else ""
+        self.query_one("#preview", Label).update(shown)
 
     def _offer(self) -> None:
         line = self._line

@@ -54,7 +54,7 @@ class About[T](Message):
 class Rows[T](ScrollView, can_focus=True):
     """A list of items, one per line, under a line of titles, with a cursor.
 
-    A click on a title sorts by it, a second click reverses the order; ``s`` sorts by the next column.
+    A click on a title sorts by it, a second click reverses the order; ``s`` sorts by the next column, ``R`` reverses.
     """
 
     BINDINGS = [
@@ -65,7 +65,8 @@ class Rows[T](ScrollView, can_focus=True):
         Binding("home,g", "to(0)", "First", show=False),
         Binding("end,G", "to(-1)", "Last", show=False),
         Binding("enter", "choose", "Open", key_display="Enter"),
-        Binding("s", "sort", "Sort", show=False),
+        Binding("s", "sort", "Sort by the next column", show=False),
+        Binding("R", "reverse", "Reverse the order", show=False),
     ]
     COMPONENT_CLASSES = {"rows--title", "rows--cursor", "rows--match"}
     DEFAULT_CSS = """
@@ -155,6 +156,8 @@ class Rows[T](ScrollView, can_focus=True):
         self.items = list(self._given)
         if self._sort is not None and (by := self.columns[self._sort].sort) is not None:
             self.items.sort(key=by, reverse=self._descending)
+        elif self._descending:
+            self.items.reverse()
 
     def search(self, pattern: str, *, forward: bool = True, again: bool = False) -> bool:
         """Go to the next line that contains a text (ignoring case); False if there is none."""
@@ -208,12 +211,20 @@ class Rows[T](ScrollView, can_focus=True):
         order: list[int | None] = [None, *able]
         self.sort_by(order[(order.index(self._sort) + 1) % len(order)])
 
+    def action_reverse(self) -> None:
+        """Reverse the order, also the original one."""
+        self._descending = not self._descending
+        self._rearrange()
+
     def sort_by(self, column: int | None) -> None:
         """Sort by a column, or reverse the order if it is sorted by it already."""
         if column is not None and self.columns[column].sort is None:
             return
         self._descending = column is not None and column == self._sort and not self._descending
         self._sort = column
+        self._rearrange()
+
+    def _rearrange(self) -> None:
         before = self.item
         self._arrange()
         if before is not None:

@@ -8,6 +8,7 @@ from rich.text import Text
 from textual.binding import Binding
 from textual.widgets import Static
 
+from inspector.errors import InspectorError
 from inspector.pages import palette
 from inspector.pages.styles import DOUBT
 from inspector.summaries import wording
@@ -265,7 +266,18 @@ class Runs(View):
         self.update()
 
     def action_filter(self) -> None:
-        self.ask_filter(self._set_filter, self._filter)
+        self.ask_filter(self._set_filter, self._filter, self._matching)
+
+    def _matching(self, text: str) -> str:
+        """How many runs match a filter that is being typed; empty while it is none, or is slow to answer."""
+        every = len(self.source.runs)
+        try:
+            if self.inspector.filtering.slow(text):
+                return "Enter searches the bodies"
+            number = len(self.inspector.filtering.runs(text)) if text.strip() else every
+        except InspectorError:
+            return ""
+        return f"{number:,} of {every:,} runs"
 
     def _set_filter(self, text: str) -> None:
         self.cancel_filter()

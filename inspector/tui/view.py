@@ -70,7 +70,9 @@ class Application(Protocol):
     def open_bootstrap(self, certname: str | None = None) -> None: ...
     def open_search(self) -> None: ...
     def open_part(self, part: str, number: int) -> None: ...
-    def ask_filter(self, view: View, then: Callable[[str], None], value: str) -> None: ...
+    def ask_filter(
+        self, view: View, then: Callable[[str], None], value: str, preview: Callable[[str], str] | None
+    ) -> None: ...
     def export(self, seqs: Sequence[int]) -> None: ...
     def show_message(self, text: str) -> None: ...
     def copy_text(self, text: str | None, what: str) -> None: ...
@@ -185,17 +187,18 @@ class View(Screen[None]):
         *,
         complete: Callable[[str], list[str]] | None = None,
         history: str | None = None,
+        preview: Callable[[str], str] | None = None,
     ) -> None:
         """Ask the user for one line of text and pass it to ``then``; Escape cancels.
 
         ``complete`` returns the completions of the text before the cursor; ``history`` is the name of the history to
-        use.
+        use; ``preview`` says what a text would do, while it is typed.
         """
-        self.query_one(Prompt).open(label, then, value, complete=complete, history=history)
+        self.query_one(Prompt).open(label, then, value, complete=complete, history=history, preview=preview)
 
-    def ask_filter(self, then: Callable[[str], None], value: str) -> None:
+    def ask_filter(self, then: Callable[[str], None], value: str, preview: Callable[[str], str] | None = None) -> None:
         """Ask the user for a filter."""
-        self.inspector.ask_filter(self, then, value)
+        self.inspector.ask_filter(self, then, value, preview)
 
     def later(self, act: Callable[..., object], *arguments: object) -> None:
         """Call ``act`` on the event loop, from a worker's thread; do nothing if the view was closed meanwhile."""

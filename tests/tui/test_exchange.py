@@ -607,3 +607,23 @@ def test_the_title_says_first_what_it_is(tmp_path: Path) -> None:
         assert " 500 - 4 of 5 - run 1 of " in title
 
     play(sample("compile-error", tmp_path), act, NARROW)
+
+
+@pytest.mark.parametrize(
+    ("name", "begins", "contains"),
+    [("curl", "SSLDIR=", "curl --globoff"), ("json", "{", '"seq": 4'), ("MARKDOWN", "### Record 4", "- error S01")],
+)
+def test_a_record_is_copied_as_what_is_asked_for(tmp_path: Path, name: str, begins: str, contains: str) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app, 4)
+        await pilot.press("Y", *name, "enter")
+        await pilot.pause()
+        assert app.clipboard.startswith(begins)
+        assert contains in app.clipboard
+        before = app.clipboard
+        await pilot.press("Y", *"pdf", "enter")
+        await pilot.pause()
+        assert "There is no format 'pdf': curl, json, markdown." in screen_text(app)
+        assert app.clipboard == before
+
+    play(sample("compile-error", tmp_path), act)

@@ -215,3 +215,18 @@ def test_an_empty_list_takes_all_keys() -> None:
         assert not app.rows.search("x")
 
     play(act)
+
+
+def test_the_order_is_reversed_with_and_without_a_sorted_column() -> None:
+    async def act(pilot: Pilot[None], app: Host) -> None:
+        await pilot.press("R")
+        assert [thing.number for thing in app.rows.items] == list(range(99, -1, -1))
+        assert app.rows.item is not None
+        assert app.rows.item.number == 0, "the cursor stays on its item"
+        await pilot.press("R", "s", "s")
+        names = [thing.name for thing in app.rows.items]
+        assert names == sorted(names)
+        await pilot.press("R")
+        assert [thing.name for thing in app.rows.items] == sorted(names, reverse=True)
+
+    play(act)

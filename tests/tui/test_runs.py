@@ -7,12 +7,13 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from textual.widgets import Input, Static
+from textual.widgets import Input, Label, Static
 
 from inspector.capture.store import Capture
 from inspector.summaries.filtering import Progress
 from inspector.tui.help import Help
 from inspector.tui.histogram import Histogram
+from inspector.tui.prompt import PAUSE
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
 from inspector.tui.runs import RunLine, Runs
@@ -399,3 +400,22 @@ def test_the_key_that_opens_a_run_is_answered_before_all_of_it_is_drawn(tmp_path
         assert "opening run" not in screen_text(app)
 
     play(several(tmp_path), act)
+
+
+def test_while_a_filter_is_typed_it_says_how_many_runs_match(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        async def typed(text: str) -> str:
+            await pilot.press(*text)
+            await pilot.pause(2 * PAUSE)
+            return str(app.screen.query_one("#preview", Label).render())
+
+        await pilot.press("f")
+        assert await typed("") == "2 of 2 runs"
+        assert await typed("status:") == "", "not a filter yet"
+        assert await typed("999") == "0 of 2 runs"
+        await pilot.press("ctrl+u")
+        assert await typed("text:x") == "Enter searches the bodies"
+        await pilot.press("escape", "slash")
+        assert await typed("a") == ""
+
+    play(sample("out-of-sync", tmp_path), act)
