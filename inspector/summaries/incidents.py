@@ -56,6 +56,28 @@ class Condition:
     """The latest run of each node that went well, with nothing above a notice."""
 
 
+def last_good(runs: Iterable[RunBrief], run: RunBrief) -> RunBrief | None:
+    """Return the node's last run that went well before ``run`` began; None if the capture has none."""
+    before = (
+        other
+        for other in runs
+        if other.name == run.name and not other.tool and other.started < run.started
+        and other.outcome == "complete" and other.verdict is None
+    )  # fmt: skip
+    return max(before, key=lambda other: other.started, default=None)
+
+
+def differences(run: RunBrief, good: RunBrief) -> list[tuple[str, str, str]]:
+    """Return what is different from the last good run: its name, what it was, and what it is now."""
+    found = (
+        ("agent", good.agent_version, run.agent_version),
+        ("master", good.master_version, run.master_version),
+        ("environment", good.environment, run.environment),
+        ("address", good.address, run.address),
+    )
+    return [(name, before, now) for name, before, now in found if before and now and before != now]
+
+
 def condition(runs: Iterable[RunBrief]) -> Condition:
     """Return what these runs show of their nodes; calls of tools are no runs of a node."""
     found: dict[tuple[str | None, str], Incident] = {}

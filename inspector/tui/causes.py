@@ -11,10 +11,10 @@ from textual.widgets import Static
 
 from inspector.model import Severity
 from inspector.pages import palette
-from inspector.pages.styles import COMMAND
+from inspector.pages.styles import COMMAND, DOUBT
 from inspector.rules import fixes, rule_of
 from inspector.summaries import incidents
-from inspector.text import clean, clock, day
+from inspector.text import clean, clock, day, seconds
 from inspector.tui import advice
 from inspector.tui.histogram import Histogram
 from inspector.tui.panes import Pane
@@ -100,6 +100,7 @@ class Causes(View):
         Binding("a", "agents", "By agent"),
         Binding("F", "findings", "Findings"),
         Binding("B", "bootstrap", "Bootstrap"),
+        Binding("o", "good", "Last good run"),
         Binding("v", "whole", "Whole message"),
         Binding("y", "copy", "Copy fix"),
         Binding("right,l", "unfold(True)", "Show nodes", show=False),
@@ -229,9 +230,24 @@ class Causes(View):
         text.append("\nFix\n", style="bold")
         for each in fixes.lines(steps, max(self.size.width - 2 * MARGIN, 20)):
             text.append(f"{clean(each)}\n", style=COMMAND if each.strip() in commands else "")
+        text.append_text(self._compared(run))
         if incident.cause:
             text.append(f"\n{rule_of(incident.cause).explanation}\n", style="dim")
         text.append(f"\nEnter opens run {run.number}.", style="dim")
+        return text
+
+    def _compared(self, run: RunBrief) -> Text:
+        """The run above the node's last good one, and in what they differ."""
+        good = incidents.last_good(self.source.runs, run)
+        if good is None:
+            return Text("\nNo earlier run of this node in the capture went well.\n", style="dim")
+        text = Text("\n").append("Beside the last good run", style="bold").append("\n")
+        width = max(8, min(self.size.width - 44, 60))
+        for label, each in (("this", run), ("good", good)):
+            text.append(f"{label}  run {each.number:<5} {_moment(each.started)} {seconds(each.duration):>9}  ")
+            text.append_text(palette.bar(each, width)).append("\n")
+        for name, before, now in incidents.differences(run, good):
+            text.append(f"{name}: {clean(before)}, now {clean(now)}\n", style=DOUBT)
         return text
 
     def _nothing(self) -> str:
@@ -290,6 +306,15 @@ class Causes(View):
     def action_bodies(self) -> None:
         """Search the bodies."""
         self.inspector.open_search()
+
+    def action_good(self) -> None:
+        """Open the last run of the node that went well."""
+        line = self._rows.item
+        good = incidents.last_good(self.source.runs, line.run) if line and line.incident else None
+        if good is None:
+            self.show_message("No earlier run of this node in the capture went well.")
+        else:
+            self.inspector.open_run(good.number)
 
     def action_whole(self) -> None:
         """Show or hide the whole message of the master or the agent."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import re
 import shlex
@@ -23,6 +22,7 @@ from tests.support import places
 from tests.support.captures import save
 from tests.support.conversations import SIGNED, START, WAITS, Agent, certificate, together
 from tests.support.json_output import strict, valid
+from tests.support.text_tables import cells
 
 if TYPE_CHECKING:
     from tests.conftest import Run
@@ -70,9 +70,7 @@ def test_runs_is_a_plain_table_in_a_pipe(run: Run, healthy: Path) -> None:
         "findings",
     ]
     assert last == f"no findings: {healthy}"
-    begins = [titles.index(title) for title in titles.split()]
-    cells = [[row[begin:end].strip() for begin, end in itertools.pairwise([*begins, None])] for row in rows]
-    assert [(row[0], row[2], row[3], row[4], row[5], row[8]) for row in cells] == [
+    assert [(row[0], row[2], row[3], row[4], row[5], row[8]) for row in cells(titles, rows)] == [
         ("1", "a.example", "7.23.0", "production", "complete", ""),
         ("2", "b.example", "7.23.0", "production", "complete", ""),
     ]

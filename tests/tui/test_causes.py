@@ -120,3 +120,34 @@ def test_a_healthy_capture_shows_that_nothing_is_wrong(tmp_path: Path) -> None:
         assert "Nothing is wrong" in shown
 
     play(indexed(save(tmp_path / "well.sqlite", *well(1), *well(2, after=5))), act, start="")
+
+
+def test_a_failed_run_stands_beside_the_last_good_one_of_its_node(tmp_path: Path) -> None:
+    good = talk(plugins(), catalog(), report(), certname="web1.example", version="7.23.0")
+    other = talk(plugins(), catalog(), report(), certname="web2.example", address="192.0.2.7", after=900)
+    bad = talk(plugins(), catalog(status=500), report(result="failed"), certname="web1.example", version="7.24.0",
+               after=1800)  # fmt: skip
+    records = sorted((*good, *other, *bad), key=lambda record: record.time)
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        shown = screen_text(app)
+        assert "this  run 3" in shown
+        assert "good  run 1" in shown
+        assert "agent: 7.23.0, now 7.24.0" in shown
+        assert "address:" not in shown
+        await pilot.press("o")
+        await pilot.pause()
+        assert isinstance(app.screen, RunView)
+        assert app.screen.number == 1
+
+    play(indexed(save(tmp_path / "again.sqlite", *records)), act, start="")
+
+
+def test_a_node_that_never_went_well_says_so(faults: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        assert screen_text(app).count("No earlier run of this node in the capture went well.") == 1
+        await pilot.press("o")
+        await pilot.pause()
+        assert screen_text(app).count("No earlier run of this node in the capture went well.") == 2
+
+    play(faults, act, start="")
