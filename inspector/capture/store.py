@@ -424,6 +424,10 @@ class Capture:
         """The highest sequence number (0: the capture is empty)."""
         return _number(self._db, "SELECT coalesce(max(seq), 0) FROM record")
 
+    def count(self) -> int:
+        """How many records there are."""
+        return _number(self._db, "SELECT count(*) FROM record")
+
     def connections(self) -> list[Connection]:
         """Yield every connection in the order in which they were opened, also those without a request."""
         with guard.damage(self.path, "A connection"):

@@ -63,7 +63,7 @@ def latest(path: Path) -> float | None:
 def total(path: Path) -> int:
     """How many records a capture has. Raises CaptureError."""
     with Capture.open(path) as capture:
-        return sum(1 for _ in capture.records())
+        return capture.count()
 
 
 def listed(path: Path, text: str = "") -> Iterator[tuple[Brief, Run | None, str]]:

@@ -148,7 +148,7 @@ def test_runs_takes_the_same_filter(run: Run, path: Path) -> None:
     assert [row["certname"] for row in only] == ["a.example"]
     assert valid("runs", run("runs", path, "--json", "--filter", "'no catalog'")[1])[0]["certname"] == "b.example"
     assert run("runs", path, "--filter", "since:10s")[1].splitlines()[1].split() == everyone[2].split()
-    assert run("runs", path, "--filter", "run:9") == (0, f"No run in {path} matches the filter.\n", "")
+    assert run("runs", path, "--filter", "run:9") == (0, f"Nothing matches the filter, of 2 runs in {path}.\n", "")
 
 
 @pytest.mark.parametrize("command", ["runs", "list", "follow"])

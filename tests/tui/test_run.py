@@ -399,7 +399,14 @@ def test_the_palette_does_what_the_keys_do(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         offered = {command.title: command for command in app.get_system_commands(app.screen)}
         wanted = {binding.description for _, binding in keys(app.screen)}
-        assert {"Zoom pane", "Next finding", "Jump to a time", "Copy as curl", "Next run", "Sort"} <= wanted
+        assert {
+            "Zoom pane",
+            "Next finding",
+            "Jump to a time",
+            "Copy as curl",
+            "Next run",
+            "Sort by the next column",
+        } <= wanted
         assert wanted <= set(offered)
         assert not view(app).query_one("#right").has_class("gone")
         await pilot.press("ctrl+p")

@@ -85,7 +85,7 @@ async def run(arguments: list[str], errors: int = asyncio.subprocess.PIPE) -> tu
 async def lines_of(arguments: list[str]) -> list[str]:
     """Return what a command of puppet-inspector prints."""
     _, output, _ = await run(arguments, asyncio.subprocess.STDOUT)
-    return [clean(line.replace("\t", "  ")) for line in output.decode(errors="replace").rstrip("\n").split("\n")]
+    return [clean(line) for line in output.decode(errors="replace").rstrip("\n").split("\n")]
 
 
 async def _log_output(arguments: list[str], capture: Awaitable[Path]) -> None:
