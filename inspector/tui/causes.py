@@ -96,13 +96,13 @@ class Causes(View):
 
     BINDINGS = [
         Binding("escape", "back", "Back", show=False),
+        Binding("y", "copy", "Copy fix"),
         Binding("r", "runs", "All runs"),
         Binding("a", "agents", "By agent"),
         Binding("F", "findings", "Findings"),
         Binding("B", "bootstrap", "Bootstrap"),
         Binding("o", "good", "Last good run"),
         Binding("v", "whole", "Whole message"),
-        Binding("y", "copy", "Copy fix"),
         Binding("right,l", "unfold(True)", "Show nodes", show=False),
         Binding("left,h", "unfold(False)", "Hide nodes", show=False),
         Binding("b", "bodies", "Search bodies", show=False),
