@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import shlex
@@ -16,7 +15,7 @@ import pytest
 from inspector import __version__, installation
 from inspector.capture import paths
 from inspector.capture.store import Capture
-from inspector.cli import main
+from inspector.cli import commands
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Request, Response
 from tests.support import places
 from tests.support.captures import save
@@ -288,7 +287,7 @@ def test_import_makes_a_capture_and_says_how_much(run: Run, tmp_path: Path) -> N
         assert capture.last == 2
 
 
-@pytest.mark.parametrize("name", main.COMMANDS)
+@pytest.mark.parametrize("name", commands.COMMANDS)
 def test_the_help_of_every_command_ends_with_an_example_that_parses(
     run: Run, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,7 +300,7 @@ def test_the_help_of_every_command_ends_with_an_example_that_parses(
         assert program == "mitmdump"
         return
     assert (program, words[0]) == ("puppet-inspector", name)
-    assert main._parser(name)[0].parse_args(words).function
+    assert commands.parser_of(name)[0].parse_args(words).function
 
 
 def test_version_addon_and_help(run: Run) -> None:
@@ -313,14 +312,6 @@ def test_version_addon_and_help(run: Run) -> None:
     for command in ("demo", "run", "runs", "show", "check", "export", "import", "provision", "addon"):
         assert re.search(rf"^    {command}\b", out, re.MULTILINE)
         assert run(command, "--help")[0] == 0
-
-
-@pytest.mark.parametrize("name", main.COMMANDS)
-def test_no_option_hides_the_function_of_its_command(name: str) -> None:
-    parser = argparse.ArgumentParser()
-    main._fill(parser, name)
-    assert "function" not in {action.dest for action in parser._actions}
-    assert callable(parser.get_default("function"))
 
 
 def test_an_output_that_cannot_be_written_is_one_sentence() -> None:

@@ -1,0 +1,25 @@
+"""The commands and their parsers."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from inspector.cli import commands
+
+
+@pytest.mark.parametrize("name", commands.COMMANDS)
+def test_no_option_hides_the_function_of_its_command(name: str) -> None:
+    parser = argparse.ArgumentParser()
+    commands.fill(parser, name)
+    assert "function" not in {action.dest for action in parser._actions}
+    assert callable(parser.get_default("function"))
+
+
+def test_only_the_module_of_the_command_is_read() -> None:
+    parser, command = commands.parser_of("check")
+    assert "--baseline" in commands.options(command)
+    assert commands.options(parser).keys() == {"-h", "--help", "--version"}
+    other, default = commands.parser_of("")
+    assert other is default
