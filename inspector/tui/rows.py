@@ -180,6 +180,16 @@ class Rows[T](ScrollView, can_focus=True):
         """The text of an item's line."""
         return "  ".join(str(column.cell(item, 400)) for column in self.columns if not column.drawn)
 
+    def seek(self, wanted: Callable[[T], bool], *, forward: bool = True) -> bool:
+        """Go to the next item that is wanted, from the end on to the first again; False if there is none."""
+        number = len(self.items)
+        for distance in range(1, number + 1):
+            place = (self.at + (distance if forward else -distance)) % number
+            if wanted(self.items[place]):
+                self.move_to(place)
+                return True
+        return False
+
     # -- moving -----------------------------------------------------------------------------------------
 
     def move_to(self, place: int) -> None:

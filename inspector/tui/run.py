@@ -52,6 +52,8 @@ class RunView(Paned, Played, OnRecord):
         Binding("B", "bootstrap", "Bootstrap", show=False),
         Binding("f", "filter", "Filter", show=False),
         Binding("e", "export", "Export", show=False),
+        Binding("apostrophe", "marked(1)", "Next mark", key_display="'", show=False),
+        Binding("quotation_mark", "marked(-1)", "Previous mark", key_display='"', show=False),
         Binding("ctrl+down", "neighbour(1)", "Next run", show=False),
         Binding("ctrl+up", "neighbour(-1)", "Previous run", show=False),
     ]
@@ -315,6 +317,12 @@ class RunView(Paned, Played, OnRecord):
     def record(self) -> int | None:
         """The selected record."""
         return self.timed.item.seq if self.timed.item else None
+
+    def action_marked(self, direction: int) -> None:
+        """Go to the next marked record."""
+        marks = self.inspector.marks
+        if not self.timed.seek(lambda entry: entry.seq is not None and marks.marked(entry.seq), forward=direction > 0):
+            self.show_message("No record of this run is marked; m marks one.")
 
     def action_export(self) -> None:
         shown = {entry.seq for entry in self.timed.items if entry.seq is not None}

@@ -92,6 +92,8 @@ class Runs(View):
         Binding("h", "histogram", "Histogram", show=False),
         Binding("m", "mark", "Mark", show=False),
         Binding("M", "note", "Note", show=False),
+        Binding("apostrophe", "marked(1)", "Next mark", key_display="'", show=False),
+        Binding("quotation_mark", "marked(-1)", "Previous mark", key_display='"', show=False),
         Binding("e", "export", "Export", show=False),
         Binding("b", "bodies", "Search bodies", show=False),
     ]
@@ -300,6 +302,16 @@ class Runs(View):
                 self._show_details()
 
             self.ask(f"note on run {number}: ", keep, marks.note_of_run(number))
+
+    def action_marked(self, direction: int) -> None:
+        """Go to the next marked run."""
+        marks = self.inspector.marks
+
+        def wanted(line: RunLine) -> bool:
+            return not line.of and marks.marked_run(line.run.number)
+
+        if not self._rows.seek(wanted, forward=direction > 0):
+            self.show_message("No run is marked; m marks one.")
 
     def action_export(self) -> None:
         seqs = [seq for number in self._numbers() for seq in self.source.seqs(number)]

@@ -601,3 +601,30 @@ def test_every_sample_can_be_walked_through(tmp_path: Path, name: str, size: tup
         assert view(app).query_one(Sequence).items
 
     in_run(name, tmp_path, act, size)
+
+
+def test_marked_records_are_gone_through(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        def seq() -> int | None:
+            return view(app).record()
+
+        await pilot.press("apostrophe")
+        await pilot.pause()
+        assert "No record of this run is marked; m marks one." in screen_text(app)
+        first, last = 3, 9
+        for marked in (first, last):
+            view(app).timed.go(marked)
+            await pilot.press("m")
+        await pilot.press("home")
+        await settled(pilot)
+        for key, wanted in (
+            ("apostrophe", first),
+            ("apostrophe", last),
+            ("apostrophe", first),
+            ("quotation_mark", last),
+        ):
+            await pilot.press(key)
+            await settled(pilot)
+            assert seq() == wanted
+
+    in_run("first-run", tmp_path, act)

@@ -419,3 +419,17 @@ def test_while_a_filter_is_typed_it_says_how_many_runs_match(tmp_path: Path) -> 
         assert await typed("a") == ""
 
     play(sample("out-of-sync", tmp_path), act)
+
+
+def test_marked_runs_are_gone_through(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        rows = app.screen.query_one(Rows)
+        await pilot.press("apostrophe")
+        await pilot.pause()
+        assert "No run is marked; m marks one." in screen_text(app)
+        await pilot.press("home", "m", "end", "apostrophe")
+        assert rows.at == 0
+        await pilot.press("end", "quotation_mark")
+        assert rows.at == 0
+
+    play(sample("out-of-sync", tmp_path), act)
