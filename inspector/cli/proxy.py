@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the proxy: the addon, with the same options, in a mitmproxy reduced to what a Puppet proxy needs, at about
-    half the cost of `mitmdump -w`. It has no scripts and no user interface."""
+    """Run the proxy with the addon's options on an engine of its own, to stay on in front of a master: it costs a
+    fraction of `mitmdump -w` (docs/performance.md), and has no scripts and no user interface."""
     settings = options.parse_assignments(arguments.set)
     if arguments.user:
         privileges.drop(arguments.user)

@@ -1,6 +1,7 @@
 """Write what README.md and docs/ hold of the program anew: ``make docs``.
 
-The pages of endpoints and rules, the quoted output, the pictures. Look at what changed before it is committed.
+The pages of endpoints and rules, the manual page, the quoted output, the pictures. Look at what changed before it is
+committed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import subprocess
 import sys
 
 from inspector.explain import reference
-from tests.docs import quotes
+from tests.docs import man_page, quotes
 from tests.docs.markdown import pages
 from tests.support.places import DOCS, ROOT
 
@@ -18,6 +19,7 @@ def main() -> None:
     """Write them."""
     for name, page in reference.PAGES.items():
         (DOCS / name).write_text(page(), encoding="utf-8")
+    man_page.PLACE.write_text(man_page.page(), encoding="utf-8")
     for path in pages():
         text = path.read_text(encoding="utf-8")
         if (renewed := quotes.renewed(text)) != text:
