@@ -186,6 +186,7 @@ class RunView(Paned, Played, OnRecord):
     def follow_cursor(self) -> None:
         """Show the selected exchange."""
         entry = self.timed.item
+        self.query_one("#left", Pane).name_it("Exchanges", self.timed.spent())
         if entry is not None:
             self.query_one(ExchangePane).show(entry.seq)
             self.show_mark()

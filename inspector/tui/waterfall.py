@@ -131,6 +131,10 @@ class Timed(Rows[Entry]):
         """The title of the column ``TITLED`` at this width."""
         raise NotImplementedError
 
+    def spent(self) -> str:
+        """What the time of the selected entry was; empty if the drawing says it already."""
+        return ""
+
     def render_line(self, y: int) -> Strip:
         """Draw the titles as ``Rows`` does, with the one for the current moment."""
         if y == 0:
@@ -308,6 +312,17 @@ class Waterfall(Timed):
         if zero >= 0:  # what was before the first request has no number
             first = " " * zero + _ZERO if zero < width - len(_ZERO) - len(last) else ""
         return f"{first}{last:>{max(0, width - len(first))}}"
+
+    def spent(self) -> str:
+        """How long each activity of the selected record took: connect 2 ms, TLS 8 ms, waiting 170 ms."""
+        entry = self.item
+        if entry is None or entry.kind != "record" or entry.brief is None or not self.over(entry):
+            return ""
+        agent, master = self._opens[entry.brief.seq]
+        took: dict[Work, float] = {}
+        for piece in pieces(entry.brief, opens_agent_leg=agent, opens_master_leg=master):
+            took[piece.kind] = took.get(piece.kind, 0.0) + piece.ended - piece.began
+        return ", ".join(f"{WORK[kind][2]} {seconds(took[kind])}" for kind in WORK if took.get(kind))
 
     def render_line(self, y: int) -> Strip:
         """Draw lines as ``Rows`` does; the last line is a legend of the glyphs if it is free."""

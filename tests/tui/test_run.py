@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import stat
 import threading
@@ -628,3 +629,21 @@ def test_marked_records_are_gone_through(tmp_path: Path) -> None:
             assert seq() == wanted
 
     in_run("first-run", tmp_path, act)
+
+
+def test_the_frame_says_what_the_time_of_the_selected_record_was(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view(app).timed.go(1)
+        await settled(pilot)
+        spent = str(view(app).query_one("#left").border_subtitle)
+        assert re.fullmatch(r"connect [\d.]+ m?s, TLS [\d.]+ ms, request [\d.]+ ms, waiting [\d.]+ ms, .*", spent), (
+            spent
+        )
+        assert spent in screen_text(app)
+        await pilot.press("w")
+        await settled(pilot)
+        await pilot.press("down")
+        await settled(pilot)
+        assert view(app).query_one("#left").border_subtitle == ""
+
+    in_run("compile-error", tmp_path, act)
