@@ -188,5 +188,5 @@ def test_the_real_mitmdump_shows_bodies_and_runs(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, env=environment)
     assert "    Catalog\n    Stage[main]  contains" in done.stdout
     assert "    Signing request\n    CN=node1.example  signing request" in done.stdout
-    assert "node1.example  7.23.0  production  complete" in done.stdout + done.stderr
+    assert "node1.example  7.23.0   production   complete" in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
