@@ -391,7 +391,7 @@ def test_mitmweb_opens_a_file_and_has_the_commands(first_run: Sample, home: Home
         assert "Nothing has been recorded or read" in web.run("puppet.check")["error"]
         web.open(first_run.flows)
         assert web.run("puppet.runs")["value"] is None
-        assert eventually(lambda: "node1.example  7.23.0  production  complete" in web.events)
+        assert eventually(lambda: "node1.example  7.23.0   production   complete" in web.events)
         assert web.shown() == first_run.expected
         web.run("puppet.check")
         assert eventually(lambda: all(f" {rule} " in web.events for rule in first_run.rules))

@@ -247,14 +247,14 @@ def test_a_proxy_that_cannot_start_says_why(lab: Lab, capture: Path) -> None:
 INTERRUPTED = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a script's shell starts what is in the background
-from inspector.cli import main
+from inspector.cli import commands, main
 def interrupting(function):
     def wrapper(*arguments):
         os.kill(os.getpid(), signal.SIGINT)
         return function(*arguments)
     return wrapper
 if sys.argv[1] == "import":
-    main.importlib.import_module = interrupting(main.importlib.import_module)
+    commands.importlib.import_module = interrupting(commands.importlib.import_module)
 else:
     os.execv = interrupting(os.execv)
     from inspector.proxy.workers import Workers

@@ -245,7 +245,8 @@ def test_the_catalog_of_a_first_run(
         assert "Resources (changed only) of run 1" in screen_text(app)
         await pilot.press("d", "c")
         assert "This run has no earlier catalog." in screen_text(app)
-        titles = next(line for line in screen_text(app).splitlines() if line.startswith("type "))
+        lines = (line.removeprefix("│") for line in screen_text(app).splitlines())
+        titles = next(line for line in lines if line.startswith("type "))
         await pilot.click("#items", offset=(titles.index("time"), 0))
         times = [item.time or -1 for item in view.rows.items]
         assert times == sorted(times, reverse=True)
