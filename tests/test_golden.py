@@ -13,10 +13,10 @@ import pytest
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange
 from inspector.protocol.documents import Nothing, Undecodable
-from inspector.rules import rule_of
-from inspector.summaries import summary, wording
+from inspector.summaries import conclusions, summary, wording
 from inspector.text import clean
 from tests.support import places
+from tests.support.briefs import why
 from tests.support.conversations import steps
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
@@ -39,9 +39,9 @@ def golden_lines(records: Iterable[Record]) -> Iterator[str]:
         _, _, agent, version, environment, outcome, _, _, ids = wording.run_row(run.snapshot())
         phases = ", ".join(f"{span.phase} {span.exchanges}" for span in run.spans.values())
         yield f"run {run.number}: {agent} {version} to {run.master_version} in {environment}: {outcome}"
-        yield f"  {phases}; {ids or 'nothing deviates'}; {wording.why(run) or 'all is well'}"
+        yield f"  {phases}; {ids or 'nothing deviates'}; {why(run) or 'all is well'}"
         for finding in run.findings:
-            yield from ("  " + line for line in wording.finding(finding, rule_of(finding.rule), run)[:2])
+            yield from ("  " + line for line in wording.finding(finding, conclusions.of_run(run))[:2])
     yield "records"
     for step in taken:
         yield "  " + " | ".join(_cells(step, step.run.number if step.run else None))

@@ -7,16 +7,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.analysis import verdicts
 from inspector.analysis.ruleset import load
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_full
 from inspector.cli.output import print_json, print_unanalyzed, print_verdicts
-from inspector.cli.reading import analyze_together, whole_message
+from inspector.cli.reading import shown, whole_message
 from inspector.formats import baseline, json_output, junit, sarif
 from inspector.model import Severity
-from inspector.rules import rule_of
-from inspector.summaries import wording
+from inspector.summaries import reading, wording
 from inspector.text import beginning, clean, counts
 
 if TYPE_CHECKING:
@@ -24,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from inspector.model import Finding
-    from inspector.runs.run import Run
+    from inspector.rules.fixes import Fix
+    from inspector.summaries.summary import RunBrief
 
 EXAMPLE = "puppet-inspector check captures/FILE.sqlite --fail-on warning"
 
@@ -52,7 +51,9 @@ def execute(arguments: argparse.Namespace) -> int:
     for warning in ruleset.warnings:
         print(f"puppet-inspector: {beginning(clean(warning), 400)}", file=sys.stderr)
     captures = paths.chosen(arguments.captures)
-    runs, unanalyzed = analyze_together(captures, ruleset)
+    read = reading.read_together(captures, ruleset if arguments.rules else None, shown)
+    runs = [(found.capture, run) for found in read for run in found.briefs]
+    unanalyzed = [(found.capture, seq, reason) for found in read for seq, reason in found.unanalyzed.items()]
     findings = [(capture, run, finding) for capture, run in runs for finding in run.findings]
     if arguments.baseline:
         findings = baseline.new(findings, baseline.read(arguments.baseline))
@@ -78,8 +79,9 @@ def execute(arguments: argparse.Namespace) -> int:
             if findings:
                 print()
             several = len(captures) > 1
+            fixes = wording.FixLines()
             printed = sum(
-                print_verdicts([run], where=f"{capture.name} " if several else "")
+                print_verdicts([run], fixes, where=f"{capture.name} " if several else "")
                 for capture, run in (() if known else runs)
             )
             if printed and findings:
@@ -96,26 +98,21 @@ def _print_unanalyzed(
         print_unanalyzed([(seq, reason)], f"{capture.name} " if len(captures) > 1 else "", aside=aside)
 
 
-def _print_findings(findings: Sequence[tuple[Path, Run, Finding]], *, several: bool, full: bool) -> None:
+def _print_findings(findings: Sequence[tuple[Path, RunBrief, Finding]], *, several: bool, full: bool) -> None:
     """Print findings, the worst first; consequences and rules that were explained above are printed in brief. With
     ``full`` the whole message of each record that is evidence follows the first finding that it shows."""
 
-    def follows(run: Run, finding: Finding) -> bool:
-        verdict = verdicts.verdict(run)
-        return verdict is not None and finding.rule in verdict.symptoms
-
-    def order(item: tuple[Path, Run, Finding]) -> tuple[int, bool]:
+    def order(item: tuple[Path, RunBrief, Finding]) -> tuple[int, bool]:
         _, run, finding = item
-        return -finding.severity.rank, follows(run, finding)
+        return -finding.severity.rank, finding.rule in run.symptoms
 
-    explained = set()
+    explained: set[tuple[str, Fix]] = set()
     printed: set[tuple[Path, int]] = set()
     for capture, run, finding in sorted(findings, key=order):
-        rule = rule_of(finding.rule)
-        explanation = rule.id, rule.fix_for(run)
+        explanation = finding.rule, run.fix_for(finding.rule)
         where = f"{capture.name} " if several else ""
-        brief = follows(run, finding) or explanation in explained
-        lines = wording.finding(finding, rule, run, where, brief=brief)
+        brief = finding.rule in run.symptoms or explanation in explained
+        lines = wording.finding(finding, run, where, brief=brief)
         if full and finding.seqs and (capture, finding.seqs[-1]) not in printed:
             printed.add((capture, finding.seqs[-1]))
             lines[-1:-1] = wording.quoted(whole_message(capture, finding))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from inspector.cli.arguments import add_full
 from inspector.cli.output import print_json, print_unanalyzed
-from inspector.cli.reading import whole_message
+from inspector.cli.reading import shown, whole_message
 from inspector.doctor import fix_script, report
 from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.errors import InspectorError
@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
     capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
     if not (capture or directories or arguments.live):
         raise InspectorError("There is nothing to check.", "Pass a capture, --ssldir DIR, --cadir DIR or --live HOST.")
-    found = report.of_capture(capture) if capture else report.CaptureReport()
+    found = report.of_capture(capture, shown) if capture else report.CaptureReport()
     whole = functools.partial(whole_message, capture) if capture and arguments.full else None
     diagnoses = []
     if directories:
@@ -63,7 +63,7 @@ def execute(arguments: argparse.Namespace) -> int:
         verdicts = [
             {"run": agent.run.number, "certname": agent.run.certname, "runs": agent.times,
              "superseded_by": agent.superseded_by,
-             **(json_output.verdict_fields(agent.run, agent.verdict, whole) or {})}
+             **(json_output.verdict_fields(agent.run, whole) or {})}
             for agent in found.agents
         ]  # fmt: skip
         unanalyzed = [{"seq": seq, "reason": reason} for seq, reason in found.unanalyzed.items()]

@@ -10,15 +10,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from inspector.analysis import verdicts
 from inspector.summaries import wording
 from inspector.text import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from inspector.runs.run import Run
+    from inspector.summaries.summary import RunBrief
     from inspector.summaries.whole_messages import Whole
+    from inspector.summaries.wording import FixLines
 
 
 def print_json(value: Any) -> None:
@@ -51,18 +51,19 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], below: str
         console.print(Text(f"{name}: {row[columns.index(below)]}", style="dim"), soft_wrap=False)
 
 
-def print_verdicts(runs: Iterable[Run], whole: Whole | None = None, where: str = "") -> int:
+def print_verdicts(
+    runs: Iterable[RunBrief], printed_fixes: FixLines, whole: Whole | None = None, where: str = ""
+) -> int:
     """Print the verdicts of runs, with the whole messages of their causes if ``whole`` reads them; return how many
     there are. ``where`` names the capture."""
     printed = 0
     for run in runs:
-        found = verdicts.verdict(run)
-        if (verdict := wording.conclusion(run, found)) is not None:
+        if run.verdict is not None:
             printed += 1
-            print(f"{where}run {run.number}: {verdict.message}")
-            for line in wording.quoted(whole(found.cause)) if whole and found else ():
+            print(f"{where}run {run.number}: {run.verdict.message}")
+            for line in wording.quoted(whole(run.cause_found)) if whole else ():
                 print(line)
-            print(*wording.labelled("  fix: ", verdict.steps), sep="\n")
+            print(*printed_fixes.of(run.steps, f"{where}run {run.number}"), sep="\n")
     return printed
 
 

@@ -21,9 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector import inputs, regex
-from inspector.analysis import verdicts
 from inspector.cli.arguments import capture_to_write
-from inspector.cli.reading import analyze
 from inspector.cli.relay import Relay
 from inspector.cli.runs import print_runs
 from inspector.doctor import report
@@ -33,13 +31,14 @@ from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.model import Severity
 from inspector.proxy.launcher import Proxy
+from inspector.summaries import reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import FrameType
 
-    from inspector.analysis.analyzer import Analyzer
     from inspector.host.puppetconf import PuppetConf
+    from inspector.summaries.reading import CaptureRuns
 
 _FOREGROUND = regex.compile(
     r"-[a-zA-Z]*[tThV][a-zA-Z]*|--(test|no-daemonize|fingerprint|enable|disable|help|version|genconfig|configprint)(=.*)?"
@@ -131,9 +130,9 @@ def run(
         full = [*command, *redirections(conf, proxy.address[1], _major(command))]
         status, printed = _run(full, _environment(conf))
         proxy_status = proxy.process.poll()
-    analyzer = analyze(output, lambda _: None)
-    _report(proxy, status, proxy_status, analyzer)
-    _explain(conf, status, printed, analyzer)
+    found = reading.read(output)
+    _report(proxy, status, proxy_status, found)
+    _explain(conf, status, printed, found)
     return status, output
 
 
@@ -354,10 +353,10 @@ def _end(process: subprocess.Popen[bytes], *, has_signal: bool) -> None:
         return
 
 
-def _report(proxy: Proxy, status: int, proxy_status: int | None, analyzer: Analyzer) -> None:
+def _report(proxy: Proxy, status: int, proxy_status: int | None, found: CaptureRuns) -> None:
     """Print what the proxy said of an agent's failure, each reason once."""
     notes: dict[str, str] = {}
-    known = any((found := verdicts.verdict(run)) and found.cause for run in analyzer.runs)
+    known = any(run.cause for run in found.briefs)
     for line in proxy.lines if status not in (0, 2) else ():
         # Why there was no answer is in the verdict, if there is one.
         if (trouble := _TROUBLE.search(line)) and not (known and "no answer: " in trouble[0]):
@@ -369,12 +368,12 @@ def _report(proxy: Proxy, status: int, proxy_status: int | None, analyzer: Analy
         _print_note(line)
 
 
-def _explain(conf: PuppetConf, status: int, printed: str, analyzer: Analyzer) -> None:
+def _explain(conf: PuppetConf, status: int, printed: str, found: CaptureRuns) -> None:
     """Print what explains an agent that stopped where the proxy sees nothing: the meaning of its own message, and what
     is wrong in its directory."""
-    runs = analyzer.runs
-    is_empty = not runs and not analyzer.unanalyzed
-    unseen = any((found := verdicts.verdict(run)) and found.certainty == "not visible" for run in runs)
+    runs = found.briefs
+    is_empty = not runs and not found.unanalyzed
+    unseen = any(run.verdict and run.verdict.certainty == "not visible" for run in runs)
     # With another name than its own, it did not read its settings.
     renamed = any(run.certname not in (None, conf.certname) for run in runs)
     if status in (0, 2) or not (is_empty or unseen or renamed):

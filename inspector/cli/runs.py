@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter, add_full
 from inspector.cli.output import print_json, print_rows, print_unanalyzed, print_verdicts
-from inspector.cli.reading import analyze, whole_message
+from inspector.cli.reading import shown, whole_message
 from inspector.formats import json_output
-from inspector.summaries import filters, follow, wording
+from inspector.summaries import reading, wording
 from inspector.text import counts
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from inspector.analysis.analyzer import Step
     from inspector.model import Finding
-    from inspector.runs.run import Run
-    from inspector.runs.snapshot import RunSnapshot
+    from inspector.summaries.reading import CaptureRuns
     from inspector.summaries.whole_messages import Whole
 
 EXAMPLE = "puppet-inspector runs captures/FILE.sqlite"
@@ -40,19 +38,9 @@ def execute(arguments: argparse.Namespace) -> int:
     return print_runs(captures, as_json=arguments.json, filtered=arguments.filter, full=arguments.full)
 
 
-class _Listed(NamedTuple):
-    """The runs of one capture that match the filter."""
-
-    capture: Path
-    runs: list[tuple[Run, RunSnapshot]]
-    every: int
-    """How many there are without the filter."""
-    unanalyzed: Mapping[int, str]
-
-
 def print_runs(captures: Sequence[Path], *, as_json: bool, filtered: str = "", full: bool = False) -> int:
     """Print the runs that match a filter, their verdicts and the number of findings; return the exit status."""
-    listed = [_read(capture, filtered) for capture in captures]
+    listed = [reading.read(capture, filtered, shown) for capture in captures]
 
     def whole(capture: Path) -> Whole | None:
         return functools.partial(whole_message, capture) if full else None
@@ -60,53 +48,34 @@ def print_runs(captures: Sequence[Path], *, as_json: bool, filtered: str = "", f
     if as_json:
         print_json(
             [
-                {"capture": str(found.capture), **run}
+                {"capture": str(found.capture)}
+                | json_output.run(run.brief, run.seqs, found.unanalyzed, whole(found.capture))
                 for found in listed
-                for run in json_output.runs((run for run, _ in found.runs), found.unanalyzed, whole(found.capture))
+                for run in found.runs
             ]
         )
         return 0
     several = len(captures) > 1
-    rows = [[found.capture.name, *wording.run_row(facts)] for found in listed for _, facts in found.runs]
+    rows = [[found.capture.name, *wording.run_row(run)] for found in listed for run in found.briefs]
     if rows:
         columns = ("capture", *wording.RUN_COLUMNS)
         first = 0 if several else 1
         print_rows(columns[first:], [row[first:] for row in rows], below="phases")
     else:
         print(_nothing(listed, captures))
+    fixes = wording.FixLines()
     for found in listed:
         where = f"{found.capture.name} " if several else ""
-        print_verdicts((run for run, _ in found.runs), whole(found.capture), where)
+        print_verdicts(found.briefs, fixes, whole(found.capture), where)
         print_unanalyzed(found.unanalyzed.items(), where)
     if rows:
-        findings: list[Finding] = [finding for found in listed for _, facts in found.runs for finding in facts.findings]
+        findings: list[Finding] = [finding for found in listed for run in found.briefs for finding in run.findings]
         names = " ".join(map(str, captures))
         print(f"{counts(findings)}: puppet-inspector check {names}" if findings else f"no findings: {names}")
     return 0
 
 
-def _read(capture: Path, filtered: str) -> _Listed:
-    chosen = filters.parse(filtered, follow.latest(capture))
-    marked: set[int] = set()
-
-    def mark(step: Step) -> None:
-        if chosen.marks(filters.candidate(step)):
-            marked.add(step.record.seq)
-
-    analyzer = analyze(capture, mark)
-    runs = [
-        (run, facts)
-        for run in analyzer.runs
-        if chosen.matches_run(
-            facts := run.snapshot(),
-            wording.words(facts, wording.conclusion(run)),
-            marked=not marked.isdisjoint(run.seqs),
-        )
-    ]
-    return _Listed(capture, runs, len(analyzer.runs), analyzer.unanalyzed)
-
-
-def _nothing(listed: Sequence[_Listed], captures: Sequence[Path]) -> str:
+def _nothing(listed: Sequence[CaptureRuns], captures: Sequence[Path]) -> str:
     where = str(captures[0]) if len(captures) == 1 else f"{len(captures)} captures"
     every = sum(found.every for found in listed)
     if not every:

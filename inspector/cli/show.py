@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from inspector.analysis.analyzer import retrace
+from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli.output import print_json
-from inspector.cli.reading import analyze
+from inspector.cli.reading import shown
 from inspector.errors import InspectorError
 from inspector.formats import json_output
 from inspector.pages import plain, tabs
+from inspector.summaries.indexed import IndexedCapture
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from inspector.analysis.analyzer import Step
+    from inspector.summaries.summary import RunLike
 
 EXAMPLE = "puppet-inspector show captures/FILE.sqlite 27"
 
@@ -32,30 +35,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Show one record in full: both TLS legs, headers, bodies, decoded documents and findings. Secrets are masked."""
     capture = arguments.capture or paths.newest()
-    steps: list[Step] = []
-    earlier: list[int] = []
-
-    def on_step(step: Step) -> None:
-        if step.record.seq == arguments.seq:
-            steps.append(step)
-        elif step.match and step.match.endpoint.kind in tabs.RELATED and step.record.seq < arguments.seq:
-            earlier.append(step.record.seq)
-
-    analyze(capture, on_step)
-    if not steps:
+    found = _of_index(capture, arguments.seq) or _of_records(capture, arguments.seq)
+    if found is None:
         raise InspectorError(
             f"{capture} has no record {arguments.seq}.", "`puppet-inspector list` prints the record numbers."
         )
-    step = steps[0] if arguments.with_secrets else json_output.masked(steps[0])
-    findings = [finding for finding in (step.run.findings if step.run else []) if arguments.seq in finding.seqs]
+    step = found.step if arguments.with_secrets else json_output.masked(found.step)
     if arguments.json:
-        print_json(json_output.show(step, findings))
+        print_json(json_output.show(step, found.run))
         return 0
-    own = set(step.run.seqs if step.run else ())
-    before = [seq for seq in earlier if seq in own][-tabs.MOST_RELATED :]
     with Capture.open(capture) as records:
-        related = retrace(record for seq in before if (record := records.record(seq)))
-        lines = plain.lines(step, findings, related)
+        related = retrace(record for seq in found.before[-tabs.MOST_RELATED :] if (record := records.record(seq)))
+        lines = plain.lines(step, found.run, related)
     for line in lines:
         print(line)
     return 0
+
+
+class _Found(NamedTuple):
+    """A record and its run."""
+
+    step: Step
+    run: RunLike | None
+    before: Sequence[int]
+    """Earlier records of the run by which its certificates are judged."""
+
+
+def _of_index(capture: Path, seq: int) -> _Found | None:
+    with IndexedCapture.whole(capture) as indexed, Capture.open(capture) as records:
+        record = records.record(seq) if indexed else None
+        if indexed is None or record is None:
+            return None
+        run = indexed.owner(seq)
+        briefs = indexed.briefs(run.number) if run else []
+        before = [brief.seq for brief in briefs if brief.request_kind in tabs.RELATED and brief.seq < seq]
+        return _Found(next(retrace([record], indexed.unanalyzed_all())), run, before)
+
+
+def _of_records(capture: Path, seq: int) -> _Found | None:
+    analyzer, found = Analyzer(), None
+    before: list[int] = []
+    with Capture.open(capture) as records:
+        for record in shown(records.records(), records.count()):
+            step = analyzer.feed(record)
+            if record.seq == seq:
+                found = step
+            elif step.match and step.match.endpoint.kind in tabs.RELATED and record.seq < seq:
+                before.append(record.seq)
+            for run in step.over:
+                if found is None or run is not found.run:
+                    analyzer.forget(run)
+    analyzer.finish()
+    if found is None:
+        return None
+    own = set(found.run.seqs if found.run else ())
+    return _Found(found, found.run, [other for other in before if other in own])

@@ -5,14 +5,13 @@ Other modules read the directories and the capture: this one opens no files and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from inspector.doctor import findings
 from inspector.doctor.findings import key_text, listed
 from inspector.model import Severity
 from inspector.rules.fixes import advice, group, on_ca, on_node
-from inspector.text import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,31 +20,13 @@ if TYPE_CHECKING:
     from inspector.doctor.findings import Diagnosis
     from inspector.doctor.ssldir import SslDir
     from inspector.protocol.certificates import Certificate
+    from inspector.summaries.keys import WireKey
 
 
 CONSEQUENCE = "; consequence of"
 """Between an agent's diagnosis and that of its CA that explains it."""
 _RUN = on_node("run the agent", "puppet agent -t")
 _SIGN = on_ca("sign the request", "{sign}")
-
-
-@dataclass(frozen=True, slots=True)
-class WireKey:
-    """A public key in recorded traffic."""
-
-    kind: Literal["csr", "certificate", "client"]
-    """Where the key is: in a signing request, in a certificate that a CA served, or in one that an agent presented."""
-    certname: str
-    key: str
-    """The digest, as in ``Certificate.key``."""
-    time: float
-    seq: int
-    """The number of the record that contains the key."""
-    fingerprint: str = ""
-    """That of a signing request, as the CA lists it."""
-
-    def __str__(self) -> str:
-        return f"{clock(self.time)[:5]} (record {self.seq})"
 
 
 def join(ssldir: SslDir, cadir: CaDir | None) -> list[Diagnosis]:

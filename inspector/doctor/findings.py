@@ -17,8 +17,7 @@ from inspector.protocol import x509
 from inspector.protocol.signatures import signed_by
 from inspector.rules import fixes
 from inspector.rules.fixes import plain
-from inspector.rules.puppet_commands import fill
-from inspector.runs.run import Run
+from inspector.rules.puppet_commands import FixContext, fill
 from inspector.text import clean, utc
 
 if TYPE_CHECKING:
@@ -99,7 +98,8 @@ def steps(fix: Fix, certname: str | None, generation: Generation) -> Fix:
     A command with a path is added afterwards: braces in the path are no placeholder.
     """
     name = shlex.quote(certname) if certname else None
-    return fill(fix, Run(None, certname=name, dialect="legacy" if generation == "legacy" else "v3"))
+    early = generation == "legacy"
+    return fill(fix, FixContext(name, early_ca=early, early_node=early, renews=False))
 
 
 def key_text(key: str | None) -> str:

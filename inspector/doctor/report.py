@@ -8,28 +8,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from inspector.analysis import verdicts
-from inspector.analysis.analyzer import Analyzer
-from inspector.capture.store import Capture
 from inspector.doctor import cadir, cross_check, findings, fix_script, livecheck, ssldir
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
-from inspector.model import Exchange, Severity
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
+from inspector.model import Severity
 from inspector.rules import fixes, rule_of
-from inspector.summaries import wording
+from inspector.summaries import conclusions, reading, wording
 from inspector.text import counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from inspector.analysis.analyzer import Step
-    from inspector.analysis.verdicts import Verdict
-    from inspector.doctor.cross_check import WireKey
     from inspector.doctor.findings import Diagnosis
-    from inspector.rules.fixes import Fix
-    from inspector.runs.run import Run
+    from inspector.summaries.keys import WireKey
+    from inspector.summaries.reading import Watch
+    from inspector.summaries.summary import Conclusion, RunBrief
     from inspector.summaries.whole_messages import Whole
 
 SCREEN = 11
@@ -40,11 +34,10 @@ SCREEN = 11
 class AgentVerdict:
     """The verdict that several runs of one agent share."""
 
-    run: Run
+    run: RunBrief
     """The latest of these runs."""
-    verdict: Verdict
+    verdict: Conclusion
     """On that run."""
-    cause: str | None
     rank: int
     """3 for an error, 2 for a warning."""
     times: int = 1
@@ -67,43 +60,33 @@ class CaptureReport:
     """The records that were not analyzed, and why."""
 
 
-def of_capture(path: Path) -> CaptureReport:
+def of_capture(path: Path, watch: Watch = reading.unwatched) -> CaptureReport:
     """Return what is known of a capture. Raises CaptureError."""
-    analyzer = Analyzer()
-    keys: dict[tuple[str, str, str], WireKey] = {}
-    with Capture.open(path) as capture:
-        for record in capture.records():
-            for key in _keys(analyzer.feed(record)):
-                keys[key.kind, key.certname, key.key] = key
-    runs = analyzer.finish()
-    return CaptureReport(agent_verdicts(runs), len(runs), _notes(runs), list(keys.values()), analyzer.unanalyzed)
+    (found,) = reading.read_together([path], watch=watch)
+    runs = found.briefs
+    return CaptureReport(agent_verdicts(runs), len(runs), _notes(runs), found.keys, found.unanalyzed)
 
 
-def agent_verdicts(runs: Iterable[Run]) -> list[AgentVerdict]:
+def agent_verdicts(runs: Iterable[RunBrief]) -> list[AgentVerdict]:
     """Return the verdicts of runs, one per agent and cause: the worst first, then the latest; history is last.
 
     An agent is judged by its latest run. What an earlier one showed is history, unless the latest shows nothing at all.
     """
     by_cause: dict[tuple[str | None, str | None, str], AgentVerdict] = {}
-    latest: dict[str | None, tuple[Run, AgentVerdict | None]] = {}
-    runs = sorted(runs, key=lambda run: run.started)
-    shared = verdicts.shared(runs)
-    for run in runs:
-        verdict = verdicts.verdict(run)
-        if verdict and verdict.certainty == "not visible":
-            verdict = verdicts.by_others(run, shared) or verdict
+    latest: dict[str | None, tuple[RunBrief, AgentVerdict | None]] = {}
+    for run in conclusions.with_shared(sorted(runs, key=lambda run: run.started)):
+        verdict = run.verdict
         agent = run.certname or run.address
         if verdict is None:
             if run.outcome == "complete" and not run.tool and not run.command:
                 latest[agent] = run, None
             continue
-        cause = verdict.cause.rule if verdict.cause else None
-        rank = verdict.cause.severity.rank if verdict.cause and run.outcome == "complete" else Severity.ERROR.rank
+        rank = verdict.severity.rank if verdict.severity and verdict.is_over else Severity.ERROR.rank
         if verdict.cause is None and run.command:
             rank = Severity.NOTICE.rank  # likely no run of an agent
-        key = (agent, cause, run.outcome if cause is None else "")
+        key = (agent, verdict.cause, run.outcome if verdict.cause is None else "")
         earlier = by_cause.pop(key, None)
-        by_cause[key] = AgentVerdict(run, verdict, cause, rank, earlier.times + 1 if earlier else 1)
+        by_cause[key] = AgentVerdict(run, verdict, rank, earlier.times + 1 if earlier else 1)
         if verdict.certainty != "not visible" and verdict.evidence is None and not run.command:
             latest[agent] = run, by_cause[key]
     for (agent, _, _), each in by_cause.items():
@@ -116,28 +99,12 @@ def agent_verdicts(runs: Iterable[Run]) -> list[AgentVerdict]:
     )
 
 
-def _notes(runs: Iterable[Run]) -> dict[str, list[int]]:
+def _notes(runs: Iterable[RunBrief]) -> dict[str, list[int]]:
     notes: dict[str, list[int]] = {}
     for run in runs:
         for rule in sorted({finding.rule for finding in run.findings} & verdicts.BY_NATURE):
-            if run.number is not None:
-                notes.setdefault(rule, []).append(run.number)
+            notes.setdefault(rule, []).append(run.number)
     return notes
-
-
-def _keys(step: Step) -> Iterator[WireKey]:
-    record = step.record
-    if not isinstance(record, Exchange):
-        return
-    if step.client and step.client.common_name:
-        yield cross_check.WireKey("client", step.client.common_name, step.client.key, record.time, record.seq)
-    name = step.match.certname if step.match else None
-    if name is None or step.match is None or step.match.endpoint.area != "ca":
-        return
-    if isinstance(step.request, d.CertificateRequest):
-        yield cross_check.WireKey("csr", name, step.request.key, record.time, record.seq, step.request.fingerprint)
-    if step.match.endpoint.kind is Kind.CERTIFICATE and isinstance(step.response, d.Certificates):
-        yield cross_check.WireKey("certificate", name, step.response.certificates[0].key, record.time, record.seq)
 
 
 def of_directories(
@@ -200,11 +167,10 @@ def worst(found: CaptureReport, diagnoses: Iterable[Diagnosis]) -> list[fix_scri
         if diagnosis.steps
     ]
     for agent in found.agents:
-        verdict = wording.conclusion(agent.run, agent.verdict)
-        if verdict and verdict.steps and agent.superseded_by is None:
-            what = f"run {agent.run.number}: {verdict.message}"
+        if agent.run.steps and agent.superseded_by is None:
+            what = f"run {agent.run.number}: {agent.verdict.message}"
             ranked.append(
-                (agent.rank, fix_script.Problem(what, verdict.steps, agent.run.certname or agent.run.address))
+                (agent.rank, fix_script.Problem(what, agent.run.steps, agent.run.certname or agent.run.address))
             )
     most = max((rank for rank, _ in ranked), default=0)
     return [problem for rank, problem in ranked if rank == most]
@@ -233,21 +199,15 @@ def verdict_lines(found: CaptureReport, whole: Whole | None = None) -> Iterator[
     """Yield a capture's verdicts, at most one screen of them, and what is by nature; with the whole messages of the
     causes if ``whole`` reads them."""
     agents, runs = found.agents, found.runs
-    printed: dict[Fix, int | None] = {}
+    fixes = wording.FixLines()
     for agent in agents[:SCREEN]:
-        verdict = wording.conclusion(agent.run, agent.verdict)
-        if verdict is None:
-            continue
+        verdict = agent.verdict
         times = f" ({agent.times} runs)" if agent.times > 1 else ""
         past = "" if agent.superseded_by is None else f" (history: run {agent.superseded_by} ended differently)"
         yield f"run {agent.run.number}{times}: {verdict.message}{past}"
-        yield from wording.quoted(whole(agent.verdict.cause)) if whole else ()
+        yield from wording.quoted(whole(agent.run.cause_found)) if whole else ()
         if agent.superseded_by is None:
-            if verdict.steps in printed:
-                yield f"  fix: as for run {printed[verdict.steps]}"
-            else:
-                yield from wording.labelled("  fix: ", verdict.steps)
-                printed[verdict.steps] = agent.run.number
+            yield from fixes.of(agent.run.steps, f"run {agent.run.number}")
     if len(agents) > SCREEN:
         yield f"... and {len(agents) - SCREEN} more: `puppet-inspector runs` and `check` list all of them"
     if not agents:

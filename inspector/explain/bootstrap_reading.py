@@ -142,13 +142,15 @@ class _Choice:
 
 def _wanted(found: index.Index, runs: dict[int, index.IndexedRun], only: str | None) -> tuple[dict[int, int], int]:
     """The records to read, each with the place of its run; and the record that ended last."""
-    owner = {seq: place for place, run in runs.items() for seq in run.seqs}
+    joined = found.changes().gone
     choices = {place: _Choice(_old(run.brief)) for place, run in runs.items()}
     choices[_NO_RUN] = _Choice(all=True)
     latest = (0.0, 0)
-    for brief in found.all_briefs():
-        choices[owner.get(brief.seq, _NO_RUN)].take(brief)
-        latest = max(latest, (brief.ended, brief.seq))
+    for page in found.pages(last=found.state().last):
+        for brief in page:
+            place = brief.place if brief.place in choices else joined.get(brief.place)
+            choices[place if place in choices else _NO_RUN].take(brief)
+            latest = max(latest, (brief.ended, brief.seq))
     wanted: dict[int, int] = {}
     for place, choice in choices.items():
         if only is not None and (place == _NO_RUN or runs[place].brief.name != only):

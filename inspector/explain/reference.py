@@ -17,7 +17,7 @@ from inspector.errors import InspectorError
 from inspector.model import Visible
 from inspector.protocol.endpoints import ENDPOINTS, V3_PREFIXES, match
 from inspector.rules import On, all_rules, fixes, rule_of
-from inspector.rules.puppet_commands import fill
+from inspector.rules.puppet_commands import FixContext, fill
 from inspector.text import clean, excerpt
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _message(pasted: str, found: matching.ErrorMatch) -> dict[str, Any]:
     }
 
     def filled(steps: Fix) -> Fix:
-        return fill(steps, None, name=found.name, host=found.host, old=known.old)
+        return fill(steps, FixContext.of_generation(found.name, found.host, old=known.old))
 
     check, fix = filled(known.check), filled(known.fix)
     return {

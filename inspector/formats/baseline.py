@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Finding
-    from inspector.runs.run import Run
+    from inspector.summaries.summary import RunBrief
 
-type Found = tuple[Path, Run, Finding]
+type Found = tuple[Path, RunBrief, Finding]
 """A finding, its run, and the capture of the run."""
 
 

@@ -15,7 +15,7 @@ from inspector.errors import InspectorError
 from inspector.formats import files, har, jsonl, lossless
 from inspector.formats.outgoing import Outgoing
 from inspector.model import Connection
-from inspector.summaries import follow, summary, wording
+from inspector.summaries import follow, wording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from inspector.formats.lossless import CaptureItem
     from inspector.formats.outgoing import Content
     from inspector.model import Record
-    from inspector.runs.run import Run
     from inspector.summaries.summary import RunBrief
 
 
@@ -99,11 +98,8 @@ class Chosen:
         owners: dict[int, RunBrief | None] = {}
         kinds: Counter[str] = Counter()
         unanalyzed: dict[int, str] = {}
-        runs: dict[Run, RunBrief] = {}
         for brief, run, _ in follow.listed(capture, text):
-            if run and run not in runs:
-                runs[run] = summary.of_run(run, wording.conclusion(run))
-            owners[brief.seq] = runs[run] if run else None
+            owners[brief.seq] = run
             kinds[brief.kind] += 1
             if brief.unanalyzed:
                 unanalyzed[brief.seq] = brief.unanalyzed

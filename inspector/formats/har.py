@@ -102,13 +102,9 @@ def _comment(others: list[dict[str, Any]], *, closed: bool) -> str:
 def _extra(record: Record, run: RunBrief | None, sentence: Callable[[str], str]) -> dict[str, Any]:
     """Return the fields of ``_puppet`` for a record."""
     (step,) = retrace([record])
-    shown = json_output.show(step, [finding for finding in run.findings if record.seq in finding.seqs] if run else [])
+    shown = json_output.show(step, run)
     for finding in shown["findings"]:
         finding["message"] = sentence(finding["message"])
-    shown |= {
-        "run": (run.number or None) if run else None,
-        "certname": (run.certname if run else None) or step.certname,
-    }
     return {name: shown[name] for name in _COPIED if name in shown} | {"exact": lossless.exact(record)}
 
 
@@ -121,7 +117,7 @@ def _page(run: RunBrief, sentence: Callable[[str], str]) -> dict[str, Any]:
         "pageTimings": {"onContentLoad": -1, "onLoad": _ms(run.duration)},
     }
     verdict = run.verdict
-    return page | {"comment": f"{sentence(verdict.message)}. Fix: {verdict.fix}"} if verdict else page
+    return page | {"comment": f"{sentence(verdict.message)}. Fix: {run.fix}"} if verdict else page
 
 
 def _entry(exchange: Exchange, run: RunBrief | None, extra: dict[str, Any]) -> dict[str, Any]:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from inspector.analysis import verdicts
 from inspector.analysis.analyzer import retrace
 from inspector.model import Exchange, Gap, Handshake
 from inspector.privacy.redact import redacted
 from inspector.protocol import x509
 from inspector.protocol.documents import plain
 from inspector.rules import fixes, rule_of
-from inspector.summaries import wording
+from inspector.summaries.summary import shown_by
 from inspector.text import utc
 
 if TYPE_CHECKING:
@@ -26,10 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
-    from inspector.analysis.verdicts import Verdict
     from inspector.clocks import Offset
     from inspector.model import Finding, Leg, Message
-    from inspector.runs.run import Run
+    from inspector.summaries.summary import RunBrief, RunLike
     from inspector.summaries.whole_messages import Whole
 
 _NONE: Mapping[int, str] = MappingProxyType({})
@@ -44,16 +42,11 @@ def masked(step: Step) -> Step:
     return dataclasses.replace(step, record=record, match=again.match, request=again.request, response=again.response)
 
 
-def runs(
-    analyzed: Iterable[Run], unanalyzed: Mapping[int, str] = _NONE, whole: Whole | None = None
-) -> list[dict[str, Any]]:
-    """Return runs that are over (docs/json/runs.schema.json); ``unanalyzed`` are the records that were not analyzed,
-    ``whole`` reads whole messages."""
-    return [_run(run, whole) | {"not_analyzed": [seq for seq in run.seqs if seq in unanalyzed]} for run in analyzed]
-
-
-def _run(run: Run, whole: Whole | None) -> dict[str, Any]:
-    facts = run.snapshot()
+def run(
+    facts: RunBrief, seqs: Sequence[int], unanalyzed: Mapping[int, str] = _NONE, whole: Whole | None = None
+) -> dict[str, Any]:
+    """Return a run and its record numbers (docs/json/runs.schema.json); ``unanalyzed`` are the records that were not
+    analyzed, ``whole`` reads whole messages."""
     return {
         "run": facts.number,
         "certname": facts.certname,
@@ -66,8 +59,8 @@ def _run(run: Run, whole: Whole | None) -> dict[str, Any]:
         "started": utc(facts.started),
         "duration_s": round(facts.duration, 3),
         "outcome": facts.outcome,
-        "why": wording.why(run),
-        "verdict": verdict_fields(run, whole=whole),
+        "why": facts.why,
+        "verdict": verdict_fields(facts, whole),
         "tool": facts.tool,
         "generation": facts.generation,
         "agent_version_from": facts.version_from,
@@ -81,34 +74,34 @@ def _run(run: Run, whole: Whole | None) -> dict[str, Any]:
             {"phase": str(span.phase), "exchanges": span.exchanges, "duration_s": round(span.duration, 3)}
             for span in facts.spans
         ],
-        "seqs": list(run.seqs),
+        "seqs": list(seqs),
         "findings": [
             {"rule": finding.rule, "severity": str(finding.severity), "seq": finding.seqs[0] if finding.seqs else None}
             for finding in facts.findings
         ],
+        "not_analyzed": [seq for seq in seqs if seq in unanalyzed],
     }
 
 
-def verdict_fields(run: Run, found: Verdict | None = None, whole: Whole | None = None) -> dict[str, Any] | None:
-    """Return a run's verdict, or another one on it (docs/json/runs.schema.json); None if there is none."""
-    found = found or verdicts.verdict(run)
-    verdict = wording.conclusion(run, found)
-    if found is None or verdict is None:
+def verdict_fields(run: RunBrief, whole: Whole | None = None) -> dict[str, Any] | None:
+    """Return a run's verdict (docs/json/runs.schema.json); None if there is none."""
+    verdict = run.verdict
+    if verdict is None:
         return None
-    return ({"message_whole": whole(found.cause)} if whole else {}) | {
+    return ({"message_whole": whole(run.cause_found)} if whole else {}) | {
         "cause": verdict.cause,
         "symptoms": list(verdict.symptoms),
         "besides": list(verdict.besides),
         "certainty": verdict.certainty,
         "since": utc(verdict.since),
         "message": verdict.message,
-        "remedy": verdict.fix,
-        "steps": fixes.fields(verdict.steps),
+        "remedy": run.fix,
+        "steps": fixes.fields(run.steps),
     }
 
 
 def check(
-    found: Iterable[tuple[Path, Run, Finding]],
+    found: Iterable[tuple[Path, RunBrief, Finding]],
     unanalyzed: Iterable[tuple[Path, int, str]] = (),
     whole: Callable[[Path, Finding], str | None] | None = None,
 ) -> dict[str, Any]:
@@ -134,9 +127,9 @@ def _offset(offset: Offset | None) -> dict[str, float] | None:
 SEVERITIES = ("error", "warning", "notice")
 
 
-def _finding(finding: Finding, run: Run) -> dict[str, Any]:
+def _finding(finding: Finding, run: RunBrief) -> dict[str, Any]:
     rule = rule_of(finding.rule)
-    fix = rule.fix_for(run)
+    fix = run.fix_for(finding.rule)
     return {
         "rule": finding.rule,
         "title": rule.title,
@@ -152,20 +145,20 @@ def _finding(finding: Finding, run: Run) -> dict[str, Any]:
     }
 
 
-def show(step: Step, findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return one record in full (docs/json/show.schema.json)."""
+def show(step: Step, run: RunLike | None) -> dict[str, Any]:
+    """Return one record of a run in full (docs/json/show.schema.json)."""
     record = step.record
     head: dict[str, Any] = {
         "seq": record.seq,
         "kind": type(record).__name__.lower(),
         "time": utc(record.time),
-        "run": step.run.number if step.run else None,
-        "certname": (step.run.certname if step.run else None) or step.certname,
+        "run": (run.number or None) if run else None,
+        "certname": (run.certname if run else None) or step.certname,
         "phase": str(step.phase),
         "not_analyzed": step.unanalyzed or None,
         "findings": [
             {"rule": finding.rule, "severity": str(finding.severity), "message": finding.message}
-            for finding in findings
+            for finding in shown_by(record.seq, run)
         ],
     }
     match record:

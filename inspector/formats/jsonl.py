@@ -40,11 +40,9 @@ def lines(
 def line(record: Record, run: RunBrief | None = None, sentence: Callable[[str], str] = str) -> str:
     """Return a record as one JSON object (docs/json/export.schema.json) with its run."""
     (step,) = retrace([record])
-    fields = json_output.show(step, [finding for finding in run.findings if record.seq in finding.seqs] if run else [])
+    fields = json_output.show(step, run)
     for finding in fields["findings"]:
         finding["message"] = sentence(finding["message"])
-    fields["run"] = (run.number or None) if run else None
-    fields["certname"] = (run.certname if run else None) or step.certname
     if isinstance(record, Exchange):
         fields["request"]["body"] = _content(record.request)
         if record.response is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-from inspector.rules import rule_of
 from inspector.summaries import wording
 from inspector.text import clean
 
@@ -15,22 +14,25 @@ if TYPE_CHECKING:
 
     from inspector.formats.baseline import Found
     from inspector.model import Finding, Severity
-    from inspector.runs.run import Run
+    from inspector.summaries.summary import RunBrief
 
 _NOT_XML = dict.fromkeys({*range(0x20), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF} - {9, 10, 13}, "?")
 """The characters that XML cannot contain."""
 
 
-def document(found: Sequence[Found], runs: Iterable[tuple[Path, Run]], limit: Severity | None) -> str:
+def document(found: Sequence[Found], runs: Iterable[tuple[Path, RunBrief]], limit: Severity | None) -> str:
     """One test case per run; its findings of severity ``limit`` and worse are its failures (None: nothing fails)."""
     suite = ET.Element("testsuite", name="puppet-inspector")
     cases, failures = 0, 0
+    by_run: dict[int, list[Finding]] = {}
+    for _, run, finding in found:
+        by_run.setdefault(id(run), []).append(finding)
     for capture, run in runs:
         cases += 1
         name = wording.agent(run)
         case = ET.SubElement(suite, "testcase", classname=_xml(name), name=f"{capture.name} run {run.number}",
                              time=f"{run.duration:.3f}")  # fmt: skip
-        run_findings = [finding for _, other, finding in found if other is run]
+        run_findings = by_run.get(id(run), [])
         failing = [finding for finding in run_findings if limit is not None and finding.severity.rank >= limit.rank]
         failures += bool(failing)
         if failing:  # build servers show one failure per case
@@ -46,8 +48,8 @@ def document(found: Sequence[Found], runs: Iterable[tuple[Path, Run]], limit: Se
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode")
 
 
-def _lines(finding: Finding, run: Run) -> str:
-    return "\n".join(wording.finding(finding, rule_of(finding.rule), run)).rstrip()
+def _lines(finding: Finding, run: RunBrief) -> str:
+    return "\n".join(wording.finding(finding, run)).rstrip()
 
 
 def _xml(text: str) -> str:

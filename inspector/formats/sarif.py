@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from inspector.formats.baseline import Found
     from inspector.model import Finding
-    from inspector.runs.run import Run
+    from inspector.summaries.summary import RunBrief
 
 _LEVELS = {"error": "error", "warning": "warning", "notice": "note"}
 
@@ -53,9 +53,9 @@ def _described(ident: str) -> dict[str, Any]:
     }
 
 
-def _result(capture: Path, run: Run, finding: Finding, ids: list[str]) -> dict[str, Any]:
+def _result(capture: Path, run: RunBrief, finding: Finding, ids: list[str]) -> dict[str, Any]:
     name = wording.agent(run)
-    fix = clean(fixes.plain(rule_of(finding.rule).fix_for(run)))
+    fix = clean(fixes.plain(run.fix_for(finding.rule)))
     evidence = ", ".join(map(str, finding.seqs))
     return {
         "ruleId": finding.rule,

@@ -16,11 +16,11 @@ from inspector.summaries import summary, wording
 from inspector.text import clean, excerpt, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from inspector.analysis.analyzer import Step
-    from inspector.model import Finding
     from inspector.pages.tabs import Model, TabPart
+    from inspector.summaries.summary import RunLike
 
 LINES = 200
 """Lines that are printed of a part of a tab."""
@@ -40,12 +40,15 @@ _HIDDEN = {
 """What the terminal inspector says of something hidden, and what is said where no key can be pressed."""
 
 
-def markdown(step: Step, findings: Sequence[Finding]) -> list[str]:
+def markdown(step: Step, run: RunLike | None) -> list[str]:
     """A record for a ticket: a heading, what is wrong, and the rest in a fence that nothing captured can end."""
-    title, _, *rest = lines(step, ())
+    title, _, *rest = lines(step, run, findings=False)
     longest = max((len(run) for line in rest for run in regex.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
-    wrong = [f"- {finding.severity} {finding.rule}: {_escaped(clean(finding.message))}" for finding in findings]
+    wrong = [
+        f"- {finding.severity} {finding.rule}: {_escaped(clean(finding.message))}"
+        for finding in summary.shown_by(step.record.seq, run)
+    ]
     return [f"### Record {_escaped(title)}", "", *wrong, *([""] if wrong else []), fence, *rest, fence, ""]
 
 
@@ -54,16 +57,18 @@ def _escaped(text: str) -> str:
     return regex.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", text)
 
 
-def lines(step: Step, findings: Sequence[Finding], related: Iterable[Step] = ()) -> list[str]:
+def lines(step: Step, run: RunLike | None, related: Iterable[Step] = (), *, findings: bool = True) -> list[str]:
     """What happened, what is wrong with it, and all tabs but the explanation of the endpoint.
 
     Certificates are judged by the record's own and those in ``related``, earlier steps of its run.
     """
-    number = step.run.number if step.run and step.run.number else "-"
-    found = [f"{step.record.seq}  {wording.line(summary.of(step), step.run)}", f"run {number}, phase {step.phase}"]
+    number = run.number if run and run.number else "-"
+    found = [f"{step.record.seq}  {wording.line(summary.of(step), run)}", f"run {number}, phase {step.phase}"]
     if step.match:
         found.append(f"{step.match.endpoint.name}: {step.match.endpoint.purpose}")
-    found += [f"{finding.severity} {finding.rule}: {finding.message}" for finding in findings]
+    if findings:
+        shown = summary.shown_by(step.record.seq, run)
+        found += [f"{finding.severity} {finding.rule}: {finding.message}" for finding in shown]
     for tab in tabs(step, known(step, related)):
         if tab.name == "Explain":
             continue

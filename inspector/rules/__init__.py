@@ -20,7 +20,7 @@ from inspector.model import Finding, Place, Severity, Visible
 from inspector.privacy import patterns
 from inspector.rules import places
 from inspector.rules.cases import ExchangeCase, HandshakeCase
-from inspector.rules.puppet_commands import fill
+from inspector.rules.puppet_commands import FixContext, fill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -134,8 +134,13 @@ class Rule:
 
     def fix_for(self, run: Run | None) -> Fix:
         """Return the fix with the exact commands for a run's agent and master."""
-        other = self.instead(run) if run and self.instead else None
-        return fill(other or self.fix, run)
+        if run is None:
+            return fill(self.fix)
+        return fill(self.unfilled_for(run), FixContext.of(run))
+
+    def unfilled_for(self, run: Run) -> Fix:
+        """Return the fix for a run with its placeholders."""
+        return (self.instead(run) if self.instead else None) or self.fix
 
 
 @dataclass(frozen=True, slots=True)

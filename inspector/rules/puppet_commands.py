@@ -17,7 +17,7 @@ Each placeholder becomes the command, or the steps, of the versions of this run'
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -28,12 +28,15 @@ from inspector.rules.trust import leaf
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from inspector.protocol import documents as d
     from inspector.rules.fixes import Fix, Step
     from inspector.runs.run import Run
 
 _PLAIN = regex.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _ADDRESS = regex.compile(r"[0-9A-Fa-f.:]+")
 _GROUP = regex.compile(r"\{([a-z_]+)\}")
+NAMES = 50
+"""Maximum number of alternative names of a master that are stored."""
 _AGAIN = "puppet agent -t"
 _CADIR = '"$(puppet config print cadir --section master)"'
 _TRUSTED = 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"'
@@ -141,31 +144,59 @@ _OLD_GROUPS: dict[str, Fix] = {
 """Those that differ where the CA is of version 5 or earlier."""
 
 
-class _Versions(NamedTuple):
-    """Whether the CA and the node are of version 5 or earlier; None: it is not known."""
+class FixContext(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The facts of a run that decide about the commands of a fix."""
 
-    ca: bool | None
-    node: bool | None
-    renews: bool | None
+    name: str | None = None
+    """The certname."""
+    host: str | None = None
+    """The agent's name for the master."""
+    master: str | None = None
+    """The certname in the master's certificate that was refused last; None: none was."""
+    names: tuple[str, ...] = ()
+    """The alternative names in it."""
+    fingerprint: str | None = None
+    """Of the agent's latest signing request."""
+    early_ca: bool | None = None
+    early_node: bool | None = None
+    """Whether the CA and the node are of version 5 or earlier; None: it is not known."""
+    renews: bool | None = None
     """Whether the node has a command for renewal: only OpenVox has."""
 
+    @classmethod
+    def of(cls, run: Run) -> FixContext:
+        """Return the facts of a run."""
+        refused = _refused_certificate(run)
+        version = _major(run.master_version) or (3 if run.dialect == "legacy" else 0)
+        return cls(
+            run.certname, run.server, (refused.common_name or "") if refused else None,
+            tuple(refused.alt_names[:NAMES]) if refused else (), run.csrs[-1].fingerprint if run.csrs else None,
+            0 < version < 6, (0, 0) < run.major < (6, 0), run.generation in ("OpenVox 8", "9"),
+        )  # fmt: skip
 
-def fill(
-    steps: Iterable[Step], run: Run | None, *, name: str | None = None, host: str | None = None, old: bool | None = None
-) -> Fix:
-    """Replace the placeholders of a fix by the commands for a run's agent and master.
+    @classmethod
+    def of_generation(cls, name: str | None = None, host: str | None = None, *, old: bool | None = None) -> FixContext:
+        """Return what is known without a run: ``old`` says whether the fix is for agents up to version 5."""
+        return cls(name, host, early_ca=None if old else old, early_node=old, renews=False if old else None)
 
-    Without a run, ``old`` says whether the fix is for agents up to version 5. If that is unknown, the steps contain the
-    commands of both generations.
+
+UNKNOWN = FixContext()
+"""Of no run: a fix contains the commands of all versions."""
+
+
+def fill(steps: Iterable[Step], context: FixContext = UNKNOWN) -> Fix:
+    """Replace the placeholders of a fix by the commands for an agent and its master.
+
+    If a version is unknown, the steps contain the commands of both generations.
     """
-    name = safe_name(name or (run.certname if run else None), "<certname>")
-    host = safe_name(host or (run.server if run else None), "<server>")
-    master, names = _master(run, host)
-    versions = _versions_of(run) if run else _Versions(ca=None if old else old, node=old, renews=False if old else None)
-    fingerprint = run.csrs[-1].fingerprint if run and run.csrs else None
-    request = f"fingerprint {fingerprint}" if fingerprint else "the fingerprint printed on the node"
-    values = {"name": name, "host": host, "master": master, "names": names, "request": request}
-    return tuple(_filled(step, versions, values) for step in _expanded(steps, versions, printed=not fingerprint))
+    host = safe_name(context.host, "<server>")
+    master = safe_name(context.master, host)
+    names = ",".join(_safe_names(context.names)) or (master if context.master is not None else "<names>")
+    request = f"fingerprint {context.fingerprint}" if context.fingerprint else "the fingerprint printed on the node"
+    values = {"name": safe_name(context.name, "<certname>"), "host": host, "master": master, "names": names,
+              "request": request}  # fmt: skip
+    expanded = _expanded(steps, context, printed=not context.fingerprint)
+    return tuple(_filled(step, context, values) for step in expanded)
 
 
 def safe_name(name: str | None, otherwise: str) -> str:
@@ -173,22 +204,19 @@ def safe_name(name: str | None, otherwise: str) -> str:
     return name if name and _PLAIN.fullmatch(name) else otherwise
 
 
-def _master(run: Run | None, host: str) -> tuple[str, str]:
-    """Return a master's certname and its names, separated by commas, as in the certificate that was refused last."""
-    chains = [handshake.leg.peer_chain for handshake in run.handshakes if handshake.leg.side == "master"] if run else []
-    certificate = leaf(chains[-1]) if chains else None
-    if certificate is None:
-        return host, "<names>"
-    pairs = [name.partition(":") for name in certificate.alt_names]
-    names = [name for kind, _, name in pairs if kind == "DNS" and _PLAIN.fullmatch(name)]
-    names += [f"IP:{name}" for kind, _, name in pairs if kind == "IP" and _ADDRESS.fullmatch(name)]
-    master = safe_name(certificate.common_name, host)
-    return master, ",".join(names) or master
+def _refused_certificate(run: Run) -> d.Certificate | None:
+    """Return the master's certificate that was refused last."""
+    chains = [handshake.leg.peer_chain for handshake in run.handshakes if handshake.leg.side == "master"]
+    return leaf(chains[-1]) if chains else None
 
 
-def _versions_of(run: Run) -> _Versions:
-    master = _major(run.master_version) or (3 if run.dialect == "legacy" else 0)
-    return _Versions(0 < master < 6, (0, 0) < run.major < (6, 0), run.generation in ("OpenVox 8", "9"))
+def _safe_names(names: Iterable[str]) -> Iterator[str]:
+    """Yield alternative names as the CA's commands take them."""
+    for kind, _, name in (name.partition(":") for name in names):
+        if kind == "DNS" and _PLAIN.fullmatch(name):
+            yield name
+        elif kind == "IP" and _ADDRESS.fullmatch(name):
+            yield f"IP:{name}"
 
 
 def _major(version: str | None) -> int:
@@ -196,14 +224,14 @@ def _major(version: str | None) -> int:
     return int(number[:9]) if number.isdecimal() else 0
 
 
-def _expanded(steps: Iterable[Step], versions: _Versions, *, printed: bool) -> Iterator[Step]:
+def _expanded(steps: Iterable[Step], context: FixContext, *, printed: bool) -> Iterator[Step]:
     """Yield the steps with those of groups in the groups' place, under the same condition.
 
     ``printed``: the fingerprint of the agent's request is not known from the traffic, so the node has to print it.
     """
     for step in steps:
         found = _GROUP.fullmatch(step.command)
-        members = _group(found[1], versions, printed=printed) if found else None
+        members = _group(found[1], context, printed=printed) if found else None
         if members is None:
             yield step
         for member in members or ():
@@ -211,18 +239,18 @@ def _expanded(steps: Iterable[Step], versions: _Versions, *, printed: bool) -> I
             yield msgspec.structs.replace(member, only_if=condition)
 
 
-def _group(name: str, versions: _Versions, *, printed: bool) -> Fix | None:
+def _group(name: str, context: FixContext, *, printed: bool) -> Fix | None:
     # After a refusal (400) the agent has saved no request whose fingerprint it could print.
     if printed and name in ("compare", "signing"):
         return _PRINT, *_GROUPS[name]
     if name == "renew":
         renews = on_node("renew its certificate", "puppet ssl renew_cert")
-        if versions.renews is not None:
-            return (renews,) if versions.renews else _GROUPS["enrol"]
+        if context.renews is not None:
+            return (renews,) if context.renews else _GROUPS["enrol"]
         other = (msgspec.structs.replace(step, only_if="the agent is not OpenVox") for step in _GROUPS["enrol"])
         return msgspec.structs.replace(renews, only_if="the agent is OpenVox"), *other
-    if name in _OLD_GROUPS and versions.ca is not False:
-        if versions.ca:
+    if name in _OLD_GROUPS and context.early_ca is not False:
+        if context.early_ca:
             return _OLD_GROUPS[name]
         early = (
             msgspec.structs.replace(step, only_if="the CA is of version 5 or earlier") for step in _OLD_GROUPS[name]
@@ -231,8 +259,8 @@ def _group(name: str, versions: _Versions, *, printed: bool) -> Fix | None:
     return _GROUPS.get(name)
 
 
-def _filled(step: Step, versions: _Versions, values: dict[str, str]) -> Step:
-    command, variant, variant_for = _command(step.command, versions)
+def _filled(step: Step, context: FixContext, values: dict[str, str]) -> Step:
+    command, variant, variant_for = _command(step.command, context)
     return msgspec.structs.replace(
         step,
         text=step.text.format_map(values),
@@ -243,19 +271,19 @@ def _filled(step: Step, versions: _Versions, values: dict[str, str]) -> Step:
     )
 
 
-def _command(template: str, versions: _Versions) -> tuple[str, str, str]:
+def _command(template: str, context: FixContext) -> tuple[str, str, str]:
     """Return a command with its placeholders for names only; the same for other versions, and which these are."""
     found = _GROUP.fullmatch(template)
     word = found[1] if found else ""
     if word in _OURS:
         return _OURS[word], "", ""
-    for new, early, old in ((_CA, _OLD_CA, versions.ca), (_NODE, _OLD_NODE, versions.node)):
+    for new, early, old in ((_CA, _OLD_CA, context.early_ca), (_NODE, _OLD_NODE, context.early_node)):
         if word not in new:
             continue
         if old is not None or new[word] == early[word]:
             return (early if old else new)[word], "", ""
         # A CA may be newer than its agents, but not older.
-        if versions.node:
+        if context.early_node:
             return early[word], new[word], "with a CA of version 6 and later"
         return new[word], early[word], "up to version 5"
     return template, "", ""

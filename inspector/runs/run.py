@@ -130,6 +130,8 @@ class Run:
     """Plugin lists of the current round (target without query -> status)."""
     place: int = 0
     """Its position among everything that started in the capture, including calls of tools."""
+    joined: Run | None = None
+    """The run that it turned out to be part of."""
     number: int | None = None
     """The run number shown to users; None until it contains part of an agent run."""
     waits: dict[Wait, float] = field(default_factory=dict)
@@ -484,7 +486,7 @@ class Run:
         self.server, self.presented = self.server or other.server, self.presented or other.presented
         # Steps that still refer to the other run see the whole run.
         other.certname, other.seqs, other.findings = self.certname, self.seqs, self.findings
-        other.number = self.number
+        other.number, other.joined = self.number, self
 
 
 _BY_KIND: dict[Kind, Callable[[Run, Exchange, Match, Placed, int | None], None]] = {

@@ -1,7 +1,7 @@
 """The runs and records of a capture that match a filter, in brief.
 
-Terms that the index can answer are tested at once: a hundred thousand records take a fraction of a second. Terms that
-need bodies (``text:``) or printed lines are tested in steps, so that progress can be shown and the search cancelled.
+They are read page by page through the index, so that progress can be shown and the search cancelled, and so that a
+million records need no more memory than a page. Terms that need bodies (``text:``) or printed lines come last.
 """
 
 from __future__ import annotations
@@ -16,19 +16,22 @@ from inspector.summaries import filters, wording
 from inspector.summaries.filters import Candidate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from inspector.summaries.filters import Filter, Term
-    from inspector.summaries.source import Source
+    from inspector.summaries.indexed import IndexedCapture
     from inspector.summaries.summary import Brief, RunBrief
 
 STRIDE = 200
-"""Records between two progress reports."""
+"""Records that are read from the capture before it is opened again."""
+MANY = 150_000
+"""Records that take longer than a key may take."""
 _BACK = regex.compile("since|until", regex.IGNORECASE)
 
 
 class Progress[T](NamedTuple):
-    """The progress, and the matches since the previous report."""
+    """The number of the last record that was read, and of the last one there is; the matches since the previous
+    report."""
 
     done: int
     total: int
@@ -36,18 +39,22 @@ class Progress[T](NamedTuple):
 
 
 class _Owned(NamedTuple):
-    """Records, and parallel to them their runs: two lists, because there may be a hundred thousand."""
+    """Records, and parallel to them their runs."""
 
     briefs: list[Brief]
-    runs: list[RunBrief | None]
+    runs: Sequence[RunBrief | None]
 
-    def of(self, runs: Iterable[RunBrief]) -> _Owned:
+    @property
+    def last(self) -> int:
+        """The number of the last record."""
+        return self.briefs[-1].seq if self.briefs else 0
+
+    def of(self, numbers: Container[int]) -> _Owned:
         """The records that belong to these runs."""
-        numbers = {run.number for run in runs}
         return self._only([run is not None and run.number in numbers for run in self.runs])
 
     def fitting(self, term: Term) -> _Owned:
-        """The records for which a term holds."""
+        """The records for which a term of the index holds."""
         holds, negated = term.asks.step, term.negated
         if not self.briefs:
             return self
@@ -66,27 +73,21 @@ class _Owned(NamedTuple):
 
 
 class Filtering:
-    """Runs filters on a source. Every method raises InspectorError if its text is not a valid filter."""
+    """Runs filters on a capture. Every method raises InspectorError if its text is not a valid filter."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: IndexedCapture) -> None:
         self._source = source
         self._words: dict[int, tuple[RunBrief, str]] = {}
-        self._all = _Owned([], [])
-        self._known = -1
-        """The source's revision for which ``_all`` was read."""
 
     def parse(self, text: str) -> Filter:
         """Parse a filter; ``10m`` counts back from the latest record."""
-        latest = None
-        if _BACK.search(text):
-            briefs = self._every().briefs
-            latest = briefs[-1].ended if briefs else None
-        return filters.parse(text, latest)
+        return filters.parse(text, self._source.latest() if _BACK.search(text) else None)
 
     def slow(self, text: str) -> bool:
-        """Whether ``runs`` or ``briefs`` are slow for a large capture, because bodies have to be read or lines
-        formatted. Then call ``read_runs`` and ``read_briefs`` in a thread."""
-        return any(_dear(term) for term in self.parse(text).terms)
+        """Whether ``runs`` or ``briefs`` are slow for a large capture, because very many records or bodies have to be
+        read or lines formatted. Then call ``read_runs`` and ``read_briefs`` in a thread."""
+        chosen = self.parse(text)
+        return any(_dear(term) for term in chosen.terms) or (bool(chosen.about_exchanges) and self._source.last > MANY)
 
     def runs(self, text: str) -> list[RunBrief]:
         """The runs that match a filter, in order."""
@@ -96,101 +97,99 @@ class Filtering:
         """The records that match a filter, of one run or of the whole capture, in order."""
         return [match for progress in self.read_briefs(text, number) for match in progress.found]
 
-    def _every(self) -> _Owned:
-        if self._known != self._source.revision:
-            self._known = self._source.revision
-            briefs, owners = self._source.all_briefs(), self._source.owners()
-            self._all = _Owned(briefs, [owners.get(brief.seq) for brief in briefs])
-        return self._all
-
     # -- records ----------------------------------------------------------------------------------------
 
     def read_briefs(self, text: str, number: int | None = None) -> Iterator[Progress[Brief]]:
-        """Like ``briefs``, in steps. Terms for the index are tested before this returns. The iterator may be used in
-        a thread, and is cancelled by closing it. It raises CaptureError if the capture cannot be read."""
+        """Like ``briefs``, in steps. The iterator may be used in a thread, and is cancelled by closing it. It raises
+        CaptureError if the capture cannot be read."""
         chosen = self.parse(text)
         if number is None:
-            left = self._every()
-        else:
-            briefs = self._source.briefs(number)
-            left = _Owned(briefs, [self._source.run(number)] * len(briefs))
-        cheap, dear = _apart(chosen.terms)
-        for term in cheap:
-            left = left.fitting(term)
-        if dear:
-            return self._read_briefs(left, dear)
-        return iter((Progress(len(left.briefs), len(left.briefs), list(left.briefs)),))
+            return self._matching(self._pages(), self._source.last, chosen.terms)
+        briefs = self._source.briefs(number)
+        owned = _Owned(briefs, [self._source.run(number)] * len(briefs))
+        return self._matching(iter([owned]), briefs[-1].seq if briefs else 0, chosen.terms)
 
-    def _read_briefs(self, left: _Owned, dear: list[Term]) -> Iterator[Progress[Brief]]:
-        found: list[Brief] = []
-        total = len(left.briefs)
-        yield Progress(0, total, [])
-        for done, candidate in enumerate(self._candidates(left), 1):
-            if all(term.asks.step(candidate) is not term.negated for term in dear):
-                found.append(candidate.brief)
-            if done % STRIDE == 0 or done == total:
-                yield Progress(done, total, found)
-                found = []
+    def _matching(self, pages: Iterator[_Owned], total: int, terms: Iterable[Term]) -> Iterator[Progress[Brief]]:
+        cheap, dear = _apart(terms)
+        for page in pages:
+            left = page
+            for term in cheap:
+                left = left.fitting(term)
+            if not dear:
+                yield Progress(page.last, total, left.briefs)
+                continue
+            for last, some in self._candidates(left):
+                yield Progress(last, total, [each.brief for each in some if _holds(each, dear)])
+            yield Progress(page.last, total, [])
 
-    def _candidates(self, owned: _Owned) -> Iterator[Candidate]:
-        """Records as input for filters. The capture is reopened from time to time, because an open reader prevents
-        the proxy from cleaning up."""
+    def _pages(self) -> Iterator[_Owned]:
+        """All records with their runs."""
+        for page in self._source.pages():
+            yield _Owned(page, list(map(self._source.owner_of, page)))
+
+    def _candidates(self, owned: _Owned) -> Iterator[tuple[int, Iterator[Candidate]]]:
+        """Records as input for filters, some at a time, with the number of the last of them. The capture is reopened
+        for each: an open reader prevents the proxy from cleaning up."""
         for some in batched(zip(*owned, strict=True), STRIDE):
             with self._source.capture() as capture:
-                for brief, run in some:
-                    yield Candidate(brief, run, partial(wording.line, brief, run), partial(capture.record, brief.seq))
+                yield (
+                    some[-1][0].seq,
+                    (
+                        Candidate(brief, run, partial(wording.line, brief, run), partial(capture.record, brief.seq))
+                        for brief, run in some
+                    ),
+                )
 
     # -- runs -------------------------------------------------------------------------------------------
 
     def read_runs(self, text: str) -> Iterator[Progress[RunBrief]]:
-        """Like ``read_briefs``, for runs."""
+        """Like ``read_briefs``, for runs; all are in the last report."""
         chosen = self.parse(text)
         forbids = bool(chosen.about_exchanges) and all(term.negated for term in chosen.about_exchanges)
         printed = self._printed if any(term.asks.words for term in chosen.about_runs) else lambda _: ""
         runs = [run for run in self._source.runs if chosen.matches_run(run, printed(run), marked=not forbids)]
         if not chosen.about_exchanges:
             return iter((Progress(len(runs), len(runs), runs),))
-        cheap, dear = _apart(chosen.about_exchanges)
-        left = self._every()
-        if forbids:
-            # One record that matches one of the terms is enough, whatever the other terms are.
-            named = [left.fitting(dataclasses.replace(term, negated=False)).numbers for term in cheap]
-            runs = [run for run in runs if not any(run.number in numbers for numbers in named)]
-        else:
-            for term in cheap:
-                left = left.fitting(term)
-            numbers = left.numbers
-            runs = [run for run in runs if run.number in numbers]
-        if dear:
-            return self._read_runs(runs, left.of(runs), dear, forbids=forbids)
-        return iter((Progress(len(runs), len(runs), runs),))
+        return self._with_records(runs, chosen.about_exchanges, forbids=forbids)
 
-    def _read_runs(
-        self, runs: list[RunBrief], left: _Owned, dear: list[Term], *, forbids: bool
+    def _with_records(
+        self, runs: list[RunBrief], terms: Iterable[Term], *, forbids: bool
     ) -> Iterator[Progress[RunBrief]]:
-        own = {run.number: _Owned([], []) for run in runs}
-        for brief, run in zip(*left, strict=True):
-            if run:
-                own[run.number].briefs.append(brief)
-                own[run.number].runs.append(run)
-        done, total = 0, len(left.briefs)
-        yield Progress(0, total, [])
-        for run in runs:
-            mine = own[run.number]
-            # Terms that exclude are all negated: they hold for a record that matches none of them.
-            fits = (
-                all(term.asks.step(candidate) is not term.negated for term in dear)
-                for candidate in self._candidates(mine)
-            )
-            shown = all(fits) if forbids else any(fits)
-            done += len(mine.briefs)
-            yield Progress(done, total, [run] if shown else [])
+        """Those of the runs that have a record which matches all terms; with ``forbids``, where all terms are negated,
+        those without a record that matches the opposite of one of them."""
+        cheap, dear = _apart(terms)
+        undecided = {run.number for run in runs}
+        decided: set[int] = set()
+        total = self._source.last
+        for page in self._pages():
+            left = page.of(undecided)
+            for term in cheap:
+                if forbids:
+                    decided |= left.fitting(dataclasses.replace(term, negated=False)).numbers
+                else:
+                    left = left.fitting(term)
+            if not dear:
+                decided |= set() if forbids else left.numbers
+            for last, some in self._candidates(left) if dear else ():
+                for each in some:
+                    number = each.run.number if each.run else None
+                    # Terms that exclude are all negated: they hold for a record that matches none of them.
+                    if number not in decided and _holds(each, dear) is not forbids and number is not None:
+                        decided.add(number)
+                yield Progress(last, total, [])
+            undecided -= decided
+            yield Progress(page.last, total, [])
+        yield Progress(total, total, [run for run in runs if (run.number in decided) is not forbids])
 
     def _printed(self, run: RunBrief) -> str:
         cached = self._words.get(run.number)
         if cached is None or cached[0] is not run:
-            cached = self._words[run.number] = run, wording.words(run, run.verdict)
+            cached = self._words[run.number] = run, wording.words(run)
         return cached[1]
+
+
+def _holds(candidate: Candidate, terms: Iterable[Term]) -> bool:
+    return all(term.asks.step(candidate) is not term.negated for term in terms)
 
 
 def _dear(term: Term) -> bool:

@@ -268,7 +268,7 @@ def _outcome(value: str) -> Asks:
 
 def _run(value: str) -> Asks:
     fits = _number(value, _plain)
-    return _of_run(lambda run: run.number is not None and fits(run.number))
+    return _of_run(lambda run: bool(run.number) and fits(run.number or 0))
 
 
 def _env(value: str) -> Asks:

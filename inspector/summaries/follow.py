@@ -18,8 +18,10 @@ from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.summaries import filters, summary, wording
+from inspector.summaries import conclusions, filters, reading, summary, wording
+from inspector.summaries.filtering import Filtering
 from inspector.summaries.filters import Candidate
+from inspector.summaries.indexed import IndexedCapture
 from inspector.text import clean, utc
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
     from inspector.model import Finding
     from inspector.runs.run import Run
     from inspector.summaries.filters import Filter
-    from inspector.summaries.summary import Brief
+    from inspector.summaries.reading import Watch
+    from inspector.summaries.summary import Brief, RunBrief
 
 INTERVAL = 0.2
 """Seconds between two polls of a capture: a proxy writes as often."""
@@ -53,42 +56,46 @@ def numbered(seq: int, line: str) -> str:
 # -- a stored capture -------------------------------------------------------------------------------------
 
 
-def latest(path: Path) -> float | None:
-    """When the latest record of a capture ended; None if there is none. Raises CaptureError."""
-    with Capture.open(path) as capture:
-        record = capture.record(capture.last)
-    return record.ended if record else None
-
-
 def total(path: Path) -> int:
     """How many records a capture has. Raises CaptureError."""
     with Capture.open(path) as capture:
         return capture.count()
 
 
-def listed(path: Path, text: str = "") -> Iterator[tuple[Brief, Run | None, str]]:
-    """The records that match a filter, with their runs and their lines. Raises InspectorError.
+def listed(
+    path: Path, text: str = "", watch: Watch = reading.unwatched
+) -> Iterator[tuple[Brief, RunBrief | None, str]]:
+    """The records that match a filter, with their runs and their lines. Raises InspectorError."""
+    filters.parse(text)  # a mistake in it is reported at once
+    with IndexedCapture.whole(path) as indexed:
+        if indexed is not None:
+            for progress in Filtering(indexed).read_briefs(text):
+                for brief in progress.found:
+                    run = indexed.owner_of(brief)
+                    yield brief, run, wording.line(brief, run)
+            return
+    yield from _listed(path, text, watch)
 
-    The run and the findings of a record are only known at the end: until then each record is stored in brief.
-    """
-    chosen = filters.parse(text, latest(path))
+
+def _listed(path: Path, text: str, watch: Watch) -> Iterator[tuple[Brief, RunBrief | None, str]]:
+    """The same without an index. The run and the findings of a record are only known at the end: until then each record
+    is stored in brief."""
+    chosen = filters.parse(text, reading.latest(path))
     analyzer = Analyzer()
     items: list[tuple[Brief, Run | None]] = []
-    signs: dict[int, dict[Finding, None]] = {}
     with Capture.open(path) as capture:
-        for record in capture.records():
+        for record in watch(capture.records(), capture.count()):
             step = analyzer.feed(record)
             items.append((summary.of(step), step.run))
-            for found in step.findings:
-                # A finding with very many records does not list all of them in the end.
-                if record.seq in found.seqs:
-                    signs.setdefault(record.seq, {})[found] = None
-        whole = {run.number: run for run in analyzer.finish()}
+        analyzer.finish()
         # A run without a certname may have become part of another run since.
-        owners = {brief.seq: whole.get(run.number, run) for brief, run in items if run}
-        for run in dict.fromkeys(run for _, run in items if run):
-            for found in run.findings:
-                for seq in summary.marked(found, run.number, owners):
+        runs = {run: run.joined or run for _, run in items if run}
+        briefs = {run: conclusions.of_run(run) for run in dict.fromkeys(runs.values())}
+        owners = {brief.seq: briefs[runs[run]] for brief, run in items if run}
+        signs: dict[int, dict[Finding, None]] = {}
+        for owner in briefs.values():
+            for found in owner.findings:
+                for seq in summary.marked(found, owner.number, owners):
                     signs.setdefault(seq, {})[found] = None
         for brief, _ in items:
             placed = owners.get(brief.seq)
@@ -98,14 +105,14 @@ def listed(path: Path, text: str = "") -> Iterator[tuple[Brief, Run | None, str]
                 yield brief, placed, line()
 
 
-def row(record: Brief, run: Run | None) -> dict[str, Any]:
+def row(record: Brief, run: RunBrief | None) -> dict[str, Any]:
     """A record in brief (docs/json/list.schema.json)."""
     exchange = record.kind == "exchange"
     return {
         "seq": record.seq,
         "kind": record.kind,
         "time": utc(record.time),
-        "run": run.number if run else None,
+        "run": (run.number or None) if run else None,
         "certname": (run.certname if run else None) or record.certname,
         "phase": str(record.phase),
         "method": record.method if exchange else None,
@@ -133,7 +140,7 @@ def follow(
     """
     known = set() if path else set(paths.FOLDER.glob("*.sqlite"))
     followed = path or paths.newest()
-    chosen = filters.parse(text, latest(followed))
+    chosen = filters.parse(text, reading.latest(followed))
     follower = Follower(followed, chosen, after=0 if everything else last(followed))
     while True:
         for line in follower.look():
@@ -305,11 +312,11 @@ class Follower:
         trouble: list[str] = []
         if not run.closed:
             run = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run, trouble)))
-        facts = run.snapshot()
-        lines = [wording.summary(facts)]
-        if (verdict := wording.conclusion(run)) is not None:
-            lines += [f"run {run.number}: {verdict.message}", f"{DO}{verdict.fix}"]
-        if not self._chosen.matches_run(facts, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs)):
+        brief = conclusions.of_run(run)
+        lines = [wording.summary(brief)]
+        if brief.verdict is not None:
+            lines += [f"run {run.number}: {brief.verdict.message}", f"{DO}{brief.fix}"]
+        if not self._chosen.matches_run(brief, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs)):
             return []
         return [PrintedLine(line, run=run, trouble=() if at else tuple(trouble)) for at, line in enumerate(lines)]
 

@@ -6,7 +6,6 @@ Runs and findings come from the derived index, which is built if there is none y
 from __future__ import annotations
 
 import contextlib
-import math
 import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -148,12 +147,10 @@ def _whole(state: IndexState, last: int, *, live: bool) -> bool:
 
 
 def _known(found: Index) -> CaptureSummary | None:
-    begun, ended, records, unanalyzed = math.inf, -math.inf, 0, 0
-    for brief in found.all_briefs():
-        begun, ended, records = min(begun, brief.time), max(ended, brief.ended), records + 1
-        unanalyzed += bool(brief.unanalyzed)
-    runs = [run.brief for run in found.runs().values() if run is not None]
-    findings = tuple(finding for run in runs for finding in run.findings)
-    if not records:
+    state = found.state()
+    if not state.records:
         return None
-    return CaptureSummary(begun, ended, records, len({run.name for run in runs}), len(runs), findings, unanalyzed)
+    runs = [run.brief for run in found.runs().values()]
+    findings = tuple(finding for run in runs for finding in run.findings)
+    agents = len({run.name for run in runs})
+    return CaptureSummary(state.begun, state.ended, state.records, agents, len(runs), findings, state.unanalyzed)

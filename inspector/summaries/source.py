@@ -7,63 +7,46 @@ than reading a file.
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import subprocess
 import tempfile
-import threading
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Self
 
 from inspector import installation
-from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.summaries import index, summary
-from inspector.summaries.summary import Sign
+from inspector.summaries import index
+from inspector.summaries.indexed import IndexedCapture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Connection, Record
-    from inspector.summaries.summary import Brief, RunBrief
 
 
 SOON = 0.5
 """Seconds in which the indexing process ends by itself if it only follows."""
 AGAIN = 2.0
 """Seconds between two attempts to start indexing, if another process does it or if it fails."""
+_NOTHING = index.IndexState(0, 0, complete=False, trouble="")
 
 
-class Source:
+class Source(IndexedCapture):
     """One capture, and what is known of it so far. ``poll`` reads what was added."""
 
     def __init__(self, path: Path) -> None:
         """Open a capture, and start the indexing process if necessary. Raises CaptureError."""
-        self.path = path
+        super().__init__(path)
         self.total = 0
         """The capture's last record."""
-        self.state = index.IndexState(0, 0, complete=False, trouble="")
+        self.state = _NOTHING
         self.open = False
         """Whether a proxy may still write it."""
-        self.revision = 0
-        """Increases with every change that ``poll`` finds."""
-        self._place = index.place(path)
-        self._index: index.Index | None = None
-        self._indexer: subprocess.Popen[bytes] | None = None
-        self._runs: dict[int, index.IndexedRun] = {}
-        """By their position among everything that started in the capture."""
-        self._by_number: dict[int, index.IndexedRun] = {}
         self.unanalyzed: dict[int, str] = {}
         """The numbers of records that were not analyzed, and why."""
-        self._all: list[Brief] = []
-        self._read = -1
-        """The revision of these values."""
-        self._reading = threading.Lock()
-        self._owner: dict[int, RunBrief] = {}
-        self._unowned: deque[index.IndexedRun] = deque()
-        """Runs whose records are not included yet."""
+        self._place = index.place(path)
+        self._indexer: subprocess.Popen[bytes] | None = None
         self._begun = -AGAIN
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - the output of the process, open until close
         self._failure = ""
@@ -113,7 +96,7 @@ class Source:
             return False
         try:
             state = self._index.state()
-            changed = self._index.runs(self.state.change) if state.change != self.state.change else None
+            changed = self._index.changes(self.state.change) if state.change != self.state.change else None
             unanalyzed = self._index.unanalyzed()
         except CaptureError as error:
             self._doubt(error)
@@ -122,30 +105,18 @@ class Source:
             self._begin()
         if changed is None:
             return False
-        self.state, self.unanalyzed = state, unanalyzed
-        for place, run in changed.items():
-            if run is not None:
-                self._runs[place] = run
-                self._unowned.append(run)
-            elif self._runs.pop(place, None):
-                self._owner, self._unowned = {}, deque(self._runs.values())
-        self._by_number = {
-            run.brief.number: run for run in sorted(self._runs.values(), key=lambda run: run.brief.number)
-        }
-        self.revision += 1
+        self.state, self.last, self.unanalyzed = state, state.last, unanalyzed
+        self._take_changes(changed)
         return True
 
     def _take(self, found: index.Index | None) -> None:
         """Read another index from its beginning."""
-        with self._reading:
-            if self._index:
-                self._index.close()
-            self._index = found
-            self._inode, self._spoiled = _inode(self._place), False
-            self.state = index.IndexState(0, 0, complete=False, trouble="")
-            self._runs, self._by_number, self._all, self._read = {}, {}, [], -1
-            self.unanalyzed = {}
-            self._owner, self._unowned = {}, deque()
+        if self._index:
+            self._index.close()
+        self._index = found
+        self._inode, self._spoiled = _inode(self._place), False
+        self.state, self.last, self.unanalyzed = _NOTHING, 0, {}
+        self._forget_all()
 
     def _doubt(self, error: CaptureError) -> None:
         """Handle an unreadable index: rebuild it, unless it was only busy."""
@@ -195,62 +166,7 @@ class Source:
         self._ended()
         return self.state.trouble or self._failure
 
-    # -- runs -----------------------------------------------------------------------------------------
-
-    @property
-    def runs(self) -> list[RunBrief]:
-        """All runs, in the order in which they began."""
-        return [entry.brief for entry in self._by_number.values()]
-
-    def run(self, number: int) -> RunBrief | None:
-        """A run by its number."""
-        found = self._by_number.get(number)
-        return found.brief if found else None
-
-    def seqs(self, number: int) -> list[int]:
-        """The numbers of a run's records, in order."""
-        found = self._by_number.get(number)
-        return list(found.seqs) if found else []
-
-    def owner(self, seq: int) -> RunBrief | None:
-        """The run that a record is part of."""
-        return self.owners().get(seq)
-
-    def owners(self) -> Mapping[int, RunBrief]:
-        """The run of each record, by the record's number. May run in a thread."""
-        with contextlib.suppress(IndexError):
-            while True:
-                run = self._unowned.popleft()
-                self._owner.update(dict.fromkeys(run.seqs, run.brief))
-        return self._owner
-
     # -- records --------------------------------------------------------------------------------------
-
-    def briefs(self, number: int) -> list[Brief]:
-        """A run's records in brief, with their findings."""
-        run = self.run(number)
-        if not run or not self._index:
-            return []
-        try:
-            return _signed(self._index.briefs(self.seqs(number)), [run], {})
-        except CaptureError as error:
-            self._doubt(error)
-            return []
-
-    def all_briefs(self) -> list[Brief]:
-        """All records in brief, with their findings. For a hundred thousand the first call takes half a second; a
-        thread may call it in advance."""
-        with self._reading:
-            revision = self.revision
-            if self._index and self._read != revision:
-                try:
-                    self._all = [*self._all, *self._index.all_briefs(self._all[-1].seq if self._all else 0)]
-                except CaptureError as error:
-                    self._doubt(error)
-                    return self._all
-                _signed(self._all, self.runs, self.owners())
-                self._read = revision
-            return self._all
 
     def record(self, seq: int) -> Record | None:
         """A record with its bodies. Raises CaptureError."""
@@ -279,36 +195,9 @@ class Source:
         with self.capture() as capture:
             return capture.connection(ident)
 
-    @contextlib.contextmanager
-    def capture(self) -> Iterator[Capture]:
-        """The capture itself, opened for one read: an open reader prevents the proxy from cleaning up when it ends.
-
-        Raises CaptureError.
-        """
-        try:
-            with Capture.open(self.path) as capture:
-                yield capture
-        except sqlite3.Error as error:
-            raise CaptureError(f"{self.path} cannot be read: {error}.", "The file or the disk is damaged.") from error
-
 
 def _inode(path: Path) -> int:
     try:
         return path.stat().st_ino
     except OSError:
         return 0
-
-
-def _signed(briefs: Iterable[Brief], runs: Iterable[RunBrief], owners: Mapping[int, RunBrief]) -> list[Brief]:
-    """Add to each record the findings that mark it."""
-    signs: dict[int, dict[Sign, None]] = {}
-    for run in runs:
-        for finding in sorted(run.findings, key=lambda found: -found.severity.rank):
-            sign = Sign(finding.rule, finding.severity)
-            for seq in summary.marked(finding, run.number, owners):
-                signs.setdefault(seq, {})[sign] = None
-    signed = list(briefs)
-    for brief in signed:
-        found = signs.get(brief.seq)
-        brief.signs = tuple(found) if found else ()
-    return signed

@@ -1,19 +1,24 @@
 """A record and a run in brief: the data of lines, tables, filters and timelines, without bodies.
 
-``of`` summarises an analyzed step, ``of_run`` a run. The derived index stores these summaries, so a list of a hundred
-thousand exchanges needs neither bodies nor the analysis.
+``of`` summarises an analyzed step, ``conclusions`` a run. The derived index stores these summaries, so a list of a
+hundred thousand exchanges needs neither bodies nor the analysis.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from inspector.analysis.verdicts import Certainty  # noqa: TC001 - msgspec looks it up when it decodes
 from inspector.model import Exchange, Handshake, Phase, Severity
 from inspector.protocol.endpoints import KINDS
-from inspector.rules.fixes import Fix, plain
+from inspector.rules import rule_of
+from inspector.rules.fixes import Fix, advice, plain, proved
+from inspector.rules.puppet_commands import UNKNOWN, FixContext, fill
 from inspector.runs.snapshot import RunSnapshot
+from inspector.text import utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,6 +32,8 @@ type RecordKind = Literal["exchange", "handshake", "gap"]
 type Party = Literal["agent", "proxy", "master"]
 type RunLike = Run | RunSnapshot
 """A run while it is analyzed, or its facts."""
+
+SETTLED = (advice("nothing to do: the request was signed"),)
 
 
 class Sign(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -93,6 +100,8 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     """The connection to the master."""
     unanalyzed: str = ""
     """Why it was not analyzed, or not completely; empty if it was."""
+    place: int = 0
+    """The place of its run (``Run.place``), or of one that became part of its run; 0: it is in no run."""
     times: Times = Times()
     signs: tuple[Sign, ...] = ()
     """The findings for which it is evidence, the worst first."""
@@ -113,35 +122,92 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     """A run's verdict in words."""
 
-    message: str
-    """What happened, why and since when."""
-    reason: str = ""
+    lead: str
+    """The agent, and how its run ended."""
+    reason: str
     """Why, in a sentence: without the node's name, its outcome and the time."""
-    steps: Fix
-    """What to do."""
     cause: str | None = None
     """The rule that explains it; None if none does."""
+    severity: Severity | None = None
+    """Of the cause."""
     symptoms: tuple[str, ...] = ()
     """Rules whose findings are consequences of the cause."""
     besides: tuple[str, ...] = ()
     """Rules of further errors, which do not follow from the cause."""
-    certainty: str
+    certainty: Certainty
     since: float
     """When the cause was first seen."""
+    evidence: int | None = None
+    """The number of another run that shows the cause; None: this one."""
+    is_over: bool = False
+    """The run went well nevertheless."""
+    advice: Fix = ()
+    """What to do if there is no cause, with placeholders."""
 
     @property
-    def fix(self) -> str:
-        """What to do, as one line of text."""
-        return plain(self.steps)
+    def message(self) -> str:
+        """What happened, why and since when."""
+        when = f"{'at' if self.is_over else 'since'} {utc(self.since)[:19].replace('T', ' ')} UTC"
+        if self.cause is None:
+            unseen = "; the cause is not visible in the traffic" if self.certainty == "not visible" else ""
+            return f"{self.lead}: {self.reason}, {when}{unseen}"
+        how = {"certain": "", "likely": " (likely)", "not visible": ""}[self.certainty]
+        if self.evidence is not None:
+            how = f" (likely: run {self.evidence} shows it)"
+        follow = "follows" if len(self.symptoms) == 1 else "follow"
+        also = f"; {', '.join(self.symptoms)} {follow} from it" if self.symptoms else ""
+        also += f"; not from it: {', '.join(self.besides)}" if self.besides else ""
+        return f"{self.lead}: {self.cause} {self.reason}{how}, {when}{also}"
 
 
 class RunBrief(RunSnapshot, frozen=True, kw_only=True):
-    """The facts of a run, and its verdict."""
+    """The facts of a run, its verdict, and what its fixes need."""
 
     number: int
     """0 for one that is not part of a run, such as the calls of a tool."""
     verdict: Conclusion | None = None
     """None if there is nothing to report."""
+    why: str | None = None
+    """Why it failed, in one sentence; None if it succeeded and has no errors."""
+    ignored: int = 0
+    """How many findings were dropped because of a site's rules.yaml."""
+    command: bool = False
+    """Its requests are those of another ``puppet`` command than the agent, certainly or likely."""
+    unheard: bool = False
+    """It ended before the master answered anything, or in its bootstrap."""
+    fix_context: FixContext = UNKNOWN
+    special_fixes: dict[str, Fix] = {}  # noqa: RUF012 - msgspec copies it
+    """The fixes, with placeholders, of the rules that have another one for this run than usually."""
+    settled: tuple[str, ...] = ()
+    """Rules with nothing left to do: what kept the request from being signed did not."""
+
+    def fix_for(self, ident: str) -> Fix:
+        """How to fix what a rule found in this run."""
+        if ident in self.settled:
+            return SETTLED
+        special = self.special_fixes.get(ident)
+        return fill(special, self.fix_context) if special else _fix(ident, self.fix_context)
+
+    @property
+    def steps(self) -> Fix:
+        """How to fix its cause; empty if there is nothing to report."""
+        verdict = self.verdict
+        if verdict is None:
+            return ()
+        if verdict.cause is None:
+            return fill(verdict.advice, self.fix_context)
+        steps = self.fix_for(verdict.cause)
+        return steps if verdict.severity is Severity.NOTICE else proved(steps)
+
+    @property
+    def fix(self) -> str:
+        """How to fix its cause, as one line of text."""
+        return plain(self.steps)
+
+    @property
+    def cause_found(self) -> Finding | None:
+        """The finding that is its cause."""
+        return next((finding for finding in self.findings if finding.rule == self.cause), None)
 
     @property
     def cause(self) -> str | None:
@@ -161,6 +227,12 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
             return finding.rule != self.cause, -finding.severity.rank, finding.rule in self.symptoms
 
         return sorted(self.findings, key=order)
+
+
+@lru_cache(maxsize=4096)
+def _fix(rule: str, context: FixContext) -> Fix:
+    """How to fix what a rule found: the same for all runs of an agent."""
+    return fill(rule_of(rule).fix, context)
 
 
 def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
@@ -183,6 +255,7 @@ def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
             alert=record.alert,
             alert_by=record.alert_by,
             unanalyzed=step.unanalyzed,
+            place=step.run.place if step.run else 0,
             authenticated=leg.side == "agent" and bool(leg.peer_chain),
             leg=leg.id,
             times=Times(agent_connected=leg.connected)
@@ -203,6 +276,11 @@ def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
     )
 
 
+def shown_by(seq: int, run: RunLike | None) -> list[Finding]:
+    """Return the findings of a run for which a record is evidence."""
+    return [finding for finding in run.findings if seq in finding.seqs] if run else []
+
+
 def marked(finding: Finding, number: int | None, owners: Mapping[int, RunLike]) -> list[int]:
     """Return the records that a finding of a run marks in lists of all records: its evidence, without that in other
     runs that went well, where it would look like a fault. ``owners`` are the runs by record number."""
@@ -211,12 +289,6 @@ def marked(finding: Finding, number: int | None, owners: Mapping[int, RunLike]) 
         for seq in finding.seqs
         if (owner := owners.get(seq)) is None or owner.number == number or owner.outcome != "complete"
     ]
-
-
-def of_run(run: Run, verdict: Conclusion | None = None) -> RunBrief:
-    """Return a run in brief, with its verdict."""
-    facts = msgspec.structs.asdict(run.snapshot())
-    return RunBrief(**facts | {"number": run.number or 0, "verdict": verdict})
 
 
 def signs_of(findings: Iterable[Finding]) -> tuple[Sign, ...]:
@@ -245,6 +317,7 @@ def _exchange(step: Step, exchange: Exchange, signs: tuple[Sign, ...]) -> Brief:
         received=response.size if response else 0,
         reason=exchange.error or "",
         unanalyzed=step.unanalyzed,
+        place=step.run.place if step.run else 0,
         authenticated=bool(agent.peer_chain),
         imported=exchange.identity is None,
         identity=identity.certname if identity else None,

@@ -10,27 +10,17 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from inspector import regex
-from inspector.analysis import verdicts
-from inspector.model import Severity
-from inspector.rules import connection_errors, fixes, rule_of
-from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
-from inspector.rules.puppet_commands import fill
-from inspector.summaries.summary import Conclusion
-from inspector.text import WIDTH, beginning, clean, clock, counts, seconds, short, size, utc
+from inspector.rules import fixes, rule_of
+from inspector.text import WIDTH, clean, clock, counts, seconds, short, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.analysis.verdicts import Verdict
     from inspector.model import Finding, Handshake, Identity
-    from inspector.rules import Rule
     from inspector.rules.fixes import Fix
     from inspector.runs.run import Run
-    from inspector.runs.snapshot import Outcome, RunSnapshot
-    from inspector.summaries.summary import Brief, Party, RunLike
-
-REASON = 400
-"""Maximum length of a run's reason: masters and agents send whole backtraces."""
+    from inspector.runs.snapshot import RunSnapshot
+    from inspector.summaries.summary import Brief, Party, RunBrief, RunLike
 
 
 def row(brief: Brief, run: RunLike | None) -> tuple[str, ...]:
@@ -149,186 +139,9 @@ def run_row(run: RunSnapshot) -> tuple[str, ...]:
     )
 
 
-def words(run: RunSnapshot, verdict: Conclusion | None) -> str:
+def words(run: RunBrief) -> str:
     """All printed text of a run, including its verdict: for the plain words of a filter."""
-    return "\n".join([*run_row(run), *((verdict.message, verdict.fix) if verdict else ())])
-
-
-def conclusion(run: Run, found: Verdict | None = None) -> Conclusion | None:
-    """Return a run's verdict, or another one on it, in words; None if there is nothing to report."""
-    found = found or verdicts.verdict(run)
-    if found is None:
-        return None
-    cause = found.cause
-    steps = rule_of(cause.rule).fix_for(run) if cause else fill(_next(run), run)
-    if cause and cause.severity.rank > Severity.NOTICE.rank:
-        steps = fixes.proved(steps)
-    return Conclusion(
-        message=_message(run, found),
-        reason=_shortened(clean(cause.message) if cause else _outcome(run) or run.outcome),
-        steps=steps,
-        cause=cause.rule if cause else None,
-        symptoms=found.symptoms,
-        besides=found.besides,
-        certainty=found.certainty,
-        since=found.since,
-    )
-
-
-def _message(run: Run, found: Verdict) -> str:
-    command = run.command
-    name = f"`{command.name}` of {agent(run)}" if command and command.certain else agent(run)
-    when = utc(found.since)[:19].replace("T", " ")
-    since = f"{'at' if run.outcome == 'complete' else 'since'} {when} UTC"
-    cause = found.cause
-    if cause is None:
-        reason = _shortened(_outcome(run) or run.outcome)
-        unseen = "; the cause is not visible in the traffic" if found.certainty == "not visible" else ""
-        return f"{name} {_ended(run)}: {reason}, {since}{unseen}"
-    how = {"certain": "", "likely": " (likely)", "not visible": ""}[found.certainty]
-    if found.evidence is not None:
-        how = f" (likely: run {found.evidence} shows it)"
-    follow = "follows" if len(found.symptoms) == 1 else "follow"
-    also = f"; {', '.join(found.symptoms)} {follow} from it" if found.symptoms else ""
-    also += f"; not from it: {', '.join(found.besides)}" if found.besides else ""
-    return f"{name} {_ended(run)}: {cause.rule} {_shortened(clean(cause.message))}{how}, {since}{also}"
-
-
-def _ended(run: Run) -> str:
-    applied = bool(run.catalogs and run.catalogs[-1].usable)
-    if run.outcome == "unfinished" and run.reports and applied:
-        return "ran, but its report was not accepted"
-    return (
-        "stopped during its bootstrap" if run.outcome == "unfinished" and run.bootstrapping else OUTCOMES[run.outcome]
-    )
-
-
-OUTCOMES: dict[Outcome, str] = {
-    "complete": "completed",
-    "failed": "failed",
-    "waiting": "has no certificate yet",
-    "refused": "was refused",
-    "unfinished": "did not finish",
-}
-
-
-_AGENTS_LOG = advice("read the agent's log")
-_NEXT: dict[Outcome, Fix] = {
-    "complete": (advice("nothing to do"),),
-    "refused": (
-        on_node("check its certificate and what it trusts", "{verify}"),
-        advice("look in the master's log for refused connections"),
-    ),
-    "waiting": (group("signing"),),
-    "failed": (advice("read the agent's report, and the master's log for that time"),),
-    "unfinished": (advice("check the agent's log: the agent was killed, lost its network, or is still running"),),
-}
-"""The fixes for problems that are not deviations."""
-_STOPPED = (
-    on_node(
-        "see whether it trusts what it is shown for the name {host} (it must end with 'Verify return code: 0')",
-        'openssl s_client -connect {host}:8140 -CAfile "$(puppet config print localcacert)" </dev/null',
-    ),
-    _AGENTS_LOG,
-)
-_LIKELY_COMMAND = (
-    advice("nothing to do if somebody ran this command; if it was an agent's run, it was stopped: check its log"),
-)
-_SILENT = (
-    on_ca("see whether the agent's certificate is revoked or expired", "{list}"),
-    on_node("check it there as well", "{verify}"),
-    on_master("see when the CRL expires", 'openssl crl -noout -nextupdate -in "$(puppet config print hostcrl)"'),
-)
-
-
-def _next(run: Run) -> Fix:
-    if run.outcome == "waiting" and _other_key(run):
-        return rule_of("B23").fix
-    if run.outcome == "unfinished" and run.command:
-        return _LIKELY_COMMAND
-    if run.outcome == "unfinished" and run.bootstrapping:
-        return _STOPPED
-    return _SILENT if _unanswered(run) else _NEXT[run.outcome]
-
-
-def _unanswered(run: Run) -> bool:
-    """Whether the agent presented a certificate and the master closed the connection of each request: this is how a
-    TLS 1.3 master refuses one."""
-    silent = run.authenticated and len(run.seqs) > 1 and not run.handshakes and not run.answered
-    return bool(silent and any(map(connection_errors.closed, run.errors)))
-
-
-def _other_key(run: Run) -> bool:
-    answered = next(
-        (certificate.certificate for certificate in reversed(run.certificates) if certificate.certificate), None
-    )
-    return bool(answered and run.csrs and run.csrs[-1].key != answered.key)
-
-
-def _shortened(reason: str) -> str:
-    return beginning(reason, REASON + 1)
-
-
-def why(run: Run) -> str | None:
-    """Why a run failed, in one sentence; None if it succeeded and has no errors."""
-    found = verdicts.verdict(run)
-    if found and found.cause and found.cause.severity == "error":
-        return _shortened(f"{found.cause.rule} {clean(found.cause.message)}")
-    reason = _outcome(run)
-    return reason and _shortened(reason)
-
-
-def _outcome(run: Run) -> str | None:
-    match run.outcome:
-        case "refused" if run.handshakes:
-            return handshake(run.handshakes[-1])
-        case "refused" if run.denied:
-            return f"the master refused {run.denied[-1].endpoint.name} with {run.denied[-1].status}"
-        case "waiting":
-            return _why_waiting(run)
-        case "refused" | "failed" if run.command:
-            return "the master did not give what the command asked for"
-        case "unfinished" if run.command:
-            got = "certificate" if run.certificates else "plugins"
-            return f"the agent got its {got} and asked for nothing else: likely it was `{run.command.name}`, not a run"
-        case "failed" | "unfinished" if _unanswered(run):
-            return (
-                "the master closed every connection without an answer: most often because it refuses the agent's "
-                "certificate (revoked, expired), or because its own CRL has expired"
-            )
-        case "failed" if run.catalogs and not run.catalogs[-1].usable:
-            last = run.catalogs[-1]
-            message = clean(last.text.partition(chr(10))[0])
-            return (
-                f"no catalog: {last.status} {message}".rstrip() if last.status else f"no catalog, no answer: {message}"
-            )
-        case "failed" | "unfinished" if run.errors and not run.answered:
-            return f"no request was answered: {clean(run.errors[-1])}"
-        case "failed":
-            logs = (run.reports[-1].report.logs if run.reports and run.reports[-1].report else None) or []
-            first = next((log for log in logs if log.level.lstrip(":") in ("err", "crit", "alert", "emerg")), None)
-            return f"the report says failed{': ' + clean(first.message.partition(chr(10))[0]) if first else ''}"
-        case "unfinished" if run.reports:
-            return f"the master did not accept the report ({run.reports[-1].status or 'no answer'})"
-        case "unfinished" if run.bootstrapping and (run.cas or run.crls) and not run.certificates:
-            got = "the CRL" if run.crls else "the CA"
-            return (
-                f"the agent downloaded {got} and stopped: most often because it refuses the master's certificate "
-                "(imported files do not contain failed handshakes)"
-            )
-        case "unfinished":
-            return "the run ended without a report"
-    return None
-
-
-def _why_waiting(run: Run) -> str:
-    if _other_key(run):
-        return "the CA returned a certificate for another key than the agent's"
-    last = run.csrs[-1] if run.csrs else None
-    if last and (last.status is None or last.status >= 400) and "already has a requested" not in last.text:
-        message = clean(last.text.partition("\n")[0])
-        return f"the CA did not accept the certificate request: {last.status or 'no answer'} {message}".rstrip()
-    return "the certificate request is waiting to be signed"
+    return "\n".join([*run_row(run), *((run.verdict.message, run.fix) if run.verdict else ())])
 
 
 def numbers(seqs: Sequence[int]) -> str:
@@ -336,11 +149,12 @@ def numbers(seqs: Sequence[int]) -> str:
     return f"record{'s' if len(seqs) > 1 else ''} {', '.join(map(str, seqs))}"
 
 
-def finding(found: Finding, rule: Rule, run: Run, where: str = "", *, brief: bool = False) -> list[str]:
+def finding(found: Finding, run: RunBrief, where: str = "", *, brief: bool = False) -> list[str]:
     """A finding with its evidence, and unless ``brief`` its explanation and fix.
 
     ``where`` says which capture the run is in, if there are several.
     """
+    rule = rule_of(found.rule)
     name = agent(run)
     evidence = numbers(found.seqs) if found.seqs else "the whole run"
     lines = [
@@ -349,18 +163,27 @@ def finding(found: Finding, rule: Rule, run: Run, where: str = "", *, brief: boo
     ]
     if not brief:
         lines += wrapped("  why:    ", rule.explanation)
-        lines += labelled("  fix:    ", SETTLED if verdicts.settled(found, run) else rule.fix_for(run))
+        lines += labelled("  fix:    ", run.fix_for(found.rule))
         lines += wrapped("  source: ", rule.source)
     return [*lines, ""]
-
-
-SETTLED = (advice("nothing to do: the request was signed"),)
 
 
 def labelled(label: str, fix: Fix, width: int = 100) -> list[str]:
     """A fix in numbered lines behind a label."""
     below = " " * len(label)
     return [f"{below if at else label}{clean(line)}" for at, line in enumerate(fixes.lines(fix, width - len(label)))]
+
+
+class FixLines:
+    """Fixes as lines of text, one below the other; the same one is printed once."""
+
+    def __init__(self) -> None:
+        self._printed: dict[Fix, str] = {}
+
+    def of(self, fix: Fix, where: str) -> list[str]:
+        """The lines of a fix; ``where`` names the run that it is for."""
+        known = self._printed.setdefault(fix, where)
+        return labelled("  fix: ", fix) if known == where else [f"  fix: as for {known}"]
 
 
 _COMMAND = regex.compile(r"`[^`]*`|\bdocs/\S+")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+from collections import deque
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -128,7 +129,7 @@ class Inspector(App[None]):
         """Show one record on the whole screen, at a place in it; next and previous are those of its run."""
         from inspector.tui.exchange import ExchangeView
 
-        self.push_screen(ExchangeView(self.source.seqs(number) if number else [seq], seq, place=place))
+        self.push_screen(ExchangeView(list(self.source.seqs(number)) if number else [seq], seq, place=place))
 
     def open_runs(self, *, grouped: bool = False) -> None:
         """Show all runs, in the order of time or by agent."""
@@ -167,10 +168,11 @@ class Inspector(App[None]):
         self, view: View, then: Callable[[str], None], value: str, preview: Callable[[str], str] | None
     ) -> None:
         """Ask the user for a filter, with completion."""
-        from inspector.summaries import completion
+        from inspector.summaries import completion, filtering
 
         # The records that the filter reads are loaded while the user types.
-        self.run_worker(self.source.all_briefs, thread=True, group="briefs", exclusive=True)
+        if self.source.last <= filtering.MANY:
+            self.run_worker(lambda: deque(self.source.pages(), 0), thread=True, group="briefs", exclusive=True)
         runs = self.source.runs
         values = {
             "agent": sorted({run.name for run in runs}),

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from inspector.model import Finding
     from inspector.summaries.incidents import Condition, Incident
     from inspector.summaries.summary import RunBrief
 
@@ -224,8 +223,8 @@ class Causes(View):
         elif others:
             text.append(f"The same on {clean(', '.join(others))}.\n")
         if self._whole:
-            advice.add_whole(text, _cause(run), self.source)
-        steps = verdict.steps if verdict else ()
+            advice.add_whole(text, run.cause_found, self.source)
+        steps = run.steps
         commands = {step.command for step in steps}
         text.append("\nFix\n", style="bold")
         for each in fixes.lines(steps, max(self.size.width - 2 * MARGIN, 20)):
@@ -261,15 +260,14 @@ class Causes(View):
     def copy_value(self) -> str | None:
         """The fix of the selected cause, its commands on lines of their own."""
         line = self._rows.item
-        verdict = line and line.run.verdict
-        return "\n".join(fixes.lines(verdict.steps)) if verdict else None
+        return "\n".join(fixes.lines(line.run.steps)) if line and line.run.verdict else None
 
     # -- what is pressed --------------------------------------------------------------------------------
 
     def on_rows_chosen(self, event: Rows.Chosen[CauseLine]) -> None:
         """Open the run at its evidence; nodes of several below a cause first."""
         run = event.item.run
-        finding = _cause(run)
+        finding = run.cause_found
         self.inspector.open_run(run.number, finding.seqs[0] if finding and finding.seqs else None, finding)
 
     def on_histogram_picked(self, event: Histogram.Picked) -> None:
@@ -324,10 +322,6 @@ class Causes(View):
     def action_copy(self) -> None:
         """Copy the fix."""
         self.inspector.copy_text(self.copy_value(), "the fix")
-
-
-def _cause(run: RunBrief) -> Finding | None:
-    return next((found for found in run.findings if found.rule == run.cause), None)
 
 
 def _many(number: int, what: str) -> str:

@@ -43,9 +43,8 @@ def export(view: View, seqs: Sequence[int]) -> None:
 def _write(app: App[object], inspector: Application, path: Path, kind: str, seqs: Sequence[int]) -> None:
     """Write the file in a thread: a selection may be large."""
     try:
-        chosen = exporting.Chosen(
-            inspector.source.path, whole=False, owners={seq: inspector.source.owner(seq) for seq in seqs}
-        )
+        owners = inspector.source.owners(seqs)
+        chosen = exporting.Chosen(inspector.source.path, whole=False, owners={seq: owners.get(seq) for seq in seqs})
         number = chosen.write(kind, path)
         message = f"wrote {number} records to {path}, secrets masked; unmasked: puppet-inspector export --with-secrets"
     except InspectorError as error:

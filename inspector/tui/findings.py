@@ -11,6 +11,7 @@ from textual.widgets import Static
 
 from inspector.model import Severity
 from inspector.pages.finding_groups import ORDERS, Group, GroupLine, Member, grouped, shown
+from inspector.rules import fixes
 from inspector.text import clean, counts
 from inspector.tui import advice
 from inspector.tui.panes import NARROW, Pane, PaneTabs
@@ -169,7 +170,7 @@ class Findings(View):
             return Text("No deviations from the protocol." if not self.source.indexing else "", style="dim")
         if chosen is None:
             return self._of_group(line.group)
-        text = advice.text(chosen.finding, chosen.run, self.source)
+        text = advice.text(chosen.finding, chosen.run)
         if chosen.follows:
             text.append(f"  {chosen.follows}", style="dim")
         if self._whole:
@@ -179,15 +180,15 @@ class Findings(View):
 
     def _of_group(self, group: Group) -> Text:
         text = Text(f"{group.title}: {group.counted}", style="bold")
-        verdict = group.members[-1].run.verdict if group.order == "agent" else None
-        for line in (verdict.message, verdict.fix) if verdict else ():
+        run = group.members[-1].run
+        for line in (run.verdict.message, run.fix) if run.verdict and group.order == "agent" else ():
             text.append(f"\n  {clean(line)}", style="not bold")
         return text
 
     def copy_value(self) -> str | None:
         """The fix of the selected finding, with its commands."""
         chosen = self.chosen
-        return advice.fix(chosen.finding, chosen.run, self.source) if chosen else None
+        return clean(fixes.plain(chosen.run.fix_for(chosen.finding.rule))) if chosen else None
 
     # -- keys -------------------------------------------------------------------------------------------
 

@@ -112,15 +112,8 @@ class OnRecord(View):
         if step is None:
             self.show_message(f"There is no record {seq}.")
             return
-        findings = [finding for finding in (owner.findings if owner else ()) if seq in finding.seqs]
         step = json_output.masked(step)
-        if name == "json":
-            document = json_output.show(step, findings)
-            document["run"] = owner.number if owner else None
-            document["certname"] = owner.certname if owner else document["certname"]
-            copied = as_json(document)
-        else:
-            copied = "\n".join(plain.markdown(step, findings))
+        copied = as_json(json_output.show(step, owner)) if name == "json" else "\n".join(plain.markdown(step, owner))
         self.inspector.copy_text(copied, f"record {seq} as {name}, secrets masked")
 
     def _copy_curl(self, seq: int) -> None:

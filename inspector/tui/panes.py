@@ -32,7 +32,7 @@ def verdict_text(run: RunBrief, width: int) -> Text:
         found = counts(run.findings)
         return Text(f"complete{f'; {found}' if found else ', no deviations'}")
     room = max(20, (width - 4) * lines(width))
-    message, fix = clean(run.verdict.message), clean(run.verdict.fix)
+    message, fix = clean(run.verdict.message), clean(run.fix)
     return Text.assemble((_without_middle(message, room), "bold"), "\nfix: ", _begun(fix, room))
 
 

@@ -13,6 +13,7 @@ from textual.widgets import Static
 from inspector.explain.timeline import Entry, entries
 from inspector.model import Finding
 from inspector.pages import palette
+from inspector.rules import fixes
 from inspector.text import clean, seconds
 from inspector.tui import advice
 from inspector.tui.exchange_pane import ExchangePane
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from inspector.summaries.summary import Brief, RunBrief
-
 
 FINDINGS: tuple[Column[Finding], ...] = (
     Column("", lambda finding, _: palette.severity(finding.severity), 7, sort=lambda finding: -finding.severity.rank),
@@ -223,7 +223,7 @@ class RunView(Paned, Played, OnRecord):
     def _show_finding(self) -> None:
         """Show the selected finding in full."""
         rows: Rows[Finding] = self.query_one("#findings", Rows)
-        found = advice.text(rows.item, self.run, self.source) if rows.item and self.run else Text()
+        found = advice.text(rows.item, self.run) if rows.item and self.run else Text()
         self.query_one("#explanation Static", Static).update(advice.hung(found))
 
     def _proof(self, finding: Finding) -> int:
@@ -243,7 +243,7 @@ class RunView(Paned, Played, OnRecord):
         """The selected value; for a finding, its fix."""
         if self.current == "below":
             rows: Rows[Finding] = self.query_one("#findings", Rows)
-            return advice.fix(rows.item, self.run, self.source) if rows.item and self.run else None
+            return clean(fixes.plain(self.run.fix_for(rows.item.rule))) if rows.item and self.run else None
         return super().value_to_copy()
 
     def action_other(self) -> None:

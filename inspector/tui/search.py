@@ -170,9 +170,7 @@ class SearchView(View):
         self._done = event.done
         self._running = not event.over
         if event.found:
-            for hit in event.found:
-                if hit.seq not in self._owners:
-                    self._owners[hit.seq] = self.source.owner(hit.seq)
+            self._owners |= self.source.owners({hit.seq for hit in event.found} - self._owners.keys())
             self._hits += event.found
             self.query_one(Rows).show(self._hits)
         self._show_progress()

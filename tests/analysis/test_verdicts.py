@@ -31,7 +31,7 @@ from inspector.runs.examples import (
     talk,
     unconnected,
 )
-from inspector.summaries import wording
+from inspector.summaries import conclusions
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
@@ -150,9 +150,10 @@ def test_a_verdict(
     outcome: str, findings: Sequence[str], cause: str | None, symptoms: Sequence[str], certainty: str
 ) -> None:
     run = a_run(outcome, *findings)
-    found, conclusion = verdicts.verdict(run), wording.conclusion(run)
+    found, brief = verdicts.verdict(run), conclusions.of_run(run)
+    conclusion = brief.verdict
     if cause == "nothing to say":
-        assert (found, conclusion, json_output.verdict_fields(run)) == (None, None, None)
+        assert (found, conclusion, json_output.verdict_fields(brief)) == (None, None, None)
         return
     assert found is not None
     assert conclusion is not None
@@ -161,7 +162,7 @@ def test_a_verdict(
         assert f"{cause} said by {cause}" in conclusion.message
         rule = rule_of(cause)
         fix = rule.fix_for(run)
-        assert conclusion.steps == (fix if rule.severity is Severity.NOTICE else fixes.proved(fix))
+        assert brief.steps == (fix if rule.severity is Severity.NOTICE else fixes.proved(fix))
         assert found.since == 1000.0 + found.cause.seqs[0] if found.cause else False
     assert ("(likely)" in conclusion.message) is (certainty == "likely")
     assert ("not visible in the traffic" in conclusion.message) is (certainty == "not visible")
@@ -208,17 +209,17 @@ def test_folding_hides_nothing_that_has_another_reason(found: list[tuple[str, in
 
 
 def test_what_has_its_own_reason_is_said_beside_the_cause() -> None:
-    conclusion = wording.conclusion(a_run("failed", "S01", "R20", "S02"))
+    conclusion = conclusions.of_run(a_run("failed", "S01", "R20", "S02")).verdict
     assert conclusion is not None
     assert conclusion.message.endswith("; R20 follows from it; not from it: S02")
     assert conclusion.besides == ("S02",)
 
 
 def test_what_to_do_where_nobody_signed_names_the_commands() -> None:
-    conclusion = wording.conclusion(a_run("waiting"))
-    assert conclusion is not None
-    assert "the certificate request is waiting to be signed" in conclusion.message
-    assert "`puppetserver ca sign --certname node1.example`" in conclusion.fix
+    brief = conclusions.of_run(a_run("waiting"))
+    assert brief.verdict is not None
+    assert "the certificate request is waiting to be signed" in brief.verdict.message
+    assert "`puppetserver ca sign --certname node1.example`" in brief.fix
 
 
 def test_since_when_is_when_the_cause_showed_first() -> None:
@@ -289,7 +290,9 @@ CAPTURES = [*SAMPLES, *RECORDINGS]
 @pytest.mark.parametrize("capture", CAPTURES, ids=name_of)
 def test_the_verdicts_of_a_recording(capture: Path) -> None:
     runs = runs_of(records_of(capture))
-    document = [(run.number, verdict) for run in runs if (verdict := json_output.verdict_fields(run))]
+    document = [
+        (run.number, verdict) for run in runs if (verdict := json_output.verdict_fields(conclusions.of_run(run)))
+    ]
     expected = BAD.get(name_of(capture), [])
     found = [(number, verdict["cause"], verdict["certainty"]) for number, verdict in document]
     assert found == [(number, cause, certainty) for number, cause, certainty, _ in expected]
@@ -312,7 +315,7 @@ def test_a_tools_calls_are_no_runs_of_an_agent() -> None:
     """They have no verdict, and what they are refused breaks nothing."""
     (curl,) = [capture for capture in CAPTURES if name_of(capture) == CURL]
     runs = runs_of(records_of(curl))
-    assert {wording.conclusion(run) for run in runs} == {None}
+    assert {conclusions.of_run(run).verdict for run in runs} == {None}
     found = {(finding.rule, finding.severity) for run in runs for finding in run.findings}
     assert {("T03", Severity.WARNING), ("T04", Severity.WARNING), ("R22", Severity.NOTICE)} <= found
     assert Severity.ERROR not in {severity for _, severity in found}

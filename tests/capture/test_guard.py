@@ -162,12 +162,11 @@ def test_record_numbers_of_another_type_are_damage(kind: str, path: Path) -> Non
         Capture.open(path)
 
 
-@pytest.mark.parametrize(("column", "value"), [("seqs", "NULL"), ("seqs", "'x'"), ("data", "7"), ("data", "x'00'")])
-def test_an_index_with_values_of_other_types_cannot_be_read(column: str, value: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("value", ["7", "'x'", "x'00'", "x'92c0c0'", "x'28b52ffd00'"])
+def test_an_index_with_values_of_other_types_cannot_be_read(value: str, tmp_path: Path) -> None:
     path = tmp_path / "c.index"
-    schema = index.SCHEMA.replace("seqs BLOB NOT NULL", "seqs BLOB")
-    change(path, f"{schema} INSERT INTO meta VALUES ('maker', '{index.maker()}'), ('last', x'00')")
-    change(path, f"INSERT INTO run VALUES (1, 1, x'90', x'00'); UPDATE run SET {column} = {value}")
+    change(path, f"{index.SCHEMA} INSERT INTO meta VALUES ('maker', '{index.maker()}'), ('last', x'00')")
+    change(path, f"INSERT INTO run VALUES (1, 1, NULL, {value})")
     found = index.Index.open(path)
     assert found is not None
     with closing(found), pytest.raises(CaptureError, match="cannot be read"):

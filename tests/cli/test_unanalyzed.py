@@ -23,6 +23,7 @@ from inspector.runs.examples import ca, catalog, content, report, talk
 from inspector.summaries import follow, index, indexer
 from inspector.summaries.source import Source
 from inspector.tui import waterfall
+from tests.support.briefs import all_briefs
 from tests.support.captures import save
 from tests.support.json_output import valid
 from tests.tui.screens import indexed, play, screen_text
@@ -191,7 +192,7 @@ def test_the_index_and_the_terminal_inspector(path: Path, reason: str) -> None:
     found = index.Index.open(index.place(path))
     assert found
     with contextlib.closing(found):
-        briefs = list(found.all_briefs())
+        briefs = all_briefs(found)
         assert found.state().complete
         assert found.unanalyzed() == {SEQ: reason}
     assert [brief.unanalyzed for brief in briefs] == ["", reason, "", ""]
@@ -216,7 +217,7 @@ def test_the_terminal_inspector_shows_the_rest(path: Path, reason: str) -> None:
     assert step.match
     assert step.match.endpoint.kind is Kind.CATALOG
     assert step.response == d.Undecodable(f"not analyzed: {reason}")
-    shown = "\n".join(plain.lines(step, []))
+    shown = "\n".join(plain.lines(step, None))
     assert f"not analyzed: {reason}" in shown
 
 

@@ -11,11 +11,12 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from inspector.doctor import cadir, ssldir
-from inspector.doctor.cross_check import WireKey, against_wire, join, with_causes
+from inspector.doctor.cross_check import against_wire, join, with_causes
 from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.lab.ca import LabCA
 from inspector.model import Severity
+from inspector.summaries.keys import WireKey
 from inspector.text import clock
 
 if TYPE_CHECKING:

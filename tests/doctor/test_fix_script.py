@@ -15,7 +15,7 @@ from inspector.doctor import findings, fix_script, report
 from inspector.doctor.fix_script import Problem
 from inspector.errors import InspectorError
 from inspector.rules.fixes import advice, group, on_ca, on_node, proved
-from inspector.rules.puppet_commands import fill
+from inspector.rules.puppet_commands import FixContext, fill
 from inspector.runs.examples import ca, catalog, crl, csr, issued, talk
 from inspector.runs.examples import report as reported
 from inspector.runs.run import Run as AgentRun
@@ -79,7 +79,7 @@ def site(tmp_path: Path) -> Site:
 
 def enrol(name: str = NODE, only_if: str = "") -> Fix:
     run = AgentRun("192.0.2.1", name, agent_version="7.23.0", master_versions={"7.9.5": 1})
-    return proved(fill((group("enrol", only_if=only_if),), run))
+    return proved(fill((group("enrol", only_if=only_if),), FixContext.of(run)))
 
 
 # -- what is executed ----------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.cli import demo
-from inspector.formats import json_output
 from inspector.lab import FAULTS
+from tests.support.briefs import documents
 from tests.support.proxies import analyzed
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def test_fault(name: str, own: bool, tmp_path: Path) -> None:
         "B01"
     }
     assert grave | {fault.rules[0]} == set(fault.rules)
-    document = [run["verdict"] for run in json_output.runs(analyzer.runs)]
+    document = [run["verdict"] for run in documents(analyzer.runs)]
     verdict = document[-1]
     assert verdict["cause"] == fault.rules[0]
     assert set(verdict["symptoms"]) | {fault.rules[0]} >= grave - {"B01"}
@@ -63,7 +63,7 @@ def test_healthy(own: bool, tmp_path: Path) -> None:
     assert {finding.rule for finding in first.findings if finding.severity != "notice"} == {"B01"}
     assert {finding.rule for finding in first.findings} >= {"B17"}
     assert [finding for finding in second.findings if finding.severity != "notice"] == []
-    assert [run["verdict"] for run in json_output.runs(analyzer.runs)] == [None, None]
+    assert [run["verdict"] for run in documents(analyzer.runs)] == [None, None]
     assert first.certname == second.certname == "web1.lab.example"
 
 

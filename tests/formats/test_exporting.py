@@ -21,7 +21,7 @@ from inspector.formats import exporting, files, jsonl
 from inspector.formats.importing import load
 from inspector.formats.mitm_flows import export_flows
 from inspector.model import Exchange, Gap, Leg, Request, Response
-from inspector.summaries import summary
+from inspector.summaries import conclusions
 from tests.support import places
 from tests.support.captures import save
 from tests.support.conversations import Agent
@@ -49,7 +49,7 @@ def owners(records: tuple[Record, ...]) -> dict[int, RunBrief]:
     analyzer = Analyzer()
     for record in records:
         analyzer.feed(record)
-    return {seq: summary.of_run(run) for run in analyzer.finish() for seq in run.seqs}
+    return {seq: conclusions.of_run(run) for run in analyzer.finish() for seq in run.seqs}
 
 
 def schema() -> Any:

@@ -15,6 +15,7 @@ from inspector.formats import json_output
 from inspector.model import Exchange
 from inspector.rules import all_rules, fixes
 from inspector.summaries import follow, index, indexer, wording
+from tests.support.briefs import documents
 from tests.support.captures import save
 from tests.support.conversations import Agent, numbered, steps
 from tests.support.recorded import SAMPLES, records_of
@@ -74,8 +75,8 @@ def fields(brief: RunBrief, seqs: Iterable[int]) -> dict[str, Any]:
             "certainty": verdict.certainty,
             "since": text.utc(verdict.since),
             "message": verdict.message,
-            "remedy": verdict.fix,
-            "steps": fixes.fields(verdict.steps),
+            "remedy": brief.fix,
+            "steps": fixes.fields(brief.steps),
         },
     }
 
@@ -88,7 +89,7 @@ def same_everywhere(records: Sequence[Record], capture: Path) -> int:
     analyzer = Analyzer()
     taken = list(steps(analyzer, records))
     runs = analyzer.finish()
-    shown = {fields["run"]: fields for fields in json_output.runs(runs)}
+    shown = {fields["run"]: fields for fields in documents(runs)}
     rows = [follow.row(brief, run) for brief, run, _ in follow.listed(capture)]
     rules_of = {row["seq"]: {sign["rule"] for sign in row["findings"]} for row in rows}
     well = {seq: run.number for run in runs if run.outcome == "complete" for seq in run.seqs}
@@ -119,7 +120,7 @@ def same_everywhere(records: Sequence[Record], capture: Path) -> int:
             assert all(finding.rule in rules_of[seq] for seq in finding.seqs if well.get(seq, number) == number)
     assert len(rows) == len(taken)
     for step, row in zip(taken, rows, strict=True):
-        same_record(json_output.show(step, step.findings), row)
+        same_record(json_output.show(step, step.run), row)
     return len(runs)
 
 

@@ -24,6 +24,7 @@ from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol.documents import Catalog, Certificates, Edge, Resource
 from inspector.rules import all_rules
 from inspector.summaries import summary, wording
+from inspector.summaries.summary import RunBrief
 from inspector.tui.waterfall import anonymous
 from tests.bench.analysis import catalog as big_catalog
 from tests.support.conversations import CA, START, Agent, certificate, steps, together
@@ -416,7 +417,7 @@ def test_show_prints_the_words_of_the_tabs(path: Any) -> None:
     taken = list(steps(Analyzer(), records_of(path)))
     for place, step in enumerate(taken):
         related = [other for other in taken[:place] if other.run is step.run]
-        shown = plain.lines(step, step.findings, related)
+        shown = plain.lines(step, step.run, related)
         found = tabs.tabs(step, tabs.known(step, related))
         assert same_words(shown, found) > (20 if isinstance(step.record, Exchange) else 2)
         assert shown[0] == f"{step.record.seq}  {wording.line(summary.of(step), step.run)}"
@@ -446,12 +447,18 @@ def test_show_on_the_command_line_judges_by_the_run(capsys: pytest.CaptureFixtur
 @pytest.mark.slow
 def test_show_is_harmless_whatever_was_captured() -> None:
     finding = Finding("B01", Severity.ERROR, "\x1b[2J\u202e", (1,))
-    shown = [line for step in steps(Analyzer(), hostile_records()) for line in plain.lines(step, [finding])]
+    shown = [
+        line
+        for step in steps(Analyzer(), hostile_records())
+        for line in plain.lines(
+            step, RunBrief(number=1, findings=(dataclasses.replace(finding, seqs=(step.record.seq,)),))
+        )
+    ]
     assert [line for line in shown if not harmless(line)] == []
     assert sum("\\x1b[2J" in line for line in shown) > 20
     for rule in all_rules():
         for talk in rule.bad():
-            assert all(harmless(line) for step in steps(Analyzer(), talk) for line in plain.lines(step, []))
+            assert all(harmless(line) for step in steps(Analyzer(), talk) for line in plain.lines(step, None))
 
 
 def test_what_can_not_be_shown_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -461,13 +468,13 @@ def test_what_can_not_be_shown_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(tabs, "timing", broken)
     (record, *_) = together(Agent(leg="1").catalog())
     (step,) = retrace([record])
-    shown = plain.lines(step, [])
+    shown = plain.lines(step, None)
     assert shown[shown.index("Timing") + 1] == "  Cannot be shown: too \\x1b deep"
 
 
 def test_show_hides_secrets_and_says_how_to_see_them() -> None:
     (step,) = retrace(hiding())
-    shown = plain.lines(step, [])
+    shown = plain.lines(step, None)
     assert [line for line in shown if WORD in line or "other-secret" in line or "press x" in line] == []
     assert f"password: {MASK} (show it with x in `puppet-inspector open`)" in [line.strip() for line in shown]
     (title,) = [line for line in shown if line.startswith("  pretty  application/json")]
@@ -484,7 +491,7 @@ def test_show_ends_where_it_becomes_too_much() -> None:
     request = dataclasses.replace(record.request, headers=headers, body=json.dumps(sent).encode())
     (step,) = retrace([dataclasses.replace(record, request=request)])
     began = time.process_time()
-    shown = plain.lines(step, [])
+    shown = plain.lines(step, None)
     assert time.process_time() - began < 3
     assert len(shown) < 500
     assert "  ... 99,800 more lines; --json prints all" in shown
@@ -496,7 +503,7 @@ def test_show_goes_through_branches_that_only_keep_others_short() -> None:
     body = json.dumps({f"fact{n:04}": n for n in range(2 * BATCH)}).encode()
     agent = Agent(leg="1").ask("GET", "/puppet/v3/tasks", body=body, media="application/json", own=True)
     (step,) = retrace(together(agent))
-    shown = plain.lines(step, [])
+    shown = plain.lines(step, None)
     at = shown.index("Meaning: Response")
     assert shown[at + 1 : at + plain.LINES + 2] == [
         *(f"  fact{n:04}: {n}" for n in range(plain.LINES)),
@@ -509,7 +516,7 @@ def test_show_prints_bytes_in_hexadecimal_and_cuts_long_lines() -> None:
     agent = Agent(leg="1")
     agent.ask("GET", "/puppet/v3/file_content/modules/m/f", body=b"\x89PNG\x00\x01", own=True)
     agent.ask("GET", "/puppet/v3/file_content/modules/m/g", body=b"x" * 100_000 + b"\nend", own=True)
-    first, second = ([*plain.lines(step, [])] for step in retrace(together(agent)))
+    first, second = ([*plain.lines(step, None)] for step in retrace(together(agent)))
     assert any(line.startswith("  00000000  89 50 4e 47 00 01 ") and line.endswith(" .PNG..") for line in first)
     assert f"  {'x' * plain.LONGEST}… (100.0 kB)" in second
     assert "  end" in second

@@ -13,12 +13,12 @@ import pytest
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
-from inspector.formats import json_output
 from inspector.rules import rule_of
 from tests.real.agent import RealAgent
 from tests.real.hosts import Hosts
 from tests.real.machine import missing
 from tests.real.through import Stage, run_summaries
+from tests.support.briefs import documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def _verdicts(capture: Path) -> list[dict[str, Any]]:
         for record in records.records():
             analyzer.feed(record)
     analyzer.finish()
-    return [run["verdict"] for run in json_output.runs(analyzer.runs)]
+    return [run["verdict"] for run in documents(analyzer.runs)]
 
 
 def _commands(verdict: dict[str, Any], case: str = "") -> list[str]:

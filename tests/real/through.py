@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
-from inspector.formats import json_output
 from inspector.host import pki
 from inspector.proxy.launcher import Proxy
 from tests.real.agent import RealAgent
 from tests.real.machine import host_names
+from tests.support.briefs import documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ def run_summaries(capture: Path) -> list[RunSummary]:
             " ".join(phase["phase"] for phase in run["phases"]),
             ", ".join(sorted(f"{e['rule']} {e['severity']}" for e in run["findings"] if e["severity"] != "notice")),
         )
-        for run in json_output.runs(analyzer.runs)
+        for run in documents(analyzer.runs)
     ]
 
 

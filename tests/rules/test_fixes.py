@@ -10,7 +10,7 @@ import pytest
 from inspector.analysis.analyzer import Analyzer
 from inspector.rules import Rule, all_rules, fixes
 from inspector.rules.fixes import Host, advice, group, on_ca, on_node
-from inspector.rules.puppet_commands import fill
+from inspector.rules.puppet_commands import FixContext, fill
 from inspector.runs.examples import ca, carried, crl, csr, made, not_issued, refused, talk
 from inspector.runs.run import Run
 from tests.support.conversations import steps
@@ -39,7 +39,7 @@ def _run(agent: str | None, master: str | None = None, name: str = "a.example") 
 
 
 def _commands(word: str, agent: str | None, master: str | None = None, name: str = "a.example") -> list[str]:
-    return [step.command for step in fill([group(word)], _run(agent, master, name)) if step.command]
+    return [step.command for step in fill([group(word)], FixContext.of(_run(agent, master, name))) if step.command]
 
 
 # -- the commands --------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ def _commands(word: str, agent: str | None, master: str | None = None, name: str
 
 def test_the_commands_of_each_generation() -> None:
     assert _commands("alt_names", "3.8.7", "3.8.7") == ["puppet cert --allow-dns-alt-names sign a.example"]
-    (allow, *_) = fill([group("alt_names")], _run("7.23.0", "7.9.5"))
+    (allow, *_) = fill([group("alt_names")], FixContext.of(_run("7.23.0", "7.9.5")))
     assert "allow-subject-alt-names: true" in allow.text
     assert _commands("sign", "3.8.7", "7.9.5") == ["puppetserver ca sign --certname a.example"]
     assert _commands("sign", "6.29.0", "5.5.22") == ["puppet cert sign a.example"]
@@ -70,7 +70,7 @@ def test_a_node_is_enrolled_in_the_order_that_works() -> None:
         "puppet ssl clean; puppet agent -t",
         "puppetserver ca sign --certname a.example",
     ]
-    assert [step.on for step in fill([group("enrol")], _run("7.23.0"))] == [Host.CA, Host.NODE, Host.CA]
+    assert [step.on for step in fill([group("enrol")], FixContext.of(_run("7.23.0")))] == [Host.CA, Host.NODE, Host.CA]
     old = 'find "$(puppet config print ssldir)" -name a.example.pem -delete'
     assert _commands("enrol", "5.5.22", "5.5.22") == [
         "puppet cert clean a.example", f"{old}; puppet agent -t", "puppet cert sign a.example"
@@ -89,7 +89,7 @@ def test_to_trust_a_new_ca_drops_no_key() -> None:
 
 
 def test_without_a_run_the_commands_are_those_of_both_generations_unless_one_is_known() -> None:
-    both = fill([group("enrol")], None)
+    both = fill([group("enrol")])
     assert [step.command.split()[:3] for step in both] == [
         ["puppetserver", "ca", "clean"], ["puppet", "ssl", "clean;"], ["puppetserver", "ca", "sign"]
     ]  # fmt: skip
@@ -97,21 +97,21 @@ def test_without_a_run_the_commands_are_those_of_both_generations_unless_one_is_
         ["puppet", "cert", "clean"], ["find", '"$(puppet', "config"], ["puppet", "cert", "sign"]
     ]  # fmt: skip
     assert {step.variant_for for step in both} == {"up to version 5"}
-    old = fill([group("enrol"), on_node("x", "{verify}"), group("renew")], None, old=True)
+    old = fill([group("enrol"), on_node("x", "{verify}"), group("renew")], FixContext.of_generation(old=True))
     assert "puppet ssl" not in fixes.plain(old)
     assert old[0].variant == "puppetserver ca clean --certname <certname>"
     assert old[0].variant_for == "with a CA of version 6 and later"
-    new = fill([group("enrol"), on_node("x", "{verify}")], None, old=False)
+    new = fill([group("enrol"), on_node("x", "{verify}")], FixContext.of_generation(old=False))
     assert all(not step.variant for step in new)
     assert not any(word in fixes.plain(new) for word in ("puppet cert", "find ", "openssl verify"))
-    assert "`puppet ssl renew_cert`" in fixes.plain(fill([group("renew")], None))
+    assert "`puppet ssl renew_cert`" in fixes.plain(fill([group("renew")]))
 
 
 def test_a_given_name_and_host_are_taken_if_they_are_plain() -> None:
     step = on_ca("for {host}", "{sign}")
-    (filled,) = fill([step], None, name="a.example", host="p.example", old=False)
+    (filled,) = fill([step], FixContext.of_generation("a.example", "p.example", old=False))
     assert (filled.text, filled.command) == ("for p.example", "puppetserver ca sign --certname a.example")
-    (filled,) = fill([step], None, name="a;reboot", host="$(id)", old=False)
+    (filled,) = fill([step], FixContext.of_generation("a;reboot", "$(id)", old=False))
     assert (filled.text, filled.command) == ("for <server>", "puppetserver ca sign --certname <certname>")
     assert not filled.pastable
 
@@ -147,7 +147,7 @@ def _refusing(*alt_names: str, name: str = "m.example") -> Run:
 
 
 def _renewal(run: Run) -> list[str]:
-    return [step.command for step in fill([group("renew_master")], run)]
+    return [step.command for step in fill([group("renew_master")], FixContext.of(run))]
 
 
 def test_the_masters_new_certificate_has_the_names_of_the_old_one() -> None:
@@ -168,10 +168,10 @@ def test_the_masters_new_certificate_has_the_names_of_the_old_one() -> None:
 
 
 def test_the_node_prints_its_fingerprint_only_where_the_traffic_does_not_show_it() -> None:
-    unknown = fill([group("signing")], None)
+    unknown = fill([group("signing")])
     assert [step.command.split()[:2] for step in unknown[:2]] == [["puppet", "agent"], ["puppetserver", "ca"]]
     (run,) = _finished(talk(ca(), crl(), csr(), not_issued()))
-    known = fill([group("compare")], run)
+    known = fill([group("compare")], FixContext.of(run))
     assert [step.on for step in known] == [Host.CA]
     assert f"this agent's, fingerprint {run.csrs[-1].fingerprint}" in known[0].text
 

@@ -25,7 +25,6 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.doctor import report as doctor_report
 from inspector.explain import bootstrap_text
@@ -35,7 +34,7 @@ from inspector.host import pki
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Record, Severity
 from inspector.pages import plain
 from inspector.protocol import x509 as chains
-from inspector.rules import all_rules, rule_of
+from inspector.rules import all_rules
 from inspector.runs.examples import (
     altered,
     authorities,
@@ -57,8 +56,9 @@ from inspector.runs.examples import (
     talk,
     wait,
 )
-from inspector.summaries import summary, wording
+from inspector.summaries import conclusions, summary, wording
 from inspector.text import as_json, clock, utc
+from tests.support.briefs import documents
 from tests.support.hostile import harmless
 from tests.support.recorded import RECORDINGS, SAMPLES, records_of
 
@@ -100,16 +100,17 @@ def understood(records: Sequence[Record]) -> Analyzer:
     runs = analyzer.finish()
     for run in runs:
         _run_shown(run)
-    found = [(CAPTURE, run, finding) for run in runs for finding in run.findings]
-    strictly_json(json_output.runs(analyzer.runs))
+    briefs = list(map(conclusions.of_run, runs))
+    found = [(CAPTURE, run, finding) for run in briefs for finding in run.findings]
+    strictly_json(documents(runs))
     strictly_json(json_output.check(found))
     output = sarif.document(found)
     strictly_json(output)
     for result in output["runs"][0]["results"]:
         clean([result["message"]["text"], result["locations"][0]["logicalLocations"][0]["name"]])
         clean(result["partialFingerprints"].values())
-    clean(junit.document(found, [(CAPTURE, run) for run in runs], Severity.WARNING).splitlines())
-    clean(doctor_report.verdict_lines(doctor_report.CaptureReport(doctor_report.agent_verdicts(runs), len(runs))))
+    clean(junit.document(found, [(CAPTURE, run) for run in briefs], Severity.WARNING).splitlines())
+    clean(doctor_report.verdict_lines(doctor_report.CaptureReport(doctor_report.agent_verdicts(briefs), len(runs))))
     for at in (0.0, max((record.ended for record in records), default=0.0), 4e9):
         for name in bootstraps.names():
             bootstrap = bootstraps.of(name, at)
@@ -126,22 +127,20 @@ def _shown(step: Step) -> None:
         [
             wording.line(summary.of(step), step.run),
             *wording.row(summary.of(step), step.run),
-            *plain.lines(step, step.findings),
+            *plain.lines(step, step.run),
         ]
     )
-    strictly_json(json_output.show(step, step.findings))
+    strictly_json(json_output.show(step, step.run))
 
 
 def _run_shown(run: Any) -> None:
     for finding in run.findings:
         assert 0 < len(finding.message) <= LONGEST, finding
-        clean(wording.finding(finding, rule_of(finding.rule), run))
-    verdicts.verdict(run)
-    facts, verdict = run.snapshot(), wording.conclusion(run)
-    conclusion = [wording.summary(facts), *wording.run_row(facts), *((verdict.message, verdict.fix) if verdict else ())]
-    conclusion.append(wording.why(run) or "")
-    clean(conclusion)
-    strictly_json(json_output.verdict_fields(run))
+        clean(wording.finding(finding, conclusions.of_run(run)))
+    brief = conclusions.of_run(run)
+    printed = [wording.summary(brief), *wording.run_row(brief), brief.why or ""]
+    clean([*printed, *((brief.verdict.message, brief.fix) if brief.verdict else ())])
+    strictly_json(json_output.verdict_fields(brief))
 
 
 def clean(lines: Any) -> None:

@@ -25,7 +25,8 @@ from inspector.runs.examples import (
     unanswered,
     wait,
 )
-from inspector.summaries import wording
+from inspector.summaries import conclusions, wording
+from tests.support.briefs import verdict_of, why
 from tests.support.conversations import SIGNED, WAITS
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def test_a_signing_request_without_a_poll_is_submit_request() -> None:
 def test_an_error_of_a_command_is_an_error() -> None:
     """What the CA says of the name, or auth.conf of the node, is true for its next run as well."""
     signed = only(csr(status=400, text=SIGNED))
-    conclusion = wording.conclusion(signed)
+    conclusion = verdict_of(signed)
     assert conclusion
     assert conclusion.cause == "B18"
     assert conclusion.message.startswith("`puppet ssl submit_request` of node1.example")
@@ -111,7 +112,7 @@ def test_an_error_of_a_command_is_an_error() -> None:
 def test_the_outcome_of_a_command_is_the_masters_answer(parts: tuple[ExamplePart, ...], outcome: str) -> None:
     run = only(*parts)
     assert run.outcome == outcome
-    assert wording.why(run)  # no mistake in its words, whatever there is to say
+    assert why(run)  # no mistake in its words, whatever there is to say
 
 
 AGENTS = {
@@ -144,11 +145,11 @@ def test_what_may_be_either_is_likely(parts: tuple[ExamplePart, ...], version: s
     run = only(*parts, version=version)
     assert run.command
     assert (run.command.certain, run.snapshot().tool, run.outcome) == (False, None, "unfinished")
-    conclusion = wording.conclusion(run)
-    assert conclusion
-    assert (conclusion.cause, conclusion.certainty) == (None, "likely")
-    assert run.command.name in conclusion.message
-    assert "Nothing to do" in conclusion.fix
+    brief = conclusions.of_run(run)
+    assert brief.verdict
+    assert (brief.verdict.cause, brief.verdict.certainty) == (None, "likely")
+    assert run.command.name in brief.verdict.message
+    assert "Nothing to do" in brief.fix
 
 
 def legacy_catalog() -> ExamplePart:

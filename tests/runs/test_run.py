@@ -12,7 +12,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake
 from inspector.runs.examples import altered, ca, catalog, crl, csr, issued, not_issued, plugins, report, talk
 from inspector.runs.observations import Bounded, merge
-from inspector.summaries import wording
+from tests.support.briefs import why
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -167,7 +167,7 @@ def test_the_reason_is_a_resources_message() -> None:
         ]
     }
     request = dataclasses.replace(conversation.request, body=json.dumps(document).encode())
-    assert wording.why(only([asked, dataclasses.replace(conversation, request=request)])) == (
+    assert why(only([asked, dataclasses.replace(conversation, request=request)])) == (
         "the report says failed: Could not evaluate"
     )
 

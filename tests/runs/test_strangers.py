@@ -10,6 +10,7 @@ import pytest
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Identity
 from inspector.summaries import summary, wording
+from tests.support.briefs import verdict_of
 from tests.support.conversations import START, WAITS, Agent, analyzed, steps, together
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def test_a_request_in_anothers_name_is_a_run_of_its_own_with_its_finding_and_say
     assert (own.certname, own.outcome, own.findings) == ("a.example", "complete", [])
     assert [finding.rule for finding in other.findings if finding.rule == "T03"] == ["T03"]
     assert wording.run_row(other.snapshot())[2] == "192.0.2.1 (no certificate)"
-    verdict = wording.conclusion(other)
+    verdict = verdict_of(other)
     assert verdict
     assert "192.0.2.1 (no certificate) was refused" in verdict.message
     assert wording.run_row(own.snapshot())[2] == "a.example"

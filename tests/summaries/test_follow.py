@@ -21,6 +21,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
 from inspector.summaries import follow
 from inspector.summaries.follow import QUIET
 from inspector.summaries.source import Source
+from tests.support.briefs import all_briefs
 from tests.support.captures import save
 from tests.support.conversations import START, Agent, together
 from tests.support.json_output import valid
@@ -307,6 +308,6 @@ def test_a_later_fault_marks_no_record_of_a_run_that_went_well(tmp_path: Path) -
     assert healthy == {Severity.WARNING, Severity.NOTICE}, "B01 and B45 are its own"
     assert {"B18", "B20", "B22", "B23"} <= faulty
     with Source(indexed(path)) as source:
-        assert {brief.seq: brief.signs for brief in source.all_briefs()} == {
+        assert {brief.seq: brief.signs for brief in all_briefs(source)} == {
             seq: signs for seq, (_, signs) in records.items()
         }

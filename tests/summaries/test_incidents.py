@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
 from inspector.runs.examples import together
-from inspector.summaries import summary, wording
+from inspector.summaries import conclusions
 from inspector.summaries.incidents import Condition, condition
 from tests.support.nodes import refused, uncompiled, well
 
@@ -21,7 +21,7 @@ def shown(*conversations: Sequence[Record]) -> Condition:
     analyzer = Analyzer()
     for record in sorted(together(*conversations), key=lambda record: record.time):
         analyzer.feed(record)
-    return condition(summary.of_run(run, wording.conclusion(run)) for run in analyzer.finish())
+    return condition(map(conclusions.of_run, analyzer.finish()))
 
 
 def test_nodes_with_the_same_cause_are_one_incident_and_the_most_come_first() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from inspector.summaries import index
 from inspector.summaries.source import Source
+from tests.support.briefs import all_briefs
 from tests.support.captures import save
 from tests.support.conversations import START, Agent, together
 from tests.tui.screens import indexed, sample
@@ -41,8 +42,8 @@ def test_an_index_that_is_just_being_written_is_left_alone(tmp_path: Path) -> No
     [
         "UPDATE run SET data = x'c1', change = change + 1",
         "UPDATE meta SET value = 'x' WHERE key = 'change'",
-        "UPDATE brief SET data = x'c1'",
-        "DROP TABLE brief",
+        "UPDATE page SET data = x'c1'",
+        "DROP TABLE page",
     ],
 )
 def test_an_index_that_is_damaged_is_made_anew(tmp_path: Path, statement: str) -> None:
@@ -51,14 +52,14 @@ def test_an_index_that_is_damaged_is_made_anew(tmp_path: Path, statement: str) -
     with Source(path) as source:
         for run in source.runs:
             source.briefs(run.number)
-        source.all_briefs()
+        all_briefs(source)
         source.poll()
         assert not index.place(path).exists()
         indexed(path)  # as the process does that the source starts
         source.poll()
         assert [run.number for run in source.runs] == [1]
         assert len(source.briefs(1)) == source.runs[0].records
-        assert len(source.all_briefs()) == source.total
+        assert len(all_briefs(source)) == source.total
 
 
 def test_a_capture_that_was_replaced_by_a_shorter_one_is_indexed_anew(tmp_path: Path) -> None:
@@ -77,16 +78,17 @@ def test_a_capture_that_was_replaced_by_a_shorter_one_is_indexed_anew(tmp_path: 
 
 def test_what_was_read_stays_when_the_source_is_closed_meanwhile(tmp_path: Path) -> None:
     with Source(sample("first-run", tmp_path)) as source:
-        assert source.all_briefs()
-    assert source.all_briefs() == []
+        assert all_briefs(source)
+    assert all_briefs(source) == []
     assert source.briefs(1) == []
 
 
 def test_whose_a_record_is_follows_what_the_index_says(tmp_path: Path) -> None:
     path = indexed(save(tmp_path / "c.sqlite", *together(Agent("a.example", "192.0.2.1").run())))
     with Source(path) as source:
-        assert {run.number for run in source.owners().values()} == {1}
-        assert sorted(source.owners()) == source.seqs(1)
+        owners = source.owners(range(1, source.total + 1))
+        assert {run.number for run in owners.values()} == {1}
+        assert sorted(owners) == list(source.seqs(1))
         owner = source.owner(1)
         assert owner is source.run(1)
         assert source.owner(10_000) is None

@@ -18,11 +18,11 @@ from inspector.model import (
     Record,
     Severity,
 )
-from inspector.rules import rule_of
 from inspector.runs.examples import altered, ca, carried, csr, issued, made, plugins, report, talk, unanswered
 from inspector.runs.run import Run
-from inspector.summaries import summary, wording
+from inspector.summaries import conclusions, summary, wording
 from inspector.text import WIDTH, clean, counts, seconds, short, size, utc
+from tests.support.briefs import why
 from tests.support.conversations import START, Agent, analyzed, steps, together
 from tests.support.hostile import HOSTILE, harmless, hostile_records
 
@@ -55,10 +55,10 @@ def test_nothing_captured_reaches_the_terminal_as_it_was() -> None:
     for run in runs:
         run.findings.append(finding)
         facts = run.snapshot()
-        texts += [wording.summary(facts), *wording.run_row(facts), wording.why(run) or ""]
-        texts += wording.finding(finding, rule_of("B01"), run)
+        texts += [wording.summary(facts), *wording.run_row(facts), why(run) or ""]
+        texts += wording.finding(finding, conclusions.of_run(run))
         run.findings.clear()
-        texts += [wording.why(run) or ""]
+        texts += [why(run) or ""]
     assert [text for text in texts if not harmless(text)] == []
     assert sum("\\x1b[2J" in text for text in texts) > 10
 
@@ -129,13 +129,13 @@ WHYS = [
 @pytest.mark.parametrize(("agent", "words"), WHYS)
 def test_why_a_run_did_not_end_well(agent: Agent, words: str | None) -> None:
     (run,) = analyzed(agent).runs
-    why = wording.why(run)
-    assert why == words or (why and words and why.startswith(words))
+    reason = why(run)
+    assert reason == words or (reason and words and reason.startswith(words))
 
 
 def test_an_error_in_a_run_is_why() -> None:
     (run,) = analyzed(Agent().ca().crl(status=404)).runs
-    assert wording.why(run) == "B08 the master has no CRL: the agent stops with 'CRL is missing from the server'"
+    assert why(run) == "B08 the master has no CRL: the agent stops with 'CRL is missing from the server'"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_that_the_certificate_is_refused_is_guessed_only_where_connections_were_
     for record in talk(*(altered(part, leg={"peer_chain": carried(made())}) for part in parts)):
         analyzer.feed(record)
     (run,) = analyzer.finish()
-    assert (wording.why(run) or "").startswith(words)
+    assert (why(run) or "").startswith(words)
 
 
 def test_a_legacy_agent_that_stops_before_it_verifies_is_asked_what_it_trusts() -> None:
@@ -188,8 +188,8 @@ def test_a_legacy_agent_that_stops_before_it_verifies_is_asked_what_it_trusts() 
     for record in talk(ca(), csr(), issued(), version="3.8.7"):
         analyzer.feed(record)
     (run,) = analyzer.finish()
-    result = wording.conclusion(run)
-    assert result is not None
+    result = conclusions.of_run(run)
+    assert result.verdict is not None
     assert result.steps[0].command == (
         'openssl s_client -connect puppet.example:8140 -CAfile "$(puppet config print localcacert)" </dev/null'
     )

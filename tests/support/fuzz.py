@@ -179,12 +179,13 @@ def _read_notes(folder: Path) -> object:
 def _read_index(folder: Path) -> object:
     from inspector.capture.store import Capture
     from inspector.summaries import index
+    from tests.support.briefs import all_briefs
 
     found = index.Index.open(folder / "c.sqlite.index")
     if found is None:
         return None
     with contextlib.closing(found), Capture.open(folder / "c.sqlite") as capture:
-        briefs = [*found.briefs([1, 2, 3]), *found.all_briefs()]
+        briefs = [*found.briefs([1, 2, 3]), *all_briefs(found)]
         return [found.fits(capture), found.state(), found.runs(), briefs]
 
 

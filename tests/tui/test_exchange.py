@@ -67,7 +67,7 @@ async def settled(pilot: Pilot[None], app: Inspector) -> None:
 
 async def opened(pilot: Pilot[None], app: Inspector, seq: int, finding: Finding | None = None) -> ExchangePane:
     owner = app.source.owner(seq)
-    app.push_screen(ExchangeView(app.source.seqs(owner.number) if owner else [seq], seq, finding))
+    app.push_screen(ExchangeView(list(app.source.seqs(owner.number)) if owner else [seq], seq, finding))
     await settled(pilot, app)
     return app.screen.query_one(ExchangePane)
 

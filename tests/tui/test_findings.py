@@ -14,7 +14,7 @@ from inspector.pages.finding_groups import Group, Member, grouped, shown
 from inspector.rules import rule_of
 from inspector.rules.fixes import plain
 from inspector.runs.examples import MASTER, carried, made, refused, talk
-from inspector.summaries import wording
+from inspector.summaries import conclusions, wording
 from inspector.summaries.summary import Conclusion, RunBrief
 from inspector.text import counts
 from inspector.tui.findings import Findings, FoundRows
@@ -53,7 +53,7 @@ def detail(view: Findings) -> str:
 
 
 def run(number: int, certname: str, *findings: Finding, symptoms: tuple[str, ...] = ()) -> RunBrief:
-    verdict = Conclusion(message="", steps=(), symptoms=symptoms, certainty="certain", since=1.0)
+    verdict = Conclusion(lead="", reason="", symptoms=symptoms, certainty="certain", since=1.0)
     return RunBrief(number=number, certname=certname, findings=findings, verdict=verdict)
 
 
@@ -199,8 +199,8 @@ def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen(tmp_path: Path) -> 
     with Capture.open(path) as capture:
         for record in capture.records():
             analyzer.feed(record)
-    (real,) = analyzer.finish()
-    expected = {finding.rule: " ".join(" ".join(wording.finding(finding, rule_of(finding.rule), real)).split())
+    real = conclusions.of_run(*analyzer.finish())
+    expected = {finding.rule: " ".join(" ".join(wording.finding(finding, real)).split())
                 for finding in real.findings}  # fmt: skip
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -208,7 +208,7 @@ def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen(tmp_path: Path) -> 
         assert detail(view) == expected["S01"]
         await pilot.press("down")
         assert detail(view) == f"{expected['R20']} follows from S01"
-        fix = plain(rule_of("R20").fix_for(real))
+        fix = plain(real.fix_for("R20"))
         assert view.copy_value() == fix
         await pilot.press("y")
         assert app.clipboard == fix

@@ -124,15 +124,15 @@ def test_a_key_at_the_bottom_can_be_clicked(tmp_path: Path) -> None:
     play(sample("first-run", tmp_path), act)
 
 
-def concluded(message: str, fix: str) -> Conclusion:
-    return Conclusion(message=message, steps=(advice(fix),), certainty="certain", since=1.0)
+def concluded(lead: str, reason: str, fix: str) -> Conclusion:
+    since = 1763727055.0  # 2025-11-21 12:10:55
+    return Conclusion(lead=lead, reason=reason, advice=(advice(fix),), certainty="certain", since=since)
 
 
 def test_a_verdict_keeps_what_and_where_and_whole_commands() -> None:
-    when = "since 2026-11-21 12:10:55 UTC"
-    message = f"a.example failed: S01 no catalog: {'evaluation ' * 30}(file: /x/site.pp, line: 2), {when}"
+    reason = f"S01 no catalog: {'evaluation ' * 30}(file: /x/site.pp, line: 2)"
     fix = f"Correct it: `puppet agent -t --noop`, {'then ' * 40}`puppet agent -t --verbose --debug`."
-    run = RunBrief(number=1, verdict=concluded(message, fix))
+    run = RunBrief(number=1, verdict=concluded("a.example failed", reason, fix))
     for width in (80, 100, 200):
         shown = panes.verdict_text(run, width).plain
         first, _, second = shown.partition("\nfix: ")
@@ -140,8 +140,8 @@ def test_a_verdict_keeps_what_and_where_and_whole_commands() -> None:
         assert first.endswith("line: 2)")
         assert second.count("`") % 2 == 0
         assert len(first) <= (width - 4) * panes.lines(width)
-    whole = RunBrief(number=1, verdict=concluded("short, since 2026-11-21 12:10:55 UTC", "`do it`"))
-    assert panes.verdict_text(whole, 80).plain == "short, since 2026-11-21 12:10:55 UTC\nfix: `do it`."
+    whole = RunBrief(number=1, verdict=concluded("a", "short", "`do it`"))
+    assert panes.verdict_text(whole, 80).plain == "a: short, since 2025-11-21 12:10:55 UTC\nfix: `do it`."
 
 
 def test_what_is_shown_of_a_run_that_went_well() -> None:

@@ -1,0 +1,233 @@
+"""A run's verdict in words, and the run in brief: what lists, commands and the index show of it.
+
+The verdict itself is found by ``inspector.analysis.verdicts``; how a brief run is printed is in ``wording``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from inspector.analysis import verdicts
+from inspector.model import Severity
+from inspector.rules import connection_errors, rule_of
+from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
+from inspector.rules.puppet_commands import FixContext
+from inspector.summaries import wording
+from inspector.summaries.summary import Conclusion, RunBrief
+from inspector.text import beginning, clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from inspector.model import Finding
+    from inspector.rules.fixes import Fix
+    from inspector.runs.run import Run
+    from inspector.runs.snapshot import Outcome
+
+REASON = 400
+"""Maximum length of a run's reason: masters and agents send whole backtraces."""
+
+
+def of_run(run: Run) -> RunBrief:
+    """Return a run in brief, with its verdict."""
+    facts = msgspec.structs.asdict(run.snapshot())
+    found = verdicts.verdict(run)
+    special = {finding.rule: run for finding in run.findings if rule_of(finding.rule).instead}
+    fields = {
+        "number": run.number or 0,
+        "verdict": _conclusion(run, found) if found else None,
+        "why": _why(run, found.cause if found else None),
+        "ignored": run.ignored,
+        "command": run.command is not None,
+        "fix_context": FixContext.of(run),
+        "special_fixes": {rule: rule_of(rule).unfilled_for(run) for rule in special},
+        "settled": tuple(finding.rule for finding in run.findings if verdicts.settled(finding, run)),
+        "unheard": not run.answered or run.bootstrapping,
+    }
+    return RunBrief(**facts | fields)
+
+
+def with_shared(runs: Sequence[RunBrief]) -> list[RunBrief]:
+    """Return runs, those that show no cause themselves with what other runs of the capture showed of the CA.
+
+    An agent stops before its first answer if it trusts nobody: then it is likely the same.
+    """
+    shared = [
+        (finding, run)
+        for run in runs
+        for finding in run.findings
+        if finding.rule in verdicts.OF_THE_CA and finding.severity is Severity.ERROR and run.number
+    ]
+    return [_by_others(run, shared) for run in runs] if shared else list(runs)
+
+
+def _by_others(run: RunBrief, shared: Iterable[tuple[Finding, RunBrief]]) -> RunBrief:
+    if run.verdict is None or run.verdict.certainty != "not visible" or not run.unheard:
+        return run
+    finding, other = min(shared, key=lambda each: abs(each[0].since - run.started))
+    verdict = msgspec.structs.replace(
+        run.verdict,
+        reason=_shortened(clean(finding.message)),
+        cause=finding.rule,
+        severity=finding.severity,
+        certainty="likely",
+        since=run.started,
+        evidence=other.number,
+        advice=(),
+    )
+    return msgspec.structs.replace(run, verdict=verdict)
+
+
+def _conclusion(run: Run, found: verdicts.Verdict) -> Conclusion:
+    command, cause = run.command, found.cause
+    name = wording.agent(run)
+    return Conclusion(
+        lead=f"{f'`{command.name}` of {name}' if command and command.certain else name} {_ended(run)}",
+        reason=_shortened(clean(cause.message) if cause else _outcome(run) or run.outcome),
+        cause=cause.rule if cause else None,
+        severity=cause.severity if cause else None,
+        symptoms=found.symptoms,
+        besides=found.besides,
+        certainty=found.certainty,
+        since=found.since,
+        is_over=run.outcome == "complete",
+        advice=() if cause else _next(run),
+    )
+
+
+def _ended(run: Run) -> str:
+    applied = bool(run.catalogs and run.catalogs[-1].usable)
+    if run.outcome == "unfinished" and run.reports and applied:
+        return "ran, but its report was not accepted"
+    return (
+        "stopped during its bootstrap" if run.outcome == "unfinished" and run.bootstrapping else OUTCOMES[run.outcome]
+    )
+
+
+OUTCOMES: dict[Outcome, str] = {
+    "complete": "completed",
+    "failed": "failed",
+    "waiting": "has no certificate yet",
+    "refused": "was refused",
+    "unfinished": "did not finish",
+}
+
+
+_AGENTS_LOG = advice("read the agent's log")
+_NEXT: dict[Outcome, Fix] = {
+    "complete": (advice("nothing to do"),),
+    "refused": (
+        on_node("check its certificate and what it trusts", "{verify}"),
+        advice("look in the master's log for refused connections"),
+    ),
+    "waiting": (group("signing"),),
+    "failed": (advice("read the agent's report, and the master's log for that time"),),
+    "unfinished": (advice("check the agent's log: the agent was killed, lost its network, or is still running"),),
+}
+"""The fixes for problems that are not deviations."""
+_STOPPED = (
+    on_node(
+        "see whether it trusts what it is shown for the name {host} (it must end with 'Verify return code: 0')",
+        'openssl s_client -connect {host}:8140 -CAfile "$(puppet config print localcacert)" </dev/null',
+    ),
+    _AGENTS_LOG,
+)
+_LIKELY_COMMAND = (
+    advice("nothing to do if somebody ran this command; if it was an agent's run, it was stopped: check its log"),
+)
+_SILENT = (
+    on_ca("see whether the agent's certificate is revoked or expired", "{list}"),
+    on_node("check it there as well", "{verify}"),
+    on_master("see when the CRL expires", 'openssl crl -noout -nextupdate -in "$(puppet config print hostcrl)"'),
+)
+
+
+def _next(run: Run) -> Fix:
+    if run.outcome == "waiting" and _other_key(run):
+        return rule_of("B23").fix
+    if run.outcome == "unfinished" and run.command:
+        return _LIKELY_COMMAND
+    if run.outcome == "unfinished" and run.bootstrapping:
+        return _STOPPED
+    return _SILENT if _unanswered(run) else _NEXT[run.outcome]
+
+
+def _unanswered(run: Run) -> bool:
+    """Whether the agent presented a certificate and the master closed the connection of each request: this is how a
+    TLS 1.3 master refuses one."""
+    silent = run.authenticated and len(run.seqs) > 1 and not run.handshakes and not run.answered
+    return bool(silent and any(map(connection_errors.closed, run.errors)))
+
+
+def _other_key(run: Run) -> bool:
+    answered = next(
+        (certificate.certificate for certificate in reversed(run.certificates) if certificate.certificate), None
+    )
+    return bool(answered and run.csrs and run.csrs[-1].key != answered.key)
+
+
+def _shortened(reason: str) -> str:
+    return beginning(reason, REASON + 1)
+
+
+def _why(run: Run, cause: Finding | None) -> str | None:
+    """Why a run failed, in one sentence; None if it succeeded and has no errors."""
+    if cause and cause.severity is Severity.ERROR:
+        return _shortened(f"{cause.rule} {clean(cause.message)}")
+    reason = _outcome(run)
+    return reason and _shortened(reason)
+
+
+def _outcome(run: Run) -> str | None:
+    match run.outcome:
+        case "refused" if run.handshakes:
+            return wording.handshake(run.handshakes[-1])
+        case "refused" if run.denied:
+            return f"the master refused {run.denied[-1].endpoint.name} with {run.denied[-1].status}"
+        case "waiting":
+            return _why_waiting(run)
+        case "refused" | "failed" if run.command:
+            return "the master did not give what the command asked for"
+        case "unfinished" if run.command:
+            got = "certificate" if run.certificates else "plugins"
+            return f"the agent got its {got} and asked for nothing else: likely it was `{run.command.name}`, not a run"
+        case "failed" | "unfinished" if _unanswered(run):
+            return (
+                "the master closed every connection without an answer: most often because it refuses the agent's "
+                "certificate (revoked, expired), or because its own CRL has expired"
+            )
+        case "failed" if run.catalogs and not run.catalogs[-1].usable:
+            last = run.catalogs[-1]
+            message = clean(last.text.partition(chr(10))[0])
+            return (
+                f"no catalog: {last.status} {message}".rstrip() if last.status else f"no catalog, no answer: {message}"
+            )
+        case "failed" | "unfinished" if run.errors and not run.answered:
+            return f"no request was answered: {clean(run.errors[-1])}"
+        case "failed":
+            logs = (run.reports[-1].report.logs if run.reports and run.reports[-1].report else None) or []
+            first = next((log for log in logs if log.level.lstrip(":") in ("err", "crit", "alert", "emerg")), None)
+            return f"the report says failed{': ' + clean(first.message.partition(chr(10))[0]) if first else ''}"
+        case "unfinished" if run.reports:
+            return f"the master did not accept the report ({run.reports[-1].status or 'no answer'})"
+        case "unfinished" if run.bootstrapping and (run.cas or run.crls) and not run.certificates:
+            got = "the CRL" if run.crls else "the CA"
+            return (
+                f"the agent downloaded {got} and stopped: most often because it refuses the master's certificate "
+                "(imported files do not contain failed handshakes)"
+            )
+        case "unfinished":
+            return "the run ended without a report"
+    return None
+
+
+def _why_waiting(run: Run) -> str:
+    if _other_key(run):
+        return "the CA returned a certificate for another key than the agent's"
+    last = run.csrs[-1] if run.csrs else None
+    if last and (last.status is None or last.status >= 400) and "already has a requested" not in last.text:
+        message = clean(last.text.partition("\n")[0])
+        return f"the CA did not accept the certificate request: {last.status or 'no answer'} {message}".rstrip()
+    return "the certificate request is waiting to be signed"

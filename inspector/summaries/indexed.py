@@ -1,0 +1,222 @@
+"""A capture read through its index: runs and records in brief, and which record belongs to which run."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from typing import TYPE_CHECKING
+
+from inspector.capture.store import Capture
+from inspector.errors import CaptureError
+from inspector.summaries.index import Index
+from inspector.summaries.summary import Sign
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from inspector.summaries.index import Changes, IndexedRun
+    from inspector.summaries.keys import WireKey
+    from inspector.summaries.summary import Brief, RunBrief
+
+JOINED = 10
+"""Most runs in a row of which each became part of the next."""
+
+
+class IndexedCapture:
+    """A capture and its index. Methods that return runs or records raise CaptureError if the index cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.revision = 0
+        """Increases with every change that is read."""
+        self.last = 0
+        """The last record in the index."""
+        self._index: Index | None = None
+        self._runs: dict[int, IndexedRun] = {}
+        """By their position among everything that started in the capture."""
+        self._gone: dict[int, int | None] = {}
+        """The positions of those that became part of another run, and of that one."""
+        self._by_number: dict[int, IndexedRun] = {}
+        self._replaced: dict[int, int] = {}
+        """The runs that were read first, by their negative number: their last record."""
+        self._signs: tuple[int, dict[int, tuple[Sign, ...]]] = -1, {}
+        """The findings that mark each record, and the revision that they are of."""
+        self._reading = threading.Lock()
+
+    @classmethod
+    @contextlib.contextmanager
+    def whole(cls, path: Path) -> Iterator[IndexedCapture | None]:
+        """Open a capture whose index contains all of it; None if it has no such index. Raises CaptureError."""
+        with Capture.open(path) as capture, Index.whole(capture) as index:
+            made = None
+            if index is not None:
+                with contextlib.suppress(CaptureError):
+                    indexed = cls(path)
+                    indexed._index, indexed.last = index, index.state().last
+                    indexed._take_changes(index.changes())
+                    made = indexed
+            yield made
+
+    def _take_changes(self, changes: Changes) -> None:
+        """Take over the runs that were changed."""
+        self._runs |= changes.runs
+        self._gone |= changes.gone
+        for place in changes.gone:
+            if (gone := self._runs.pop(place, None)) and place < 0:
+                self._replaced[gone.brief.number] = gone.seqs[-1]
+        by_number = sorted(self._runs.values(), key=lambda run: run.brief.number)
+        self._by_number = {run.brief.number: run for run in by_number if run.brief.number}
+        self.revision += 1
+
+    def _forget_all(self) -> None:
+        """Forget what was read, of an index that was replaced."""
+        self._runs, self._gone, self._by_number, self._replaced = {}, {}, {}, {}
+        self._signs = -1, {}
+
+    def _doubt(self, error: CaptureError) -> None:
+        """Handle an index that cannot be read."""
+        raise error
+
+    # -- runs -----------------------------------------------------------------------------------------
+
+    @property
+    def runs(self) -> list[RunBrief]:
+        """All runs, in the order in which they began."""
+        return [entry.brief for entry in self._by_number.values()]
+
+    @property
+    def indexed_runs(self) -> list[IndexedRun]:
+        """All runs with the numbers of their records, in the order in which they began."""
+        return list(self._by_number.values())
+
+    def run(self, number: int) -> RunBrief | None:
+        """A run by its number."""
+        found = self._numbered(number)
+        return found.brief if found else None
+
+    def seqs(self, number: int) -> array[int] | tuple[int, ...]:
+        """The numbers of a run's records, in order."""
+        found = self._numbered(number)
+        return found.seqs if found else ()
+
+    def _numbered(self, number: int) -> IndexedRun | None:
+        """A run by its number; by one that it had before the whole capture was read, the run that it became."""
+        found = self._by_number.get(number)
+        if found is None and number in self._replaced and (owner := self.owner(self._replaced[number])):
+            return self._by_number.get(owner.number)
+        return found
+
+    def owner(self, seq: int) -> RunBrief | None:
+        """The agent's run that a record is part of."""
+        owner = self.owners([seq]).get(seq)
+        return owner if owner and owner.number else None
+
+    def owners(self, seqs: Iterable[int]) -> dict[int, RunBrief]:
+        """The runs that records are part of, by the records' numbers; a run without a number is no agent's."""
+        if self._index is None:
+            return {}
+        try:
+            found = ((brief.seq, self.owner_of(brief)) for brief in self._index.briefs(seqs))
+            return {seq: run for seq, run in found if run}
+        except CaptureError as error:
+            self._doubt(error)
+            return {}
+
+    def owner_of(self, brief: Brief) -> RunBrief | None:
+        """The run that a record is part of, given the record in brief; one without a number is no agent's."""
+        place = brief.place
+        for _ in range(JOINED):
+            if found := self._runs.get(place):
+                return found.brief
+            place = self._gone.get(place) or 0
+        return None
+
+    # -- records --------------------------------------------------------------------------------------
+
+    def latest(self) -> float | None:
+        """When the last record ended; None if there is none."""
+        briefs = self._index.briefs([self.last]) if self._index else iter(())
+        return next((brief.ended for brief in briefs), None)
+
+    def wire_keys(self) -> list[WireKey]:
+        """The public keys in the traffic."""
+        return self._index.keys() if self._index else []
+
+    def unanalyzed_all(self) -> dict[int, str]:
+        """The numbers of records that were not analyzed, and why."""
+        return self._index.unanalyzed() if self._index else {}
+
+    def briefs(self, number: int) -> list[Brief]:
+        """A run's records in brief, with its findings."""
+        run = self._numbered(number)
+        if not run or not self._index:
+            return []
+        try:
+            briefs = list(self._index.briefs(run.seqs))
+        except CaptureError as error:
+            self._doubt(error)
+            return []
+        _sign(briefs, self._signs_of([run]))
+        return briefs
+
+    def pages(self) -> Iterator[list[Brief]]:
+        """All records in brief, in order, page by page, with all findings. May run in a thread.
+
+        Up to some hundred thousand stay in memory; more are read anew each time.
+        """
+        if self._index is None:
+            return
+        signs = self._all_signs()
+        try:
+            for page in self._index.pages(last=self.last):
+                _sign(page, signs)
+                yield page
+        except CaptureError as error:
+            self._doubt(error)
+
+    def _all_signs(self) -> dict[int, tuple[Sign, ...]]:
+        """The findings that mark each record, the worst first."""
+        with self._reading:
+            if self._signs[0] != self.revision:
+                self._signs = self.revision, self._signs_of(list(self._runs.values()))
+            return self._signs[1]
+
+    def _signs_of(self, runs: Iterable[IndexedRun]) -> dict[int, tuple[Sign, ...]]:
+        signs: dict[int, dict[Sign, None]] = {}
+        foreign: list[tuple[int, Sign]] = []
+        for entry in runs:
+            own = set(entry.seqs) if entry.brief.findings else set()
+            for finding in sorted(entry.brief.findings, key=lambda found: -found.severity.rank):
+                sign = Sign(finding.rule, finding.severity)
+                for seq in finding.seqs:
+                    if seq in own:
+                        signs.setdefault(seq, {})[sign] = None
+                    else:
+                        foreign.append((seq, sign))
+        owners = self.owners({seq for seq, _ in foreign})
+        for seq, sign in foreign:
+            # In another run that went well it would look like a fault.
+            if (owner := owners.get(seq)) is None or owner.outcome != "complete":
+                signs.setdefault(seq, {})[sign] = None
+        return {seq: tuple(found) for seq, found in signs.items()}
+
+    @contextlib.contextmanager
+    def capture(self) -> Iterator[Capture]:
+        """The capture itself, opened for one read: an open reader prevents the proxy from cleaning up when it ends.
+
+        Raises CaptureError.
+        """
+        try:
+            with Capture.open(self.path) as capture:
+                yield capture
+        except sqlite3.Error as error:
+            raise CaptureError(f"{self.path} cannot be read: {error}.", "The file or the disk is damaged.") from error
+
+
+def _sign(briefs: Iterable[Brief], signs: Mapping[int, tuple[Sign, ...]]) -> None:
+    """Add to each record the findings that mark it."""
+    for brief in briefs:
+        brief.signs = signs.get(brief.seq, ())

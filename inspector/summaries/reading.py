@@ -1,0 +1,165 @@
+"""What a capture shows: its runs in brief, from its index if that contains all of it, otherwise from its records."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.capture.store import Capture
+from inspector.errors import CaptureError
+from inspector.runs.history import Ledger
+from inspector.summaries import conclusions, filters, wording
+from inspector.summaries.filtering import Filtering
+from inspector.summaries.index import IndexedRun
+from inspector.summaries.indexed import IndexedCapture
+from inspector.summaries.keys import WireKeys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from inspector.analysis.analyzer import Step
+    from inspector.analysis.ruleset import Ruleset
+    from inspector.model import Record
+    from inspector.runs.run import Run
+    from inspector.summaries.keys import WireKey
+    from inspector.summaries.summary import RunBrief
+
+
+class Watch(Protocol):
+    """Passes items on and shows how far they are, of so many."""
+
+    def __call__[T](self, items: Iterable[T], total: int, /) -> Iterator[T]: ...
+
+
+def unwatched[T](items: Iterable[T], _total: int) -> Iterator[T]:
+    """Pass items on without showing anything."""
+    yield from items
+
+
+@dataclass(slots=True)
+class CaptureRuns:
+    """The runs of a capture, in the order in which they began, and what else its records show."""
+
+    capture: Path
+    runs: list[IndexedRun] = field(default_factory=list)
+    every: int = 0
+    """How many runs there are without the filter."""
+    unanalyzed: dict[int, str] = field(default_factory=dict)
+    """The records that were not analyzed, and why."""
+    keys: list[WireKey] = field(default_factory=list)
+    """The public keys in its traffic."""
+
+    @property
+    def briefs(self) -> list[RunBrief]:
+        return [run.brief for run in self.runs]
+
+
+def read(path: Path, filtered: str = "", watch: Watch = unwatched) -> CaptureRuns:
+    """Return the runs of a capture that match a filter. Raises InspectorError."""
+    filters.parse(filtered)  # a mistake in it is reported at once
+    with IndexedCapture.whole(path) as indexed:
+        if indexed is not None:
+            with contextlib.suppress(CaptureError):  # an index that is damaged
+                return _of_index(indexed, filtered)
+    chosen = filters.parse(filtered, latest(path))
+    marked: set[int] = set()
+
+    def mark(step: Step) -> None:
+        if chosen.marks(filters.candidate(step)):
+            marked.add(step.record.seq)
+
+    (found,) = _stream([path], None, watch, mark if chosen.about_exchanges else None)
+    found.runs = [
+        run
+        for run in found.runs
+        if chosen.matches_run(
+            run.brief, wording.words(run.brief), marked=bool(marked) and not marked.isdisjoint(run.seqs)
+        )
+    ]
+    return found
+
+
+def read_together(paths: Sequence[Path], ruleset: Ruleset | None = None, watch: Watch = unwatched) -> list[CaptureRuns]:
+    """Return the runs of several captures, with the findings that need records of more than one of them.
+
+    An index has what the usual rules find in one capture: it is used without a ``ruleset`` of a site. Raises
+    CaptureError.
+    """
+    if len(paths) == 1 and ruleset is None:
+        with IndexedCapture.whole(paths[0]) as indexed:
+            if indexed is not None:
+                with contextlib.suppress(CaptureError):
+                    return [_of_index(indexed)]
+    return _stream(paths, ruleset, watch)
+
+
+def latest(path: Path) -> float | None:
+    """When the latest record of a capture ended; None if there is none. Raises CaptureError."""
+    with Capture.open(path) as capture:
+        record = capture.record(capture.last)
+    return record.ended if record else None
+
+
+def _of_index(indexed: IndexedCapture, filtered: str = "") -> CaptureRuns:
+    runs = indexed.indexed_runs
+    found = CaptureRuns(indexed.path, runs, len(runs), indexed.unanalyzed_all(), indexed.wire_keys())
+    if filtered.strip():
+        numbers = {run.number for run in Filtering(indexed).runs(filtered)}
+        found.runs = [run for run in runs if run.brief.number in numbers]
+    return found
+
+
+class _Reader:
+    """Analyzes one capture; of a run that is over only what is needed stays in memory."""
+
+    def __init__(self, path: Path, ruleset: Ruleset | None, ledger: Ledger) -> None:
+        self.path = path
+        self._analyzer = Analyzer(ruleset.rules, ruleset.ignores, ledger) if ruleset else Analyzer(ledger=ledger)
+        self._runs: dict[int, IndexedRun] = {}
+        self._keys = WireKeys()
+
+    def take(self, record: Record) -> Step:
+        """Analyze the next record."""
+        step = self._analyzer.feed(record)
+        self._keys.add(step)
+        for run in step.over:
+            self._keep(run)
+            self._analyzer.forget(run)
+        return step
+
+    def _keep(self, run: Run) -> None:
+        if run.number is not None:
+            self._runs[run.number] = IndexedRun.of(conclusions.of_run(run), run.seqs)
+
+    def finish(self) -> CaptureRuns:
+        """Return what was found."""
+        for run in self._analyzer.finish():
+            self._keep(run)
+        runs = [self._runs[number] for number in sorted(self._runs)]
+        return CaptureRuns(self.path, runs, len(runs), self._analyzer.unanalyzed, self._keys.all())
+
+
+def _stream(
+    paths: Sequence[Path],
+    ruleset: Ruleset | None,
+    watch: Watch,
+    on_step: Callable[[Step], None] | None = None,
+) -> list[CaptureRuns]:
+    ledger = Ledger()
+    readers = [_Reader(path, ruleset, ledger) for path in paths]
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(Capture.open(path)) for path in paths]
+        streams = [
+            zip(itertools.repeat(reader), capture.records()) for reader, capture in zip(readers, opened, strict=True)
+        ]
+        merged = heapq.merge(*streams, key=lambda pair: pair[1].ended) if len(streams) > 1 else streams[0]
+        for reader, record in watch(merged, sum(capture.count() for capture in opened)):
+            step = reader.take(record)
+            if on_step:
+                on_step(step)
+    return [reader.finish() for reader in readers]
