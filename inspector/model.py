@@ -58,18 +58,16 @@ class Visible(StrEnum):
     CONSEQUENCE = "consequence"
 
 
-_read: list[tuple[Headers, dict[str, str]]] = []
+_EMPTY: Headers = ()
+_recent: list[tuple[Headers, dict[str, str]]] = [(_EMPTY, {}), (_EMPTY, {})]
 """The headers that were read last, of a request and its response. Found by identity: a hash of all headers takes longer
 than what it would save."""
 
 
 def _first(headers: Headers) -> dict[str, str]:
     """The first value of each header: rules look up about ten headers per exchange."""
-    for known, values in _read:
-        if known is headers:
-            return values
     values = {key.lower(): value for key, value in reversed(headers)}
-    _read[:] = [(headers, values), *_read[:1]]
+    _recent[:] = [(headers, values), _recent[0]]
     return values
 
 
@@ -96,7 +94,13 @@ class Message:
 
     def header(self, name: str) -> str | None:
         """The first value of a header, whose name is not case-sensitive; None if it is absent."""
-        return _first(self.headers).get(name.lower())
+        headers = self.headers
+        recent, before = _recent
+        if recent[0] is headers:
+            return recent[1].get(name.lower())
+        if before[0] is headers:
+            return before[1].get(name.lower())
+        return _first(headers).get(name.lower())
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from inspector import regex
 from inspector.analysis import limits
+from inspector.analysis.decoded import DecodedAnswers
 from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.privacy import redact
-from inspector.protocol import decode, endpoints, x509
 from inspector.protocol import documents as d
+from inspector.protocol import endpoints, x509
 from inspector.protocol.kinds import Access, Kind
 from inspector.rules import On, all_rules
 from inspector.rules.cases import Case, ExchangeCase, HandshakeCase, RunCase
@@ -87,11 +88,12 @@ class Analyzer:
         chosen = tuple(all_rules() if rules is None else rules)
         self._ignores = tuple(ignores)
         self._rules = {on: tuple(rule for rule in chosen if rule.on is on) for on in On}
-        self._chosen: dict[tuple[On, Kind | None, bool, bool, str | None, bool], tuple[Rule, ...]] = {}
+        self._chosen: dict[tuple[On, Kind | None, bool, bool, bool, str | None, bool], tuple[Rule, ...]] = {}
         self._over: dict[int, Run] = {}
         self._segmenter = Segmenter()
         self._ledger = Ledger() if ledger is None else ledger
         self._chains: dict[bytes, d.Certificate | None] = {}
+        self._answers = DecodedAnswers()
         self.unanalyzed: dict[int, str] = {}
         """The numbers of records that were not analyzed, or not completely, and why."""
 
@@ -213,9 +215,7 @@ class Analyzer:
         else:
             step.request = d.Undecodable("not decoded: the master refused it without reading it")
         if exchange.response is not None:
-            step.response = self._decode(
-                step, decode.answer, match.endpoint.response, exchange.request, exchange.response
-            )
+            step.response = self._decode(step, self._answers.of, match.endpoint, exchange.request, exchange.response)
 
     def _decode[*Given](self, step: Step, decoder: Callable[[*Given], d.Document], *given: *Given) -> d.Document:
         try:
@@ -279,7 +279,11 @@ class Analyzer:
 
     def _rules_for(self, on: On, case: Case) -> tuple[Rule, ...]:
         # Everything that ``Rule.applies`` reads.
-        about = (case.kind, case.refused, case.opening) if isinstance(case, ExchangeCase) else (None, False, False)
+        about = (
+            (case.kind, case.refused, case.opening, case.broken)
+            if isinstance(case, ExchangeCase)
+            else (None, False, False, False)
+        )
         key = on, *about, case.run.generation, case.run.tool is None
         rules = self._chosen.get(key)
         if rules is None:

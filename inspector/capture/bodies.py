@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 MAX_BLOB = 2**31 - 1
 """The largest body that is unpacked (bytes)."""
 
+CACHED = 2**22
+"""Bytes of unpacked bodies that a reader keeps: many records have the same ones."""
+CACHED_BODY = 2**18
+"""The largest of them."""
 KNOWN = 20_000
 """Digests of written bodies that are remembered."""
 
@@ -36,6 +40,10 @@ class Bodies:
         """Digests of stored bodies."""
         self._stored: set[bytes] = set()
         """Digests of bodies that are stored once the transaction is committed."""
+        self._read: dict[str, bytes] = {}
+        """The bodies that were read last, by their digest."""
+        self._size = 0
+        """Bytes of them."""
 
     def committed(self) -> None:
         """Remember what the transaction has stored."""
@@ -87,10 +95,19 @@ class Bodies:
         """Return the body with a digest. Raises ValueError if it is missing or damaged."""
         if not digest:
             return b""
+        if (known := self._read.pop(digest, None)) is not None:
+            self._read[digest] = known
+            return known
         row = self._db.execute("SELECT size, data FROM blob WHERE sha256 = ?", (bytes.fromhex(digest),)).fetchone()
         if row is None or row[0] > MAX_BLOB:
             raise ValueError(f"a body is missing ({digest[:12]})")
         try:
-            return self._unzstd.decompress(row[1], max_output_size=row[0])
+            body = self._unzstd.decompress(row[1], max_output_size=row[0])
         except zstandard.ZstdError as error:
             raise ValueError(f"a body cannot be unpacked ({digest[:12]}: {error})") from error
+        if len(body) <= CACHED_BODY:
+            self._read[digest] = body
+            self._size += len(body)
+            while self._size > CACHED:
+                self._size -= len(self._read.pop(next(iter(self._read))))
+        return body

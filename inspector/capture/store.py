@@ -25,7 +25,19 @@ from inspector.capture import guard, schema
 from inspector.capture.bodies import Bodies
 from inspector.capture.texts import Texts
 from inspector.errors import CaptureError
-from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg, Message, Record, Request, Response
+from inspector.model import (
+    Closed,
+    Connection,
+    Exchange,
+    Gap,
+    Handshake,
+    Identity,
+    Leg,
+    Message,
+    Record,
+    Request,
+    Response,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -71,6 +83,30 @@ class _Packed(msgspec.Struct):
     master: str | None = None
     request_body: str | None = None
     response_body: str | None = None
+
+
+class _ExchangeFields(msgspec.Struct):
+    """What is stored of an exchange with its record; bodies are empty."""
+
+    request: Request
+    response: Response | None = None
+    identity: Identity | None = None
+    error: str | None = None
+    stripped: tuple[str, ...] = ()
+    failed: float | None = None
+
+
+class _PackedExchange(msgspec.Struct):
+    """``_Packed`` of an exchange: most records are exchanges, and so their fields are read at once."""
+
+    record: _ExchangeFields
+    agent: str | None = None
+    master: str | None = None
+    request_body: str | None = None
+    response_body: str | None = None
+
+
+_PACKED_EXCHANGE = msgspec.json.Decoder(_PackedExchange)
 
 
 class Capture:
@@ -455,19 +491,33 @@ class Capture:
             return self._unpacked(seq, kind, data)
 
     def _unpacked(self, seq: int, kind: str, data: str | bytes) -> Record:
+        if kind == "exchange":
+            return self._exchange(seq, _PACKED_EXCHANGE.decode(self._texts.unpack(data)))
         packed = msgspec.json.decode(self._texts.unpack(data), type=_Packed)
         fields = packed.record | {"seq": seq}
-        if kind == "exchange":
-            fields["agent"] = self._leg(packed.agent)
-            fields["master"] = self._leg(packed.master) if packed.master else None
-            fields["request"]["body"] = self._bodies.read(packed.request_body)
-            if fields.get("response") is not None:
-                fields["response"]["body"] = self._bodies.read(packed.response_body)
-        elif kind == "handshake":
+        if kind == "handshake":
             fields["leg"] = self._leg(packed.agent)
         elif kind not in _KINDS:
             raise CaptureError(f"{self.path} contains a record of unknown kind {kind!r}.", "Upgrade puppet-inspector.")
         return msgspec.convert(fields, _KINDS[kind], from_attributes=True)
+
+    def _exchange(self, seq: int, packed: _PackedExchange) -> Exchange:
+        fields = packed.record
+        # They were made a moment ago, and nobody else has them: to copy them would take as long as to read them.
+        object.__setattr__(fields.request, "body", self._bodies.read(packed.request_body))
+        if fields.response is not None:
+            object.__setattr__(fields.response, "body", self._bodies.read(packed.response_body))
+        return Exchange(
+            agent=self._leg(packed.agent),
+            request=fields.request,
+            response=fields.response,
+            master=self._leg(packed.master) if packed.master else None,
+            identity=fields.identity,
+            error=fields.error,
+            stripped=fields.stripped,
+            seq=seq,
+            failed=fields.failed,
+        )
 
     def _leg(self, ident: str | None) -> Leg:
         if ident not in self._legs:

@@ -91,6 +91,8 @@ class Rule:
     """It applies to requests that were answered with 400 or more."""
     opening: bool = False
     """It applies to the first request on a connection: it checks properties of the connection."""
+    broken: bool = False
+    """It applies to requests without an answer, or with one that was cut off."""
     thresholds: Mapping[str, float] = field(default_factory=dict)
     """The function's keyword-only parameters with their values."""
     otherwise: str = ""
@@ -106,6 +108,7 @@ class Rule:
             (self.at and case.kind not in self.at)
             or (self.refused and not case.refused)
             or (self.opening and not case.opening)
+            or (self.broken and not case.broken)
         ):
             return False
         run = case.run
@@ -184,14 +187,15 @@ def rule(
     generations: Iterable[str] = (),
     refused: bool = False,
     opening: bool = False,
+    broken: bool = False,
     otherwise: str = "",
     instead: Callable[[Run], Fix | None] | None = None,
 ) -> Callable[[RuleFunction], RuleFunction]:
     """Return a decorator that registers a generator function as a rule. Its docstring is the explanation for users.
 
-    ``at``, ``generations``, ``refused`` and ``opening`` restrict the cases that the rule applies to. For other cases
-    the function is not called, so it need not check these conditions itself. ``otherwise`` describes its other
-    severities. ``instead`` returns another fix than ``fix`` for certain runs. Its keyword-only parameters, numbers
+    ``at``, ``generations``, ``refused``, ``opening`` and ``broken`` restrict the cases that the rule applies to. For
+    other cases the function is not called, so it need not check these conditions itself. ``otherwise`` describes its
+    other severities. ``instead`` returns another fix than ``fix`` for certain runs. Its keyword-only parameters, numbers
     with defaults, are thresholds that a site can set in rules.yaml.
     """
 
@@ -203,7 +207,7 @@ def rule(
         thresholds = {item.name: item.default for item in parameters if item.kind is item.KEYWORD_ONLY}
         _RULES[ident] = Rule(
             ident, severity, on, visible, title, explanation, fix, source, good, bad, tuple(also), function, tuple(at),
-            tuple(generations), refused, opening, thresholds, otherwise, instead,
+            tuple(generations), refused, opening, broken, thresholds, otherwise, instead,
         )  # fmt: skip
         return function
 

@@ -18,6 +18,7 @@ CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete
     Severity.ERROR,
     On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
+    broken=True,
     visible=Visible.WIRE,
     title="the answer was cut off",
     fix=(

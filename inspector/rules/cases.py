@@ -78,6 +78,8 @@ class ExchangeCase(Case):
     """The status is 400 or more."""
     opening: bool = field(init=False)
     """It is the first request on its connection."""
+    broken: bool = field(init=False)
+    """There was no answer, or not all of it arrived."""
 
     def __post_init__(self) -> None:
         # Rules read these often.
@@ -87,6 +89,7 @@ class ExchangeCase(Case):
         use = self.run.legs.get(exchange.agent.id)
         self.opening = use is not None and use.requests == 1
         self.refused = self.status is not None and self.status >= 400
+        self.broken = self.status is None or exchange.error is not None
 
     @property
     def record(self) -> Record:

@@ -20,6 +20,7 @@ def _again() -> list[ExamplePart]:
     "T17",
     Severity.WARNING,
     On.EXCHANGE,
+    opening=True,
     visible=Visible.WIRE,
     title="certificate changed without a recorded download",
     fix=(

@@ -15,6 +15,7 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk, un
     Severity.NOTICE,
     On.EXCHANGE,
     at=RUN,
+    broken=True,
     visible=Visible.CONSEQUENCE,
     title="keep-alive timeout shorter than the agent's",
     fix=(

@@ -17,6 +17,7 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, unanswer
     Severity.ERROR,
     On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
+    broken=True,
     visible=Visible.WIRE,
     title="nothing listens at the master's address",
     fix=(

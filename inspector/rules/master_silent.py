@@ -16,6 +16,7 @@ from inspector.runs.examples import ca, catalog, given_up, metadata, plugins, re
     Severity.ERROR,
     On.EXCHANGE,
     at=tuple(kind for kind in (*RUN, *BOOTSTRAP) if kind is not Kind.CATALOG),
+    broken=True,
     visible=Visible.WIRE,
     title="the master did not answer until the agent gave up",
     fix=(

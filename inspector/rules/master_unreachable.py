@@ -17,6 +17,7 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnec
     Severity.ERROR,
     On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
+    broken=True,
     visible=Visible.WIRE,
     title="the master cannot be reached over the network",
     fix=(

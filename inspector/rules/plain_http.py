@@ -15,6 +15,7 @@ _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "pe
     "T15",
     Severity.ERROR,
     On.EXCHANGE,
+    opening=True,
     otherwise="notice for requests other than Puppet's",
     visible=Visible.WIRE,
     title="request in plain text, without TLS",
