@@ -195,8 +195,8 @@ def rule(
 
     ``at``, ``generations``, ``refused``, ``opening`` and ``broken`` restrict the cases that the rule applies to. For
     other cases the function is not called, so it need not check these conditions itself. ``otherwise`` describes its
-    other severities. ``instead`` returns another fix than ``fix`` for certain runs. Its keyword-only parameters, numbers
-    with defaults, are thresholds that a site can set in rules.yaml.
+    other severities. ``instead`` returns another fix than ``fix`` for certain runs. Its keyword-only parameters,
+    numbers with defaults, are thresholds that a site can set in rules.yaml.
     """
 
     def register(function: RuleFunction) -> RuleFunction:

@@ -22,24 +22,18 @@ if TYPE_CHECKING:
 
 def answers() -> Iterator[tuple[Endpoint, Request, Response]]:
     """The answers of all samples, and what becomes of them with another head, or cut off."""
-    for path in SAMPLES:
-        for record in records_of(path):
-            match = (
-                endpoints.match(record.request.method, record.request.target) if isinstance(record, Exchange) else None
-            )
-            if match is None or not isinstance(record, Exchange) or record.response is None:
-                continue
-            response = record.response
-            yield match.endpoint, record.request, response
-            yield match.endpoint, record.request, dataclasses.replace(response, status=404)
-            yield (
-                match.endpoint,
-                record.request,
-                dataclasses.replace(response, headers=other),
-            )
-            yield match.endpoint, record.request, dataclasses.replace(response, body=response.body[:40])
-            yield match.endpoint, record.request, dataclasses.replace(response, lost=9)
-            yield match.endpoint, dataclasses.replace(record.request, method="HEAD"), response
+    other = (("Content-Type", "text/yaml"),)
+    for record in (record for path in SAMPLES for record in records_of(path) if isinstance(record, Exchange)):
+        request, response = record.request, record.response
+        match = endpoints.match(request.method, request.target)
+        if match is None or response is None:
+            continue
+        yield match.endpoint, request, response
+        yield match.endpoint, request, dataclasses.replace(response, status=404)
+        yield match.endpoint, request, dataclasses.replace(response, headers=other)
+        yield match.endpoint, request, dataclasses.replace(response, body=response.body[:40])
+        yield match.endpoint, request, dataclasses.replace(response, lost=9)
+        yield match.endpoint, dataclasses.replace(request, method="HEAD"), response
 
 
 @pytest.mark.parametrize("kept", [decoded.KEPT, 3000, 0])
