@@ -73,7 +73,7 @@ class Member:
 
     @property
     def where(self) -> str:
-        return f"run {self.run.number}"
+        return f"run {self.run.label}"
 
     @property
     def who(self) -> Text:

@@ -67,7 +67,8 @@ class IndexedCapture:
         for place in changes.gone:
             if (gone := self._runs.pop(place, None)) and place < 0:
                 self._replaced[gone.brief.number] = gone.seqs[-1]
-        by_number = sorted(self._runs.values(), key=lambda run: run.brief.number)
+        # The newest, whose numbers are not known yet, come last.
+        by_number = sorted(self._runs.values(), key=lambda run: (run.brief.number < 0, run.brief.number))
         self._by_number = {run.brief.number: run for run in by_number if run.brief.number}
         self.revision += 1
 

@@ -161,6 +161,12 @@ class Source(IndexedCapture):
         return self.state.last < self.total
 
     @property
+    def progress(self) -> str:
+        """How far the capture is indexed, for a title."""
+        newest = ", the newest first" if any(place < 0 for place in self._runs) else ""
+        return f"reading record {self.state.last:,} of {self.total:,}{newest}"
+
+    @property
     def trouble(self) -> str:
         """What prevents the capture from being indexed completely; empty if nothing does."""
         self._ended()

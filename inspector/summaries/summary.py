@@ -164,7 +164,8 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
     """The facts of a run, its verdict, and what its fixes need."""
 
     number: int
-    """0 for one that is not part of a run, such as the calls of a tool."""
+    """0 for one that is not part of a run, such as the calls of a tool; negative for one of the newest while it is not
+    known how many runs came before it (``indexer``)."""
     verdict: Conclusion | None = None
     """None if there is nothing to report."""
     why: str | None = None
@@ -180,6 +181,11 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
     """The fixes, with placeholders, of the rules that have another one for this run than usually."""
     settled: tuple[str, ...] = ()
     """Rules with nothing left to do: what kept the request from being signed did not."""
+
+    @property
+    def label(self) -> str:
+        """Its number, as far as it is known."""
+        return str(self.number) if self.number >= 0 else "…"
 
     def fix_for(self, ident: str) -> Fix:
         """How to fix what a rule found in this run."""

@@ -122,7 +122,7 @@ class Inspector(App[None]):
 
         if view := self.front:
             # Drawing a whole run takes some hundred milliseconds: respond to the key first.
-            view.answer(f"opening run {number} …")
+            view.answer(f"opening run {number if number > 0 else ''} …")
         self.call_after_refresh(self.push_screen, RunView(number, seq, finding))
 
     def open_exchange(self, number: int | None, seq: int, place: Place | None = None) -> None:

@@ -86,7 +86,7 @@ def _nodes(line: CauseLine) -> str:
 
 def _runs(line: CauseLine) -> str:
     if line.node:
-        return f"run {line.run.number}"
+        return f"run {line.run.label}"
     return str(len(line.runs)) if line.incident else ""
 
 
@@ -151,7 +151,7 @@ class Causes(View):
             parts.append(f"{_many(len(found.well), 'node')} well")
         text = f"{clean(source.path.name)}: {'; '.join(parts) or 'no runs'}"
         if source.indexing:
-            text += f"   reading record {source.state.last:,} of {source.total:,}"
+            text += f"   {source.progress}"
         elif source.open and source.runs:
             text += f"   being written, last record {clock(max(run.ended for run in source.runs))[:8]}"
         trouble = source.trouble or self.inspector.marks.trouble
@@ -211,9 +211,7 @@ class Causes(View):
         incident, run = line.incident, line.run
         if incident is None:
             text = Text("Nothing is wrong" if len(self._rows.items) == len(line.runs) + 1 else "Nothing is wrong here")
-            return text.append(
-                f": the latest run of each went well.\n\nEnter opens run {run.number}; r shows all runs."
-            )
+            return text.append(f": the latest run of each went well.\n\nEnter opens run {run.label}; r shows all runs.")
         verdict = run.verdict
         text = Text()
         text.append(f"{clean(verdict.message) if verdict else incident.reason}\n", style="bold")
@@ -232,7 +230,7 @@ class Causes(View):
         text.append_text(self._compared(run))
         if incident.cause:
             text.append(f"\n{rule_of(incident.cause).explanation}\n", style="dim")
-        text.append(f"\nEnter opens run {run.number}.", style="dim")
+        text.append(f"\nEnter opens run {run.label}.", style="dim")
         return text
 
     def _compared(self, run: RunBrief) -> Text:
@@ -243,7 +241,7 @@ class Causes(View):
         text = Text("\n").append("Beside the last good run", style="bold").append("\n")
         width = max(8, min(self.size.width - 44, 60))
         for label, each in (("this", run), ("good", good)):
-            text.append(f"{label}  run {each.number:<5} {_moment(each.started)} {seconds(each.duration):>9}  ")
+            text.append(f"{label}  run {each.label:<5} {_moment(each.started)} {seconds(each.duration):>9}  ")
             text.append_text(palette.bar(each, width)).append("\n")
         for name, before, now in incidents.differences(run, good):
             text.append(f"{name}: {clean(before)}, now {clean(now)}\n", style=DOUBT)

@@ -51,7 +51,7 @@ class ExchangeView(OnRecord):
             time, _, _, method, path, status, *_ = wording.row(found[0], owner)
             what = {"handshake": "failed TLS handshake", "gap": "gap"}.get(found[0].kind, f"{method} {path} {status}")
         place = f"{self.seqs.index(self.seq) + 1} of {len(self.seqs)}" if self.seq in self.seqs else ""
-        of = f"run {owner.number} of {clean(owner.name)}" if owner else "no run"
+        of = f"run {owner.label} of {clean(owner.name)}" if owner else "no run"
         return " - ".join(part for part in (f"{self.seq} {what}", place, of, time[:8]) if part)
 
     def on_exchange_pane_loaded(self, event: ExchangePane.Loaded) -> None:

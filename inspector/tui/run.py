@@ -121,7 +121,7 @@ class RunView(Paned, Played, OnRecord):
         if run is None:
             return f"run {self.number} is now part of another run"
         version = f" ({clean(run.agent_version)})" if run.agent_version else ""
-        text = f"run {run.number} of {clean(run.name)}{version}: {run.outcome} in {seconds(run.duration)}"
+        text = f"run {run.label} of {clean(run.name)}{version}: {run.outcome} in {seconds(run.duration)}"
         return text + (f"   {clean(self._filter)}" if self._filter else "")
 
     def update(self) -> None:
@@ -181,7 +181,7 @@ class RunView(Paned, Played, OnRecord):
         self.query_one(ExchangePane).show(seq, finding)
         owner = self.source.owner(seq)
         if owner is not None and owner.number != self.number:
-            self.show_message(f"record {seq} belongs to run {owner.number} and is evidence for this finding")
+            self.show_message(f"record {seq} belongs to run {owner.label} and is evidence for this finding")
 
     def follow_cursor(self) -> None:
         """Show the selected exchange."""

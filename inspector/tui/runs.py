@@ -40,7 +40,7 @@ def _cell(show: Callable[[RunBrief, int], Text | str]) -> Callable[[RunLine, int
 
 
 def _number(line: RunLine) -> Text | str:
-    return ("v " if line.open else "> ") + str(len(line.of)) if line.of else str(line.run.number)
+    return ("v " if line.open else "> ") + str(len(line.of)) if line.of else line.run.label
 
 
 def _agent(line: RunLine) -> Text:
@@ -153,7 +153,7 @@ class Runs(View):
         if self._filter:
             text += f", {len(self._numbers())} shown: {clean(self._filter)}"
         if source.indexing:
-            text += f"   reading record {source.state.last:,} of {source.total:,}"
+            text += f"   {source.progress}"
         elif source.open and source.runs:
             text += f"   being written, last record {clock(max(run.ended for run in source.runs))[:8]}"
         if left := len(source.unanalyzed):
@@ -213,7 +213,7 @@ class Runs(View):
             self.query_one("#detail", Static).update(self._nothing(), layout=False)
             return
         run = line.run
-        self.query_one("#lower", Pane).name_it(f"Run {run.number}")
+        self.query_one("#lower", Pane).name_it(f"Run {run.label}")
         text = verdict_text(run, self.size.width - 4)
         note = self.inspector.marks.note_of_run(run.number)
         if note:

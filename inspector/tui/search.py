@@ -94,7 +94,7 @@ class SearchView(View):
 
     def _run(self, hit: Hit) -> str:
         run = self._owners.get(hit.seq)
-        return str(run.number) if run else "-"
+        return run.label if run else "-"
 
     def _agent(self, hit: Hit) -> str:
         run = self._owners.get(hit.seq)
