@@ -24,12 +24,17 @@ _STAMP = regex.compile(r"(\d{8}T\d{6}Z)(?:-(\d{1,6}))?\.sqlite")
 
 def newest() -> Path:
     """Return the most recently written capture in ``FOLDER``. Raises InspectorError."""
-    found = max(FOLDER.glob("*.sqlite"), key=written, default=None)
+    found = newest_in(FOLDER)
     if found is None:
         raise InspectorError(
             f"There is no capture in {FOLDER}/.", "Name a capture, or start the proxy or `puppet-inspector demo` here."
         )
     return found
+
+
+def newest_in(folder: Path) -> Path | None:
+    """Return the most recently written capture in a directory, which need not exist; None if there is none."""
+    return max(folder.glob("*.sqlite"), key=written, default=None)
 
 
 def chosen(given: Sequence[Path]) -> list[Path]:

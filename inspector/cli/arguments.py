@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,3 +53,9 @@ def moment(text: str) -> float:
         return clocks.iso(text)
     except (ValueError, OverflowError) as error:
         raise InspectorError(f"{text!r} is not a date.", "Use the form 2027-03-02 or 2027-03-02T07:00:00Z.") from error
+
+
+def must_be_terminal(hint: str) -> None:
+    """Raise InspectorError if this process has no terminal to draw on; ``hint`` says what works without one."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise InspectorError("Standard input or output is not a terminal.", hint)

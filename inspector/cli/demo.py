@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from inspector import installation
 from inspector.capture.store import Capture
-from inspector.cli.arguments import capture_to_write
-from inspector.cli.output import print_rows
+from inspector.cli.arguments import capture_to_write, must_be_terminal
+from inspector.cli.output import print_rows, progress
 from inspector.cli.runs import print_runs
 from inspector.errors import InspectorError
-from inspector.lab import FAULTS, HEALTHY, Lab
+from inspector.lab import FAULTS, HEALTHY, Lab, LabLoop
 from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
 
@@ -36,6 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fault", metavar="NAME", help="break one thing on purpose; `help` lists the faults")
     parser.add_argument("--own", action="store_true", help="through `puppet-inspector proxy` instead of mitmdump")
+    parser.add_argument("--serve", action="store_true", help="keep the lab running and open the terminal inspector on "
+                        "it; there D breaks something else")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the runs as JSON")
 
 
@@ -45,8 +47,31 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.fault == "help":
         print_rows(("fault", "description"), faults())
         return 0
+    if arguments.serve:
+        return serve(arguments)
     capture = record(capture_to_write(arguments), arguments.fault, quiet=arguments.json, own=arguments.own)
     return print_runs([capture], as_json=arguments.json)
+
+
+def serve(arguments: argparse.Namespace) -> int:
+    """Keep a lab running and open the inspector on its capture, until the user quits."""
+    chosen = scenario(arguments.fault)
+    must_be_terminal("Without --serve the lab runs once, and prints its runs.")
+    if arguments.json:
+        raise InspectorError("--serve opens the terminal inspector, which prints no JSON.", "Omit one of the two.")
+    capture = capture_to_write(arguments)
+    progress("starting a master, a proxy and three agents on 127.0.0.1 ...")
+    with (
+        Lab(answers=recorded(), spread=True) as lab,
+        Proxy(options(lab, capture), own=True) as proxy,
+    ):
+        lab.proxy_address = proxy.address
+        with LabLoop(lab, chosen) as loop:
+            from inspector.tui import app
+
+            status = app.run(capture, lab=loop)
+    print(f"The capture is {capture}")
+    return status
 
 
 def recorded(name: str = SAMPLE) -> list[Exchange]:

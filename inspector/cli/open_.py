@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gc
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.errors import InspectorError
+from inspector.cli.arguments import must_be_terminal
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +15,9 @@ EXAMPLE = "puppet-inspector open captures/FILE.sqlite"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/")
+    parser.add_argument(
+        "capture", type=Path, nargs="?", help="a capture, or a directory: the newest in it (default: captures/)"
+    )
     parser.add_argument(
         "--theme", choices=("dark", "light", "contrast"), help="colours; remembered (default: the last one chosen)"
     )
@@ -24,17 +25,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Browse the runs, exchanges, findings and bootstraps of a capture in the terminal, also while a proxy writes it.
-    Press `?` for the keys. Marks and notes are stored in a file beside the capture, and so is an index, which can be
-    deleted."""
+    """Browse the runs, exchanges, findings and bootstraps of a capture in the terminal, also while a proxy writes it;
+    of a directory the newest capture, as soon as there is one. Press `?` for the keys. Marks and notes are stored in a
+    file beside the capture, and so is an index, which can be deleted."""
     from inspector.capture import paths
 
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InspectorError(
-            "Standard input or output is not a terminal.", "Use `puppet-inspector runs`, `list` or `check` (--help)."
-        )
+    must_be_terminal("Use `puppet-inspector runs`, `list` or `check` (--help).")
     # The modules loaded now are never garbage: without collection the first screen comes a tenth sooner.
     gc.disable()
     from inspector.tui import app
 
-    return app.run(arguments.capture or paths.newest(), ascii_only=arguments.ascii, theme=arguments.theme)
+    given = arguments.capture or paths.FOLDER
+    if given.is_dir() or given == paths.FOLDER:
+        return app.run_newest(given, ascii_only=arguments.ascii, theme=arguments.theme)
+    return app.run(given, ascii_only=arguments.ascii, theme=arguments.theme)

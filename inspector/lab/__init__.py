@@ -4,6 +4,7 @@ For ``demo`` and for tests; needs no Puppet. The proxy between agents and master
 """
 
 from inspector.lab.faults import FAULTS, HEALTHY, Fault
+from inspector.lab.loop import LabLoop
 from inspector.lab.scene import Lab
 
-__all__ = ["FAULTS", "HEALTHY", "Fault", "Lab"]
+__all__ = ["FAULTS", "HEALTHY", "Fault", "Lab", "LabLoop"]

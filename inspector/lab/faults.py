@@ -29,7 +29,8 @@ type Scenario = Callable[[Lab], list[AgentResult]]
 
 POLL = 0.2
 """``waitforcert`` of the lab's agents (seconds)."""
-_NAME = "web1.lab.example"
+NODE = "web1.lab.example"
+"""The node that is broken."""
 _CRL = ("GET", "/puppet-ca/v1/certificate_revocation_list/ca")
 
 
@@ -64,8 +65,8 @@ def fault(outcome: ExpectedOutcome, *rules: str) -> Callable[[Scenario], Scenari
 
 def _healthy(lab: Lab) -> list[AgentResult]:
     """A new agent asks for a certificate, waits, is signed, and runs twice."""
-    agent = lab.agent(_NAME, waitforcert=POLL)
-    return [agent.run(lambda wait: wait == 2 and lab.ca.sign(_NAME)), agent.run()]
+    agent = lab.agent(NODE, waitforcert=POLL)
+    return [agent.run(lambda wait: wait == 2 and lab.ca.sign(NODE)), agent.run()]
 
 
 HEALTHY = Fault("healthy", _healthy.__doc__ or "", (), "complete", _healthy)
@@ -76,7 +77,7 @@ def expired_crl(lab: Lab) -> list[AgentResult]:
     """The CA's CRL has expired, so the agent refuses every server."""
     now = datetime.now(UTC)
     lab.ca.publish_crl(now - timedelta(days=60), now - timedelta(days=30))
-    return [lab.agent(_NAME).run()]
+    return [lab.agent(NODE).run()]
 
 
 @fault("unfinished", "B08")
@@ -84,41 +85,41 @@ def missing_crl(lab: Lab) -> list[AgentResult]:
     """The master has no CRL, so the agent stops before it asks for a certificate."""
     text = b"Could not find certificate_revocation_list ca"
     lab.master.instead[_CRL] = _answer(404, "text/plain", text)
-    return [lab.agent(_NAME).run()]
+    return [lab.agent(NODE).run()]
 
 
 @fault("refused", "B13")
 def incomplete_crl(lab: Lab) -> list[AgentResult]:
     """The CRL of the root CA is missing, so the agent cannot check the whole chain."""
     lab.master.instead[_CRL] = _answer(200, "text/plain", lab.ca.signing_crl)
-    return [lab.agent(_NAME).run()]
+    return [lab.agent(NODE).run()]
 
 
 @fault("complete", "B07")
 def no_crl_check(lab: Lab) -> list[AgentResult]:
     """An agent with certificate_revocation=false never asks for a CRL."""
-    return [_first_run(lab, lab.agent(_NAME, certificate_revocation=False))]
+    return [_first_run(lab, lab.agent(NODE, certificate_revocation=False))]
 
 
 @fault("waiting", "B17")
 def repeated_csr(lab: Lab) -> list[AgentResult]:
     """Nobody signs the agent's certificate request, and it asks again and again."""
-    return [lab.agent(_NAME, waitforcert=POLL, maxwaitforcert=3 * POLL).run()]
+    return [lab.agent(NODE, waitforcert=POLL, maxwaitforcert=3 * POLL).run()]
 
 
 @fault("complete", "B46", "B18", "B20", "B22", "B23")
 def cloned_certname(lab: Lab) -> list[AgentResult]:
     """Two machines with different keys request the same certname, and one of them gets the certificate."""
-    first, second = lab.agent(_NAME), lab.agent(_NAME, directory="clone")
+    first, second = lab.agent(NODE), lab.agent(NODE, directory="clone")
     results = [first.run(), second.run()]
-    lab.ca.sign(_NAME)
+    lab.ca.sign(NODE)
     return [*results, first.run(), second.run()]
 
 
 @fault("waiting", "B18", "B02", "B20", "B22", "B23")
 def lost_key(lab: Lab) -> list[AgentResult]:
     """A signed agent has lost its ssldir and requests a certificate for its old name with a new key."""
-    agent = lab.agent(_NAME)
+    agent = lab.agent(NODE)
     before = _first_run(lab, agent)
     shutil.rmtree(agent.place.path)
     return [before, agent.run()]
@@ -127,15 +128,15 @@ def lost_key(lab: Lab) -> list[AgentResult]:
 @fault("refused", "T05", "T09")
 def revoked(lab: Lab) -> list[AgentResult]:
     """The agent runs with a revoked certificate."""
-    agent = lab.agent(_NAME, enrolled=True)
-    lab.revoke(_NAME)
+    agent = lab.agent(NODE, enrolled=True)
+    lab.revoke(NODE)
     return [agent.run()]
 
 
 @fault("refused", "T08")
 def wrong_ca(lab: Lab) -> list[AgentResult]:
     """The agent trusts the CA of another Puppet installation."""
-    agent = lab.agent(_NAME)
+    agent = lab.agent(NODE)
     agent.place.create()
     agent.place.ca.write_bytes(LabCA("puppet.elsewhere.example").ca_bundle)
     return [agent.run()]
@@ -144,7 +145,7 @@ def wrong_ca(lab: Lab) -> list[AgentResult]:
 @fault("refused", "T07")
 def hostname_mismatch(lab: Lab) -> list[AgentResult]:
     """The agent's server setting is a name that is not in the server's certificate."""
-    return [lab.agent(_NAME, server_name="puppet.wrong.example").run()]
+    return [lab.agent(NODE, server_name="puppet.wrong.example").run()]
 
 
 @fault("failed", "S01", "R20")
@@ -152,11 +153,11 @@ def catalog_error(lab: Lab) -> list[AgentResult]:
     """The catalog does not compile, and the agent reports a failed run."""
     message = (
         "Server Error: Evaluation Error: Error while evaluating a Function Call, Could not find class "
-        f"::missing for {_NAME} (file: /etc/puppetlabs/code/environments/production/manifests/site.pp, "
-        f"line: 4, column: 15) on node {_NAME}"
+        f"::missing for {NODE} (file: /etc/puppetlabs/code/environments/production/manifests/site.pp, "
+        f"line: 4, column: 15) on node {NODE}"
     )
-    lab.master.instead["POST", f"/puppet/v3/catalog/{_NAME}"] = _error(500, message, "RUNTIME_ERROR")
-    return [lab.agent(_NAME, enrolled=True).run()]
+    lab.master.instead["POST", f"/puppet/v3/catalog/{NODE}"] = _error(500, message, "RUNTIME_ERROR")
+    return [lab.agent(NODE, enrolled=True).run()]
 
 
 @fault("failed", "F02", "P01")
@@ -168,14 +169,14 @@ def missing_file(lab: Lab) -> list[AgentResult]:
         if path.startswith(prefix) and exchange.response and exchange.response.status == 200:
             message = f"Not Found: Could not find file_metadata {path.removeprefix(prefix)}"
             lab.master.instead["GET", path] = _error(404, message, "RESOURCE_NOT_FOUND")
-            return [lab.agent(_NAME, enrolled=True).run()]
+            return [lab.agent(NODE, enrolled=True).run()]
     raise InspectorError("The recorded run has no request for a single file, so none can be missing.")
 
 
 @fault("refused", "T03", "R20")
 def no_client_certificate(lab: Lab) -> list[AgentResult]:
     """The agent presents no certificate, and the master refuses every request."""
-    return [lab.agent(_NAME, enrolled=True, show_certificate=False).run()]
+    return [lab.agent(NODE, enrolled=True, show_certificate=False).run()]
 
 
 def _first_run(lab: Lab, agent: LabAgent) -> AgentResult:

@@ -5,6 +5,7 @@ The lab starts no proxy: the caller that does sets ``proxy_address``.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -26,7 +27,7 @@ class Lab:
 
     ``directory`` should be new or empty, and stays; the default is a temporary one, which is removed.
     ``answers`` is a recorded run of a real agent, which the master replays. ``trust_headers``: the master takes
-    identities from ``X-Client-*`` headers.
+    identities from ``X-Client-*`` headers. ``spread``: each machine has a loopback address of its own, as on a network.
     """
 
     master_name = "puppet.lab.example"
@@ -40,6 +41,7 @@ class Lab:
         *,
         autosign: bool = False,
         trust_headers: bool = False,
+        spread: bool = False,
     ) -> None:
         if directory is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="puppet-lab-")
@@ -61,6 +63,10 @@ class Lab:
         place = self.ca.enrol(self.directory / "master", self.master_name, ("puppet",))
         self.master = LabMaster(self.ca, place, answers, trust_headers=trust_headers)
         self.master_address = self.master.address
+        self.agents: dict[Path, LabAgent] = {}
+        """The agents, by their directory."""
+        self._addresses: dict[str, str] | None = {} if spread else None
+        """The address of each machine, by its directory."""
 
     def __enter__(self) -> Self:
         self.master.__enter__()
@@ -87,15 +93,19 @@ class Lab:
         ``enrolled``: the agent has its certificate and has run before, without traffic. ``source``: its address, if
         it is not that of all other agents.
         """
+        machine = directory or certname
+        if self._addresses is not None:
+            source = source or self._addresses.setdefault(machine, f"127.0.0.{len(self._addresses) + 2}")
         address = proxy_address or self.proxy_address
         name = server_name or (self.proxy_name if address else self.master_name)
         agent = LabAgent(
             certname,
-            self.directory / "agents" / (directory or certname),
+            self.directory / "agents" / machine,
             ServerAddress(name, address or self.master_address, source),
             identities=self.identities,
             **options,
         )
+        self.agents[agent.directory] = agent
         if enrolled:
             place = self.ca.enrol(agent.place.path, certname)
             identity = place.key.read_bytes() + place.certificate.read_bytes()
@@ -107,3 +117,16 @@ class Lab:
         """Revoke a certificate, and update the proxy's CRL, as the agent on the proxy's host would do."""
         self.ca.revoke(certname)
         self._proxy.crl.write_bytes(self.ca.crl_bundle)
+
+    def restore(self, certname: str) -> None:
+        """Take back what breaks the master or the CA, and forget a node: the CA's part of its certificate, and the
+        directories of all agents with its name."""
+        self.master.instead.clear()
+        self.ca.clean(certname)
+        self.ca.publish_crl()
+        self._proxy.crl.write_bytes(self.ca.crl_bundle)
+        (self.identities / f"{certname}.pem").unlink(missing_ok=True)
+        for directory, agent in list(self.agents.items()):
+            if agent.certname == certname:
+                del self.agents[directory]
+                shutil.rmtree(directory, ignore_errors=True)

@@ -11,6 +11,8 @@ from inspector.model import Phase, Severity
 from inspector.pages.styles import BAD, BLUE, CYAN, DOUBT, GOOD, GREEN, GREY, NOTE, ORANGE, VIOLET, YELLOW
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from inspector.summaries.summary import RunBrief
 
 PHASES: dict[Phase, tuple[str, str]] = {
@@ -23,6 +25,8 @@ PHASES: dict[Phase, tuple[str, str]] = {
     Phase.OTHER: ("o", GREY),
 }
 """A letter and a colour each. The letter is always drawn, for terminals without colour."""
+BLOCKS = " ▁▂▃▄▅▆▇█"
+"""Bars of eight heights."""
 LASTS = "━"
 """What follows a phase's letter for as long as it lasts."""
 SEVERITIES = {Severity.ERROR: BAD, Severity.WARNING: DOUBT, Severity.NOTICE: NOTE}
@@ -33,6 +37,7 @@ OUTCOMES = {
     "waiting": DOUBT,
     "unfinished": DOUBT,
 }
+_GRAVITY = (GOOD, DOUBT, BAD)
 SILENCE = "dim"
 
 
@@ -78,6 +83,20 @@ def bar(run: RunBrief, width: int) -> Text:
             pieces.append((silent, ".", SILENCE))
     pieces.append((sum(waits.values()), ".", SILENCE))
     return _drawn([piece for piece in pieces if piece[0] > 0], width)
+
+
+def sparkline(runs: Sequence[RunBrief], width: int) -> Text:
+    """How long runs took, the latest at the right: a block each, of several if there are more than fit the longest, in
+    the colour of the worst outcome."""
+    size = max(1, -(-len(runs) // max(1, width)))
+    groups = [runs[max(0, at - size) : at] for at in range(len(runs), 0, -size)][::-1]
+    most = max((run.duration for run in runs), default=0.0) or 1.0
+    text = Text()
+    for group in groups:
+        worst = max(group, key=lambda run: _GRAVITY.index(OUTCOMES[run.outcome]))
+        longest = max(run.duration for run in group)
+        text.append(BLOCKS[max(1, round(longest / most * 8))], style=OUTCOMES[worst.outcome])
+    return text
 
 
 def _drawn(pieces: list[tuple[float, str, str]], width: int) -> Text:

@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import HandshakeCase, Statement
 from inspector.rules.fixes import advice, on_ca, on_master, on_node
+from inspector.rules.trust import agent_certificate
 from inspector.rules.words import brief, cut
 from inspector.runs.examples import carried, catalog, made, refused, report, talk, wait
 from inspector.runs.history import agent_of
@@ -66,6 +67,8 @@ _OTHERS = {
         talk(*(part for _ in range(3) for part in (refused("protocol_version"), wait(1800)))),
         talk(*(refused("certificate_unknown", by="master", leg={"side": "master", "own_chain": carried(made())})
                for _ in range(3))),
+        talk(*(refused("certificate_expired", by="master", leg={"side": "master", "own_chain": carried(made())})
+               for _ in range(3))),
     ],
 )  # fmt: skip
 def handshakes_keep_failing(case: HandshakeCase, *, times: float = 3) -> Iterator[Statement]:
@@ -87,6 +90,9 @@ def handshakes_keep_failing(case: HandshakeCase, *, times: float = 3) -> Iterato
         )
         return
     cause = (_AGENT if by == "agent" else _OTHERS).get(handshake.alert)
+    client = agent_certificate(handshake) if by != "agent" and handshake.alert == "certificate_expired" else None
+    if client and client.not_before <= handshake.time <= client.not_after:
+        cause = "but its certificate is valid: the CRL of who refuses it has expired, or that one's clock is wrong"
     yield Statement(
         f"the {by} keeps ending handshakes{f' with {name}' if by != 'agent' else f' ({name})'}: "
         f"{cut(handshake.alert)}{f', {cause}' if cause else ''}",

@@ -9,12 +9,15 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.model import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from inspector.summaries.summary import Conclusion, RunBrief
+
+_SERIAL = regex.compile(r" \(serial 0x[0-9a-f]+\)")
 
 
 @dataclass(slots=True)
@@ -90,8 +93,7 @@ def condition(runs: Iterable[RunBrief]) -> Condition:
             if run.outcome == "complete":
                 latest[run.name] = run
             continue
-        # The same failure of several nodes: their names are in the list of nodes.
-        reason = verdict.reason.replace(f" for {run.name}", "").replace(f" on node {run.name}", "")
+        reason = _without_node(verdict.reason, run.name)
         incident = found.get((verdict.cause, reason))
         if incident is None:
             incident = found[verdict.cause, reason] = Incident(verdict.cause, reason, Severity.NOTICE)
@@ -115,6 +117,14 @@ def condition(runs: Iterable[RunBrief]) -> Condition:
     )
     result.over = [incident for incident in by_time if not incident.nodes]
     return result
+
+
+def _without_node(reason: str, name: str) -> str:
+    """A reason without what differs between nodes with the same failure: their names are in the list of nodes."""
+    reason = reason.replace(f" for {name}", "").replace(f" on node {name}", "")
+    if "." in name:  # a short one may be part of any word
+        reason = reason.replace(name, "the node")
+    return _SERIAL.sub("", reason)
 
 
 def _severity(run: RunBrief, verdict: Conclusion) -> Severity:

@@ -117,14 +117,8 @@ class IndexedCapture:
 
     def owners(self, seqs: Iterable[int]) -> dict[int, RunBrief]:
         """The runs that records are part of, by the records' numbers; a run without a number is no agent's."""
-        if self._index is None:
-            return {}
-        try:
-            found = ((brief.seq, self.owner_of(brief)) for brief in self._index.briefs(seqs))
-            return {seq: run for seq, run in found if run}
-        except CaptureError as error:
-            self._doubt(error)
-            return {}
+        found = ((seq, self.owner_of(brief)) for seq, brief in self.briefs_of(seqs).items())
+        return {seq: run for seq, run in found if run}
 
     def owner_of(self, brief: Brief) -> RunBrief | None:
         """The run that a record is part of, given the record in brief; one without a number is no agent's."""
@@ -153,15 +147,21 @@ class IndexedCapture:
     def briefs(self, number: int) -> list[Brief]:
         """A run's records in brief, with its findings."""
         run = self._numbered(number)
-        if not run or not self._index:
+        if run is None:
             return []
-        try:
-            briefs = list(self._index.briefs(run.seqs))
-        except CaptureError as error:
-            self._doubt(error)
-            return []
+        briefs = list(self.briefs_of(run.seqs).values())
         _sign(briefs, self._signs_of([run]))
         return briefs
+
+    def briefs_of(self, seqs: Iterable[int]) -> dict[int, Brief]:
+        """Records in brief, by their numbers."""
+        if self._index is None:
+            return {}
+        try:
+            return {brief.seq: brief for brief in self._index.briefs(seqs)}
+        except CaptureError as error:
+            self._doubt(error)
+            return {}
 
     def pages(self) -> Iterator[list[Brief]]:
         """All records in brief, in order, page by page, with all findings. May run in a thread.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from inspector.capture.notes import Notes
 
 if TYPE_CHECKING:
+    from inspector.capture.notes import Note
     from inspector.summaries.source import Source
 
 
@@ -35,6 +36,17 @@ class Marks:
     def note_run(self, run: int, text: str) -> None:
         """Set the note on a run; an empty text removes it. Raises InspectorError."""
         self._notes.set_note("run", self._first(run), text)
+
+    def all_notes(self) -> list[Note]:
+        """The marks and notes of this capture, in the order of their records."""
+        return sorted((note for note in self._notes.all() if not note.stale), key=lambda note: (note.seq, note.kind))
+
+    def remove(self, note: Note) -> None:
+        """Remove a mark and its note. Raises InspectorError."""
+        if note.text:
+            self._notes.set_note(note.kind, note.seq, "")
+        if note.marked:
+            self._notes.toggle(note.kind, note.seq)
 
     def refresh(self) -> bool:
         """Read what another inspector noted; True if there is something new."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 
-from inspector.errors import CaptureError
+from inspector.errors import CaptureError, InspectorError
 from inspector.summaries.source import Source
 from inspector.tui import hues, themes
 from inspector.tui.view import View
@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from textual.filter import LineFilter
     from textual.screen import Screen
 
+    from inspector.lab import LabLoop
     from inspector.model import Finding, Place
     from inspector.summaries.filtering import Filtering
     from inspector.summaries.marks import Marks
     from inspector.tui.view import Application
 
+SAVE = "save this one as ..."
+"""The line of the saved filters that saves the current one."""
 INTERVAL = 0.25
 """Seconds between two checks for new data."""
 
@@ -41,11 +44,21 @@ class Inspector(App[None]):
     BINDINGS: ClassVar = [
         Binding("q", "quit", "Quit"),
         Binding("T", "theme", "Next theme", show=False),
+        Binding("D", "fault", "Break something"),
     ]
 
-    def __init__(self, path: Path, *, driver: type[Driver] | None = None, theme: str | None = None) -> None:
-        """Open a capture, by default in the theme that was chosen last. Raises CaptureError."""
+    def __init__(
+        self,
+        path: Path,
+        *,
+        driver: type[Driver] | None = None,
+        theme: str | None = None,
+        lab: LabLoop | None = None,
+    ) -> None:
+        """Open a capture, by default in the theme that was chosen last. ``lab`` is what writes it, if it is a lab whose
+        fault can be chosen. Raises CaptureError."""
         super().__init__(driver_class=driver)
+        self.lab = lab
         for one in themes.THEMES.values():
             self.register_theme(one)
         self.theme = theme or themes.remembered().name
@@ -116,6 +129,13 @@ class Inspector(App[None]):
 
         return Marks(self.source)
 
+    @property
+    def lab_state(self) -> str:
+        """What is broken in the lab that writes the capture, for a title; empty without one."""
+        if self.lab is None:
+            return ""
+        return self.lab.trouble or f"lab: {self.lab.fault.name} (D)"
+
     def open_run(self, number: int, seq: int | None = None, finding: Finding | None = None) -> None:
         """Show a run, with the cursor on the record that is evidence for a finding."""
         from inspector.tui.run import RunView
@@ -163,6 +183,56 @@ class Inspector(App[None]):
 
         views: dict[str, Callable[[int], View]] = {"files": Files, "catalog": Catalog, "connections": Connections}
         self.push_screen(views[part](number))
+
+    def open_marks(self) -> None:
+        """List the marks and notes of the capture, to go to one of them."""
+        from inspector.tui.chooser import Choice, Chooser
+        from inspector.tui.noted import noted
+
+        listed = {entry.name: entry for entry in noted(self.source, self.marks)}
+        if not listed:
+            self.show_message("Nothing is marked yet: m marks a run or a record, M writes a note.")
+            return
+
+        def go(name: str | None) -> None:
+            if name is not None:
+                entry = listed[name]
+                self.open_run(entry.run, entry.record) if entry.run else self.open_exchange(None, entry.note.seq)
+
+        def remove(name: str) -> None:
+            try:
+                self.marks.remove(listed[name].note)
+            except InspectorError as error:
+                self.show_message(str(error))
+
+        choices = [Choice(entry.name, entry.about) for entry in listed.values()]
+        self.push_screen(Chooser("Marks and notes", choices, remove=remove), go)
+
+    def choose_filter(self, current: str, then: Callable[[str], None]) -> None:
+        """Choose one of the saved filters, or save the current one."""
+        from inspector.tui import saved_filters
+        from inspector.tui.chooser import Choice, Chooser
+
+        saved = saved_filters.all_saved()
+        if not saved and not current:
+            self.show_message("No filter is saved yet: f filters, then P saves the filter under a name.")
+            return
+
+        def save(name: str) -> None:
+            if name.strip():
+                saved_filters.save(name, current)
+                self.show_message(f"saved: {name.strip()}")
+
+        def take(name: str | None) -> None:
+            if name == SAVE:
+                if view := self.front:
+                    view.ask("save the filter as: ", save)
+            elif name is not None:
+                then(saved[name])
+
+        choices = [Choice(SAVE, current)] if current else []
+        choices += [Choice(name, text) for name, text in saved.items()]
+        self.push_screen(Chooser("Saved filters", choices, remove=saved_filters.remove), take)
 
     def ask_filter(
         self, view: View, then: Callable[[str], None], value: str, preview: Callable[[str], str] | None
@@ -214,6 +284,28 @@ class Inspector(App[None]):
         themes.remember(self.theme)
         self.show_message(f"theme: {self.theme}")
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the faults of a lab only where there is one."""
+        return self.lab is not None if action == "fault" else super().check_action(action, parameters)
+
+    def action_fault(self) -> None:
+        """Choose what is broken in the lab."""
+        from inspector.lab import FAULTS, HEALTHY
+        from inspector.tui.chooser import Choice, Chooser
+
+        lab = self.lab
+        if lab is None:
+            return
+        faults = {fault.name: fault for fault in (HEALTHY, *FAULTS.values())}
+
+        def choose(name: str | None) -> None:
+            if name is not None:
+                lab.choose(faults[name])
+                self.show_message(f"{name}: its runs appear within seconds")
+
+        choices = [Choice(fault.name, fault.description) for fault in faults.values()]
+        self.push_screen(Chooser("Break something in the lab", choices, chosen=lab.fault.name), choose)
+
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The commands of the palette: the views, and the action of every key, so that the mouse can start them too."""
         yield SystemCommand("Findings", "All findings of the capture, by rule, agent or severity", self.open_findings)
@@ -254,13 +346,25 @@ def _warm_up() -> None:
         _ = completion, wording, run
 
 
-def run(path: Path, *, ascii_only: bool = False, theme: str | None = None) -> int:
+def run(path: Path, *, ascii_only: bool = False, theme: str | None = None, lab: LabLoop | None = None) -> int:
     """Open a capture in this terminal until the user quits; returns the exit status. Raises CaptureError."""
-    driver: type[Driver] | None = None
-    if ascii_only:
-        from inspector.tui.ascii import AsciiDriver
-
-        driver = AsciiDriver
-    app = Inspector(path, driver=driver, theme=theme)
+    app = Inspector(path, driver=_driver(ascii_only=ascii_only), theme=theme, lab=lab)
     app.run()
     return app.return_code or 0
+
+
+def run_newest(folder: Path, *, ascii_only: bool = False, theme: str | None = None) -> int:
+    """Open the newest capture of a directory, which need not exist, as soon as there is one. Raises CaptureError."""
+    from inspector.capture import paths
+    from inspector.tui.waiting import Waiting
+
+    path = paths.newest_in(folder) or Waiting(folder, driver=_driver(ascii_only=ascii_only)).run()
+    return 0 if path is None else run(path, ascii_only=ascii_only, theme=theme)
+
+
+def _driver(*, ascii_only: bool) -> type[Driver] | None:
+    if not ascii_only:
+        return None
+    from inspector.tui.ascii import AsciiDriver
+
+    return AsciiDriver

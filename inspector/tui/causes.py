@@ -40,6 +40,8 @@ class CauseLine(NamedTuple):
     """None: the nodes that went well."""
     runs: tuple[RunBrief, ...]
     """Of a cause all runs that show it, of what went well the latest of each node; of a node its latest."""
+    history: tuple[RunBrief, ...] = ()
+    """All runs of its node; of what went well, of all those nodes."""
     node: bool = False
 
     @property
@@ -66,9 +68,10 @@ def _what(line: CauseLine, width: int) -> Text:
     incident = line.incident
     if line.node:
         text = Text(f"  {clean(line.run.name)}  ")
-        return text.append(palette.bar(line.run, max(8, width - len(text)))) if incident is None else text
+        return text.append_text(palette.sparkline(line.history, max(1, width - len(text))))
     if incident is None:
-        return Text("went well", style=palette.OUTCOMES["complete"])
+        text = Text("went well  ", style=palette.OUTCOMES["complete"])
+        return text.append_text(palette.sparkline(line.history, max(1, width - len(text))))
     name = f"{incident.cause} " if incident.cause else ""
     text = Text(f"{name}{clean(incident.reason)}", style="bold" if incident.nodes else "dim")
     if incident.nodes:
@@ -150,6 +153,8 @@ class Causes(View):
         if found.well:
             parts.append(f"{_many(len(found.well), 'node')} well")
         text = f"{clean(source.path.name)}: {'; '.join(parts) or 'no runs'}"
+        if lab := self.inspector.lab_state:
+            text += f"   {lab}"
         if source.indexing:
             text += f"   {source.progress}"
         elif source.open and source.runs:
@@ -179,18 +184,31 @@ class Causes(View):
     def _fill(self) -> None:
         found = self._condition
         groups = [CauseLine(incident, tuple(incident.runs)) for incident in (*found.incidents, *found.over)]
+        history = self._history()
         if found.well:
-            groups.append(CauseLine(None, tuple(found.well)))
+            runs = (run for name in {run.name for run in found.well} for run in history[name])
+            groups.append(CauseLine(None, tuple(found.well), tuple(sorted(runs, key=lambda run: run.started))))
         lines: list[CauseLine] = []
         for line in groups:
             lines.append(line)
             if line.group in self._open or len(groups) == 1:
                 latest = {run.name: run for run in line.runs}
                 names = line.incident.nodes if line.incident else latest
-                lines += [CauseLine(line.incident, (latest[name],), node=True) for name in names or latest]
+                lines += [
+                    CauseLine(line.incident, (latest[name],), tuple(history[name]), node=True)
+                    for name in names or latest
+                ]
         self._rows.show(lines)
         self._rows.styles.height = len(lines) + 1
         self._show_detail()
+
+    def _history(self) -> dict[str, list[RunBrief]]:
+        """The runs of each node, in the order in which they began."""
+        history: dict[str, list[RunBrief]] = {}
+        for run in sorted(self.source.runs, key=lambda run: run.started):
+            if not run.tool:
+                history.setdefault(run.name, []).append(run)
+        return history
 
     def on_rows_moved(self) -> None:
         """Show the selected cause."""

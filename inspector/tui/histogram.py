@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from inspector.summaries.summary import RunBrief
 
-BLOCKS = " ▁▂▃▄▅▆▇█"
 _GOOD, _BAD = Style.parse(palette.OUTCOMES["complete"]), Style.parse(palette.OUTCOMES["failed"])
 BARS = 2
 """Lines of bars."""
@@ -76,7 +75,7 @@ class Histogram(Widget):
         for runs in bins:
             height = -(-len(runs) * BARS * 8 // most) if runs else 0
             level = max(0, min(8, height - 8 * (BARS - 1 - y)))
-            line.append(Segment(BLOCKS[level], bad if _failed(runs) else good))
+            line.append(Segment(palette.BLOCKS[level], bad if _failed(runs) else good))
         return Strip(line)
 
     def _axis(self, bins: list[list[RunBrief]]) -> Strip:

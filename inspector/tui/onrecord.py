@@ -7,12 +7,19 @@ from textual.binding import Binding
 from inspector.formats import curl, files, json_output
 from inspector.model import Exchange
 from inspector.pages import plain
-from inspector.text import as_json
+from inspector.rules import fixes
+from inspector.text import as_json, clean
+from inspector.tui.chooser import Choice, Chooser
 from inspector.tui.doc_pane import NAMES
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.view import View
 
-FORMATS = ("curl", "json", "markdown")
+FORMATS = (
+    Choice("curl", "the request as a command; secrets are replaced by variables"),
+    Choice("JSON", "everything, decoded, as `puppet-inspector show --json`; secrets are masked"),
+    Choice("Markdown", "everything, for a ticket; secrets are masked"),
+    Choice("fix", "how to fix the worst of what is wrong with it"),
+)
 
 
 class OnRecord(View):
@@ -24,7 +31,7 @@ class OnRecord(View):
         Binding("M", "note", "Note", show=False),
         Binding("y", "copy", "Copy the value", show=False),
         Binding("u", "curl", "Copy as curl", show=False),
-        Binding("Y", "copy_as", "Copy the record as curl, JSON or Markdown", show=False),
+        Binding("Y", "copy_as", "Copy the record as curl, JSON, Markdown, or its fix", show=False),
         Binding("S", "save", "Save the body", show=False),
     ]
 
@@ -87,34 +94,42 @@ class OnRecord(View):
             self.attempt(lambda: self._copy_curl(seq))
 
     def action_copy_as(self) -> None:
-        """Copy the whole record in a format that is asked for."""
+        """Copy the whole record in a format that is chosen."""
         seq = self.record()
         if seq is None:
             self.show_message("Nothing to copy here.")
             return
+        copy = {
+            "curl": self._copy_curl,
+            "JSON": self._copy_json,
+            "Markdown": self._copy_markdown,
+            "fix": self._copy_fix,
+        }
 
-        def complete(text: str) -> list[str]:
-            return [name for name in FORMATS if name.startswith(text.strip().lower())]
+        def take(name: str | None) -> None:
+            if name is not None:
+                self.attempt(lambda: copy[name](seq))
 
-        self.ask(f"copy as ({', '.join(FORMATS)}): ", lambda text: self._copy_as(seq, text), complete=complete)
+        self.app.push_screen(Chooser(f"Copy record {seq} as", FORMATS), take)
 
-    def _copy_as(self, seq: int, text: str) -> None:
-        name = text.strip().lower()
-        if name == "curl":
-            self.attempt(lambda: self._copy_curl(seq))
-        elif name in FORMATS:
-            self.attempt(lambda: self._copy_record(seq, name))
-        else:
-            self.show_message(f"There is no format {text.strip()!r}: {', '.join(FORMATS)}.")
+    def _copy_json(self, seq: int) -> None:
+        if step := self.source.step(seq):
+            text = as_json(json_output.show(json_output.masked(step), self.source.owner(seq)))
+            self.inspector.copy_text(text, f"record {seq} as JSON, secrets masked")
 
-    def _copy_record(self, seq: int, name: str) -> None:
-        step, owner = self.source.step(seq), self.source.owner(seq)
-        if step is None:
-            self.show_message(f"There is no record {seq}.")
+    def _copy_markdown(self, seq: int) -> None:
+        if step := self.source.step(seq):
+            text = "\n".join(plain.markdown(json_output.masked(step), self.source.owner(seq)))
+            self.inspector.copy_text(text, f"record {seq} as Markdown, secrets masked")
+
+    def _copy_fix(self, seq: int) -> None:
+        owner = self.source.owner(seq)
+        found = next((finding for finding in (owner.ordered if owner else ()) if seq in finding.seqs), None)
+        if owner is None or found is None:
+            self.show_message("Nothing is wrong with this record.")
             return
-        step = json_output.masked(step)
-        copied = as_json(json_output.show(step, owner)) if name == "json" else "\n".join(plain.markdown(step, owner))
-        self.inspector.copy_text(copied, f"record {seq} as {name}, secrets masked")
+        steps = owner.steps if found.rule == owner.cause else owner.fix_for(found.rule)
+        self.inspector.copy_text("\n".join(map(clean, fixes.lines(steps))), f"the fix of {found.rule}")
 
     def _copy_curl(self, seq: int) -> None:
         found = self.source.record(seq)

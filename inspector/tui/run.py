@@ -50,6 +50,7 @@ class RunView(Paned, Played, OnRecord):
         Binding("C", "part('catalog')", "Catalog"),
         Binding("O", "part('connections')", "Connections", show=False),
         Binding("B", "bootstrap", "Bootstrap", show=False),
+        Binding("P", "saved", "Saved filters", show=False),
         Binding("f", "filter", "Filter", show=False),
         Binding("e", "export", "Export", show=False),
         Binding("apostrophe", "marked(1)", "Next mark", key_display="'", show=False),
@@ -301,6 +302,10 @@ class RunView(Paned, Played, OnRecord):
 
     def action_filter(self) -> None:
         self.ask_filter(self._set_filter, self._filter)
+
+    def action_saved(self) -> None:
+        """Choose one of the saved filters."""
+        self.inspector.choose_filter(self._filter, self._set_filter)
 
     def _set_filter(self, text: str) -> None:
         self.cancel_filter()

@@ -84,6 +84,7 @@ class Runs(View):
 
     BINDINGS = [
         Binding("escape", "back", "Clear filter", show=False),
+        Binding("P", "saved", "Saved filters", show=False),
         Binding("f", "filter", "Filter"),
         Binding("a", "group", "By agent"),
         Binding("F", "findings", "Findings"),
@@ -280,6 +281,10 @@ class Runs(View):
         except InspectorError:
             return ""
         return f"{number:,} of {every:,} runs"
+
+    def action_saved(self) -> None:
+        """Choose one of the saved filters."""
+        self.inspector.choose_filter(self._filter, self._set_filter)
 
     def _set_filter(self, text: str) -> None:
         self.cancel_filter()

@@ -62,6 +62,8 @@ class Application(Protocol):
 
     @property
     def marks(self) -> Marks: ...
+    @property
+    def lab_state(self) -> str: ...
 
     def open_run(self, number: int, seq: int | None = None, finding: Finding | None = None) -> None: ...
     def open_exchange(self, number: int | None, seq: int, place: Place | None = None) -> None: ...
@@ -70,6 +72,8 @@ class Application(Protocol):
     def open_bootstrap(self, certname: str | None = None) -> None: ...
     def open_search(self) -> None: ...
     def open_part(self, part: str, number: int) -> None: ...
+    def open_marks(self) -> None: ...
+    def choose_filter(self, current: str, then: Callable[[str], None]) -> None: ...
     def ask_filter(
         self, view: View, then: Callable[[str], None], value: str, preview: Callable[[str], str] | None
     ) -> None: ...
@@ -89,6 +93,7 @@ class View(Screen[None]):
         Binding("slash", "search", "Search", key_display="/"),
         Binding("n", "again(1)", "Next match", show=False),
         Binding("N", "again(-1)", "Previous match", show=False),
+        Binding("A", "marks", "All marks and notes", show=False),
     ]
     DEFAULT_CSS = """
     View #title { height: 1; color: $text-accent; padding: 0 1; text-style: bold; }
@@ -298,6 +303,10 @@ class View(Screen[None]):
             self.show_message(f"{what}: Tab leads to its pane.")
         else:
             self.show_message("This key does nothing here; ? lists the keys.")
+
+    def action_marks(self) -> None:
+        """List the marks and notes of the capture."""
+        self.inspector.open_marks()
 
     def action_help(self) -> None:
         """Show all keys of this screen."""

@@ -157,6 +157,8 @@ WHERE = {
     "Inspector": "## Everywhere",
     "View": "## Everywhere",
     "Help": "## Everywhere",
+    "Waiting": "## Everywhere",
+    "Chooser": "## Everywhere",
     "Rows": "## Everywhere",
     "Leaves": "## Everywhere",
     "_PromptInput": "## Everywhere",

@@ -551,6 +551,17 @@ def test_t09_a_success_ends_the_series() -> None:
     assert findings(talk(*three[:2], wait(2 * DAY), three[2]), "T09") == []
 
 
+def test_t09_tells_an_expired_certificate_from_an_expired_crl() -> None:
+    def series(ends: float) -> list[ExamplePart]:
+        own = {"side": "master", "own_chain": carried(made(ends=ends))}
+        return [refused("certificate_expired", by="master", leg=own) for _ in range(3)]
+
+    (valid,) = findings(talk(*series(3600)), "T09")
+    assert "its certificate is valid: the CRL of who refuses it has expired" in valid.message
+    (expired,) = findings(talk(*series(-60)), "T09")
+    assert expired.message.endswith("certificate_expired, its certificate has expired")
+
+
 def test_t09_who_leaves_without_an_alert_may_only_look() -> None:
     probes = [refused(None, by=None, reason="the agent left") for _ in range(3)]
     assert [finding.severity for finding in findings(talk(*probes), "T09")] == [Severity.NOTICE]

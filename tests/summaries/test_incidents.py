@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
 from inspector.runs.examples import together
 from inspector.summaries import conclusions
 from inspector.summaries.incidents import Condition, condition
+from inspector.summaries.summary import Conclusion, RunBrief
 from tests.support.nodes import refused, uncompiled, well
 
 if TYPE_CHECKING:
@@ -48,6 +51,30 @@ def test_what_a_later_run_does_not_show_any_more_is_over() -> None:
     assert found.incidents == []
     assert [incident.nodes for incident in found.over] == [[]]
     assert (found.failing, [run.started > 600 for run in found.well]) == (0, [True])
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "expected"),
+    [
+        ("a.example", "no catalog for a.example: x on node a.example", "no catalog: x"),
+        ("a.example", "handshakes with a.example end", "handshakes with the node end"),
+        (
+            "a.example",
+            "the certificate of a.example (serial 0x00af) is revoked",
+            "the certificate of the node is revoked",
+        ),
+        ("a", "a certificate for a is revoked", "a certificate is revoked"),
+    ],
+)
+def test_what_differs_between_nodes_is_not_part_of_the_cause(name: str, reason: str, expected: str) -> None:
+    def failed(name: str, reason: str) -> RunBrief:
+        verdict = Conclusion(
+            lead="", reason=reason, cause="T05", severity=Severity.ERROR, certainty="certain", since=1.0
+        )
+        return RunBrief(number=1, certname=name, outcome="refused", verdict=verdict)
+
+    (incident,) = condition([failed(name, reason)]).incidents
+    assert incident.reason == expected
 
 
 def test_a_capture_without_runs_shows_nothing() -> None:

@@ -610,20 +610,38 @@ def test_the_title_says_first_what_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "begins", "contains"),
-    [("curl", "SSLDIR=", "curl --globoff"), ("json", "{", '"seq": 4'), ("MARKDOWN", "### Record 4", "- error S01")],
+    ("downs", "begins", "contains"),
+    [
+        (0, "SSLDIR=", "curl --globoff"),
+        (1, "{", '"seq": 4'),
+        (2, "### Record 4", "- error S01"),
+        (3, "1. Correct the code", "\n     puppet agent -t --noop\n"),
+    ],
 )
-def test_a_record_is_copied_as_what_is_asked_for(tmp_path: Path, name: str, begins: str, contains: str) -> None:
+def test_a_record_is_copied_as_what_is_chosen(tmp_path: Path, downs: int, begins: str, contains: str) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await opened(pilot, app, 4)
-        await pilot.press("Y", *name, "enter")
+        await pilot.press("Y")
+        await pilot.pause()
+        assert "Copy record 4 as" in screen_text(app)
+        await pilot.press(*["down"] * downs, "enter")
         await pilot.pause()
         assert app.clipboard.startswith(begins)
         assert contains in app.clipboard
         before = app.clipboard
-        await pilot.press("Y", *"pdf", "enter")
+        await pilot.press("Y", "escape")
         await pilot.pause()
-        assert "There is no format 'pdf': curl, json, markdown." in screen_text(app)
         assert app.clipboard == before
+
+    play(sample("compile-error", tmp_path), act)
+
+
+def test_without_anything_wrong_there_is_no_fix_to_copy(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app, 1)
+        await pilot.press("Y", "down", "down", "down", "enter")
+        await pilot.pause()
+        assert "Nothing is wrong with this record." in screen_text(app)
+        assert app.clipboard == ""
 
     play(sample("compile-error", tmp_path), act)

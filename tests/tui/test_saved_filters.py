@@ -1,0 +1,74 @@
+"""Filters are saved under a name, chosen and removed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.tui import saved_filters, user_state
+from inspector.tui.runs import RunRows
+from tests.tui.screens import play, sample, screen_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+    from inspector.tui.app import Inspector
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def test_what_is_saved_is_there_again() -> None:
+    saved_filters.save("slow", "ms:>500")
+    saved_filters.save("failed", "outcome:failed")
+    saved_filters.save("slow", "ms:>5000")
+    assert saved_filters.all_saved() == {"failed": "outcome:failed", "slow": "ms:>5000"}
+    saved_filters.remove("failed")
+    saved_filters.remove("nothing")
+    assert saved_filters.all_saved() == {"slow": "ms:>5000"}
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"a": 1, "b": "x"}', '{"\\u001b[2J": "x", "b": "x", "c": "\\u0007"}']
+)
+def test_a_file_that_somebody_changed_does_no_harm(content: str) -> None:
+    user_state.write("filters.json", content)
+    assert saved_filters.all_saved() in ({}, {"b": "x"})
+    saved_filters.save("new", "y")
+    assert saved_filters.all_saved()["new"] == "y"
+
+
+def test_there_is_an_end_to_them() -> None:
+    for number in range(saved_filters.MOST + 5):
+        saved_filters.save(f"n{number}" + "x" * 100, "y")
+    names = list(saved_filters.all_saved())
+    assert len(names) == saved_filters.MOST
+    assert {len(name) for name in names} == {saved_filters.LONGEST}
+
+
+def test_a_filter_is_saved_applied_and_removed_with_keys(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("P")
+        await pilot.pause()
+        assert "No filter is saved yet" in screen_text(app)
+        await pilot.press("f", "r", "u", "n", "colon", "1", "enter")
+        await pilot.press("P", "enter", *"bad", "enter")
+        await pilot.pause()
+        assert saved_filters.all_saved() == {"bad": "run:1"}
+        await pilot.press("escape")
+        await pilot.pause()
+        assert len(app.screen.query_one(RunRows).items) == 2
+        await pilot.press("P", "enter")
+        await pilot.pause()
+        assert "1 shown: run:1" in screen_text(app)
+        await pilot.press("escape", "P", "d")
+        await pilot.pause()
+        assert saved_filters.all_saved() == {}
+        assert len(app.screen.query_one(RunRows).items) == 2
+
+    play(sample("out-of-sync", tmp_path), act)
