@@ -125,6 +125,12 @@ class AgentBootstrap:
     stuck: Stuck | None
     trust: Trust | None
     """None if no CA bundle was seen."""
+    shown: tuple[bytes, ...]
+    """The chain that it was presented last as the master's (DER); empty if it is not in the capture."""
+    host: str | None
+    """The name by which it called the master last."""
+    certificate: d.Certificate | None
+    """The certificate that it presented last, or else the one that it was given last."""
     now: Judgement | None
     breaks: tuple[Judgement, ...]
     """The later times at which a new error appears, each with only the new errors."""
@@ -173,6 +179,8 @@ class Bootstraps:
         keys = _keys(attempts)
         trust = self._trust(attempts) if attempts else None
         now = trust.judged(at) if trust else None
+        shown = next((attempt for attempt in reversed(attempts) if attempt.shown), None)
+        own = (attempt.presented or attempt.refused or attempt.certificate for attempt in reversed(attempts))
         versions = [attempt.run.agent_version for attempt in attempts if attempt.run.agent_version]
         return AgentBootstrap(
             certname,
@@ -184,6 +192,9 @@ class Bootstraps:
             tuple(_conclusions(certname, keys, attempts)),
             self._stuck(attempts, trust),
             trust,
+            shown.shown[:FEW] if shown else (),
+            shown.host if shown else None,
+            next(filter(None, own), None),
             now,
             tuple(trust.breaks(now)) if trust and now else (),
         )

@@ -115,6 +115,8 @@ class Attempt:
     certificate: d.Certificate | None = None
     """As issued by the CA."""
     presented: d.Certificate | None = None
+    refused: d.Certificate | None = None
+    """Presented in a handshake that failed."""
     shown: tuple[bytes, ...] = ()
     """The chain presented to the agent as the master's."""
     host: str | None = None
@@ -141,6 +143,7 @@ class Attempt:
         record = step.record
         if isinstance(record, Handshake) and record.leg.side == "agent":
             self.shown, self.host = record.leg.own_chain or self.shown, record.leg.sni or self.host
+            self.refused = step.client or self.refused
             self._add(_refused(record))
         elif isinstance(record, Exchange):
             self.shown, self.host = record.agent.own_chain or self.shown, record.agent.sni or self.host

@@ -76,18 +76,37 @@ class Trust:
             if new:
                 yield Judgement(moment, new)
 
+    def problems(self, chain: tuple[bytes, ...], at: float) -> list[x509.Problem]:
+        """What is wrong with a chain (DER, the leaf first) at a time, by this trust; empty for a chain that OpenSSL
+        cannot read."""
+        authorities, lists = tuple(item.der for item in self.held), tuple(item.der for item in self.crls or ())
+        try:
+            return _verifier(authorities, lists).verify(chain, at, self.revocation)
+        except _UNREADABLE:
+            return []
+
+    def name_problem(self) -> str:
+        """Why the name by which the agent called the master is not in the certificate it was shown; empty if it is."""
+        try:
+            leaf = x509.read_der(self.shown[0]) if self.shown else None
+        except x509.Malformed:
+            return ""
+        if leaf is None or not self.host or x509.names_match(leaf, self.host):
+            return ""
+        names = some(leaf.alt_names) or leaf.subject
+        return f"Server hostname '{cut(self.host)}' did not match server certificate; expected one of {names}"
+
     def _problems(self, at: float) -> Iterator[str]:
         authorities, lists = tuple(item.der for item in self.held), tuple(item.der for item in self.crls or ())
         chains = [chain for chain in (self.shown, (self.mine.der,) if self.mine else ()) if chain]
         for chain in chains:
             yield from map(str, _verifier(authorities, lists).verify(chain, at, self.revocation))
-        if self.shown and self.host and not x509.names_match(leaf := x509.read_der(self.shown[0]), self.host):
-            names = some(leaf.alt_names) or leaf.subject
-            yield f"Server hostname '{cut(self.host)}' did not match server certificate; expected one of {names}"
+        if mismatch := self.name_problem():
+            yield mismatch
         if not chains:
-            yield from map(str, self._of_bundle(at))
+            yield from map(str, self.bundle_problems(at))
 
-    def _of_bundle(self, at: float) -> Iterator[x509.Problem]:
+    def bundle_problems(self, at: float) -> Iterator[x509.Problem]:
         """The errors of the CA certificates themselves, if there is no other certificate to verify."""
         for certificate in self.held:
             if code := 9 if at < certificate.not_before else 10 if at > certificate.not_after else 0:

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, cast
 
 import msgspec
+from rich.text import Text
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
@@ -15,8 +16,9 @@ from inspector import clocks
 from inspector.errors import InspectorError
 from inspector.explain import bootstrap_reading
 from inspector.explain.bootstrap import stamp
+from inspector.explain.trust_chain import chain_of
 from inspector.text import clean
-from inspector.tui import bootstrap_tables
+from inspector.tui import bootstrap_tables, trust_picture
 from inspector.tui.panes import NARROW, Pane, PaneTabs
 from inspector.tui.rows import Rows
 from inspector.tui.view import View
@@ -30,12 +32,17 @@ if TYPE_CHECKING:
 
 RARE = 10
 """While a capture grows, the pause between two readings: this many times the duration of a reading."""
-_FOCUS = {"agents": "#agent-list", "steps": "#step-list", "keys": "#sightings", "forecast": "#dates-scroll"}
-PANES = {"agents": "1 Agents", "steps": "2 Steps", "keys": "3 Keys", "forecast": "4 Forecast"}
+_FOCUS = {"agents": "#agent-list", "steps": "#step-list", "chain": "#chain-scroll", "keys": "#sightings",
+          "forecast": "#dates-scroll"}  # fmt: skip
+PANES = {"agents": "1 Agents", "steps": "2 Steps", "chain": "3 Trust and identity", "keys": "4 Keys",
+         "forecast": "5 Forecast"}  # fmt: skip
+TALL = 46
+"""Lines of a terminal from which all panes fit."""
 
 
 class Bootstrap(View):
-    """The certificate bootstrap: the agents, the steps of the selected one, its keys, and a forecast."""
+    """The certificate bootstrap: the agents, the steps of the selected one, its trust and identity, its keys, and a
+    forecast."""
 
     BINDINGS = [
         Binding("d", "date", "As of a date"),
@@ -46,7 +53,10 @@ class Bootstrap(View):
     DEFAULT_CSS = """
     Bootstrap #upper { height: 3fr; }
     Bootstrap #lower { height: 2fr; }
-    Bootstrap #agents { width: 40; }
+    Bootstrap #chain { height: auto; max-height: 18; }
+    Bootstrap #chain-scroll { height: auto; padding: 0 1; }
+    Bootstrap.narrow #chain { height: 1fr; max-height: 100%; }
+    Bootstrap #agents { width: 34; }
     Bootstrap #steps { width: 1fr; }
     Bootstrap #keys { width: 3fr; }
     Bootstrap #forecast { width: 2fr; }
@@ -57,6 +67,7 @@ class Bootstrap(View):
     Bootstrap .gone { display: none; }
     Bootstrap PaneTabs { display: none; }
     Bootstrap.narrow PaneTabs { display: block; }
+    Bootstrap.-medium PaneTabs { display: block; }
     Bootstrap.narrow #agents { width: 1fr; }
     """
 
@@ -82,6 +93,8 @@ class Bootstrap(View):
                 yield Rows(bootstrap_tables.STEPS, lambda step: (step.seqs[0], step.state), id="step-list")
                 with VerticalScroll(classes="details"):
                     yield Static("", id="step", markup=False)
+        with Pane(id="chain", title="Trust and identity"), VerticalScroll(id="chain-scroll"):
+            yield Static("", id="picture", markup=False)
         with Horizontal(id="lower"):
             with Pane(id="keys", title="Keys"):
                 yield Rows(
@@ -206,8 +219,15 @@ class Bootstrap(View):
         unknown = bootstrap is None and (bool(self._reading) or not self._whole)
         self.query_one("#stuck", Static).update("reading ..." if unknown else bootstrap_tables.stuck(bootstrap))
         self.query_one("#dates", Static).update(bootstrap_tables.dates(bootstrap))
+        self._show_chain()
         self._show_step()
         self._show_key()
+
+    def _show_chain(self) -> None:
+        bootstrap, width = self.bootstrap, self.app.size.width - 4
+        at = time.time() if self._at is None else self._at
+        picture = trust_picture.picture(chain_of(bootstrap, at), width) if bootstrap else Text("")
+        self.query_one("#picture", Static).update(picture)
 
     def _show_step(self) -> None:
         steps: Rows[BootstrapStep] = self.query_one("#step-list", Rows)
@@ -244,14 +264,18 @@ class Bootstrap(View):
             self._lay_out()
 
     def _lay_out(self) -> None:
-        narrow = self.app.size.width < NARROW
+        narrow, tall = self.app.size.width < NARROW, self.app.size.height >= TALL
         self.set_class(narrow, "narrow")
         for pane in PANES:
             self.query_one(f"#{pane}").set_class(narrow and pane != self._pane, "gone")
-        upper = self._pane in ("agents", "steps")
-        self.query_one("#upper").set_class(narrow and not upper, "gone")
-        self.query_one("#lower").set_class(narrow and upper, "gone")
+        lower = self._pane in ("keys", "forecast")
+        self.query_one("#upper").set_class(narrow and self._pane not in ("agents", "steps"), "gone")
+        # Not tall enough for both: the one below gives way to the picture, unless it has the focus.
+        self.query_one("#lower").set_class(not lower and (narrow or not tall), "gone")
+        self.query_one("#chain").set_class((narrow and self._pane != "chain") or (lower and not tall), "gone")
+        self.set_class(not narrow and not tall, "-medium")
         self.query_one(PaneTabs).show(self._pane)
+        self._show_chain()
 
     def action_date(self) -> None:
         """Evaluate as of another date."""

@@ -10,8 +10,10 @@ from rich.text import Text
 
 from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import stamp
+from inspector.explain.bootstrap_requests import BootstrapState
 from inspector.model import Severity
 from inspector.pages import palette
+from inspector.rules.csr_repeated import WAITS
 from inspector.summaries import wording
 from inspector.text import clean
 from inspector.tui.rows import Column
@@ -48,13 +50,24 @@ AGENTS: tuple[Column[AgentBootstrap], ...] = (
 STEPS: tuple[Column[BootstrapStep], ...] = (
     Column("run", lambda step, _: str(step.run or "-"), 5, right=True),
     Column("when (UTC)", lambda step, _: stamp(step.began)[:19], 19),
-    Column("step", lambda step, _: bootstrap_text.asked(step), 11),
     Column("agent state", lambda step, _: step.agent_state or "-", 15, least=100),
-    Column("answers", lambda step, _: clean(bootstrap_text.answered(step)), 12, 2),
+    Column("agent to master", lambda step, _: _rung(step), 24, 2),
     Column("repeated", lambda step, _: bootstrap_text.repeated(step), 14, 1),
     Column("verified", lambda step, _: _trusted(step), 10),
     Column("facts", lambda step, _: clean("  ".join(_facts(step))), 30, 3, least=130),
 )
+
+
+def _rung(step: BootstrapStep) -> Text:
+    """A step of the ladder: the request as an arrow to the master, and its answer."""
+    refused = step.state is BootstrapState.TLS
+    arrow = f"─ {bootstrap_text.asked(step)} ".ljust(16, "─") + ("✗" if refused else "▶")
+    text = Text(arrow, style=_BAD if refused else "")
+    answer = clean(bootstrap_text.answered(step))
+    last = step.answers[-1] if step.answers else ""
+    waits = last.startswith("404") or WAITS in last
+    style = _GOOD if last[:1] in "23" else _DOUBTFUL if waits else _BAD
+    return text.append(f" {answer}", style=style if last else "")
 
 
 def _trusted(step: BootstrapStep) -> Text:

@@ -74,13 +74,13 @@ def test_a_narrow_screen_has_tabs_by_key_and_by_mouse(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         text = screen_text(app)
-        assert "1 Agents  2 Steps  3 Keys  4 Forecast" in text
-        assert "certificate 404" in text, "the only agent's bootstrap is shown at once"
+        assert "1 Agents  2 Steps  3 Trust and identity  4 Keys  5 Forecast" in text
+        assert "certificate ──▶ 404" in text, "the only agent's bootstrap is shown at once"
         assert "fingerprint" not in text.partition("CA (NeedCACerts)")[0]
-        await pilot.press("3")
+        await pilot.press("4")
         assert "in the issued certificate" in screen_text(app)
         assert app.focused is view.query_one("#sightings")
-        await pilot.press("4")
+        await pilot.press("5")
         assert "● works on" in screen_text(app)
         await pilot.click("PaneTabs", offset=(3, 0))
         text = screen_text(app)
@@ -88,7 +88,7 @@ def test_a_narrow_screen_has_tabs_by_key_and_by_mouse(tmp_path: Path) -> None:
         assert "works on" not in text
         await pilot.press("enter")
         assert app.focused is view.query_one("#step-list")
-        assert "certificate 404" in screen_text(app)
+        assert "certificate ──▶ 404" in screen_text(app)
 
     play(sample("bootstrap-waiting", tmp_path), act, NARROW)
 
@@ -106,7 +106,7 @@ def test_a_step_and_a_key_open_their_record(
         bootstrap = view.bootstrap
         assert bootstrap
         assert asked == [(1, bootstrap.steps[2].seqs[0])]
-        await pilot.press("3", "down", "enter")
+        await pilot.press("4", "down", "enter")
         assert asked[1:] == [(1, bootstrap.keys[1].seqs[0])]
         await pilot.press("2")
         await pilot.click("#step-list", offset=(2, 2), times=2)
@@ -119,7 +119,7 @@ def test_a_step_and_a_key_open_their_record(
 def test_what_is_to_come_is_shown_with_its_day_and_keeps_its_indent(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await opened(pilot, app)
-        await pilot.press("4")
+        await pilot.press("5")
         text = screen_text(app)
         assert "2031-11-20 the certificate 'CN=proxy.example' expires" in text
         assert "has expired" not in text
@@ -133,7 +133,7 @@ def test_what_is_to_come_is_shown_with_its_day_and_keeps_its_indent(tmp_path: Pa
 def test_a_narrow_screen_has_sixteen_digits_of_keys_and_the_whole_below(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
-        await pilot.press("3")
+        await pilot.press("4")
         assert view.bootstrap
         key, lines = view.bootstrap.keys[0], screen_text(app).splitlines()
         assert key.key[:16] in lines[3]
@@ -205,7 +205,7 @@ def test_an_index_that_grew_while_bootstraps_were_read_is_read_again(
 def test_another_date_is_judged(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
-        await pilot.press("4", "d", *"soon", "enter")
+        await pilot.press("5", "d", *"soon", "enter")
         assert "'soon' is not a date; write it as 2027-03-02." in screen_text(app)
         await pilot.press("d", *"2031-11-21", "enter")
         await app.workers.wait_for_complete()
@@ -334,7 +334,7 @@ def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[in
 def test_the_fingerprint_is_copied(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
-        await pilot.press("3", "y")
+        await pilot.press("4", "y")
         assert view.bootstrap
         assert view.copy_value() == view.bootstrap.keys[0].fingerprint
         assert app.clipboard == view.bootstrap.keys[0].fingerprint

@@ -1,0 +1,49 @@
+"""The picture of an agent's trust and identity fits its width, and names what breaks at the break."""
+
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from inspector.explain.trust_chain import Box, Condition, Link, Part, TrustChain
+from inspector.tui.trust_picture import WIDE, picture
+
+
+def chain(condition: Condition = Condition.SOUND, text: str = "CN=x") -> TrustChain:
+    """All links hold, but that of the request has this condition."""
+    boxes = tuple(Box(part, (text, "until 2031-01-01"), Condition.SOUND) for part in Part)
+    ends = ((Part.CRL, Part.CA), (Part.CA, Part.MASTER), (Part.KEY, Part.REQUEST), (Part.CA, Part.CERTIFICATE))
+    links = [Link(source, target, "signs", Condition.SOUND) for source, target in ends]
+    breaks = "another key" if condition is Condition.BROKEN else ""
+    links.append(Link(Part.REQUEST, Part.CERTIFICATE, "becomes", condition, breaks, f"it is {text}"))
+    return TrustChain(boxes, tuple(links))
+
+
+@pytest.mark.parametrize("width", [40, 76, WIDE - 1, WIDE, 120, 196])
+@pytest.mark.parametrize("text", ["CN=x", "CN=" + "long" * 100, "漢字" * 40, "\x1b[2J\u202e"], ids=range(4))
+def test_each_line_fits_and_is_harmless(width: int, text: str) -> None:
+    lines = picture(chain(text=text), width).plain.split("\n")
+    assert max(map(cell_len, lines)) <= width
+    assert all(line.isprintable() for line in lines)
+    for part in Part:
+        assert any(part in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [76, 116])
+def test_what_breaks_is_named_at_the_break_and_in_a_sentence(width: int) -> None:
+    sound, broken = (picture(chain(condition), width).plain for condition in (Condition.SOUND, Condition.BROKEN))
+    assert "✗" not in sound
+    lines = broken.split("\n")
+    assert lines[-1] == "✗ another key: it is CN=x"
+    named = [at for at, line in enumerate(lines[:-1]) if "another key" in line]
+    request = next(at for at, line in enumerate(lines) if "signing request" in line)
+    assert len(named) == 1
+    assert 0 < named[0] - request < 5
+    assert "✗" in "".join(lines[request : request + 5])
+
+
+@pytest.mark.parametrize("condition", [Condition.WAITING, Condition.UNKNOWN])
+def test_what_waits_and_what_is_unknown_is_named(condition: Condition) -> None:
+    word = {Condition.WAITING: "waits", Condition.UNKNOWN: "unknown"}[condition]
+    for width in (76, 116):
+        assert word in picture(chain(condition), width).plain
