@@ -55,7 +55,11 @@ class Player:
         self._phase_starts = [began for began, _ in phases]
         self._phases = [phase for _, phase in phases]
         # The evidence of a finding is complete when its record is.
-        self._findings = sorted(record.ended for record in records if record.brief and record.brief.signs)
+        self.marks = sorted(
+            (record.ended, record.brief.signs[0].severity) for record in records if record.brief and record.brief.signs
+        )
+        """When a record with findings ended, and the worst severity of them."""
+        self._findings = [moment for moment, _ in self.marks]
         self._silences = sorted(
             (entry.began, entry.ended)
             for entry in entries
@@ -83,7 +87,11 @@ class Player:
     @property
     def phase(self) -> Phase | None:
         """The phase at the current time."""
-        at = bisect_right(self._phase_starts, self.at) - 1
+        return self.phase_at(self.at)
+
+    def phase_at(self, moment: float) -> Phase | None:
+        """The phase at a time; None before the first one."""
+        at = bisect_right(self._phase_starts, moment) - 1
         return self._phases[at] if at >= 0 else None
 
     @property

@@ -156,11 +156,8 @@ class Played(View):
             self._player.to(event.moment)
             self.draw()
 
-    def on_transport_toggled(self) -> None:
-        self.action_play()
-
-    def on_transport_speed(self, event: Transport.Speed) -> None:
-        self.action_speed(event.by)
+    async def on_transport_pressed(self, event: Transport.Pressed) -> None:
+        await self.run_action(event.action)
 
     def draw(self) -> None:
         """Draw the current moment of the player."""

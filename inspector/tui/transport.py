@@ -20,18 +20,23 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from inspector.explain.playback import Player
-    from inspector.model import Phase
+    from inspector.model import Severity
 
 SHORT = 10.0
 """Length of a run, in seconds, below which moments are shown in milliseconds."""
 PLAYING, PAUSED = "▶ playing", "■ paused "
+ROOMY = 120
+"""Columns from which all keys of playback are named."""
 
 
 class Transport(Widget):
-    """One line: playing or paused, speed, position, phase. It can be clicked and dragged."""
+    """One line: playing or paused, speed, position, and a time line with the phases and findings of the run. Its parts
+    can be clicked, the time line dragged."""
 
+    COMPONENT_CLASSES = {"transport--key"}
     DEFAULT_CSS = """
     Transport { height: 1; color: $foreground; }
+    Transport > .transport--key { color: $text-accent; text-style: bold; }
     """
 
     class Sought(Message):
@@ -41,57 +46,64 @@ class Transport(Widget):
             super().__init__()
             self.moment = moment
 
-    class Toggled(Message):
-        """The user wants to play or to pause."""
+    class Pressed(Message):
+        """The name of a key was clicked."""
 
-    class Speed(Message):
-        """The user wants to play faster (1) or slower (-1)."""
-
-        def __init__(self, by: int) -> None:
+        def __init__(self, action: str) -> None:
             super().__init__()
-            self.by = by
+            self.action = action
+            """What the key does, as in a binding."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
-        self._at = self._start = self._finish = 0.0
-        self._playing = self._skipping = False
-        self._speed = 1.0
-        self._phase: Phase | None = None
+        self._player: Player | None = None
         self._dragged = False
-        self._faster = self._slower = range(0)
+        self._keys: dict[str, range] = {}
+        """The columns of the keys that can be clicked, by what they do."""
         self._bar = range(0)
 
     def show(self, player: Player) -> None:
         """Show the position of a player."""
-        self._at, self._start, self._finish = player.at, player.start, player.finish
-        self._playing, self._skipping = player.playing, player.skipping
-        self._speed, self._phase = player.speed, player.phase
+        self._player = player
         self.refresh()
 
     def render(self) -> Text:
         """Draw the line and remember where its parts are, for the mouse."""
-        length = self._finish - self._start
-        text = Text(f" {PLAYING if self._playing else PAUSED} ", no_wrap=True, end="")
-        text.append(" - ", style="reverse")
-        self._slower = range(text.cell_len - 3, text.cell_len)
-        text.append(f" x{self._speed:<4g}")
-        text.append(" + ", style="reverse")
-        self._faster = range(text.cell_len - 3, text.cell_len)
+        player, self._keys = self._player, {}
+        text = Text(" ", no_wrap=True, end="")
+        if player is None:
+            return text
+        length = player.finish - player.start
+        self._key(text, "Space", "play", PLAYING if player.playing else PAUSED)
+        self._key(text, "-", "speed(-1)", "")
+        text.append(f"x{player.speed:g}".ljust(6))
+        self._key(text, "+", "speed(1)", "")
+        text.append(" ")
+        if self.size.width >= ROOMY:
+            self._key(text, ",", "step('previous_exchange')", "")
+            self._key(text, ".", "step('next_exchange')", "step")
+            self._key(text, "p", "step('next_phase')", "phase")
+            self._key(text, "}", "step('next_finding')", "finding")
         digits = 3 if length < SHORT else 1
-        text.append(f"  {self._at - self._start:.{digits}f} s of {length:.{digits}f} s  ")
+        text.append(f" {player.at - player.start:.{digits}f} s of {length:.{digits}f} s  ")
         after = Text("  ")
-        if self._phase is not None:
-            after.append_text(palette.phase(self._phase))
-        if self._skipping:
-            after.append(" long silence, shortened")
+        if player.phase is not None:
+            after.append_text(palette.phase(player.phase))
+        if player.skipping:
+            after.append(" ≈ shortened")
         after.append(" ")
         room = self.size.width - text.cell_len - after.cell_len
         self._bar = range(text.cell_len, text.cell_len + max(0, room))
         if room > 0:
-            done = round((self._at - self._start) / length * (room - 1)) if length > 0 else room - 1
-            text.append("━" * done + "●", style="bold")
-            text.append("─" * (room - 1 - done), style="dim")
+            text.append_text(_time_line(player, room))
         return text.append_text(after)
+
+    def _key(self, text: Text, name: str, action: str, what: str) -> None:
+        """Add a key that can be clicked, and what it does in a word."""
+        begun = text.cell_len
+        text.append(name, style=self.get_component_rich_style("transport--key", partial=True))
+        text.append(f" {what}  " if what else " ")
+        self._keys[action] = range(begun, text.cell_len)
 
     # -- the mouse --------------------------------------------------------------------------------------
 
@@ -101,12 +113,10 @@ class Transport(Widget):
             self._dragged = True
             self.capture_mouse()
             self._seek(event.x)
-        elif event.x in self._slower:
-            self.post_message(self.Speed(-1))
-        elif event.x in self._faster:
-            self.post_message(self.Speed(1))
-        elif event.x < self._slower.start:
-            self.post_message(self.Toggled())
+        else:
+            for action, columns in self._keys.items():
+                if event.x in columns:
+                    self.post_message(self.Pressed(action))
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         if self._dragged:
@@ -120,8 +130,35 @@ class Transport(Widget):
             self.release_mouse()
 
     def _seek(self, x: int) -> None:
-        share = (x - self._bar.start) / max(1, len(self._bar) - 1)
-        self.post_message(self.Sought(self._start + (self._finish - self._start) * min(max(share, 0.0), 1.0)))
+        if self._player is not None:
+            share = min(max((x - self._bar.start) / max(1, len(self._bar) - 1), 0.0), 1.0)
+            self.post_message(self.Sought(self._player.start + (self._player.finish - self._player.start) * share))
+
+
+def _time_line(player: Player, width: int) -> Text:
+    """The run from left to right: phases in their colours, findings as marks, and the position."""
+    length = max(player.finish - player.start, 1e-9)
+
+    def column(moment: float) -> int:
+        return min(width - 1, max(0, round((moment - player.start) / length * (width - 1))))
+
+    found: dict[int, Severity] = {}
+    for moment, severity in player.marks:
+        at = column(moment)
+        if at not in found or severity.rank > found[at].rank:
+            found[at] = severity
+    here = column(player.at)
+    text = Text()
+    for at in range(width):
+        phase = player.phase_at(player.start + (at + 0.5) / width * length)
+        style = palette.PHASES[phase][1] if phase else "dim"
+        if at == here:
+            text.append("●", style="bold")
+        elif at in found:
+            text.append("◆", style=palette.SEVERITIES[found[at]])
+        else:
+            text.append("━" if at < here else "─", style=style)
+    return text
 
 
 class Knowledge(VerticalScroll):

@@ -13,6 +13,7 @@ from inspector.errors import InspectorError
 from inspector.explain.playback import SPEEDS, Player
 from inspector.explain.timeline import entries
 from inspector.model import Phase, Severity
+from inspector.pages import palette
 from inspector.summaries.summary import Brief, RunBrief, Sign
 from inspector.tui.transport import Knowledge, Transport
 
@@ -241,11 +242,8 @@ class Line(App[None]):
     def on_transport_sought(self, event: Transport.Sought) -> None:
         self.posted.append(event.moment - self.player.start)
 
-    def on_transport_toggled(self) -> None:
-        self.posted.append("toggled")
-
-    def on_transport_speed(self, event: Transport.Speed) -> None:
-        self.posted.append(event.by)
+    def on_transport_pressed(self, event: Transport.Pressed) -> None:
+        self.posted.append(event.action)
 
     def text(self) -> list[str]:
         """What stands on the screen."""
@@ -291,6 +289,25 @@ def test_the_line_says_where_it_stands(width: int) -> None:
     show(player, act, width)
 
 
+def test_the_time_line_has_the_phases_and_the_findings() -> None:
+    briefs = [record(1, 0.0, Phase.PLUGINS), record(2, 40.0, Phase.CATALOG), record(3, 60.0, Phase.REPORT)]
+    briefs[1].signs = (Sign("S01", Severity.ERROR), Sign("R21", Severity.NOTICE))
+    player = Player(made(briefs))
+
+    async def act(pilot: Pilot[None], app: Line) -> None:
+        text = app.query_one(Transport).render()
+        bar = text.plain[text.plain.index("●") :]
+        assert bar.count("◆") == 1
+        at = text.plain.index("◆")
+        styles = {span.style for span in text.spans if span.start <= at < span.end}
+        assert styles == {palette.SEVERITIES[Severity.ERROR]}
+        drawn = {span.style for span in text.spans if text.plain[span.start : span.end] in ("━", "─")}
+        assert {palette.PHASES[phase][1] for phase in (Phase.PLUGINS, Phase.CATALOG, Phase.REPORT)} <= drawn
+        assert "} finding" in text.plain
+
+    show(player, act, 160)
+
+
 def test_moments_of_a_short_run_are_shown_to_the_millisecond() -> None:
     briefs = [record(1, 0.0, Phase.PLUGINS), record(2, 2.4, Phase.PLUGINS)]
     player = Player(made(briefs))
@@ -310,7 +327,7 @@ def test_the_line_is_clicked_and_dragged() -> None:
         await pilot.click("#line", offset=(2, 0))
         await pilot.click("#line", offset=(line.index(" - ") + 1, 0))
         await pilot.click("#line", offset=(line.index(" + ") + 1, 0))
-        assert app.posted == ["toggled", -1, 1]
+        assert app.posted == ["play", "speed(-1)", "speed(1)"]
         app.posted.clear()
         first, last = line.index("●"), line.rindex("─")
         await pilot.mouse_down("#line", offset=(first, 0))
