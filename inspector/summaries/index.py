@@ -338,7 +338,8 @@ def _readable() -> Iterator[None]:
 _FRAME = b"\x28\xb5\x2f\xfd"
 """How a zstd frame begins; what ``packed`` makes begins otherwise."""
 _BRIEFS = msgspec.msgpack.Decoder(list[Brief])
-_ALIKE = ("certname", "address", "endpoint", "environment", "method", "target", "reason", "identity", "leg", "master")
+_ALIKE = ("certname", "address", "endpoint", "environment", "method", "target", "reason", "identity", "leg", "master",
+          "presented", "master_presented")  # fmt: skip
 """The values that many records have in common."""
 _RUN = msgspec.msgpack.Decoder(tuple[RunBrief, bytes])
 _STEPS = msgspec.msgpack.Decoder(list[int])

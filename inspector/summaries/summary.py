@@ -17,11 +17,12 @@ from inspector.protocol.endpoints import KINDS
 from inspector.rules import rule_of
 from inspector.rules.fixes import Fix, advice, plain, proved
 from inspector.rules.puppet_commands import UNKNOWN, FixContext, fill
+from inspector.rules.trust import leaf
 from inspector.runs.snapshot import RunSnapshot
 from inspector.text import utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Finding
@@ -105,6 +106,10 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     times: Times = Times()
     signs: tuple[Sign, ...] = ()
     """The findings for which it is evidence, the worst first."""
+    presented: str | None = None
+    """The name in the certificate that was presented to the agent as the master's; None: it is not known."""
+    master_presented: str | None = None
+    """The name in the certificate that the master presented."""
     imported: bool = False
     """Somebody else recorded it, who perhaps asked nobody for a certificate: whether the agent has one is not known."""
 
@@ -303,6 +308,12 @@ def signs_of(findings: Iterable[Finding]) -> tuple[Sign, ...]:
     return tuple(dict.fromkeys(Sign(finding.rule, finding.severity) for finding in worst))
 
 
+def _name(chain: Sequence[bytes]) -> str | None:
+    """The name in the first certificate of a chain."""
+    certificate = leaf(chain)
+    return (certificate.common_name or certificate.subject) if certificate else None
+
+
 def _exchange(step: Step, exchange: Exchange, signs: tuple[Sign, ...]) -> Brief:
     request, response, match = exchange.request, exchange.response, step.match
     agent, master, identity = exchange.agent, exchange.master, exchange.identity
@@ -331,6 +342,8 @@ def _exchange(step: Step, exchange: Exchange, signs: tuple[Sign, ...]) -> Brief:
         stripped=exchange.stripped,
         leg=agent.id,
         master=master.id if master else None,
+        presented=_name(agent.own_chain),
+        master_presented=_name(master.peer_chain) if master else None,
         times=Times(
             agent.connected,
             agent.secured,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 AGENT, PROXY, MASTER = "agent", "proxy", "master"
 BROKEN = "✗"
+NONE = "none"
 ROOMY = 30
 """Width between proxy and master from which a reason fits there."""
 WIDEST = 120
@@ -39,8 +40,18 @@ class ResponseArrow(Entry):
         return ("answer", self.seq)
 
 
+@dataclass(frozen=True)
+class HandshakeLine(Entry):
+    """The certificates shown at both ends, before the first exchange of a connection."""
+
+    @property
+    def key(self) -> Hashable:
+        return ("handshake", self.seq)
+
+
 class Sequence(Timed):
-    """Two lines per exchange: the request to the right, the answer to the left."""
+    """Two lines per exchange: the request to the right, the answer to the left. Before the first one of a connection,
+    a line with the certificates that its ends showed."""
 
     TITLED = 2
 
@@ -56,8 +67,15 @@ class Sequence(Timed):
     def arranged(self, timeline: list[Entry]) -> list[Entry]:
         """The entries, with a line for each answer: after its request, before anything else that begins then."""
         lines: list[tuple[float, float, Entry]] = []
+        known: set[str | None] = {None}
         for place, entry in enumerate(timeline):
             lines.append((entry.began, place, entry))
+            brief = entry.brief
+            if entry.kind == "record" and brief is not None and brief.kind == "exchange":
+                if {brief.leg, brief.master} - known and (brief.presented or brief.master_presented):
+                    line = HandshakeLine("record", entry.seq, brief, entry.began, entry.began, entry.text)
+                    lines.append((entry.began, place - 0.5, line))
+                known |= {brief.leg, brief.master}
             if entry.kind == "record" and entry.brief is not None and entry.brief.kind == "exchange":
                 answer = ResponseArrow("record", entry.seq, entry.brief, entry.ended, entry.ended, entry.text)
                 lines.append((entry.ended, place + 0.5, answer))
@@ -92,6 +110,8 @@ class Sequence(Timed):
         if brief is None:
             long = f", {seconds(entry.ended - entry.began)}" if self.over(entry) else " ..."
             return Text(f"│{_fill(f' {entry.text}{long}', first + 1 + second, ' ')}│", style=palette.SILENCE)
+        if isinstance(entry, HandshakeLine):
+            return _certificates(brief, first, second)
         if brief.kind == "handshake":
             return _handshake(brief, first, second)
         if brief.kind == "gap":
@@ -111,6 +131,23 @@ class Sequence(Timed):
     def _done(self, brief: Brief) -> bool:
         """Whether an exchange had ended by the moment that is shown."""
         return self._until is None or brief.ended <= self._until
+
+
+def _certificates(brief: Brief, first: int, second: int) -> Text:
+    """The names in the certificates of both connections: the agent's and the one it was shown, the one used on its
+    behalf and the master's."""
+    shown = brief.certname if brief.authenticated else None
+    left = _pair(shown, brief.presented, first) if brief.presented else Text(" " * first)
+    right = _pair(brief.identity, brief.master_presented, second) if brief.master_presented else Text(" " * second)
+    return Text.assemble("│", left, "│", right, "│")
+
+
+def _pair(own: str | None, other: str | None, width: int) -> Text:
+    own, other = clean(own or NONE), clean(other or NONE)
+    both = f" {own} ↔ {other}"
+    line = Text(both if cell_len(both) <= width else f" ↔ {other}", style="dim")
+    line.truncate(width, overflow="ellipsis", pad=True)
+    return line
 
 
 def _as_whom(brief: Brief) -> str:

@@ -26,7 +26,7 @@ from inspector.tui.help import keys
 from inspector.tui.panes import PaneTabs
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
-from inspector.tui.sequence import Sequence
+from inspector.tui.sequence import HandshakeLine, Sequence
 from inspector.tui.transport import Knowledge, Transport
 from inspector.tui.waterfall import Waterfall
 from tests.tui.screens import SIZES, play, sample, screen_text
@@ -196,6 +196,24 @@ def test_the_sequence_shows_the_same_exchange(tmp_path: Path) -> None:
         assert "master" in screen_text(app)
 
     in_run("first-run", tmp_path, act)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_sequence_names_the_certificates_of_each_connection_once(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("w")
+        await settled(pilot)
+        lines = [entry for entry in view(app).query_one(Sequence).items if isinstance(entry, HandshakeLine)]
+        assert len(lines) == len({entry.brief.leg for entry in lines if entry.brief}) == 4
+        drawn = screen_text(app)
+        assert "none ↔ proxy.example" in drawn
+        assert "↔ puppet.exam" in drawn
+        await pilot.press("end")
+        await pilot.pause()
+        names = [entry.brief and (entry.brief.certname, entry.brief.presented) for entry in lines]
+        assert names[-1] == ("node1.example", "proxy.example")
+
+    in_run("first-run", tmp_path, act, size)
 
 
 def test_the_key_for_the_other_drawing_is_answered_before_it_is_drawn(tmp_path: Path) -> None:
