@@ -354,4 +354,9 @@ def main(arguments: Sequence[str]) -> None:
     capture, target = map(Path, arguments)
     waits = select.poll()
     waits.register(sys.stdin, select.POLLIN)
-    build(capture, target, lambda: not waits.poll(INTERVAL * 1000))
+
+    def progress(_done: int, _total: int) -> None:
+        if waits.poll(0):
+            sys.exit()  # what was written is valid; nobody is left who would read the rest
+
+    build(capture, target, lambda: not waits.poll(INTERVAL * 1000), progress)

@@ -8,6 +8,7 @@ with `mitmdump -nr` reading the same exchanges from a flow file. Prints the tabl
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import statistics
 import subprocess
@@ -32,6 +33,8 @@ LENGTH = 50
 """Exchanges of a run."""
 CALM = 0.15
 """Seconds without output after which nothing more comes of a key."""
+WELL = "n0000.example"
+"""A node of which the first screen shows something."""
 KEY, FILTERED = 50.0, 200.0
 """Milliseconds that a key, and a filter, may take to the first text that they change."""
 DOWN, PAGE, LAST, FIRST, ENTER, ESCAPE = "\x1b[B", "\x1b[6~", "\x1b[F", "\x1b[H", "\r", "\x1b"
@@ -181,12 +184,53 @@ def screens(folder: Path, number: int) -> Iterator[str]:
         yield f"| a catalog of 10 MB, from Enter to its tree | {took:.2f} s | {aim} | {peak(terminal.pid):.0f} MB |"
 
 
+def command(*arguments: str | Path) -> tuple[float, float]:
+    """Seconds that a command takes, and its peak memory in MB."""
+    began = time.monotonic()
+    program = Path(sys.executable).with_name("puppet-inspector")
+    process = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL)
+    _, _, usage = os.wait4(process.pid, 0)
+    process.returncode = 0
+    return time.monotonic() - began, usage.ru_maxrss / 1000
+
+
+def scale(folder: Path, number: int) -> Iterator[str]:
+    """The table of a capture of a million exchanges."""
+    path = folder / "million.sqlite"
+    write(path, number)
+    size = path.stat().st_size
+    yield f"| {number:,} exchanges in {number // LENGTH:,} runs ({size / 1e6:.0f} MB) | measured | aim | peak memory |"
+    yield "|---|---|---|---|"
+    for name in ("runs", "check", "doctor"):
+        took, memory = command(name, path)
+        yield f"| `{name}` without an index | {took:.0f} s | {aims.at_most(memory, 300, ' MB')} | {memory:.0f} MB |"
+    useful, _ = opened(path, WELL)
+    time.sleep(1)  # the process that made the index notices that nobody reads it any more
+    yield f"| first opening, until the newest runs are judged | {useful:.2f} s | {aims.at_most(useful, 2, ' s')} | |"
+    index.place(path).unlink(missing_ok=True)
+    began = time.process_time()
+    indexer.build(path, index.place(path))
+    took = time.process_time() - began
+    rate = number / took
+    aim = aims.at_least(rate, 8000, "/s")
+    yield f"| the index is made, on one core | {took:.0f} s, {rate:,.0f} exchanges/s | {aim} | |"
+    share = index.place(path).stat().st_size / size
+    yield f"| its size, to that of the capture | {share:.2f} | {aims.at_most(share, 0.3)} | |"
+    taken = [opened(path, WELL) for _ in range(5)]
+    middle = statistics.median(sample[0] for sample in taken)
+    yield f"| first screen, median of 5 | {middle:.2f} s | {aims.at_most(middle, 1.0, ' s')} | {taken[-1][1]:.0f} MB |"
+    for name in ("runs", "check", "doctor", "list"):
+        took, memory = command(name, path)
+        aim = aims.at_most(took, 3, " s") if name != "list" else ""
+        yield f"| `{name}` with the index | {took:.1f} s | {aim} | {memory:.0f} MB |"
+
+
 def main() -> None:
     """Measure and print."""
     number = int(sys.argv[1]) if sys.argv[1:] else 100_000
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for lines in (screens(folder, number), keys(folder / "large.sqlite")):
+        for lines in (screens(folder, number), keys(folder / "large.sqlite"), scale(folder, 10 * number)):
             for line in lines:
                 print(line, flush=True)
             print()

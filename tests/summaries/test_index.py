@@ -8,11 +8,13 @@ import os
 import shutil
 import sqlite3
 import stat
+import subprocess
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
+from inspector import installation
 from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
@@ -258,3 +260,16 @@ def test_a_schema_that_is_not_utf_8_makes_it_anew(tmp_path: Path) -> None:
     place = index.place(capture)
     place.write_bytes(place.read_bytes().replace(b"CREATE TABLE run", b"CREATE T\xe6BLE run"))
     assert index.Index.open(place) is None
+
+
+def test_it_ends_when_nobody_is_left_who_would_read_it(tmp_path: Path) -> None:
+    capture = save(tmp_path / "c.sqlite", *(Gap(START + n, "a gap", seq=n) for n in range(1, 3 * indexer.BATCH)))
+    command = installation.command("inspector.summaries.indexer", str(capture), str(index.place(capture)))
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=300)
+    assert (done.returncode, done.stderr) == (0, b"")
+    found = index.Index.open(index.place(capture))
+    assert found is not None
+    with contextlib.closing(found):
+        assert found.state().last == indexer.BATCH
+        assert not found.state().complete
+    assert not index.place(capture).with_name("c.sqlite.index.lock").exists()
