@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import msgspec
 
 from inspector import __version__, regex
-from inspector.capture import guard, schema
+from inspector.capture import guard, paths, schema
 from inspector.capture.bodies import Bodies
 from inspector.capture.texts import Texts
 from inspector.errors import CaptureError
@@ -183,8 +183,7 @@ class Capture:
         try:
             if not guard.plain(path):
                 raise _strange(path)
-            for folder in reversed((path.parent, *path.parent.parents)):
-                folder.mkdir(mode=0o700, exist_ok=True)  # ``parents`` would apply this mode to the last directory only
+            paths.make_folder(path.parent)
             # Not through a link: in a directory of another user it could lead anywhere.
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             try:

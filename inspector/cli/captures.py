@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
-from inspector.cli.output import print_json, print_rows, progress
+from inspector.cli.output import print_json, print_rows
+from inspector.cli.progress import shown
 from inspector.summaries import inventory
 from inspector.text import size
 
@@ -25,7 +26,8 @@ def execute(arguments: argparse.Namespace) -> int:
     """List the captures in a directory, the newest last. `open` marks a capture that a proxy is writing, or was
     writing when it was killed. Captures without an index are read first, which may take a while."""
     folder = arguments.directory or paths.FOLDER
-    inventories = [inventory.look(path, progress) for path in inventory.captures_in(folder)]
+    with shown() as watch:
+        inventories = [inventory.look(path, watch) for path in inventory.captures_in(folder)]
     if arguments.json:
         print_json([found.plain() for found in inventories])
         return 0

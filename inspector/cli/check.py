@@ -11,7 +11,8 @@ from inspector.analysis.ruleset import load
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_full
 from inspector.cli.output import print_json, print_unanalyzed, print_verdicts
-from inspector.cli.reading import shown, whole_message
+from inspector.cli.progress import shown
+from inspector.cli.reading import whole_message
 from inspector.formats import baseline, json_output, junit, sarif
 from inspector.model import Severity
 from inspector.summaries import reading, wording
@@ -51,7 +52,8 @@ def execute(arguments: argparse.Namespace) -> int:
     for warning in ruleset.warnings:
         print(f"puppet-inspector: {beginning(clean(warning), 400)}", file=sys.stderr)
     captures = paths.chosen(arguments.captures)
-    read = reading.read_together(captures, ruleset if arguments.rules else None, shown)
+    with shown() as watch:
+        read = reading.read_together(captures, ruleset if arguments.rules else None, watch)
     runs = [(found.capture, run) for found in read for run in found.briefs]
     unanalyzed = [(found.capture, seq, reason) for found in read for seq, reason in found.unanalyzed.items()]
     findings = [(capture, run, finding) for capture, run in runs for finding in run.findings]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from inspector.cli.arguments import add_full
 from inspector.cli.output import print_json, print_unanalyzed
-from inspector.cli.reading import shown, whole_message
+from inspector.cli.progress import shown
+from inspector.cli.reading import whole_message
 from inspector.doctor import fix_script, report
 from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.errors import InspectorError
@@ -44,7 +45,8 @@ def execute(arguments: argparse.Namespace) -> int:
     capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
     if not (capture or directories or arguments.live):
         raise InspectorError("There is nothing to check.", "Pass a capture, --ssldir DIR, --cadir DIR or --live HOST.")
-    found = report.of_capture(capture, shown) if capture else report.CaptureReport()
+    with shown() as watch:
+        found = report.of_capture(capture, watch) if capture else report.CaptureReport()
     whole = functools.partial(whole_message, capture) if capture and arguments.full else None
     diagnoses = []
     if directories:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter
 from inspector.cli.output import print_json
-from inspector.summaries import follow
+from inspector.cli.progress import beside_output, shown
+from inspector.summaries import follow, wording
 
 if TYPE_CHECKING:
     import argparse
@@ -25,15 +26,21 @@ def execute(arguments: argparse.Namespace) -> int:
     """List every exchange, failed handshake and gap of captures, one line each, with its record number (for `show`)
     and the findings that it is evidence for."""
     captures = paths.chosen(arguments.captures)
-    listing = ((capture, *found) for capture in captures for found in follow.listed(capture, arguments.filter))
-    if arguments.json:
-        print_json([{"capture": str(capture), **follow.row(summary, run)} for capture, summary, run, _ in listing])
-        return 0
     several, printed = len(captures) > 1, False
-    for capture, summary, _, line in listing:
-        printed = True
-        print(f"{capture.name} " if several else "", follow.numbered(summary.seq, line), sep="")
-    if not printed:
+    with shown() as watch:
+        listing = (
+            (capture, *found)
+            for capture in captures
+            for found in follow.listed(capture, arguments.filter, watch, beside_output(watch))
+        )
+        if arguments.json:
+            rows = [{"capture": str(capture), **follow.row(brief, run)} for capture, brief, run in listing]
+        for capture, brief, run in listing:
+            printed = True
+            print(f"{capture.name} " if several else "", follow.numbered(brief.seq, wording.line(brief, run)), sep="")
+    if arguments.json:
+        print_json(rows)
+    elif not printed:
         every = sum(map(follow.total, captures))
         where = f"{len(captures)} captures" if several else captures[0]
         nothing = f"Nothing matches the filter, of {every} record{'' if every == 1 else 's'} in {where}."

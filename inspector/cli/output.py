@@ -1,4 +1,4 @@
-"""Print JSON, tables, verdicts and progress."""
+"""Print JSON, tables and verdicts."""
 
 from __future__ import annotations
 
@@ -71,9 +71,3 @@ def print_unanalyzed(records: Iterable[tuple[int, str]], where: str = "", *, asi
     """Print which records were not analyzed, and why; ``aside`` from the output."""
     for seq, reason in records:
         print(f"{where}{wording.unanalyzed(seq, reason)}", file=sys.stderr if aside else sys.stdout)
-
-
-def progress(line: str) -> None:
-    """Print a progress line to standard error, if that is a terminal."""
-    if sys.stderr.isatty():
-        print(line, file=sys.stderr)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter, add_full
 from inspector.cli.output import print_json, print_rows, print_unanalyzed, print_verdicts
-from inspector.cli.reading import shown, whole_message
+from inspector.cli.progress import shown
+from inspector.cli.reading import whole_message
 from inspector.formats import json_output
 from inspector.summaries import reading, wording
 from inspector.text import counts
@@ -40,7 +41,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def print_runs(captures: Sequence[Path], *, as_json: bool, filtered: str = "", full: bool = False) -> int:
     """Print the runs that match a filter, their verdicts and the number of findings; return the exit status."""
-    listed = [reading.read(capture, filtered, shown) for capture in captures]
+    with shown() as watch:
+        listed = [reading.read(capture, filtered, watch) for capture in captures]
 
     def whole(capture: Path) -> Whole | None:
         return functools.partial(whole_message, capture) if full else None

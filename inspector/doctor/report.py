@@ -12,6 +12,7 @@ from inspector.doctor import cadir, cross_check, findings, fix_script, livecheck
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.model import Severity
+from inspector.progress import unwatched
 from inspector.rules import fixes, rule_of
 from inspector.summaries import conclusions, reading, wording
 from inspector.text import counts
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.doctor.findings import Diagnosis
+    from inspector.progress import Watch
     from inspector.summaries.keys import WireKey
-    from inspector.summaries.reading import Watch
     from inspector.summaries.summary import Conclusion, RunBrief
     from inspector.summaries.whole_messages import Whole
 
@@ -60,7 +61,7 @@ class CaptureReport:
     """The records that were not analyzed, and why."""
 
 
-def of_capture(path: Path, watch: Watch = reading.unwatched) -> CaptureReport:
+def of_capture(path: Path, watch: Watch = unwatched) -> CaptureReport:
     """Return what is known of a capture. Raises CaptureError."""
     (found,) = reading.read_together([path], watch=watch)
     runs = found.briefs

@@ -18,6 +18,7 @@ from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
+from inspector.progress import unwatched, watched
 from inspector.summaries import conclusions, filters, reading, summary, wording
 from inspector.summaries.filtering import Filtering
 from inspector.summaries.filters import Candidate
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
     from inspector.analysis.ruleset import Ruleset
     from inspector.model import Finding
+    from inspector.progress import Watch
     from inspector.runs.run import Run
     from inspector.summaries.filters import Filter
-    from inspector.summaries.reading import Watch
     from inspector.summaries.summary import Brief, RunBrief
 
 INTERVAL = 0.2
@@ -44,6 +45,7 @@ DO = "  do: "
 """The prefix of a line with a fix."""
 NEVER = "the analysis has ended at it"
 """Why a record was left out."""
+LISTING = "listing record"
 QUIET = 5.0
 """Seconds of silence after which a run without a proper end is summarised."""
 
@@ -63,28 +65,31 @@ def total(path: Path) -> int:
 
 
 def listed(
-    path: Path, text: str = "", watch: Watch = reading.unwatched
-) -> Iterator[tuple[Brief, RunBrief | None, str]]:
-    """The records that match a filter, with their runs and their lines. Raises InspectorError."""
+    path: Path, text: str = "", watch: Watch = unwatched, listing: Watch = unwatched
+) -> Iterator[tuple[Brief, RunBrief | None]]:
+    """The records that match a filter, with their runs. Raises InspectorError.
+
+    ``watch`` is called while the capture is read, without yielding anything, ``listing`` between the records.
+    """
     filters.parse(text)  # a mistake in it is reported at once
     with IndexedCapture.whole(path) as indexed:
         if indexed is not None:
-            for progress in Filtering(indexed).read_briefs(text):
-                for brief in progress.found:
-                    run = indexed.owner_of(brief)
-                    yield brief, run, wording.line(brief, run)
+            for read in Filtering(indexed).read_briefs(text):
+                listing(read.done, read.total, LISTING)
+                for brief in read.found:
+                    yield brief, indexed.owner_of(brief)
             return
-    yield from _listed(path, text, watch)
+    yield from _listed(path, text, watch, listing)
 
 
-def _listed(path: Path, text: str, watch: Watch) -> Iterator[tuple[Brief, RunBrief | None, str]]:
+def _listed(path: Path, text: str, watch: Watch, listing: Watch) -> Iterator[tuple[Brief, RunBrief | None]]:
     """The same without an index. The run and the findings of a record are only known at the end: until then each record
     is stored in brief."""
     chosen = filters.parse(text, reading.latest(path))
     analyzer = Analyzer()
     items: list[tuple[Brief, Run | None]] = []
     with Capture.open(path) as capture:
-        for record in watch(capture.records(), capture.count()):
+        for record in watched(capture.records(), watch, capture.count()):
             step = analyzer.feed(record)
             items.append((summary.of(step), step.run))
         analyzer.finish()
@@ -97,12 +102,12 @@ def _listed(path: Path, text: str, watch: Watch) -> Iterator[tuple[Brief, RunBri
             for found in owner.findings:
                 for seq in summary.marked(found, owner.number, owners):
                     signs.setdefault(seq, {})[found] = None
-        for brief, _ in items:
+        for brief, _ in watched(items, listing, len(items), LISTING):
             placed = owners.get(brief.seq)
             brief.signs = summary.signs_of(signs.pop(brief.seq, ()))
             line = functools.partial(wording.line, brief, placed)
             if chosen.matches_step(Candidate(brief, placed, line, functools.partial(capture.record, brief.seq))):
-                yield brief, placed, line()
+                yield brief, placed
 
 
 def row(record: Brief, run: RunBrief | None) -> dict[str, Any]:

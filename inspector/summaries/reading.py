@@ -6,11 +6,12 @@ import contextlib
 import heapq
 import itertools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
+from inspector.progress import unwatched, watched
 from inspector.runs.history import Ledger
 from inspector.summaries import conclusions, filters, wording
 from inspector.summaries.filtering import Filtering
@@ -19,26 +20,16 @@ from inspector.summaries.indexed import IndexedCapture
 from inspector.summaries.keys import WireKeys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
     from inspector.analysis.ruleset import Ruleset
     from inspector.model import Record
+    from inspector.progress import Watch
     from inspector.runs.run import Run
     from inspector.summaries.keys import WireKey
     from inspector.summaries.summary import RunBrief
-
-
-class Watch(Protocol):
-    """Passes items on and shows how far they are, of so many."""
-
-    def __call__[T](self, items: Iterable[T], total: int, /) -> Iterator[T]: ...
-
-
-def unwatched[T](items: Iterable[T], _total: int) -> Iterator[T]:
-    """Pass items on without showing anything."""
-    yield from items
 
 
 @dataclass(slots=True)
@@ -158,7 +149,7 @@ def _stream(
             zip(itertools.repeat(reader), capture.records()) for reader, capture in zip(readers, opened, strict=True)
         ]
         merged = heapq.merge(*streams, key=lambda pair: pair[1].ended) if len(streams) > 1 else streams[0]
-        for reader, record in watch(merged, sum(capture.count() for capture in opened)):
+        for reader, record in watched(merged, watch, sum(capture.count() for capture in opened)):
             step = reader.take(record)
             if on_step:
                 on_step(step)

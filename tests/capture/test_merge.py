@@ -293,7 +293,7 @@ def test_what_is_being_written_is_not_vacuumed(tmp_path: Path) -> None:
 def test_nobody_begins_to_write_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(tmp_path / "c.sqlite", Gap(1.0, "x"))
 
-    def come(_: Path) -> int:
+    def come(*_: object) -> int:
         with pytest.raises(CaptureError, match="locked"):
             Capture.create(path)
         return 0

@@ -90,7 +90,7 @@ def same_everywhere(records: Sequence[Record], capture: Path) -> int:
     taken = list(steps(analyzer, records))
     runs = analyzer.finish()
     shown = {fields["run"]: fields for fields in documents(runs)}
-    rows = [follow.row(brief, run) for brief, run, _ in follow.listed(capture)]
+    rows = [follow.row(brief, run) for brief, run in follow.listed(capture)]
     rules_of = {row["seq"]: {sign["rule"] for sign in row["findings"]} for row in rows}
     well = {seq: run.number for run in runs if run.outcome == "complete" for seq in run.seqs}
     indexer.build(capture, index.place(capture))

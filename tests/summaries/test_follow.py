@@ -302,7 +302,7 @@ def test_a_later_fault_marks_no_record_of_a_run_that_went_well(tmp_path: Path) -
     taken = csr(key="other", status=400, text="already has a signed certificate")
     parts = (ca(), crl(), csr(), issued(), catalog(), report(), wait(3600), ca(), crl(), taken, issued())
     path = save(tmp_path / "c.sqlite", *talk(*parts))
-    records = {brief.seq: (run.number if run else None, brief.signs) for brief, run, _ in follow.listed(path)}
+    records = {brief.seq: (run.number if run else None, brief.signs) for brief, run in follow.listed(path)}
     healthy = {sign.severity for number, signs in records.values() if number == 1 for sign in signs}
     faulty = {sign.rule for number, signs in records.values() if number == 2 for sign in signs}
     assert healthy == {Severity.WARNING, Severity.NOTICE}, "B01 and B45 are its own"

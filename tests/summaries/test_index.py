@@ -67,7 +67,7 @@ def analysed(capture: Path) -> tuple[list[str], list[str]]:
             analyzer.feed(record)
     runs = [f"{wording.run_row(run.snapshot())} {verdict_of(run)} {list(run.seqs)}" for run in analyzer.finish()]
     lines = []
-    for brief, run, _ in follow.listed(capture):
+    for brief, run in follow.listed(capture):
         rules = sorted({sign.rule for sign in brief.signs})
         brief.signs = ()
         lines.append(f"{brief.seq} {wording.line(brief, run)} {rules}")
