@@ -12,7 +12,7 @@ from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_full
 from inspector.cli.output import print_json, print_unanalyzed, print_verdicts
 from inspector.cli.progress import shown
-from inspector.cli.reading import whole_message
+from inspector.cli.reading import Unreadable, whole_message
 from inspector.formats import baseline, json_output, junit, sarif
 from inspector.model import Severity
 from inspector.summaries import reading, wording
@@ -52,8 +52,9 @@ def execute(arguments: argparse.Namespace) -> int:
     for warning in ruleset.warnings:
         print(f"puppet-inspector: {beginning(clean(warning), 400)}", file=sys.stderr)
     captures = paths.chosen(arguments.captures)
+    unreadable = Unreadable(captures)
     with shown() as watch:
-        read = reading.read_together(captures, ruleset if arguments.rules else None, watch)
+        read = reading.read_together(captures, ruleset if arguments.rules else None, watch, unreadable.report)
     runs = [(found.capture, run) for found in read for run in found.briefs]
     unanalyzed = [(found.capture, seq, reason) for found in read for seq, reason in found.unanalyzed.items()]
     findings = [(capture, run, finding) for capture, run in runs for finding in run.findings]
@@ -69,7 +70,7 @@ def execute(arguments: argparse.Namespace) -> int:
         case "junit":
             print(junit.document(findings, runs, limit))
             _print_unanalyzed(unanalyzed, captures, aside=True)
-        case _:
+        case _ if read:
             known = sum(len(run.findings) for _, run in runs) - len(findings)
             ignored = sum(run.ignored for _, run in runs)
             summary = counts([finding for _, _, finding in findings])
@@ -90,7 +91,8 @@ def execute(arguments: argparse.Namespace) -> int:
                 print()
             _print_findings(findings, several=several, full=arguments.full)
             _print_unanalyzed(unanalyzed, captures)
-    return int(limit is not None and any(finding.severity.rank >= limit.rank for _, _, finding in findings))
+    failed = limit is not None and any(finding.severity.rank >= limit.rank for _, _, finding in findings)
+    return unreadable.status or int(failed)
 
 
 def _print_unanalyzed(

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter
 from inspector.cli.output import print_json
 from inspector.cli.progress import beside_output, shown
+from inspector.cli.reading import Unreadable
+from inspector.errors import CaptureError
 from inspector.summaries import follow, wording
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from inspector.progress import Watch
+    from inspector.summaries.summary import Brief, RunBrief
 
 EXAMPLE = "puppet-inspector list captures/FILE.sqlite --filter phase:catalog"
 
@@ -27,22 +35,34 @@ def execute(arguments: argparse.Namespace) -> int:
     and the findings that it is evidence for."""
     captures = paths.chosen(arguments.captures)
     several, printed = len(captures) > 1, False
+    unreadable = Unreadable(captures)
     with shown() as watch:
-        listing = (
-            (capture, *found)
-            for capture in captures
-            for found in follow.listed(capture, arguments.filter, watch, beside_output(watch))
-        )
+        listing = _listing(captures, arguments.filter, watch, unreadable)
         if arguments.json:
             rows = [{"capture": str(capture), **follow.row(brief, run)} for capture, brief, run in listing]
+            print_json(rows)
+            return unreadable.status
         for capture, brief, run in listing:
             printed = True
             print(f"{capture.name} " if several else "", follow.numbered(brief.seq, wording.line(brief, run)), sep="")
-    if arguments.json:
-        print_json(rows)
-    elif not printed:
-        every = sum(map(follow.total, captures))
-        where = f"{len(captures)} captures" if several else captures[0]
+    if not printed and unreadable.others:
+        every = sum(map(_total, captures))
+        where = f"{unreadable.others} captures" if several else captures[0]
         nothing = f"Nothing matches the filter, of {every} record{'' if every == 1 else 's'} in {where}."
         print(nothing if every else f"There are no records in {where}.")
+    return unreadable.status
+
+
+def _listing(
+    captures: Sequence[Path], text: str, watch: Watch, unreadable: Unreadable
+) -> Iterator[tuple[Path, Brief, RunBrief | None]]:
+    for capture in captures:
+        with unreadable.reported():
+            for brief, run in follow.listed(capture, text, watch, beside_output(watch)):
+                yield capture, brief, run
+
+
+def _total(capture: Path) -> int:
+    with contextlib.suppress(CaptureError):
+        return follow.total(capture)
     return 0

@@ -1,16 +1,58 @@
-"""Read the whole messages behind findings."""
+"""Read several captures of which one may be damaged, and the whole messages behind findings."""
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
+from inspector.errors import CaptureError
 from inspector.summaries import whole_messages
+from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from inspector.model import Finding
+
+REASON = 400
+"""Characters of a line about a capture that cannot be read: it may quote the capture."""
+
+
+class Unreadable:
+    """Reports captures that cannot be read, each in one line, so that the others are read nevertheless."""
+
+    def __init__(self, captures: Sequence[Path]) -> None:
+        """One that is alone ends the command."""
+        self._captures = len(captures)
+        self._reported = 0
+
+    @property
+    def others(self) -> int:
+        """How many captures could be read."""
+        return self._captures - self._reported
+
+    @property
+    def status(self) -> int:
+        """The exit status, if nothing else is wrong."""
+        return 2 if self._reported else 0
+
+    def report(self, error: CaptureError) -> None:
+        """Report a capture. Raises the error if there is no other."""
+        if self._captures == 1:
+            raise error
+        self._reported += 1
+        print(f"puppet-inspector: {beginning(clean(error.message), REASON)}", file=sys.stderr)
+
+    @contextlib.contextmanager
+    def reported(self) -> Iterator[None]:
+        """Report the capture that is read within if it cannot be read."""
+        try:
+            yield
+        except CaptureError as error:
+            self.report(error)
 
 
 def whole_message(capture: Path, finding: Finding | None) -> str | None:

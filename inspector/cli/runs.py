@@ -9,7 +9,7 @@ from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter, add_full
 from inspector.cli.output import print_json, print_rows, print_unanalyzed, print_verdicts
 from inspector.cli.progress import shown
-from inspector.cli.reading import whole_message
+from inspector.cli.reading import Unreadable, whole_message
 from inspector.formats import json_output
 from inspector.summaries import reading, wording
 from inspector.text import counts
@@ -41,8 +41,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def print_runs(captures: Sequence[Path], *, as_json: bool, filtered: str = "", full: bool = False) -> int:
     """Print the runs that match a filter, their verdicts and the number of findings; return the exit status."""
+    unreadable = Unreadable(captures)
+    listed = []
     with shown() as watch:
-        listed = [reading.read(capture, filtered, watch) for capture in captures]
+        for capture in captures:
+            with unreadable.reported():
+                listed.append(reading.read(capture, filtered, watch))
 
     def whole(capture: Path) -> Whole | None:
         return functools.partial(whole_message, capture) if full else None
@@ -56,14 +60,14 @@ def print_runs(captures: Sequence[Path], *, as_json: bool, filtered: str = "", f
                 for run in found.runs
             ]
         )
-        return 0
+        return unreadable.status
     several = len(captures) > 1
     rows = [[found.capture.name, *wording.run_row(run)] for found in listed for run in found.briefs]
     if rows:
         columns = ("capture", *wording.RUN_COLUMNS)
         first = 0 if several else 1
         print_rows(columns[first:], [row[first:] for row in rows], below="phases")
-    else:
+    elif listed:
         print(_nothing(listed, captures))
     fixes = wording.FixLines()
     for found in listed:
@@ -74,11 +78,11 @@ def print_runs(captures: Sequence[Path], *, as_json: bool, filtered: str = "", f
         findings: list[Finding] = [finding for found in listed for run in found.briefs for finding in run.findings]
         names = " ".join(map(str, captures))
         print(f"{counts(findings)}: puppet-inspector check {names}" if findings else f"no findings: {names}")
-    return 0
+    return unreadable.status
 
 
 def _nothing(listed: Sequence[CaptureRuns], captures: Sequence[Path]) -> str:
-    where = str(captures[0]) if len(captures) == 1 else f"{len(captures)} captures"
+    where = str(captures[0]) if len(captures) == 1 else f"{len(listed)} captures"
     every = sum(found.every for found in listed)
     if not every:
         return f"There are no runs in {where}."

@@ -126,10 +126,12 @@ def look(path: Path, watch: Watch = unwatched) -> CaptureEntry:
             if found is None or found.state().last < last:
                 raise CaptureError("Another process is reading it.", "Try again in a moment.")
             return CaptureEntry(path, held.size, held.live, _known(found), found.state().trouble)
-    except (InspectorError, sqlite3.Error, OSError) as error:
-        return CaptureEntry(
-            path, held.size, held.live, trouble=error.message if isinstance(error, InspectorError) else str(error)
-        )
+    except InspectorError as error:
+        trouble = error.message
+    except (sqlite3.Error, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        trouble = f"its index cannot be written: {reason}"
+    return CaptureEntry(path, held.size, held.live, trouble=trouble)
 
 
 @contextlib.contextmanager
