@@ -11,12 +11,13 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli.arguments import moment
-from inspector.cli.output import print_json, print_unanalyzed
+from inspector.cli.output import columns, print_json, print_unanalyzed
 from inspector.cli.progress import shown
 from inspector.errors import InspectorError
 from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import Bootstraps
 from inspector.progress import watched
+from inspector.summaries import wording
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def execute(arguments: argparse.Namespace) -> int:
         print_json([bootstrap_text.plain(bootstrap) for bootstrap in chosen])
         return 0
     for bootstrap in chosen:
-        for line in bootstrap_text.lines(bootstrap):
+        for line in bootstrap_text.lines(bootstrap, columns() or wording.PLAIN):
             print(line)
     if not chosen:
         print("The capture contains no bootstrap.")

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
-from inspector.cli.output import print_json, print_rows
+from inspector.cli.output import print_json, print_line
 from inspector.cli.progress import shown
+from inspector.cli.tables import print_rows
 from inspector.summaries import inventory
 from inspector.text import size
 
@@ -34,5 +35,5 @@ def execute(arguments: argparse.Namespace) -> int:
     if inventories:
         print_rows(inventory.COLUMNS, [capture.row() for capture in inventories])
     total = size(sum(capture.size for capture in inventories))
-    print(f"{len(inventories)} capture{'' if len(inventories) == 1 else 's'} in {folder}, {total}")
+    print_line(f"{len(inventories)} capture{'' if len(inventories) == 1 else 's'} in {folder}, {total}")
     return 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from inspector.analysis.ruleset import load
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_full
-from inspector.cli.output import print_json, print_unanalyzed, print_verdicts
+from inspector.cli.output import columns, print_block, print_json, print_line, print_unanalyzed, print_verdicts
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message
 from inspector.formats import baseline, json_output, junit, sarif
@@ -78,11 +78,11 @@ def execute(arguments: argparse.Namespace) -> int:
                 "no new findings" if known else "no findings" if ignored else "no deviations from the protocol"
             )
             summary += f"; {known} in {arguments.baseline}, not shown" if known else ""
-            print(summary + (f"; {ignored} ignored by {arguments.rules}" if ignored else ""))
+            print_line(summary + (f"; {ignored} ignored by {arguments.rules}" if ignored else ""))
             if findings:
                 print()
             several = len(captures) > 1
-            fixes = wording.FixLines()
+            fixes = wording.FixLines(columns())
             printed = sum(
                 print_verdicts([run], fixes, where=f"{capture.name} " if several else "")
                 for capture, run in (() if known else runs)
@@ -116,9 +116,9 @@ def _print_findings(findings: Sequence[tuple[Path, RunBrief, Finding]], *, sever
         explanation = finding.rule, run.fix_for(finding.rule)
         where = f"{capture.name} " if several else ""
         brief = finding.rule in run.symptoms or explanation in explained
-        lines = wording.finding(finding, run, where, brief=brief)
+        lines = wording.finding(finding, run, where, brief=brief, width=columns())
         if full and finding.seqs and (capture, finding.seqs[-1]) not in printed:
             printed.add((capture, finding.seqs[-1]))
-            lines[-1:-1] = wording.quoted(whole_message(capture, finding))
-        print(*lines, sep="\n")
+            lines[-1:-1] = wording.quoted(whole_message(capture, finding), columns())
+        print_block(wording.Block(lines, finding.severity.upper(), finding.severity))
         explained.add(explanation)

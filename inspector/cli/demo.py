@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from inspector import installation
 from inspector.capture.store import Capture
 from inspector.cli.arguments import capture_to_write
-from inspector.cli.output import print_rows
 from inspector.cli.runs import print_runs
+from inspector.cli.tables import print_rows
 from inspector.errors import InspectorError
 from inspector.lab import FAULTS, HEALTHY, Lab
 from inspector.model import Exchange

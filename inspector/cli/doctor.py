@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.arguments import add_full
-from inspector.cli.output import print_json, print_unanalyzed
+from inspector.cli.output import columns, print_block, print_json, print_line, print_unanalyzed
 from inspector.cli.progress import shown
 from inspector.cli.reading import whole_message
 from inspector.doctor import fix_script, report
@@ -77,12 +77,12 @@ def execute(arguments: argparse.Namespace) -> int:
         )  # fmt: skip
     else:
         if lead := report.summary(found, diagnoses):
-            print(lead)
-        for line in report.verdict_lines(found, whole) if capture else ():
-            print(line)
+            print_line(lead)
+        for block in report.verdict_blocks(found, whole, columns()) if capture else ():
+            print_block(block)
         print_unanalyzed(found.unanalyzed.items())
-        for line in report.diagnosis_lines(diagnoses) if directories or arguments.live else ():
-            print(line)
+        for block in report.diagnosis_blocks(diagnoses, columns()) if directories or arguments.live else ():
+            print_block(block)
         if problems:
             print(f"wrote {arguments.fix_script}: say in it how the hosts are reached, then run it")
         elif arguments.fix_script:

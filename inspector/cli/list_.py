@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter
-from inspector.cli.output import print_json
+from inspector.cli.output import columns, print_json, print_record
 from inspector.cli.progress import beside_output, shown
 from inspector.cli.reading import Unreadable
 from inspector.errors import CaptureError
-from inspector.summaries import follow, wording
+from inspector.summaries import follow
 
 if TYPE_CHECKING:
     import argparse
@@ -42,9 +42,10 @@ def execute(arguments: argparse.Namespace) -> int:
             rows = [{"capture": str(capture), **follow.row(brief, run)} for capture, brief, run in listing]
             print_json(rows)
             return unreadable.status
+        width = columns()
         for capture, brief, run in listing:
             printed = True
-            print(f"{capture.name} " if several else "", follow.numbered(brief.seq, wording.line(brief, run)), sep="")
+            print_record(brief, follow.lines(brief, run, width, f"{capture.name} " if several else ""))
     if not printed and unreadable.others:
         every = sum(map(_total, captures))
         where = f"{unreadable.others} captures" if several else captures[0]

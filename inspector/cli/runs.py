@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter, add_full
-from inspector.cli.output import print_json, print_rows, print_unanalyzed, print_verdicts
+from inspector.cli.output import columns, print_json, print_unanalyzed, print_verdicts
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message
+from inspector.cli.tables import print_rows, run_row
 from inspector.formats import json_output
 from inspector.summaries import reading, wording
 from inspector.text import counts
@@ -36,11 +38,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """List the runs of captures: agent, versions, outcome, phases and findings."""
     captures = paths.chosen(arguments.captures)
-    return print_runs(captures, as_json=arguments.json, filtered=arguments.filter, full=arguments.full)
+    named = arguments.captures or captures
+    return print_runs(captures, named, as_json=arguments.json, filtered=arguments.filter, full=arguments.full)
 
 
-def print_runs(captures: Sequence[Path], *, as_json: bool, filtered: str = "", full: bool = False) -> int:
-    """Print the runs that match a filter, their verdicts and the number of findings; return the exit status."""
+def print_runs(
+    captures: Sequence[Path],
+    named: Sequence[Path] = (),
+    *,
+    as_json: bool,
+    filtered: str = "",
+    full: bool = False,
+) -> int:
+    """Print the runs that match a filter, their verdicts and the number of findings; return the exit status.
+    ``named`` is how the user named the captures, perhaps by a directory."""
     unreadable = Unreadable(captures)
     listed = []
     with shown() as watch:
@@ -62,21 +73,21 @@ def print_runs(captures: Sequence[Path], *, as_json: bool, filtered: str = "", f
         )
         return unreadable.status
     several = len(captures) > 1
-    rows = [[found.capture.name, *wording.run_row(run)] for found in listed for run in found.briefs]
+    rows = [[found.capture.name, *run_row(run)] for found in listed for run in found.briefs]
     if rows:
-        columns = ("capture", *wording.RUN_COLUMNS)
+        heads = ("capture", *wording.RUN_COLUMNS)
         first = 0 if several else 1
-        print_rows(columns[first:], [row[first:] for row in rows], below="phases")
+        print_rows(heads[first:], [row[first:] for row in rows], below="phases")
     elif listed:
         print(_nothing(listed, captures))
-    fixes = wording.FixLines()
+    fixes = wording.FixLines(columns())
     for found in listed:
         where = f"{found.capture.name} " if several else ""
         print_verdicts(found.briefs, fixes, whole(found.capture), where)
         print_unanalyzed(found.unanalyzed.items(), where)
     if rows:
         findings: list[Finding] = [finding for found in listed for run in found.briefs for finding in run.findings]
-        names = " ".join(map(str, captures))
+        names = shlex.join(map(str, named or captures))
         print(f"{counts(findings)}: puppet-inspector check {names}" if findings else f"no findings: {names}")
     return unreadable.status
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from inspector.progress import Watch
     from inspector.runs.run import Run
     from inspector.summaries.filters import Filter
-    from inspector.summaries.summary import Brief, RunBrief
+    from inspector.summaries.summary import Brief, RunBrief, RunLike
 
 INTERVAL = 0.2
 """Seconds between two polls of a capture: a proxy writes as often."""
@@ -46,6 +46,10 @@ DO = "  do: "
 NEVER = "the analysis has ended at it"
 """Why a record was left out."""
 LISTING = "listing record"
+NUMBER = 7
+"""Columns of a record's number."""
+ENOUGH = 60
+"""Columns for a record behind its capture's name."""
 QUIET = 5.0
 """Seconds of silence after which a run without a proper end is summarised."""
 
@@ -53,6 +57,18 @@ QUIET = 5.0
 def numbered(seq: int, line: str) -> str:
     """A record's line, preceded by its number, which ``show`` accepts."""
     return f"{seq:>5}  {line}"
+
+
+def lines(brief: Brief, run: RunLike | None, width: int | None, where: str = "") -> list[str]:
+    """A record's lines, preceded by its number, for a terminal of some width; one line in a pipe. ``where`` names the
+    capture."""
+    if width is None:
+        return [f"{where}{numbered(brief.seq, wording.line(brief, run))}"]
+    prefix, below = f"{where}{numbered(brief.seq, '')}", " " * NUMBER
+    if where and width - len(prefix) < ENOUGH:  # the names of captures may be long
+        return [prefix.rstrip(), *(f"{below}{line}" for line in wording.lines(brief, run, width - NUMBER))]
+    first, *others = wording.lines(brief, run, width - len(prefix))
+    return [f"{prefix}{first}", *(f"{below}{line}" for line in others)]
 
 
 # -- a stored capture -------------------------------------------------------------------------------------
@@ -135,9 +151,15 @@ def row(record: Brief, run: RunBrief | None) -> dict[str, Any]:
 
 
 def follow(
-    path: Path | None, text: str = "", *, everything: bool = False, pause: Callable[[], None] | None = None
+    path: Path | None,
+    text: str = "",
+    *,
+    everything: bool = False,
+    width: int | None = None,
+    pause: Callable[[], None] | None = None,
 ) -> Iterator[str]:
-    """Lines for what is added to a capture (with ``everything``: first for its existing records), without end.
+    """Lines for what is added to a capture (with ``everything``: first for its existing records), without end;
+    ``width`` is that of the terminal.
 
     Without a path it is the capture in ``captures.FOLDER`` that was written last, and then every new one that appears
     there. ``pause`` is called whenever there is nothing new, and may stop the loop with an exception. Raises
@@ -149,7 +171,10 @@ def follow(
     follower = Follower(followed, chosen, after=0 if everything else last(followed))
     while True:
         for line in follower.look():
-            yield numbered(line.step.record.seq, line.text) if line.step else line.text
+            if line.step:
+                yield from lines(summary.of(line.step), line.step.run, width)
+            else:
+                yield from wording.flowing(line.text, width)
         if path is None and (fresh := set(paths.FOLDER.glob("*.sqlite")) - known):
             known |= fresh
             followed = max(fresh, key=paths.written)
