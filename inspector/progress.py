@@ -29,6 +29,15 @@ def unwatched(_done: int, _total: int, _what: str = "", _written: Callable[[int]
     """Show nothing."""
 
 
+def named(watch: Watch, name: str) -> Watch:
+    """Return a watch for one of several things, whose name is shown before what is done to it."""
+
+    def of_it(done: int, total: int, what: str = READING, written: Callable[[int], str] = number) -> None:
+        watch(done, total, f"{name}: {what}", written)
+
+    return of_it
+
+
 def watched[T](items: Iterable[T], watch: Watch, total: int, what: str = READING) -> Iterator[T]:
     """Yield items, and report how many of them there were."""
     for done, item in enumerate(items):

@@ -11,7 +11,9 @@ from inspector.cli.output import columns, print_json, print_record
 from inspector.cli.progress import beside_output, shown
 from inspector.cli.reading import Unreadable
 from inspector.errors import CaptureError
+from inspector.progress import named
 from inspector.summaries import follow
+from inspector.text import clean
 
 if TYPE_CHECKING:
     import argparse
@@ -59,7 +61,8 @@ def _listing(
 ) -> Iterator[tuple[Path, Brief, RunBrief | None]]:
     for capture in captures:
         with unreadable.reported():
-            for brief, run in follow.listed(capture, text, watch, beside_output(watch)):
+            one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
+            for brief, run in follow.listed(capture, text, one, beside_output(one)):
                 yield capture, brief, run
 
 

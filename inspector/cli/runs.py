@@ -13,8 +13,9 @@ from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message
 from inspector.cli.tables import print_rows, run_row
 from inspector.formats import json_output
+from inspector.progress import named
 from inspector.summaries import reading, wording
-from inspector.text import counts
+from inspector.text import clean, counts
 
 if TYPE_CHECKING:
     import argparse
@@ -38,26 +39,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """List the runs of captures: agent, versions, outcome, phases and findings."""
     captures = paths.chosen(arguments.captures)
-    named = arguments.captures or captures
-    return print_runs(captures, named, as_json=arguments.json, filtered=arguments.filter, full=arguments.full)
+    given = arguments.captures or captures
+    return print_runs(captures, given, as_json=arguments.json, filtered=arguments.filter, full=arguments.full)
 
 
 def print_runs(
     captures: Sequence[Path],
-    named: Sequence[Path] = (),
+    given: Sequence[Path] = (),
     *,
     as_json: bool,
     filtered: str = "",
     full: bool = False,
 ) -> int:
     """Print the runs that match a filter, their verdicts and the number of findings; return the exit status.
-    ``named`` is how the user named the captures, perhaps by a directory."""
+    ``given`` is how the user named the captures, perhaps by a directory."""
     unreadable = Unreadable(captures)
     listed = []
     with shown() as watch:
         for capture in captures:
             with unreadable.reported():
-                listed.append(reading.read(capture, filtered, watch))
+                one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
+                listed.append(reading.read(capture, filtered, one))
 
     def whole(capture: Path) -> Whole | None:
         return functools.partial(whole_message, capture) if full else None
@@ -87,7 +89,7 @@ def print_runs(
         print_unanalyzed(found.unanalyzed.items(), where)
     if rows:
         findings: list[Finding] = [finding for found in listed for run in found.briefs for finding in run.findings]
-        names = shlex.join(map(str, named or captures))
+        names = shlex.join(map(str, given or captures))
         print(f"{counts(findings)}: puppet-inspector check {names}" if findings else f"no findings: {names}")
     return unreadable.status
 

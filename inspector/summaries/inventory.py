@@ -15,7 +15,7 @@ from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import Severity
-from inspector.progress import unwatched
+from inspector.progress import named, unwatched
 from inspector.summaries import index, indexer
 from inspector.summaries.index import Index
 
@@ -121,7 +121,7 @@ def look(path: Path, watch: Watch = unwatched) -> CaptureEntry:
         if not last:
             return held
         if not whole:
-            indexer.build(path, index.place(path), watch=watch)
+            indexer.build(path, index.place(path), watch=named(watch, text.clean(path.name)))
         with _index(path) as found:
             if found is None or found.state().last < last:
                 raise CaptureError("Another process is reading it.", "Try again in a moment.")
