@@ -12,7 +12,7 @@ from inspector.cli.progress import beside_output, shown
 from inspector.cli.reading import Unreadable
 from inspector.errors import CaptureError
 from inspector.progress import named
-from inspector.summaries import follow
+from inspector.summaries import listing
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -39,15 +39,15 @@ def execute(arguments: argparse.Namespace) -> int:
     several, printed = len(captures) > 1, False
     unreadable = Unreadable(captures)
     with shown() as watch:
-        listing = _listing(captures, arguments.filter, watch, unreadable)
+        found = _listing(captures, arguments.filter, watch, unreadable)
         if arguments.json:
-            rows = [{"capture": str(capture), **follow.row(brief, run)} for capture, brief, run in listing]
+            rows = [{"capture": str(capture), **listing.row(brief, run)} for capture, brief, run in found]
             print_json(rows)
             return unreadable.status
         width = columns()
-        for capture, brief, run in listing:
+        for capture, brief, run in found:
             printed = True
-            print_record(brief, follow.lines(brief, run, width, f"{capture.name} " if several else ""))
+            print_record(brief, listing.lines(brief, run, width, f"{capture.name} " if several else ""))
     if not printed and unreadable.others:
         every = sum(map(_total, captures))
         where = f"{unreadable.others} captures" if several else captures[0]
@@ -62,11 +62,11 @@ def _listing(
     for capture in captures:
         with unreadable.reported():
             one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
-            for brief, run in follow.listed(capture, text, one, beside_output(one)):
+            for brief, run in listing.listed(capture, text, one, beside_output(one)):
                 yield capture, brief, run
 
 
 def _total(capture: Path) -> int:
     with contextlib.suppress(CaptureError):
-        return follow.total(capture)
+        return listing.total(capture)
     return 0

@@ -16,7 +16,7 @@ from inspector.formats import files, har, jsonl, lossless
 from inspector.formats.outgoing import Outgoing
 from inspector.model import Connection
 from inspector.progress import unwatched, watched
-from inspector.summaries import follow, wording
+from inspector.summaries import listing, wording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -117,7 +117,7 @@ class Chosen:
         owners: dict[int, RunBrief | None] = {}
         kinds: Counter[str] = Counter()
         unanalyzed: dict[int, str] = {}
-        for brief, run in follow.listed(capture, text, watch, watch):
+        for brief, run in listing.listed(capture, text, watch, watch):
             owners[brief.seq] = run
             kinds[brief.kind] += 1
             if brief.unanalyzed:
