@@ -139,6 +139,12 @@ def test_a_record_that_can_not_be_read_is_reported(run: Run, folder: Path) -> No
     assert document["trouble"].startswith("Record 1 of ")
 
 
+def test_an_index_that_cannot_be_written_is_not_damage_of_the_capture(tmp_path: Path) -> None:
+    path = save(tmp_path / "c.sqlite", Gap(1.0, "x"))
+    index.place(path).mkdir()
+    assert inventory.look(path).trouble == "its index cannot be written: Is a directory"
+
+
 @pytest.mark.parametrize("before", [False, True])
 def test_while_somebody_else_reads_it_that_is_reported(tmp_path: Path, *, before: bool) -> None:
     path = save(tmp_path / "c.sqlite", Gap(1.0, "x"))
