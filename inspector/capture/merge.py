@@ -12,26 +12,33 @@ import heapq
 import itertools
 import os
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from inspector.capture import guard, paths
+from inspector.capture.replacing import created, replacement
 from inspector.capture.store import Capture
 from inspector.clocks import HOUR
 from inspector.errors import CaptureError
 from inspector.model import Connection, Exchange, Handshake, Leg
+from inspector.progress import unwatched, watched
+from inspector.text import size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from inspector.model import Record
+    from inspector.progress import Watch
 
 BATCH = 500
 """Records or connections per write."""
 WEIGHT = 32 * 2**20
 """Bytes of bodies per write."""
+INTERVAL = 0.1
+"""Seconds between two looks at a statement that takes long."""
 WINDOW = HOUR
 """Seconds by which the order of two captures may differ for a record that is in both, to be recognized as one."""
 
@@ -59,27 +66,26 @@ class Vacuumed(NamedTuple):
 # -- merge ------------------------------------------------------------------------------------------------
 
 
-def merge(sources: Sequence[Path], target: Path) -> Merged:
+def merge(sources: Sequence[Path], target: Path, watch: Watch = unwatched) -> Merged:
     """Merge captures into a new one: their records in the order in which they ended, with new numbers.
 
     A connection that is in several captures (it lasted while the proxy started another capture) becomes one; different
     connections with the same name stay separate. Raises CaptureError, also if ``target`` exists.
     """
-    if os.path.lexists(target):
-        raise CaptureError(f"{target} already exists.", "Choose another name.")
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(Capture.open(path)) for path in sources]
-        with _replacement(target) as path, Capture.create(path) as made:
-            names = [_connections(capture, made) for capture in opened]
-            merged = _records(opened, names, made)
+        with created(target) as made:
+            names = [_connections(capture, made, watch) for capture in opened]
+            merged = _records(opened, names, made, watch)
             made.set_meta(_meta(opened, made))
         return merged
 
 
-def _connections(source: Capture, made: Capture) -> Mapping[str, str]:
+def _connections(source: Capture, made: Capture, watch: Watch) -> Mapping[str, str]:
     """Copy a capture's connections; return the new names of those whose names another capture uses."""
     renamed: dict[str, str] = {}
-    for some in itertools.batched(_idents(source.path), BATCH):
+    idents = _idents(source.path)
+    for some in itertools.batched(watched(idents, watch, len(idents), "reading connection"), BATCH):
         for ident in some:
             connection = source.connection(ident)
             if connection is None:
@@ -97,13 +103,12 @@ def _connections(source: Capture, made: Capture) -> Mapping[str, str]:
     return renamed
 
 
-def _idents(path: Path) -> Iterator[str]:
+def _idents(path: Path) -> list[str]:
     """Return the names of a capture's connections, in the order in which they were opened."""
     live = "" if os.path.lexists(paths.companion(path.resolve(), "-wal")) else "&immutable=1"
     with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{live}", uri=True)) as db:
         guard.distrust(db)
-        for (ident,) in db.execute("SELECT id FROM connection ORDER BY opened, id").fetchall():
-            yield ident
+        return [ident for (ident,) in db.execute("SELECT id FROM connection ORDER BY opened, id")]
 
 
 def _same(one: Leg, other: Leg) -> bool:
@@ -121,11 +126,13 @@ def _fuller(one: Connection, other: Connection) -> Connection:
     return Connection(leg, other.closed or one.closed)
 
 
-def _records(opened: Sequence[Capture], names: Sequence[Mapping[str, str]], made: Capture) -> Merged:
+def _records(opened: Sequence[Capture], names: Sequence[Mapping[str, str]], made: Capture, watch: Watch) -> Merged:
     numbered = [zip(capture.records(), itertools.repeat(number)) for number, capture in enumerate(opened)]
     recent: dict[bytes, tuple[int, float]] = {}
     records = twice = weight = 0
-    for record, number in heapq.merge(*numbered, key=lambda item: item[0].ended):
+    merged = heapq.merge(*numbered, key=lambda item: item[0].ended)
+    total = sum(capture.count() for capture in opened)
+    for record, number in watched(merged, watch, total, "merging record"):
         record = _renamed(record, names[number])
         digest = _digest(record)
         if recent.get(digest, (number, 0.0))[0] != number:
@@ -185,7 +192,7 @@ def _meta(opened: Sequence[Capture], made: Capture) -> list[tuple[str, str]]:
 # -- vacuum -----------------------------------------------------------------------------------------------
 
 
-def vacuum(path: Path) -> Vacuumed:
+def vacuum(path: Path, watch: Watch = unwatched) -> Vacuumed:
     """Rewrite a capture without unused space, and remove the files that a killed proxy left beside it.
 
     Its records keep their numbers, so its index and its notes stay valid. Raises CaptureError, also while another
@@ -194,10 +201,13 @@ def vacuum(path: Path) -> Vacuumed:
     with Capture.open(path) as capture:
         path = capture.path.resolve()
     before, status = paths.size(path), path.stat()
-    with _exclusive(path) as db, _replacement(path) as temporary:
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
-        db.execute("VACUUM INTO ?", (str(temporary),))
-        dropped = _drop(temporary)
+    with _exclusive(path) as db, replacement(path) as temporary:
+
+        def look() -> None:
+            watch(paths.size(temporary), before, "copying", size)
+
+        _execute(db, "VACUUM INTO ?", str(temporary), look=look)
+        dropped = _drop(temporary, watch)
         with contextlib.suppress(PermissionError):
             os.chown(temporary, status.st_uid, status.st_gid)
     return Vacuumed(before, paths.size(path), dropped)
@@ -206,7 +216,8 @@ def vacuum(path: Path) -> Vacuumed:
 @contextlib.contextmanager
 def _exclusive(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a capture exclusively; everything written to it is then in the one file."""
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=1)) as db:
+    connection = sqlite3.connect(path, isolation_level=None, timeout=1, check_same_thread=False)
+    with contextlib.closing(connection) as db:
         guard.distrust(db)
         try:
             db.execute("PRAGMA journal_mode = DELETE")
@@ -220,11 +231,27 @@ def _exclusive(path: Path) -> Iterator[sqlite3.Connection]:
         yield db
 
 
-def _drop(path: Path) -> int:
+def _execute(
+    db: sqlite3.Connection, statement: str, *values: str, look: Callable[[], None] = lambda: None
+) -> sqlite3.Cursor:
+    """Execute a statement that may take minutes; ``look`` is called meanwhile, and a signal ends it. The connection
+    must not be bound to this thread."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(db.execute, statement, values)
+        try:
+            while not wait([future], INTERVAL).done:
+                look()
+        except BaseException:
+            db.interrupt()
+            raise
+        return future.result()
+
+
+def _drop(path: Path, watch: Watch) -> int:
     """Delete the bodies and certificates that nothing refers to; return their number."""
     digests: set[bytes] = set()
     with Capture.open(path) as capture:
-        for record in capture.records():
+        for record in watched(capture.records(), watch, capture.count()):
             if isinstance(record, Exchange):
                 digests.add(hashlib.sha256(record.request.body).digest())
                 if record.response:
@@ -233,32 +260,13 @@ def _drop(path: Path) -> int:
             if connection := capture.connection(ident):
                 chains = connection.leg.peer_chain + connection.leg.own_chain
                 digests.update(hashlib.sha256(der).digest() for der in chains)
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as db:
         guard.distrust(db)
         db.execute("BEGIN")
         db.execute("CREATE TEMP TABLE digests (sha256 BLOB PRIMARY KEY)")
         db.executemany("INSERT INTO digests VALUES (?)", ((digest,) for digest in digests))
-        dropped = db.execute("DELETE FROM blob WHERE sha256 NOT IN (SELECT sha256 FROM digests)").rowcount
+        dropped = _execute(db, "DELETE FROM blob WHERE sha256 NOT IN (SELECT sha256 FROM digests)").rowcount
         db.execute("COMMIT")
         if dropped:
-            db.execute("VACUUM")
+            _execute(db, "VACUUM")
     return dropped
-
-
-@contextlib.contextmanager
-def _replacement(target: Path) -> Iterator[Path]:
-    """Provide a path beside a file to write a new one, which replaces the file when it is complete. Raises
-    CaptureError."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        yield temporary
-        temporary.replace(target)
-    except (sqlite3.Error, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise CaptureError(
-            f"Cannot write {target}: {reason}.", "Check the input files for damage, and the disk for free space."
-        ) from error
-    finally:
-        for ending in ("", "-wal", "-shm", "-journal"):
-            with contextlib.suppress(OSError):
-                paths.companion(temporary, ending).unlink(missing_ok=True)

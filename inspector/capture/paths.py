@@ -76,6 +76,12 @@ def size(path: Path) -> int:
     return taken
 
 
+def make_folder(folder: Path) -> None:
+    """Make a directory, and those above it that are missing, with mode 0700. Raises OSError."""
+    for each in (*reversed(folder.parents), folder):  # ``parents`` would apply this mode to the last one only
+        each.mkdir(mode=0o700, exist_ok=True)
+
+
 def companion(path: Path, ending: str) -> Path:
     """Return a file that belongs to a capture: the capture's name with a suffix."""
     return path.with_name(path.name + ending)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import msgspec
 
 from inspector import __version__, regex
-from inspector.capture import guard, schema
+from inspector.capture import guard, paths, schema
 from inspector.capture.bodies import Bodies
 from inspector.capture.texts import Texts
 from inspector.errors import CaptureError
@@ -53,6 +53,7 @@ PAUSE = 0.0015
 CACHED_LEGS = 1024
 """Connections that a reader caches, with their certificates."""
 
+_LAST = "SELECT coalesce(max(seq), 0) FROM record"
 _NONE: Mapping[str, Spool] = MappingProxyType({})
 _REQUEST, _RESPONSE = (tuple(field.name for field in dataclasses.fields(kind)) for kind in (Request, Response))
 _EXCHANGE = tuple(field.name for field in dataclasses.fields(Exchange) if field.name not in ("agent", "master"))
@@ -122,7 +123,7 @@ class Capture:
         self._spools: list[Mapping[str, Spool]] = []
         self._connections: dict[str, Connection] = {}
         self._legs: dict[str, Leg] = {}
-        self._last = self.last
+        self._last = _number(db, _LAST)
         self._after = 0
         """The last record of the capture that this one continues."""
         status = path.stat()
@@ -183,8 +184,7 @@ class Capture:
         try:
             if not guard.plain(path):
                 raise _strange(path)
-            for folder in reversed((path.parent, *path.parent.parents)):
-                folder.mkdir(mode=0o700, exist_ok=True)  # ``parents`` would apply this mode to the last directory only
+            paths.make_folder(path.parent)
             # Not through a link: in a directory of another user it could lead anywhere.
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             try:
@@ -345,7 +345,7 @@ class Capture:
 
     def _make_way(self) -> None:
         """Number what is pending after what another proxy has written to the same file, or to the previous capture."""
-        highest = max(self.last, self._after)
+        highest = max(_number(self._db, _LAST), self._after)
         if self._pending and (shift := highest + 1 - self._pending[0].seq) > 0:
             self._pending = [dataclasses.replace(record, seq=record.seq + shift) for record in self._pending]
             self._last = self._pending[-1].seq
@@ -442,7 +442,8 @@ class Capture:
 
     def following(self, seq: int) -> int | None:
         """Return the number of the next record after this one; None if there is none."""
-        (found,) = self._db.execute("SELECT min(seq) FROM record WHERE seq > ?", (seq,)).fetchone()
+        with guard.damage(self.path, f"A record after {seq}"):
+            (found,) = self._db.execute("SELECT min(seq) FROM record WHERE seq > ?", (seq,)).fetchone()
         return found if isinstance(found, int) and found > seq else None  # a damaged tree finds others
 
     @property
@@ -453,16 +454,19 @@ class Capture:
     @property
     def first(self) -> int:
         """The lowest sequence number (0: the capture is empty)."""
-        return _number(self._db, "SELECT coalesce(min(seq), 0) FROM record")
+        with guard.damage(self.path, "The first record"):
+            return _number(self._db, "SELECT coalesce(min(seq), 0) FROM record")
 
     @property
     def last(self) -> int:
         """The highest sequence number (0: the capture is empty)."""
-        return _number(self._db, "SELECT coalesce(max(seq), 0) FROM record")
+        with guard.damage(self.path, "The last record"):
+            return _number(self._db, _LAST)
 
     def count(self) -> int:
         """How many records there are."""
-        return _number(self._db, "SELECT count(*) FROM record")
+        with guard.damage(self.path, "The number of records"):
+            return _number(self._db, "SELECT count(*) FROM record")
 
     def connections(self) -> list[Connection]:
         """Yield every connection in the order in which they were opened, also those without a request."""

@@ -1,3 +1,16 @@
-from inspector.cli.main import main
+"""The program: until the command line is read, Ctrl-C ends it without a word."""
 
-raise SystemExit(main())
+import signal
+
+
+def main() -> int:
+    """Run it; return its exit status."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, in the background
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from inspector.cli.main import main as run
+
+    return run()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

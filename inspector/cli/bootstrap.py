@@ -11,10 +11,13 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli.arguments import moment
-from inspector.cli.output import print_json, print_unanalyzed
+from inspector.cli.output import columns, print_json, print_unanalyzed
+from inspector.cli.progress import shown
 from inspector.errors import InspectorError
 from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import Bootstraps
+from inspector.progress import watched
+from inspector.summaries import wording
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -39,8 +42,8 @@ def execute(arguments: argparse.Namespace) -> int:
     answers, where and since when the agent is stuck, the keys, and until when the downloaded files are valid."""
     capture = arguments.capture or paths.newest()
     analyzer, bootstraps = Analyzer(), Bootstraps()
-    with Capture.open(capture) as records:
-        for record in records.records():
+    with Capture.open(capture) as records, shown() as watch:
+        for record in watched(records.records(), watch, records.count()):
             bootstraps.add(analyzer.feed(record))
     analyzer.finish()
     names = bootstraps.names()
@@ -56,7 +59,7 @@ def execute(arguments: argparse.Namespace) -> int:
         print_json([bootstrap_text.plain(bootstrap) for bootstrap in chosen])
         return 0
     for bootstrap in chosen:
-        for line in bootstrap_text.lines(bootstrap):
+        for line in bootstrap_text.lines(bootstrap, columns() or wording.PLAIN):
             print(line)
     if not chosen:
         print("The capture contains no bootstrap.")

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
-from inspector.cli.output import print_json, print_rows, progress
+from inspector.cli.output import print_json, print_line
+from inspector.cli.progress import shown
+from inspector.cli.tables import print_rows
 from inspector.summaries import inventory
 from inspector.text import size
 
@@ -25,12 +27,13 @@ def execute(arguments: argparse.Namespace) -> int:
     """List the captures in a directory, the newest last. `open` marks a capture that a proxy is writing, or was
     writing when it was killed. Captures without an index are read first, which may take a while."""
     folder = arguments.directory or paths.FOLDER
-    inventories = [inventory.look(path, progress) for path in inventory.captures_in(folder)]
+    with shown() as watch:
+        inventories = [inventory.look(path, watch) for path in inventory.captures_in(folder)]
     if arguments.json:
         print_json([found.plain() for found in inventories])
         return 0
     if inventories:
         print_rows(inventory.COLUMNS, [capture.row() for capture in inventories])
     total = size(sum(capture.size for capture in inventories))
-    print(f"{len(inventories)} capture{'' if len(inventories) == 1 else 's'} in {folder}, {total}")
+    print_line(f"{len(inventories)} capture{'' if len(inventories) == 1 else 's'} in {folder}, {total}")
     return 0

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from inspector.analysis.ruleset import load
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_full
-from inspector.cli.output import print_json, print_unanalyzed, print_verdicts
-from inspector.cli.reading import shown, whole_message
+from inspector.cli.output import columns, print_block, print_json, print_line, print_unanalyzed, print_verdicts
+from inspector.cli.progress import shown
+from inspector.cli.reading import Unreadable, whole_message
 from inspector.formats import baseline, json_output, junit, sarif
 from inspector.model import Severity
 from inspector.summaries import reading, wording
@@ -51,7 +52,9 @@ def execute(arguments: argparse.Namespace) -> int:
     for warning in ruleset.warnings:
         print(f"puppet-inspector: {beginning(clean(warning), 400)}", file=sys.stderr)
     captures = paths.chosen(arguments.captures)
-    read = reading.read_together(captures, ruleset if arguments.rules else None, shown)
+    unreadable = Unreadable(captures)
+    with shown() as watch:
+        read = reading.read_together(captures, ruleset if arguments.rules else None, watch, unreadable.report)
     runs = [(found.capture, run) for found in read for run in found.briefs]
     unanalyzed = [(found.capture, seq, reason) for found in read for seq, reason in found.unanalyzed.items()]
     findings = [(capture, run, finding) for capture, run in runs for finding in run.findings]
@@ -67,7 +70,7 @@ def execute(arguments: argparse.Namespace) -> int:
         case "junit":
             print(junit.document(findings, runs, limit))
             _print_unanalyzed(unanalyzed, captures, aside=True)
-        case _:
+        case _ if read:
             known = sum(len(run.findings) for _, run in runs) - len(findings)
             ignored = sum(run.ignored for _, run in runs)
             summary = counts([finding for _, _, finding in findings])
@@ -75,11 +78,11 @@ def execute(arguments: argparse.Namespace) -> int:
                 "no new findings" if known else "no findings" if ignored else "no deviations from the protocol"
             )
             summary += f"; {known} in {arguments.baseline}, not shown" if known else ""
-            print(summary + (f"; {ignored} ignored by {arguments.rules}" if ignored else ""))
+            print_line(summary + (f"; {ignored} ignored by {arguments.rules}" if ignored else ""))
             if findings:
                 print()
             several = len(captures) > 1
-            fixes = wording.FixLines()
+            fixes = wording.FixLines(columns())
             printed = sum(
                 print_verdicts([run], fixes, where=f"{capture.name} " if several else "")
                 for capture, run in (() if known else runs)
@@ -88,7 +91,8 @@ def execute(arguments: argparse.Namespace) -> int:
                 print()
             _print_findings(findings, several=several, full=arguments.full)
             _print_unanalyzed(unanalyzed, captures)
-    return int(limit is not None and any(finding.severity.rank >= limit.rank for _, _, finding in findings))
+    failed = limit is not None and any(finding.severity.rank >= limit.rank for _, _, finding in findings)
+    return unreadable.status or int(failed)
 
 
 def _print_unanalyzed(
@@ -112,9 +116,9 @@ def _print_findings(findings: Sequence[tuple[Path, RunBrief, Finding]], *, sever
         explanation = finding.rule, run.fix_for(finding.rule)
         where = f"{capture.name} " if several else ""
         brief = finding.rule in run.symptoms or explanation in explained
-        lines = wording.finding(finding, run, where, brief=brief)
+        lines = wording.finding(finding, run, where, brief=brief, width=columns())
         if full and finding.seqs and (capture, finding.seqs[-1]) not in printed:
             printed.add((capture, finding.seqs[-1]))
-            lines[-1:-1] = wording.quoted(whole_message(capture, finding))
-        print(*lines, sep="\n")
+            lines[-1:-1] = wording.quoted(whole_message(capture, finding), columns())
+        print_block(wording.Block(lines, finding.severity.upper(), finding.severity))
         explained.add(explanation)

@@ -49,7 +49,8 @@ first steps:
   puppet-inspector runs captures/FILE.sqlite     list what happened
   puppet-inspector check captures/FILE.sqlite    report what was wrong, and how to fix it
 
-exit status: 0 success, 1 findings at or above --fail-on, 2 wrong usage or unusable input (see the message).
+exit status: 0 success, 1 findings at or above --fail-on, 2 wrong usage or unusable input (see the message),
+130 ended with Ctrl-C.
 """
 
 

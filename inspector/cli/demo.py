@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from inspector import installation
 from inspector.capture.store import Capture
 from inspector.cli.arguments import capture_to_write, must_be_terminal
-from inspector.cli.output import print_rows, progress
 from inspector.cli.runs import print_runs
+from inspector.cli.tables import print_rows
 from inspector.errors import InspectorError
 from inspector.lab import FAULTS, HEALTHY, Lab, LabLoop
 from inspector.model import Exchange
@@ -60,7 +60,7 @@ def serve(arguments: argparse.Namespace) -> int:
     if arguments.json:
         raise InspectorError("--serve opens the terminal inspector, which prints no JSON.", "Omit one of the two.")
     capture = capture_to_write(arguments)
-    progress("starting a master, a proxy and three agents on 127.0.0.1 ...")
+    print("starting a master, a proxy and three agents on 127.0.0.1 ...", flush=True)
     with (
         Lab(answers=recorded(), spread=True) as lab,
         Proxy(options(lab, capture), own=True) as proxy,

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.arguments import add_full
-from inspector.cli.output import print_json, print_unanalyzed
-from inspector.cli.reading import shown, whole_message
+from inspector.cli.output import columns, print_block, print_json, print_line, print_unanalyzed
+from inspector.cli.progress import shown
+from inspector.cli.reading import whole_message
 from inspector.doctor import fix_script, report
 from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.errors import InspectorError
@@ -44,7 +45,8 @@ def execute(arguments: argparse.Namespace) -> int:
     capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
     if not (capture or directories or arguments.live):
         raise InspectorError("There is nothing to check.", "Pass a capture, --ssldir DIR, --cadir DIR or --live HOST.")
-    found = report.of_capture(capture, shown) if capture else report.CaptureReport()
+    with shown() as watch:
+        found = report.of_capture(capture, watch) if capture else report.CaptureReport()
     whole = functools.partial(whole_message, capture) if capture and arguments.full else None
     diagnoses = []
     if directories:
@@ -75,12 +77,12 @@ def execute(arguments: argparse.Namespace) -> int:
         )  # fmt: skip
     else:
         if lead := report.summary(found, diagnoses):
-            print(lead)
-        for line in report.verdict_lines(found, whole) if capture else ():
-            print(line)
+            print_line(lead)
+        for block in report.verdict_blocks(found, whole, columns()) if capture else ():
+            print_block(block)
         print_unanalyzed(found.unanalyzed.items())
-        for line in report.diagnosis_lines(diagnoses) if directories or arguments.live else ():
-            print(line)
+        for block in report.diagnosis_blocks(diagnoses, columns()) if directories or arguments.live else ():
+            print_block(block)
         if problems:
             print(f"wrote {arguments.fix_script}: say in it how the hosts are reached, then run it")
         elif arguments.fix_script:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector import installation
-from inspector.cli.output import print_json
+from inspector.cli.output import columns, print_json, print_markdown
 from inspector.explain import protocol_page, reference
 from inspector.rules import fixes
 from inspector.summaries import wording
@@ -42,7 +42,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print_json(section._asdict())
         else:
-            print(f"{section.title}\n\n{section.text}")
+            print_markdown(f"{section.title}\n\n{section.text}")
         return 0
     explanation = reference.explain(topic)
     steps = {key: explanation.pop(name) for key, name in STEPS.items() if name in explanation}
@@ -50,7 +50,11 @@ def execute(arguments: argparse.Namespace) -> int:
         print_json(explanation | {STEPS[key]: fixes.fields(fix) for key, fix in steps.items()})
         return 0
     labels = LABELS[next(iter(explanation))]
+    width = columns()
     for key, text in explanation.items():
         label = f"{labels.get(key, key) + ':':<11} "
-        print(*(wording.labelled(label, steps[key]) if key in steps else [f"{label}{text}"]), sep="\n")
+        if key in steps:
+            print(*wording.labelled(label, steps[key], width or wording.PLAIN), sep="\n")
+        else:
+            print(*(wording.wrapped(label, text, width) if width else [f"{label}{text}"]), sep="\n")
     return 0

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from inspector.cli.arguments import add_filter
 from inspector.cli.opening import add_opening, opened_by
-from inspector.formats import exporting
+from inspector.cli.progress import beside_output, shown
+from inspector.formats import exporting, files
 from inspector.formats.outgoing import summary
 
 if TYPE_CHECKING:
@@ -38,12 +39,19 @@ def execute(arguments: argparse.Namespace) -> int:
     output = arguments.output
     kind = arguments.format or (exporting.format_of(output) if output else "jsonl")
     opened = None if arguments.with_secrets else opened_by(arguments.opened)
-    chosen = exporting.Chosen.by(arguments.capture, arguments.filter, opened)
+    # Before a large capture is read.
     if output is None:
-        for line in chosen.lines(kind):
-            print(line)
+        exporting.text_of(kind)
     else:
-        number = chosen.write(kind, output)
+        files.must_be_new(output)
+    with shown() as watch:
+        chosen = exporting.Chosen.by(arguments.capture, arguments.filter, opened, watch)
+        if output is None:
+            for line in chosen.lines(kind, watch, beside_output(watch)):
+                print(line)
+        else:
+            number = chosen.write(kind, output, watch)
+    if output is not None:
         masked = "" if arguments.with_secrets else ", secrets masked (--with-secrets keeps them)"
         print(f"{number} records written to {output}{masked}")
     for note in (*chosen.notes(kind), *filter(None, [summary(chosen.withheld)])):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.arguments import add_filter
+from inspector.cli.output import columns
 from inspector.summaries import follow
 
 if TYPE_CHECKING:
@@ -23,6 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print a line per exchange, with its record number, and a verdict per finished run, while a proxy records. Works
     in a pipe, and on another terminal than the proxy's."""
-    for line in follow.follow(arguments.capture, arguments.filter, everything=arguments.all):
+    for line in follow.follow(arguments.capture, arguments.filter, everything=arguments.all, width=columns()):
         print(line, flush=True)
     return 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from inspector.cli.arguments import capture_to_write
 from inspector.cli.output import print_json
+from inspector.cli.progress import shown
 from inspector.formats import importing
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def execute(arguments: argparse.Namespace) -> int:
     imported up to the damage. Flows, and archives of other tools, contain no failed handshakes and no empty
     connections."""
     target = capture_to_write(arguments)
-    loaded = importing.load(arguments.files, target)
+    with shown() as watch:
+        loaded = importing.load(arguments.files, target, watch)
     if arguments.json:
         print_json({"capture": str(target), **loaded.counts})
     elif loaded.kinds:

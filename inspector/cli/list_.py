@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter
-from inspector.cli.output import print_json
-from inspector.summaries import follow
+from inspector.cli.output import columns, print_json, print_record
+from inspector.cli.progress import beside_output, shown
+from inspector.cli.reading import Unreadable
+from inspector.errors import CaptureError
+from inspector.progress import named
+from inspector.summaries import listing
+from inspector.text import clean
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from inspector.progress import Watch
+    from inspector.summaries.summary import Brief, RunBrief
 
 EXAMPLE = "puppet-inspector list captures/FILE.sqlite --filter phase:catalog"
 
@@ -25,17 +36,37 @@ def execute(arguments: argparse.Namespace) -> int:
     """List every exchange, failed handshake and gap of captures, one line each, with its record number (for `show`)
     and the findings that it is evidence for."""
     captures = paths.chosen(arguments.captures)
-    listing = ((capture, *found) for capture in captures for found in follow.listed(capture, arguments.filter))
-    if arguments.json:
-        print_json([{"capture": str(capture), **follow.row(summary, run)} for capture, summary, run, _ in listing])
-        return 0
     several, printed = len(captures) > 1, False
-    for capture, summary, _, line in listing:
-        printed = True
-        print(f"{capture.name} " if several else "", follow.numbered(summary.seq, line), sep="")
-    if not printed:
-        every = sum(map(follow.total, captures))
-        where = f"{len(captures)} captures" if several else captures[0]
+    unreadable = Unreadable(captures)
+    with shown() as watch:
+        found = _listing(captures, arguments.filter, watch, unreadable)
+        if arguments.json:
+            rows = [{"capture": str(capture), **listing.row(brief, run)} for capture, brief, run in found]
+            print_json(rows)
+            return unreadable.status
+        width = columns()
+        for capture, brief, run in found:
+            printed = True
+            print_record(brief, listing.lines(brief, run, width, f"{capture.name} " if several else ""))
+    if not printed and unreadable.others:
+        every = sum(map(_total, captures))
+        where = f"{unreadable.others} captures" if several else captures[0]
         nothing = f"Nothing matches the filter, of {every} record{'' if every == 1 else 's'} in {where}."
         print(nothing if every else f"There are no records in {where}.")
+    return unreadable.status
+
+
+def _listing(
+    captures: Sequence[Path], text: str, watch: Watch, unreadable: Unreadable
+) -> Iterator[tuple[Path, Brief, RunBrief | None]]:
+    for capture in captures:
+        with unreadable.reported():
+            one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
+            for brief, run in listing.listed(capture, text, one, beside_output(one)):
+                yield capture, brief, run
+
+
+def _total(capture: Path) -> int:
+    with contextlib.suppress(CaptureError):
+        return listing.total(capture)
     return 0

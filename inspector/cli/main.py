@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import errno
+import io
 import os
 import signal
+import sqlite3
 import sys
 import threading
 from typing import TYPE_CHECKING
@@ -17,61 +20,132 @@ from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 MESSAGE = 1500
 """Characters of an error's sentence that are printed: it may quote a file that somebody else made."""
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Why an output cannot be written."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
+    _open_streams()
     command_line = sys.argv[1:] if argv is None else list(argv)
     # Where a signal raises an exception in the middle of an import, Python may only report it, and go on.
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
     try:
-        arguments = _parsed(command_line)
-        if threading.current_thread() is threading.main_thread():
-            # As with Ctrl-C, a proxy that this process started must end with it: it has keys.
-            signal.signal(signal.SIGTERM, _terminated)
-            if command_line[:1] == ["proxy"]:  # a script's shell starts it in the background with Ctrl-C ignored
-                signal.signal(signal.SIGINT, signal.default_int_handler)
-            limits.arm()
+        status = _reported(lambda: _executed(command_line, mask))
+        return _reported(sys.stdout.flush) or status
+    finally:
+        for number, handler in handlers.items() if _in_main_thread() else ():
+            signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        status: int = arguments.function(arguments)
-        sys.stdout.flush()
-        return status
+
+
+def _executed(command_line: list[str], mask: Iterable[int]) -> int:
+    arguments = _parsed(command_line)
+    if _in_main_thread():
+        _take_signals(next(iter(command_line), ""))
+        limits.arm()
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    status: int = arguments.function(arguments)
+    return status
+
+
+def _reported(work: Callable[[], int | None]) -> int:
+    """Do some work and return its exit status; what goes wrong is said in a sentence and a hint."""
+    try:
+        return work() or 0
     except InspectorError as error:
-        # It may quote a file that somebody else made.
-        print(f"puppet-inspector: {beginning(clean(error.message), MESSAGE)}", file=sys.stderr)
-        for line in error.hint.splitlines():
-            print(f"  {beginning(clean(line), MESSAGE)}", file=sys.stderr)
-        return 2
+        _complain(error.message, error.hint)
     except BrokenPipeError:
         # The reader (head, less) has closed the pipe.
         _discard_output()
         return 0
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.filename is not None:
+            _complain(f"Cannot use {error.filename}: {error.strerror}.", "Check its path, permissions and disk.")
+        elif error.errno in _UNWRITABLE:
+            _discard_output()
+            _complain(f"Cannot write the output: {error.strerror}.", "Free some space, or write it elsewhere.")
+        else:
             raise
-        _discard_output()
-        print(f"puppet-inspector: Cannot write the output: {error.strerror}.", file=sys.stderr)
-        print("  Free some space, or write it elsewhere.", file=sys.stderr)
-        return 2
+    except sqlite3.Error as error:
+        _complain(f"A capture cannot be read or written: {error}.", "Check it and its disk.")
     except KeyboardInterrupt:
-        return 130
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        _discard_output()
+        return 128 + signal.SIGINT
+    except _Terminated as ended:
+        _discard_output()
+        return int(ended.args[0])
+    except SystemExit as ended:  # of the parser: it printed its help, or a mistake
+        return ended.code if isinstance(ended.code, int) else 0
+    return 2
+
+
+def _complain(message: str, hint: str) -> None:
+    with contextlib.suppress(OSError):  # nobody reads it
+        sys.stdout.flush()
+        # It may quote a file that somebody else made.
+        print(f"puppet-inspector: {beginning(clean(message), MESSAGE)}", file=sys.stderr)
+        for line in hint.splitlines():
+            print(f"  {beginning(clean(line), MESSAGE)}", file=sys.stderr)
+
+
+def _open_streams() -> None:
+    """Open what is closed of standard input, output and errors: a capture that took its place would be written to."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            # What is written to the output is lost, and that is a mistake; of a message it is not.
+            opened = os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+            if opened != number:
+                os.dup2(opened, number)
+            os.set_inheritable(number, True)  # noqa: FBT003 - it has no name
+            setattr(sys, name, os.fdopen(number, mode))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a locale may have few characters
 
 
 def _discard_output() -> None:
-    """Write what is left of the output to nowhere: it cannot be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Write what is left of the output to nowhere: it cannot be written, or is not wanted."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _terminated(number: int, _frame: object) -> None:
-    raise SystemExit(128 + number)
+# -- signals ----------------------------------------------------------------------------------------------
+
+
+class _Terminated(SystemExit):
+    """A signal ends the program."""
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _take_signals(command: str) -> None:
+    """End with each signal as with Ctrl-C: what is half written is removed, and a proxy that this process started ends
+    with it, since it has keys. What is ignored (``nohup``, a script's background) stays so."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
+    if command == "proxy":  # a script's shell starts it in the background with Ctrl-C ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _stop(number: int, _frame: object) -> None:
+    for each in SIGNALS:  # once is enough: what is cleaned up now must not be interrupted
+        signal.signal(each, signal.SIG_IGN)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise _Terminated(128 + number)
+
+
+# -- the command line -------------------------------------------------------------------------------------
 
 
 def _parsed(command_line: list[str]) -> argparse.Namespace:

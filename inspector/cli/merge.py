@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from inspector.capture import merge
 from inspector.cli.output import print_json
+from inspector.cli.progress import shown
 
 if TYPE_CHECKING:
     import argparse
@@ -23,7 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Merge several captures of one proxy, or of parallel proxies, into a new one: every record once, renumbered in
     the order in which the records ended. A run that is spread over several captures becomes one run."""
-    merged = merge.merge(arguments.captures, arguments.output)
+    with shown() as watch:
+        merged = merge.merge(arguments.captures, arguments.output, watch)
     if arguments.json:
         print_json({"capture": str(arguments.output), **merged._asdict()})
     else:

@@ -1,54 +1,85 @@
-"""Print JSON, tables, verdicts and progress."""
+"""Print JSON, lines and verdicts: in colour and as wide as the terminal, or plain in a pipe."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from inspector.model import Severity
 from inspector.summaries import wording
 from inspector.text import as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from inspector.summaries.summary import RunBrief
+    from inspector.summaries.summary import Brief, RunBrief
     from inspector.summaries.whole_messages import Whole
-    from inspector.summaries.wording import FixLines
+    from inspector.summaries.wording import Block, FixLines
+
+NARROWEST, ROOM = 20, 60
+"""Columns of the narrowest terminal that lines are wrapped for, and of one with room for tables with much text."""
+SEVERITIES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTICE: "cyan"}
+"""The terminal's own colours: its background is not known."""
+
+
+def columns() -> int | None:
+    """Return how wide the terminal is that shows the output (or COLUMNS); None in a pipe."""
+    return max(shutil.get_terminal_size().columns, NARROWEST) if sys.stdout.isatty() else None
 
 
 def print_json(value: Any) -> None:
     print(as_json(value))
 
 
-def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], below: str = "") -> None:
-    """Print an aligned table. On a terminal what does not fit is cut, and the long column ``below`` is printed as
-    separate lines after the table; in a pipe every line is whole."""
-    if not sys.stdout.isatty():
-        lines = [columns, *rows]
-        widths = [max(cell_len(line[at]) for line in lines) for at in range(len(columns))]
-        for line in lines:
-            print(
-                "  ".join(
-                    f"{cell}{' ' * (width - cell_len(cell))}" for cell, width in zip(line, widths, strict=True)
-                ).rstrip()
-            )
+def print_text(text: Text) -> None:
+    """Print lines as they are, on a terminal in colour."""
+    if columns() is None:
+        print(text.plain)
+    else:
+        Console(highlight=False, markup=False, emoji=False).print(text, soft_wrap=True)
+
+
+def print_markdown(text: str) -> None:
+    """Print text with tables and lists in Markdown, on a terminal set for its width; as it is where words in tables
+    would be cut."""
+    if (columns() or 0) < ROOM:
+        print(text)
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    in_table = [at for at, column in enumerate(columns) if column != below]
-    for at in in_table:
-        table.add_column(columns[at], no_wrap=at != in_table[-1], overflow="ellipsis" if at != in_table[-1] else "fold")
-    for row in rows:
-        table.add_row(*(Text(row[at]) for at in in_table))
-    console = Console()
-    console.print(table)
-    for row in rows if below else ():
-        name = f"run {row[columns.index('run')]}"
-        console.print(Text(f"{name}: {row[columns.index(below)]}", style="dim"), soft_wrap=False)
+    from rich.markdown import Markdown
+    from rich.theme import Theme
+
+    Console(theme=Theme({"markdown.code": "bold"})).print(Markdown(text))
+
+
+def print_line(line: str) -> None:
+    """Print a line, on a terminal wrapped."""
+    for part in wording.flowing(line, columns()):
+        print(part)
+
+
+def print_block(block: Block) -> None:
+    """Print lines, on a terminal what has a severity in its colour."""
+    text = Text("\n".join(block.lines))
+    if block.severity:
+        text.stylize(SEVERITIES[block.severity], 0, len(block.marked))
+    print_text(text)
+
+
+def print_record(brief: Brief, lines: list[str]) -> None:
+    """Print the lines of a record, on a terminal the rules of its findings in colour."""
+    text = "\n".join(lines)
+    if not brief.signs or columns() is None:
+        print(text)
+        return
+    styled = Text(text)
+    for sign in brief.signs:
+        if (at := text.rfind(sign.rule)) >= 0:
+            styled.stylize(SEVERITIES[sign.severity], at, at + len(sign.rule))
+    print_text(styled)
 
 
 def print_verdicts(
@@ -60,8 +91,8 @@ def print_verdicts(
     for run in runs:
         if run.verdict is not None:
             printed += 1
-            print(f"{where}run {run.number}: {run.verdict.message}")
-            for line in wording.quoted(whole(run.cause_found)) if whole else ():
+            print_block(wording.verdict(run, columns(), where))
+            for line in wording.quoted(whole(run.cause_found), columns()) if whole else ():
                 print(line)
             print(*printed_fixes.of(run.steps, f"{where}run {run.number}"), sep="\n")
     return printed
@@ -70,10 +101,8 @@ def print_verdicts(
 def print_unanalyzed(records: Iterable[tuple[int, str]], where: str = "", *, aside: bool = False) -> None:
     """Print which records were not analyzed, and why; ``aside`` from the output."""
     for seq, reason in records:
-        print(f"{where}{wording.unanalyzed(seq, reason)}", file=sys.stderr if aside else sys.stdout)
-
-
-def progress(line: str) -> None:
-    """Print a progress line to standard error, if that is a terminal."""
-    if sys.stderr.isatty():
-        print(line, file=sys.stderr)
+        line = f"{where}{wording.unanalyzed(seq, reason)}"
+        if aside:
+            print(line, file=sys.stderr)
+        else:
+            print_line(line)

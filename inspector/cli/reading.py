@@ -1,56 +1,58 @@
-"""Show how far the reading of a capture is, and read the whole messages behind findings."""
+"""Read several captures of which one may be damaged, and the whole messages behind findings."""
 
 from __future__ import annotations
 
 import contextlib
-import time
+import sys
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from inspector.capture.store import Capture
+from inspector.errors import CaptureError
 from inspector.summaries import whole_messages
+from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-    from rich.progress import Progress
 
     from inspector.model import Finding
 
-STRIDE = 100
-"""Records between two looks at the clock."""
+REASON = 400
+"""Characters of a line about a capture that cannot be read: it may quote the capture."""
 
 
-def shown[T](items: Iterable[T], total: int, console: Console | None = None, *, after: float = 1) -> Iterator[T]:
-    """Yield items, with a bar and the time left on the terminal (standard error, or ``console``) if that takes more
-    than ``after`` seconds. The bar is gone at the end."""
-    console = console or Console(stderr=True)
-    if not console.is_terminal:
-        yield from items
-        return
-    began = time.monotonic()
-    with contextlib.ExitStack() as stack:
-        bar: Progress | None = None
-        for at, item in enumerate(items):
-            if at % STRIDE == 0:
-                if bar is None and time.monotonic() - began >= after:
-                    from rich.progress import Progress, TimeRemainingColumn
+class Unreadable:
+    """Reports captures that cannot be read, each in one line, so that the others are read nevertheless."""
 
-                    bar = stack.enter_context(
-                        Progress(
-                            "reading record {task.completed:,} of {task.total:,}",
-                            *Progress.get_default_columns()[1:3],
-                            TimeRemainingColumn(),
-                            console=console,
-                            transient=True,
-                        )
-                    )
-                    task = bar.add_task("", total=total)
-                if bar is not None:
-                    bar.update(task, completed=at)
-            yield item
+    def __init__(self, captures: Sequence[Path]) -> None:
+        """One that is alone ends the command."""
+        self._captures = len(captures)
+        self._reported = 0
+
+    @property
+    def others(self) -> int:
+        """How many captures could be read."""
+        return self._captures - self._reported
+
+    @property
+    def status(self) -> int:
+        """The exit status, if nothing else is wrong."""
+        return 2 if self._reported else 0
+
+    def report(self, error: CaptureError) -> None:
+        """Report a capture. Raises the error if there is no other."""
+        if self._captures == 1:
+            raise error
+        self._reported += 1
+        print(f"puppet-inspector: {beginning(clean(error.message), REASON)}", file=sys.stderr)
+
+    @contextlib.contextmanager
+    def reported(self) -> Iterator[None]:
+        """Report the capture that is read within if it cannot be read."""
+        try:
+            yield
+        except CaptureError as error:
+            self.report(error)
 
 
 def whole_message(capture: Path, finding: Finding | None) -> str | None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter, add_full
-from inspector.cli.output import print_json, print_rows, print_unanalyzed, print_verdicts
-from inspector.cli.reading import shown, whole_message
+from inspector.cli.output import columns, print_json, print_unanalyzed, print_verdicts
+from inspector.cli.progress import shown
+from inspector.cli.reading import Unreadable, whole_message
+from inspector.cli.tables import print_rows, run_row
 from inspector.formats import json_output
+from inspector.progress import named
 from inspector.summaries import reading, wording
-from inspector.text import counts
+from inspector.text import clean, counts
 
 if TYPE_CHECKING:
     import argparse
@@ -35,12 +39,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """List the runs of captures: agent, versions, outcome, phases and findings."""
     captures = paths.chosen(arguments.captures)
-    return print_runs(captures, as_json=arguments.json, filtered=arguments.filter, full=arguments.full)
+    given = arguments.captures or captures
+    return print_runs(captures, given, as_json=arguments.json, filtered=arguments.filter, full=arguments.full)
 
 
-def print_runs(captures: Sequence[Path], *, as_json: bool, filtered: str = "", full: bool = False) -> int:
-    """Print the runs that match a filter, their verdicts and the number of findings; return the exit status."""
-    listed = [reading.read(capture, filtered, shown) for capture in captures]
+def print_runs(
+    captures: Sequence[Path],
+    given: Sequence[Path] = (),
+    *,
+    as_json: bool,
+    filtered: str = "",
+    full: bool = False,
+) -> int:
+    """Print the runs that match a filter, their verdicts and the number of findings; return the exit status.
+    ``given`` is how the user named the captures, perhaps by a directory."""
+    unreadable = Unreadable(captures)
+    listed = []
+    with shown() as watch:
+        for capture in captures:
+            with unreadable.reported():
+                one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
+                listed.append(reading.read(capture, filtered, one))
 
     def whole(capture: Path) -> Whole | None:
         return functools.partial(whole_message, capture) if full else None
@@ -54,29 +73,29 @@ def print_runs(captures: Sequence[Path], *, as_json: bool, filtered: str = "", f
                 for run in found.runs
             ]
         )
-        return 0
+        return unreadable.status
     several = len(captures) > 1
-    rows = [[found.capture.name, *wording.run_row(run)] for found in listed for run in found.briefs]
+    rows = [[found.capture.name, *run_row(run)] for found in listed for run in found.briefs]
     if rows:
-        columns = ("capture", *wording.RUN_COLUMNS)
+        heads = ("capture", *wording.RUN_COLUMNS)
         first = 0 if several else 1
-        print_rows(columns[first:], [row[first:] for row in rows], below="phases")
-    else:
+        print_rows(heads[first:], [row[first:] for row in rows], below="phases")
+    elif listed:
         print(_nothing(listed, captures))
-    fixes = wording.FixLines()
+    fixes = wording.FixLines(columns())
     for found in listed:
         where = f"{found.capture.name} " if several else ""
         print_verdicts(found.briefs, fixes, whole(found.capture), where)
         print_unanalyzed(found.unanalyzed.items(), where)
     if rows:
         findings: list[Finding] = [finding for found in listed for run in found.briefs for finding in run.findings]
-        names = " ".join(map(str, captures))
+        names = shlex.join(map(str, given or captures))
         print(f"{counts(findings)}: puppet-inspector check {names}" if findings else f"no findings: {names}")
-    return 0
+    return unreadable.status
 
 
 def _nothing(listed: Sequence[CaptureRuns], captures: Sequence[Path]) -> str:
-    where = str(captures[0]) if len(captures) == 1 else f"{len(captures)} captures"
+    where = str(captures[0]) if len(captures) == 1 else f"{len(listed)} captures"
     every = sum(found.every for found in listed)
     if not every:
         return f"There are no runs in {where}."

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.opening import add_opening, opened_by
 from inspector.cli.output import print_json
+from inspector.cli.progress import shown
 from inspector.formats.outgoing import Content, summary
 from inspector.formats.share import share
 
@@ -35,9 +35,8 @@ def execute(arguments: argparse.Namespace) -> int:
     capture = arguments.capture
     target = arguments.output or capture.with_name(f"{capture.stem}-shared.sqlite")
     opened = opened_by(arguments.opened)
-    number, withheld = share(
-        capture, target, lambda note: print(f"puppet-inspector: {note}", file=sys.stderr), opened=opened
-    )
+    with shown() as watch:
+        number, withheld = share(capture, target, opened, watch)
     if arguments.json:
         counts = {str(content): withheld[content] for content in Content}
         print_json({"capture": str(target), "records": number, "withheld": counts})

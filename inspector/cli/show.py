@@ -9,10 +9,11 @@ from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli.output import print_json
-from inspector.cli.reading import shown
+from inspector.cli.progress import shown
 from inspector.errors import InspectorError
 from inspector.formats import json_output
 from inspector.pages import plain, tabs
+from inspector.progress import watched
 from inspector.summaries.indexed import IndexedCapture
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def _of_index(capture: Path, seq: int) -> _Found | None:
 def _of_records(capture: Path, seq: int) -> _Found | None:
     analyzer, found = Analyzer(), None
     before: list[int] = []
-    with Capture.open(capture) as records:
-        for record in shown(records.records(), records.count()):
+    with Capture.open(capture) as records, shown() as watch:
+        for record in watched(records.records(), watch, records.count()):
             step = analyzer.feed(record)
             if record.seq == seq:
                 found = step

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from inspector.capture import merge
 from inspector.cli.output import print_json
+from inspector.cli.progress import shown
 from inspector.text import size
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Make a capture as small as possible: remove unreferenced bodies, and files that a killed proxy left beside it.
     Records keep their numbers, so marks and notes stay valid. Do not use it while a proxy writes the capture."""
-    saved = merge.vacuum(arguments.capture)
+    with shown() as watch:
+        saved = merge.vacuum(arguments.capture, watch)
     if arguments.json:
         print_json({"capture": str(arguments.capture), **saved._asdict()})
     else:

@@ -12,8 +12,10 @@ from inspector.doctor import cadir, cross_check, findings, fix_script, livecheck
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.model import Severity
+from inspector.progress import unwatched
 from inspector.rules import fixes, rule_of
 from inspector.summaries import conclusions, reading, wording
+from inspector.summaries.wording import Block
 from inspector.text import counts
 
 if TYPE_CHECKING:
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.doctor.findings import Diagnosis
+    from inspector.progress import Watch
     from inspector.summaries.keys import WireKey
-    from inspector.summaries.reading import Watch
     from inspector.summaries.summary import Conclusion, RunBrief
     from inspector.summaries.whole_messages import Whole
 
@@ -60,7 +62,7 @@ class CaptureReport:
     """The records that were not analyzed, and why."""
 
 
-def of_capture(path: Path, watch: Watch = reading.unwatched) -> CaptureReport:
+def of_capture(path: Path, watch: Watch = unwatched) -> CaptureReport:
     """Return what is known of a capture. Raises CaptureError."""
     (found,) = reading.read_together([path], watch=watch)
     runs = found.briefs
@@ -195,36 +197,41 @@ def summary(found: CaptureReport, diagnoses: Sequence[Diagnosis]) -> str:
     return "; ".join([*parts, *filter(None, [counts(diagnoses)])])
 
 
-def verdict_lines(found: CaptureReport, whole: Whole | None = None) -> Iterator[str]:
+def verdict_blocks(found: CaptureReport, whole: Whole | None = None, width: int | None = None) -> Iterator[Block]:
     """Yield a capture's verdicts, at most one screen of them, and what is by nature; with the whole messages of the
-    causes if ``whole`` reads them."""
+    causes if ``whole`` reads them. ``width`` is that of the terminal."""
     agents, runs = found.agents, found.runs
-    fixes = wording.FixLines()
+    fixes = wording.FixLines(width)
     for agent in agents[:SCREEN]:
-        verdict = agent.verdict
         times = f" ({agent.times} runs)" if agent.times > 1 else ""
         past = "" if agent.superseded_by is None else f" (history: run {agent.superseded_by} ended differently)"
-        yield f"run {agent.run.number}{times}: {verdict.message}{past}"
-        yield from wording.quoted(whole(agent.run.cause_found)) if whole else ()
+        block = wording.verdict(agent.run, width, times=times, past=past)
+        block.lines.extend(wording.quoted(whole(agent.run.cause_found), width) if whole else ())
         if agent.superseded_by is None:
-            yield from fixes.of(agent.run.steps, f"run {agent.run.number}")
+            block.lines.extend(fixes.of(agent.run.steps, f"run {agent.run.number}"))
+        yield block
+    notes = []
     if len(agents) > SCREEN:
-        yield f"... and {len(agents) - SCREEN} more: `puppet-inspector runs` and `check` list all of them"
+        notes.append(f"... and {len(agents) - SCREEN} more: `puppet-inspector runs` and `check` list all of them")
     if not agents:
-        yield f"no problems in {runs} run{'' if runs == 1 else 's'}" if runs else "the capture contains no runs"
+        notes.append(f"no problems in {runs} run{'' if runs == 1 else 's'}" if runs else "the capture contains no runs")
     for rule, numbers in found.notes.items():
         shown = ", ".join(map(str, numbers[:SCREEN])) + (", ..." if len(numbers) > SCREEN else "")
-        yield f"note: {rule} {rule_of(rule).title} (run{'s' if len(numbers) > 1 else ''} {shown})"
+        notes.append(f"note: {rule} {rule_of(rule).title} (run{'s' if len(numbers) > 1 else ''} {shown})")
+    for note in notes:
+        yield Block(wording.flowing(note, width))
 
 
-def diagnosis_lines(diagnoses: Sequence[Diagnosis]) -> Iterator[str]:
-    """Yield diagnoses as text, each with its fix."""
+def diagnosis_blocks(diagnoses: Sequence[Diagnosis], width: int | None = None) -> Iterator[Block]:
+    """Yield diagnoses as text, each with its fix; ``width`` is that of the terminal."""
     for diagnosis in diagnoses:
-        yield f"{diagnosis.severity.upper()} {diagnosis.title}: {diagnosis.detail}"
+        marked = diagnosis.severity.upper()
+        lines = wording.flowing(f"{marked} {diagnosis.title}: {diagnosis.detail}", width)
         if diagnosis.steps:
-            yield from wording.labelled("  fix: ", diagnosis.steps)
+            lines += wording.labelled("  fix: ", diagnosis.steps, width or wording.PLAIN)
+        yield Block(lines, marked, diagnosis.severity)
     if not diagnoses:
-        yield "no problems found"
+        yield Block(["no problems found"])
 
 
 def plain(diagnoses: Sequence[Diagnosis]) -> list[dict[str, Any]]:

@@ -19,14 +19,19 @@ if TYPE_CHECKING:
     from inspector.explain.bootstrap import AgentBootstrap, BootstrapStep, KeySighting, Stuck
     from inspector.explain.trust import Judgement
 
-WIDTH = 120
-"""Maximum width of a line of text."""
 NO_BUNDLE = "this capture contains no CA bundle, so whether the agent trusts certificates and CRLs is unknown"
 KINDS = {"csr": "in a CSR", "certificate": "in the issued certificate", "client": "in the presented certificate"}
 
 
-def lines(bootstrap: AgentBootstrap) -> list[str]:
-    """A bootstrap as lines of text."""
+def lines(bootstrap: AgentBootstrap, width: int = wording.PLAIN) -> list[str]:
+    """A bootstrap as lines of text of some width."""
+
+    def wrapped(label: str, text: str) -> list[str]:
+        below = " " * min(len(label) + 2, width // 4)
+        return textwrap.wrap(
+            label + text, width, subsequent_indent=below, break_on_hyphens=False, break_long_words=False
+        )
+
     who = ", ".join([*([f"puppet {bootstrap.version}"] if bootstrap.version else []), *bootstrap.addresses[:NEAR]])
     output = [f"{bootstrap.certname} ({who})" if who else bootstrap.certname]
     several = len({step.run for step in bootstrap.steps}) > 1
@@ -37,22 +42,15 @@ def lines(bootstrap: AgentBootstrap) -> list[str]:
             run = step.run
             output.append(f"  run {run}")
         arrow = "->" if n else "  "
-        output += _wrapped(
-            f"  {stamp(step.began)[:19]}  {arrow} ", f"{_step_text(step)} [{wording.numbers(step.seqs)}]"
-        )
+        output += wrapped(f"  {stamp(step.began)[:19]}  {arrow} ", f"{_step_text(step)} [{wording.numbers(step.seqs)}]")
         if step.risk and step.risk not in risks:
-            output += _wrapped(" " * 26, f"not verified: {step.risk}")
+            output += wrapped(" " * 26, f"not verified: {step.risk}")
             risks.add(step.risk)
     if not bootstrap.steps:
         output.append("  no record of it")
     for line in _end(bootstrap):
-        output += _wrapped("  ", line)
+        output += wrapped("  ", line)
     return [clean(line) for line in output]
-
-
-def _wrapped(label: str, text: str) -> list[str]:
-    after = " " * (len(label) + 2)
-    return textwrap.wrap(label + text, WIDTH, subsequent_indent=after, break_on_hyphens=False, break_long_words=False)
 
 
 def _step_text(step: BootstrapStep) -> str:

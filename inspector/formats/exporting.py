@@ -15,7 +15,8 @@ from inspector.errors import InspectorError
 from inspector.formats import files, har, jsonl, lossless
 from inspector.formats.outgoing import Outgoing
 from inspector.model import Connection
-from inspector.summaries import follow, wording
+from inspector.progress import unwatched, watched
+from inspector.summaries import listing, wording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from inspector.formats.lossless import CaptureItem
     from inspector.formats.outgoing import Content
     from inspector.model import Record
+    from inspector.progress import Watch
     from inspector.summaries.summary import RunBrief
 
 
@@ -72,6 +74,17 @@ def format_of(path: Path) -> str:
     return found
 
 
+def text_of(name: str) -> Callable[..., Iterator[str]]:
+    """Return what yields a format as lines of text. Raises InspectorError for a binary one."""
+    lines = FORMATS[name].lines
+    if lines is None:
+        raise InspectorError(
+            f"The format {name} is binary and is not written to standard output.",
+            f"Pass a file: -o FILE{FORMATS[name].endings[0]}",
+        )
+    return lines
+
+
 @dataclass(slots=True)
 class Chosen:
     """The records of a capture to export."""
@@ -93,39 +106,39 @@ class Chosen:
     """The numbers of those that could not be masked and so were left out, and why; once the records are written."""
 
     @classmethod
-    def by(cls, capture: Path, text: str = "", opened: frozenset[Content] | None = frozenset()) -> Chosen:
+    def by(
+        cls,
+        capture: Path,
+        text: str = "",
+        opened: frozenset[Content] | None = frozenset(),
+        watch: Watch = unwatched,
+    ) -> Chosen:
         """Select the records that match a filter. Raises InspectorError."""
         owners: dict[int, RunBrief | None] = {}
         kinds: Counter[str] = Counter()
         unanalyzed: dict[int, str] = {}
-        for brief, run, _ in follow.listed(capture, text):
+        for brief, run in listing.listed(capture, text, watch, watch):
             owners[brief.seq] = run
             kinds[brief.kind] += 1
             if brief.unanalyzed:
                 unanalyzed[brief.seq] = brief.unanalyzed
         return cls(capture, not text.strip(), owners, kinds, opened, unanalyzed=unanalyzed)
 
-    def lines(self, name: str) -> Iterator[str]:
-        """Yield them in a format that is text.
-
-        Raises InspectorError for a binary format, and CaptureError.
+    def lines(self, name: str, watch: Watch = unwatched, writing: Watch = unwatched) -> Iterator[str]:
+        """Yield them in a format that is text. ``watch`` is called before the first line, ``writing`` between the
+        lines. Raises InspectorError.
         """
-        lines = FORMATS[name].lines
-        if lines is None:
-            raise InspectorError(
-                f"The format {name} is binary and is not written to standard output.",
-                f"Pass a file: -o FILE{FORMATS[name].endings[0]}",
-            )
-        return self._lines(lines)
+        return self._lines(text_of(name), watch, writing)
 
-    def write(self, name: str, path: Path) -> int:
+    def write(self, name: str, path: Path, watch: Watch = unwatched) -> int:
         """Write them to a new file; return their number. Raises InspectorError."""
         binary = FORMATS[name].write
         if binary is None:
-            files.write(self.lines(name), path)
+            files.write(self.lines(name, watch, watch), path)
             return len(self.owners) - len(self.unexported)
         with Capture.open(self.capture) as capture:
-            return binary((leaving for _, leaving in self._records(capture, self._outgoing(capture))), path)
+            records = self._records(capture, self._outgoing(capture, watch), watch)
+            return binary((leaving for _, leaving in records), path)
 
     def notes(self, name: str) -> Iterator[str]:
         """Yield notes about records that the format cannot contain, or contains where other tools do not look, and
@@ -138,22 +151,22 @@ class Chosen:
         for seq, reason in self.unexported.items():
             yield f"record {seq} was not exported: {reason}."
 
-    def _lines(self, lines: Callable[..., Iterator[str]]) -> Iterator[str]:
+    def _lines(self, lines: Callable[..., Iterator[str]], watch: Watch, writing: Watch) -> Iterator[str]:
         with Capture.open(self.capture) as capture:
-            outgoing = self._outgoing(capture)
+            outgoing = self._outgoing(capture, watch)
             sentence = outgoing.sentence if outgoing else None
-            yield from lines(self._items(capture, outgoing), self.owners.get, sentence)
+            yield from lines(self._items(capture, outgoing, writing), self.owners.get, sentence)
 
-    def _outgoing(self, capture: Capture) -> Outgoing | None:
+    def _outgoing(self, capture: Capture, watch: Watch) -> Outgoing | None:
         if self.opened is None:
             return None
-        outgoing = Outgoing.of(capture, capture.last, pseudonyms=False, opened=self.opened)
+        outgoing = Outgoing.of(capture, capture.last, pseudonyms=False, opened=self.opened, watch=watch)
         self.withheld = outgoing.withheld
         return outgoing
 
-    def _records(self, capture: Capture, outgoing: Outgoing | None) -> Iterator[tuple[Record, Record]]:
+    def _records(self, capture: Capture, outgoing: Outgoing | None, watch: Watch) -> Iterator[tuple[Record, Record]]:
         """Yield each record, and as it leaves."""
-        for seq in self.owners:
+        for seq in watched(self.owners, watch, len(self.owners), "writing record"):
             record = capture.record(seq)
             if record is None:
                 continue
@@ -163,9 +176,9 @@ class Chosen:
             elif outgoing:
                 self.unexported[seq] = outgoing.unmasked[seq]
 
-    def _items(self, capture: Capture, outgoing: Outgoing | None) -> Iterator[CaptureItem]:
+    def _items(self, capture: Capture, outgoing: Outgoing | None, watch: Watch) -> Iterator[CaptureItem]:
         written: set[str] = set()
-        for record, leaving in self._records(capture, outgoing):
+        for record, leaving in self._records(capture, outgoing, watch):
             for leg in lossless.legs(record):
                 if leg.id not in written:
                     written.add(leg.id)

@@ -34,6 +34,12 @@ def named(text: str) -> Path:
     return path
 
 
+def must_be_new(path: Path) -> None:
+    """Raise InspectorError if something is at a path."""
+    if os.path.lexists(path):
+        raise InspectorError(f"{path} already exists.", "Choose another name.")
+
+
 @contextlib.contextmanager
 def created(path: Path) -> Iterator[IO[bytes]]:
     """Create a file to write to, mode 0600; it is deleted again if writing fails. Raises InspectorError, also if it

@@ -20,7 +20,7 @@ from inspector.formats import lossless
 from inspector.model import Connection, Exchange, Leg, Request, Response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from inspector.formats.lossless import CaptureItem
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _ENTRIES = regex.compile(r'"entries"\s*:\s*\[')
 _BETWEEN = frozenset(" \t\r\n,")
 _PORTS = {"https": 443, "http": 80}
+PARSED = 0.5
+"""The share of the work that is done when the file was parsed."""
 
 
 class _Pair(msgspec.Struct):
@@ -119,8 +121,9 @@ class _Archive(msgspec.Struct):
     log: _Log
 
 
-def read(path: Path) -> Iterator[CaptureItem]:
-    """Read the records of an archive in their order, and their connections.
+def read(path: Path, look: Callable[[float], None] = lambda _: None) -> Iterator[CaptureItem]:
+    """Read the records of an archive in their order, and their connections; ``look`` is called with the share of the
+    work that is done.
 
     Raises OSError, and ValueError if it is not an archive; if it is damaged, after the records before the damage.
     """
@@ -131,6 +134,7 @@ def read(path: Path) -> Iterator[CaptureItem]:
     records: list[Record] = []
     try:
         for number, fields in enumerate(log.entries, 1):
+            look(PARSED * number / len(log.entries))
             try:
                 entry = msgspec.convert(fields, _HarEntry)
                 if entry.puppet:
@@ -148,7 +152,9 @@ def read(path: Path) -> Iterator[CaptureItem]:
     except ValueError as error:
         broken = error
     ours = all(record.seq for record in records)
-    for record in sorted(records, key=lambda record: record.seq if ours else record.ended):
+    in_order = sorted(records, key=lambda record: record.seq if ours else record.ended)
+    for done, record in enumerate(in_order):
+        look(PARSED + (1 - PARSED) * done / len(in_order))
         yield from connections.get(id(record), ())
         yield record
     yield from map(lossless.connection_of, log.puppet.connections)

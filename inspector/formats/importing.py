@@ -9,23 +9,28 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import operator
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inspector import inputs, regex
-from inspector.capture.store import Capture
+from inspector.capture import paths
+from inspector.capture.replacing import created, must_be_new
 from inspector.errors import CaptureError
 from inspector.formats import har_reader, jsonl, lossless
 from inspector.model import Connection, Handshake
-from inspector.text import beginning, clean
+from inspector.progress import unwatched
+from inspector.text import beginning, clean, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from inspector.capture.store import Capture
     from inspector.formats.lossless import CaptureItem
     from inspector.model import Exchange
+    from inspector.progress import Watch
 
 _LABELS = {"handshakes": "failed handshakes"}
 BATCH = 500
@@ -65,19 +70,30 @@ class Loaded:
         return ", ".join(f"{number} {_LABELS.get(kind, kind)}" for kind, number in self.counts.items() if number)
 
 
-def load(sources: Iterable[Path], target: Path) -> Loaded:
-    """Append the records of files to a capture: those of one file in their order, files merged by the time when a
+def load(sources: Sequence[Path], target: Path, watch: Watch = unwatched) -> Loaded:
+    """Create a capture of the records of files: those of one file in their order, files merged by the time when a
     record ended.
 
-    Raises CaptureError if the capture cannot be written.
+    Raises CaptureError if the capture cannot be written, also if ``target`` exists.
     """
+    must_be_new(target)  # before a large file is read
     loaded = Loaded()
-    items = heapq.merge(*(_timed(source, target, loaded) for source in sources), key=lambda timed: timed[0])
+    sizes = list(map(paths.size, sources))
+    shares = [0.0] * len(sources)
+
+    def timed(number: int) -> Iterator[tuple[float, CaptureItem]]:
+        def read(share: float) -> None:
+            shares[number] = share
+            watch(int(sum(map(operator.mul, sizes, shares))), sum(sizes), "importing", size)
+
+        return _timed(sources[number], target, loaded, read)
+
+    items = heapq.merge(*map(timed, range(len(sources))), key=lambda timed: timed[0])
     first = next(items, None)
     if first is None:
         return loaded
     noted: set[str] = set()
-    with Capture.create(target) as capture:
+    with created(target) as capture:
         for _, item in itertools.chain([first], items):
             keep(item, capture, noted)
             loaded.kinds[type(item).__name__.lower()] += 1
@@ -99,11 +115,14 @@ def keep(item: CaptureItem, capture: Capture, noted: set[str]) -> None:
     capture.append(item)
 
 
-def _timed(source: Path, target: Path, loaded: Loaded) -> Iterator[tuple[float, CaptureItem]]:
-    """Yield the contents of a file, with the time used for merging."""
+def _timed(
+    source: Path, target: Path, loaded: Loaded, read: Callable[[float], None]
+) -> Iterator[tuple[float, CaptureItem]]:
+    """Yield the contents of a file, with the time used for merging. ``read`` is called with the share of the work that
+    is done."""
     number, time = 0, -math.inf
     try:
-        for item in _read(source, loaded.formats):
+        for item in _read(source, loaded.formats, read):
             if not isinstance(item, Connection):
                 number, time = number + 1, item.ended
             yield time, item
@@ -130,21 +149,21 @@ def with_refusal(exchange: Exchange) -> Iterator[Exchange | Handshake]:
     yield Handshake(exchange.master, exchange.ended, reason, alert, "master")
 
 
-def _read(source: Path, formats: set[str]) -> Iterator[CaptureItem]:
+def _read(source: Path, formats: set[str], read: Callable[[float], None]) -> Iterator[CaptureItem]:
     with inputs.opened(source) as file:
         head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
     if regex.match(rb"\d+:", head):
         from inspector.formats.mitm_flows import flows  # imports mitmproxy
 
         formats.add("mitmproxy's flows")
-        for exchange in flows(source):
+        for exchange in flows(source, read):
             yield from with_refusal(exchange)
     elif regex.match(rb'\{\s*"log"\s*:', head):
         formats.add("HAR")
-        yield from har_reader.read(source)
+        yield from har_reader.read(source, read)
     elif head.startswith(b"{"):
         formats.add("jsonl")
-        yield from jsonl.read(source)
+        yield from jsonl.read(source, read)
     elif head.startswith(b"SQLite format 3"):
         raise ValueError("it already is a capture; `puppet-inspector merge` merges captures")
     else:

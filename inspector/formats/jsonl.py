@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -83,11 +84,13 @@ class _RecordLine(msgspec.Struct):
     response: _Message | None = None
 
 
-def read(path: Path) -> Iterator[CaptureItem]:
-    """Read what ``lines`` wrote, in that order. Raises OSError, and ValueError at the first line that is something
-    else."""
+def read(path: Path, look: Callable[[float], None] = lambda _: None) -> Iterator[CaptureItem]:
+    """Read what ``lines`` wrote, in that order; ``look`` is called with the share that was read. Raises OSError, and
+    ValueError at the first line that is something else."""
     with inputs.opened(path) as file:
+        size = os.fstat(file.fileno()).st_size or 1
         for number, line in enumerate(iter(functools.partial(file.readline, inputs.LARGE), b""), 1):
+            look(file.tell() / size)
             if not line.strip():
                 continue
             try:

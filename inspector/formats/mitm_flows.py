@@ -20,7 +20,7 @@ from inspector.formats.files import created
 from inspector.model import Exchange, Leg, Request, Response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from io import BufferedReader
     from pathlib import Path
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from inspector.model import Headers, Identity, Record
 
 
+PARSED = 0.75
+"""The share of the work that is done when a file was parsed."""
 LARGEST = 1e15
 """Limit for the numbers of a flow: times, ports and statuses are far below it."""
 
@@ -126,8 +128,13 @@ class _Bounded:
 
     def __init__(self, file: BufferedReader) -> None:
         self._file = file
-        self._left = os.fstat(file.fileno()).st_size
+        self._size = self._left = os.fstat(file.fileno()).st_size
         self.peek = file.peek
+
+    @property
+    def share(self) -> float:
+        """The part of it that was read."""
+        return 1 - self._left / self._size
 
     def read(self, size: int = -1) -> bytes:
         if size > max(self._left, 1):  # one byte: to find the end
@@ -140,8 +147,9 @@ class _Bounded:
         self._file.close()
 
 
-def flows(source: Path) -> Iterator[Exchange]:
-    """Yield the HTTP flows of a flow file, in the order in which they ended.
+def flows(source: Path, look: Callable[[float], None] = lambda _: None) -> Iterator[Exchange]:
+    """Yield the HTTP flows of a flow file, in the order in which they ended; ``look`` is called with the share of the
+    work that is done.
 
     Raises OSError, and ValueError if it is not a flow file; if it is cut off, after the flows before its end.
     """
@@ -149,7 +157,9 @@ def flows(source: Path) -> Iterator[Exchange]:
     broken: Exception | None = None
     with inputs.opened(source) as file:
         try:
-            for flow in FlowReader(_Bounded(file)).stream():  # type: ignore[arg-type]
+            reader = FlowReader(bounded := _Bounded(file))  # type: ignore[arg-type]
+            for flow in reader.stream():
+                look(PARSED * bounded.share)
                 if isinstance(flow, http.HTTPFlow):
                     found.append(checked(exchange_of(flow)))
         except OSError:
@@ -158,7 +168,9 @@ def flows(source: Path) -> Iterator[Exchange]:
             broken = ValueError("it is nested too deeply")
         except Exception as error:  # noqa: BLE001 - mitmproxy checks little of what it reads, and asserts the rest
             broken = error
-    yield from sorted(found, key=lambda exchange: exchange.ended)
+    for done, exchange in enumerate(sorted(found, key=lambda exchange: exchange.ended)):
+        look(PARSED + (1 - PARSED) * done / len(found))
+        yield exchange
     if broken:
         reason = str(broken) or type(broken).__name__
         raise ValueError(reason if found else f"it is not a flow file of mitmproxy: {reason}") from broken

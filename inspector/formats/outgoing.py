@@ -34,6 +34,7 @@ from inspector.privacy import secrets as marks
 from inspector.privacy.harmless import Harmless
 from inspector.privacy.known import KnownSecrets
 from inspector.privacy.rewrite import Fields, Leaf
+from inspector.progress import unwatched, watched
 from inspector.protocol import bodies, endpoints, files, kinds
 from inspector.protocol.pem import guard
 from inspector.protocol.x509 import Malformed, fingerprint, key_id
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from inspector.capture.store import Capture
     from inspector.model import Headers, Leg, Message, Record
     from inspector.privacy.rewrite import ValueNode
+    from inspector.progress import Watch
     from inspector.protocol.kinds import Kind
 
 
@@ -111,21 +113,15 @@ def summary(withheld: Counter[Content]) -> str:
 class Outgoing:
     """Replaces what must not leave. It learns all records first: a name or a secret of one may be in another."""
 
-    def __init__(
-        self,
-        *,
-        pseudonyms: bool,
-        opened: frozenset[Content] = frozenset(),
-        progress: Callable[[str], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, *, pseudonyms: bool, opened: frozenset[Content] = frozenset()) -> None:
         """``pseudonyms`` replaces names too, as strangers may see it; without it the texts of errors stay as well.
-        ``opened`` is what leaves though it is free. ``progress`` is called with messages about slow steps."""
+        ``opened`` is what leaves though it is free."""
         salt = secrets.token_bytes(32)
         self._pseudonyms, self._opened, self._salt = pseudonyms, opened, salt
         self.names = Pseudonyms(salt)
         self.harmless = Harmless(salt, self.names.given if pseudonyms else self.names.known)
         self.known = KnownSecrets()
-        self.certificates = Reissuer(self._text, self.names.packed, salt, progress)
+        self.certificates = Reissuer(self._text, self.names.packed, salt)
         self._learner = Learner(Knowledge(self.names, self.harmless, self.known, self.certificates))
         for algorithm in files.DIGESTS:  # nothing is withheld of an empty file
             empty = files.digest(b"", algorithm) or ""
@@ -148,19 +144,23 @@ class Outgoing:
         *,
         pseudonyms: bool,
         opened: frozenset[Content] = frozenset(),
-        progress: Callable[[str], None] = lambda _: None,
+        watch: Watch = unwatched,
     ) -> Outgoing:
         """Learn a whole capture up to a record number. Raises CaptureError."""
-        made = cls(pseudonyms=pseudonyms, opened=opened, progress=progress)
+        made = cls(pseudonyms=pseudonyms, opened=opened)
         for connection in capture.connections():
             made._learner.leg(connection.leg)
-        made.learn(lambda: itertools.takewhile(lambda record: record.seq <= last, capture.records()))
+        total = capture.count()
+        made.learn(lambda: itertools.takewhile(lambda record: record.seq <= last, capture.records()), watch, total)
         return made
 
-    def learn(self, records: Callable[[], Iterable[Record]]) -> None:
-        """Learn all records; they are read twice."""
-        for steps in ((self._learner.names, self._learner.secrets), (self._learn_digests,)):
-            for record in records():
+    def learn(self, records: Callable[[], Iterable[Record]], watch: Watch = unwatched, total: int = 0) -> None:
+        """Learn all records, of which there are ``total``; they are read twice."""
+        for what, *steps in (
+            ("learning the names in record", self._learner.names, self._learner.secrets),
+            ("learning the digests in record", self._learn_digests),
+        ):
+            for record in watched(records(), watch, total, what):
                 for step in steps:
                     self._attempt(step, record)
         self.withheld.clear()  # what was only looked at

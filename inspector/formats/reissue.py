@@ -45,11 +45,9 @@ _WRONG = (ValueError, TypeError, KeyError, IndexError, OverflowError, Unsupporte
 class Reissuer:
     """Issues certificates again. All of them are learned first (``learn``): a signer may come after what it signed."""
 
-    def __init__(self, text: Callable[[str], str], address: Callable[[bytes], bytes], salt: bytes,
-                 progress: Callable[[str], None] = lambda _: None) -> None:  # fmt: skip
-        """Start without certificates. ``text`` and ``address`` return the pseudonym of a name; ``progress``
-        is called with messages about slow steps."""
-        self._text, self._address, self._salt, self._progress = text, address, salt, progress
+    def __init__(self, text: Callable[[str], str], address: Callable[[bytes], bytes], salt: bytes) -> None:
+        """Start without certificates. ``text`` and ``address`` return the pseudonym of a name."""
+        self._text, self._address, self._salt = text, address, salt
         self._authorities: dict[bytes, list[x509.Certificate]] = {}
         """The certificates, by subject."""
         self._keys: dict[bytes, CertificateIssuerPrivateKeyTypes] = {}
@@ -135,7 +133,6 @@ class Reissuer:
         """Generate RSA keys, each of a different pair of shared primes."""
         primes: list[int] = []
         while True:
-            self._progress(f"generating an RSA key of {size} bits ...")
             numbers = rsa.generate_private_key(public_exponent=_EXPONENT, key_size=size).private_numbers()
             for prime in (numbers.p, numbers.q):
                 for other in primes:

@@ -1,7 +1,7 @@
-"""A capture line by line: as stored, or while a proxy writes it.
+"""A capture line by line, while a proxy writes it.
 
-``listed`` reads a capture to its end first, so that every line is based on everything known of its record. ``Follower``
-prints each record with what is known when it arrives: for ``follow``, and for the proxy's own console (``teller``).
+``Follower`` prints each record with what is known when it arrives: for ``follow``, and for the proxy's own console
+(``analysis_worker``).
 """
 
 from __future__ import annotations
@@ -12,17 +12,14 @@ import select
 import sqlite3
 import sys
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.summaries import conclusions, filters, reading, summary, wording
-from inspector.summaries.filtering import Filtering
-from inspector.summaries.filters import Candidate
-from inspector.summaries.indexed import IndexedCapture
-from inspector.text import clean, utc
+from inspector.summaries import conclusions, filters, listing, reading, summary, wording
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -30,11 +27,8 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.analysis.ruleset import Ruleset
-    from inspector.model import Finding
     from inspector.runs.run import Run
     from inspector.summaries.filters import Filter
-    from inspector.summaries.reading import Watch
-    from inspector.summaries.summary import Brief, RunBrief
 
 INTERVAL = 0.2
 """Seconds between two polls of a capture: a proxy writes as often."""
@@ -48,91 +42,16 @@ QUIET = 5.0
 """Seconds of silence after which a run without a proper end is summarised."""
 
 
-def numbered(seq: int, line: str) -> str:
-    """A record's line, preceded by its number, which ``show`` accepts."""
-    return f"{seq:>5}  {line}"
-
-
-# -- a stored capture -------------------------------------------------------------------------------------
-
-
-def total(path: Path) -> int:
-    """How many records a capture has. Raises CaptureError."""
-    with Capture.open(path) as capture:
-        return capture.count()
-
-
-def listed(
-    path: Path, text: str = "", watch: Watch = reading.unwatched
-) -> Iterator[tuple[Brief, RunBrief | None, str]]:
-    """The records that match a filter, with their runs and their lines. Raises InspectorError."""
-    filters.parse(text)  # a mistake in it is reported at once
-    with IndexedCapture.whole(path) as indexed:
-        if indexed is not None:
-            for progress in Filtering(indexed).read_briefs(text):
-                for brief in progress.found:
-                    run = indexed.owner_of(brief)
-                    yield brief, run, wording.line(brief, run)
-            return
-    yield from _listed(path, text, watch)
-
-
-def _listed(path: Path, text: str, watch: Watch) -> Iterator[tuple[Brief, RunBrief | None, str]]:
-    """The same without an index. The run and the findings of a record are only known at the end: until then each record
-    is stored in brief."""
-    chosen = filters.parse(text, reading.latest(path))
-    analyzer = Analyzer()
-    items: list[tuple[Brief, Run | None]] = []
-    with Capture.open(path) as capture:
-        for record in watch(capture.records(), capture.count()):
-            step = analyzer.feed(record)
-            items.append((summary.of(step), step.run))
-        analyzer.finish()
-        # A run without a certname may have become part of another run since.
-        runs = {run: run.joined or run for _, run in items if run}
-        briefs = {run: conclusions.of_run(run) for run in dict.fromkeys(runs.values())}
-        owners = {brief.seq: briefs[runs[run]] for brief, run in items if run}
-        signs: dict[int, dict[Finding, None]] = {}
-        for owner in briefs.values():
-            for found in owner.findings:
-                for seq in summary.marked(found, owner.number, owners):
-                    signs.setdefault(seq, {})[found] = None
-        for brief, _ in items:
-            placed = owners.get(brief.seq)
-            brief.signs = summary.signs_of(signs.pop(brief.seq, ()))
-            line = functools.partial(wording.line, brief, placed)
-            if chosen.matches_step(Candidate(brief, placed, line, functools.partial(capture.record, brief.seq))):
-                yield brief, placed, line()
-
-
-def row(record: Brief, run: RunBrief | None) -> dict[str, Any]:
-    """A record in brief (docs/json/list.schema.json)."""
-    exchange = record.kind == "exchange"
-    return {
-        "seq": record.seq,
-        "kind": record.kind,
-        "time": utc(record.time),
-        "run": (run.number or None) if run else None,
-        "certname": (run.certname if run else None) or record.certname,
-        "phase": str(record.phase),
-        "method": record.method if exchange else None,
-        "path": record.target.partition("?")[0] if exchange else None,
-        "status": record.status,
-        "bytes": {"sent": record.sent, "received": record.received} if exchange else None,
-        "ms": round(record.duration * 1000, 3) if exchange else None,
-        "reason": record.reason or None,
-        "not_analyzed": record.unanalyzed or None,
-        "findings": [{"rule": sign.rule, "severity": str(sign.severity)} for sign in record.signs],
-    }
-
-
-# -- while a proxy writes -----------------------------------------------------------------------------------
-
-
 def follow(
-    path: Path | None, text: str = "", *, everything: bool = False, pause: Callable[[], None] | None = None
+    path: Path | None,
+    text: str = "",
+    *,
+    everything: bool = False,
+    width: int | None = None,
+    pause: Callable[[], None] | None = None,
 ) -> Iterator[str]:
-    """Lines for what is added to a capture (with ``everything``: first for its existing records), without end.
+    """Lines for what is added to a capture (with ``everything``: first for its existing records), without end;
+    ``width`` is that of the terminal.
 
     Without a path it is the capture in ``captures.FOLDER`` that was written last, and then every new one that appears
     there. ``pause`` is called whenever there is nothing new, and may stop the loop with an exception. Raises
@@ -144,7 +63,10 @@ def follow(
     follower = Follower(followed, chosen, after=0 if everything else last(followed))
     while True:
         for line in follower.look():
-            yield numbered(line.step.record.seq, line.text) if line.step else line.text
+            if line.step:
+                yield from listing.lines(summary.of(line.step), line.step.run, width)
+            else:
+                yield from wording.flowing(line.text, width)
         if path is None and (fresh := set(paths.FOLDER.glob("*.sqlite")) - known):
             known |= fresh
             followed = max(fresh, key=paths.written)

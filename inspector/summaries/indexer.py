@@ -28,6 +28,7 @@ from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture import guard
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
+from inspector.progress import unwatched
 from inspector.summaries import conclusions, index, summary
 from inspector.summaries.keys import WireKeys
 from inspector.text import clean
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from inspector.model import Record
+    from inspector.progress import Watch
     from inspector.runs.run import Run
     from inspector.summaries.summary import Brief
 
@@ -58,16 +60,15 @@ def build(
     capture: Path,
     target: Path,
     wait: Callable[[], bool] = lambda: False,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    watch: Watch = unwatched,
 ) -> None:
     """Bring an index up to date, and while ``wait`` returns True also with what is added. Raises CaptureError.
 
-    ``progress`` is called with the number of the last record that was read, and with that of the last one there is.
     Does nothing if another process writes the index.
     """
     with _mine(target) as mine:
         if mine:
-            writer = _Writer(capture, target, progress)
+            writer = _Writer(capture, target, watch)
             try:
                 while not writer.read() and wait():
                     pass
@@ -101,10 +102,10 @@ def _mine(target: Path) -> Iterator[bool]:
 class _Writer:
     """Reads a capture from its beginning and writes what is not in the index yet."""
 
-    def __init__(self, capture: Path, target: Path, progress: Callable[[int, int], None]) -> None:
+    def __init__(self, capture: Path, target: Path, watch: Watch) -> None:
         self._path = capture
         self._target = target
-        self._progress = progress
+        self._watch = watch
         self._analyzer = Analyzer()
         self._after = 0
         self._dirty: dict[Run, None] = {}
@@ -151,7 +152,7 @@ class _Writer:
                 self._take(record)
                 if taken % BATCH == 0:
                     self._flush(capture)
-                    self._progress(self._after, last)
+                self._watch(self._after, last)
             if not live:
                 for run in self._analyzer.finish():
                     self._dirty[run] = None

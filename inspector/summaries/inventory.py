@@ -15,14 +15,16 @@ from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import Severity
+from inspector.progress import named, unwatched
 from inspector.summaries import index, indexer
 from inspector.summaries.index import Index
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from inspector.model import Finding
+    from inspector.progress import Watch
     from inspector.summaries.index import IndexState
 
 COLUMNS = ("capture", "from", "to", "size", "agents", "runs", "findings", "state")
@@ -107,8 +109,8 @@ def captures_in(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.sqlite"), key=lambda path: (paths.written(path), path.name))
 
 
-def look(path: Path, say: Callable[[str], None]) -> CaptureEntry:
-    """A capture's summary. ``say`` is called with a line before a slow step. Never raises: see ``trouble``."""
+def look(path: Path, watch: Watch = unwatched) -> CaptureEntry:
+    """A capture's summary. Never raises: see ``trouble``."""
     held = CaptureEntry(path, paths.size(path))
     try:
         with Capture.open(path) as capture:
@@ -119,16 +121,17 @@ def look(path: Path, say: Callable[[str], None]) -> CaptureEntry:
         if not last:
             return held
         if not whole:
-            say(f"reading {text.clean(path.name)} ({text.size(held.size)})")
-            indexer.build(path, index.place(path))
+            indexer.build(path, index.place(path), watch=named(watch, text.clean(path.name)))
         with _index(path) as found:
             if found is None or found.state().last < last:
                 raise CaptureError("Another process is reading it.", "Try again in a moment.")
             return CaptureEntry(path, held.size, held.live, _known(found), found.state().trouble)
-    except (InspectorError, sqlite3.Error, OSError) as error:
-        return CaptureEntry(
-            path, held.size, held.live, trouble=error.message if isinstance(error, InspectorError) else str(error)
-        )
+    except InspectorError as error:
+        trouble = error.message
+    except (sqlite3.Error, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        trouble = f"its index cannot be written: {reason}"
+    return CaptureEntry(path, held.size, held.live, trouble=trouble)
 
 
 @contextlib.contextmanager

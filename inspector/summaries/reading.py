@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-import itertools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
+from inspector.progress import unwatched, watched
 from inspector.runs.history import Ledger
 from inspector.summaries import conclusions, filters, wording
 from inspector.summaries.filtering import Filtering
@@ -19,26 +20,16 @@ from inspector.summaries.indexed import IndexedCapture
 from inspector.summaries.keys import WireKeys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
     from inspector.analysis.ruleset import Ruleset
     from inspector.model import Record
+    from inspector.progress import Watch
     from inspector.runs.run import Run
     from inspector.summaries.keys import WireKey
     from inspector.summaries.summary import RunBrief
-
-
-class Watch(Protocol):
-    """Passes items on and shows how far they are, of so many."""
-
-    def __call__[T](self, items: Iterable[T], total: int, /) -> Iterator[T]: ...
-
-
-def unwatched[T](items: Iterable[T], _total: int) -> Iterator[T]:
-    """Pass items on without showing anything."""
-    yield from items
 
 
 @dataclass(slots=True)
@@ -84,18 +75,28 @@ def read(path: Path, filtered: str = "", watch: Watch = unwatched) -> CaptureRun
     return found
 
 
-def read_together(paths: Sequence[Path], ruleset: Ruleset | None = None, watch: Watch = unwatched) -> list[CaptureRuns]:
+def _raise(error: CaptureError) -> None:
+    """Let one capture that cannot be read end the reading of all."""
+    raise error
+
+
+def read_together(
+    paths: Sequence[Path],
+    ruleset: Ruleset | None = None,
+    watch: Watch = unwatched,
+    unreadable: Callable[[CaptureError], None] = _raise,
+) -> list[CaptureRuns]:
     """Return the runs of several captures, with the findings that need records of more than one of them.
 
-    An index has what the usual rules find in one capture: it is used without a ``ruleset`` of a site. Raises
-    CaptureError.
+    An index has what the usual rules find in one capture: it is used without a ``ruleset`` of a site. ``unreadable`` is
+    called for each capture that cannot be read; it is left out.
     """
     if len(paths) == 1 and ruleset is None:
         with IndexedCapture.whole(paths[0]) as indexed:
             if indexed is not None:
                 with contextlib.suppress(CaptureError):
                     return [_of_index(indexed)]
-    return _stream(paths, ruleset, watch)
+    return _stream(paths, ruleset, watch, unreadable=unreadable)
 
 
 def latest(path: Path) -> float | None:
@@ -119,9 +120,19 @@ class _Reader:
 
     def __init__(self, path: Path, ruleset: Ruleset | None, ledger: Ledger) -> None:
         self.path = path
+        self.error: CaptureError | None = None
+        """Why it cannot be read to its end."""
         self._analyzer = Analyzer(ruleset.rules, ruleset.ignores, ledger) if ruleset else Analyzer(ledger=ledger)
         self._runs: dict[int, IndexedRun] = {}
         self._keys = WireKeys()
+
+    def records(self, capture: Capture) -> Iterator[tuple[_Reader, Record]]:
+        """Yield its records, each with this reader."""
+        try:
+            for record in capture.records():
+                yield self, record
+        except CaptureError as error:
+            self.error = error
 
     def take(self, record: Record) -> Step:
         """Analyze the next record."""
@@ -149,17 +160,26 @@ def _stream(
     ruleset: Ruleset | None,
     watch: Watch,
     on_step: Callable[[Step], None] | None = None,
+    unreadable: Callable[[CaptureError], None] = _raise,
 ) -> list[CaptureRuns]:
     ledger = Ledger()
     readers = [_Reader(path, ruleset, ledger) for path in paths]
     with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(Capture.open(path)) for path in paths]
-        streams = [
-            zip(itertools.repeat(reader), capture.records()) for reader, capture in zip(readers, opened, strict=True)
-        ]
-        merged = heapq.merge(*streams, key=lambda pair: pair[1].ended) if len(streams) > 1 else streams[0]
-        for reader, record in watch(merged, sum(capture.count() for capture in opened)):
+        streams, total = [], 0
+        for reader in readers:
+            try:
+                capture = stack.enter_context(Capture.open(reader.path))
+                total += capture.count()
+                streams.append(reader.records(capture))
+            except CaptureError as error:
+                reader.error = error
+        merged = heapq.merge(*streams, key=lambda pair: pair[1].ended) if len(streams) > 1 else chain(*streams)
+        for reader, record in watched(merged, watch, total):
             step = reader.take(record)
             if on_step:
                 on_step(step)
-    return [reader.finish() for reader in readers]
+    # What comes before the damage may end in the middle of a run: its outcome would be none.
+    for reader in readers:
+        if reader.error:
+            unreadable(reader.error)
+    return [reader.finish() for reader in readers if reader.error is None]

@@ -7,11 +7,12 @@ Captured bytes are hostile: control characters never reach a terminal.
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector import regex
+from inspector.model import Severity
 from inspector.rules import fixes, rule_of
-from inspector.text import WIDTH, clean, clock, counts, seconds, short, size
+from inspector.text import WIDTH, clean, clock, counts, ends, seconds, short, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +23,19 @@ if TYPE_CHECKING:
     from inspector.runs.snapshot import RunSnapshot
     from inspector.summaries.summary import Brief, Party, RunBrief, RunLike
 
+PLAIN = 100
+"""Columns of text in a pipe."""
+FIGURES = 24
+"""Columns of status, size and duration."""
+NOTES = 11
+"""Columns for two findings."""
+SHORTEST, LONG = 20, 60
+"""Characters of a path that are shown at least; columns after which longer ones are not aligned any more."""
 
-def row(brief: Brief, run: RunLike | None) -> tuple[str, ...]:
-    """The cells of one line: time, certname, phase, method, path, status, size, duration, finding ids."""
+
+def row(brief: Brief, run: RunLike | None, path: int = WIDTH) -> tuple[str, ...]:
+    """The cells of one line: time, certname, phase, method, path (of so many characters at most), status, size,
+    duration, finding ids."""
     who = clean((run.certname if run else None) or brief.certname or brief.address or "-")
     ids = " ".join(dict.fromkeys(sign.rule for sign in brief.signs))
     time = clock(brief.time)
@@ -36,7 +47,7 @@ def row(brief: Brief, run: RunLike | None) -> tuple[str, ...]:
                 who,
                 str(brief.phase),
                 clean(brief.method),
-                short(brief.target, who),
+                short(brief.target, who, path),
                 str(brief.status) if answered else "none",
                 size(brief.received) if answered else "-",
                 seconds(brief.duration),
@@ -50,17 +61,46 @@ def row(brief: Brief, run: RunLike | None) -> tuple[str, ...]:
 
 def line(brief: Brief, run: RunLike | None) -> str:
     """A record as one line of plain text, as the proxy prints it."""
-    time, who, phase, method, path, status, volume, duration, ids = row(brief, run)
+    cells = row(brief, run)
     if brief.kind == "exchange":
-        text = f"{time}  {who:<20} {phase:<12} {method:<4} {path:<{WIDTH}} {status:>4} {volume:>9} {duration:>8}"
-        notes = [ids, *asides(brief)]
-        return f"{text}  {'  '.join(note for note in notes if note)}".rstrip()
+        return f"{_head(cells)} {_rest(cells, WIDTH, asides(brief))}"
+    time, who, _, _, path, _, volume, _, ids = cells
     doubts = "".join(f"  {note}" for note in _doubts(brief))
     if brief.kind == "handshake":
         refused = refusal(brief.reason, brief.alert, brief.alert_by)
         return f"{time}  {who:<20} TLS refused: {refused}  {ids}".rstrip() + doubts
     lost = f" ({volume} lost)" if volume != "0" else ""
     return f"{time}  -- gap: {path}{lost}{doubts}"
+
+
+def lines(brief: Brief, run: RunLike | None, width: int) -> list[str]:
+    """A record as lines of text for a terminal: an exchange in one line if its path has room there, otherwise in two.
+    Of the path nothing is cut for which there is room."""
+    if brief.kind != "exchange":
+        return flowing(line(brief, run), width, 2)
+    cells = row(brief, run, len(brief.target) + 1)
+    head, notes = _head(cells), asides(brief)
+    if width < len(head):
+        return flowing("  ".join(filter(None, [*cells, *notes])), width, 2)
+    spare = NOTES - (len(cells[-1]) + 2 if cells[-1] else 0)
+    room = width - len(head) - 1 - FIGURES - NOTES
+    if room >= SHORTEST:
+        return flowing(f"{head} {_rest(cells, room, notes, spare)}", width, 2)
+    rest = _rest(cells, max(width - 2 - FIGURES - NOTES, SHORTEST), notes, spare)
+    return [head.rstrip(), *flowing(f"  {rest}", width, 2)]
+
+
+def _head(cells: Sequence[str]) -> str:
+    """An exchange up to its method."""
+    time, who, phase, method, *_ = cells
+    return f"{time}  {who:<20} {phase:<12} {method:<4}"
+
+
+def _rest(cells: Sequence[str], room: int, notes: Sequence[str], spare: int = 0) -> str:
+    """An exchange from its path on: the path has some ``room``, and a long one also some that is ``spare``."""
+    path, status, volume, duration, ids = cells[4:]
+    text = f"{ends(path, room + max(spare, 0)):<{min(room, LONG)}} {status:>4} {volume:>9} {duration:>8}"
+    return "  ".join(filter(None, [text, ids, *notes]))
 
 
 def asides(brief: Brief) -> list[str]:
@@ -149,26 +189,46 @@ def numbers(seqs: Sequence[int]) -> str:
     return f"record{'s' if len(seqs) > 1 else ''} {', '.join(map(str, seqs))}"
 
 
-def finding(found: Finding, run: RunBrief, where: str = "", *, brief: bool = False) -> list[str]:
+class Block(NamedTuple):
+    """Lines that begin with what they are about."""
+
+    lines: list[str]
+    marked: str = ""
+    """With that, the first line begins."""
+    severity: Severity | None = None
+    """Its severity."""
+
+
+def verdict(run: RunBrief, width: int | None = None, where: str = "", *, times: str = "", past: str = "") -> Block:
+    """A run's verdict, which it must have; ``where`` names the capture."""
+    assert run.verdict is not None  # noqa: S101 - see above
+    marked = f"{where}run {run.number}{times}:"
+    severity = run.verdict.severity or Severity.ERROR
+    return Block(flowing(f"{marked} {run.verdict.message}{past}", width), marked, severity)
+
+
+def finding(
+    found: Finding, run: RunBrief, where: str = "", *, brief: bool = False, width: int | None = None
+) -> list[str]:
     """A finding with its evidence, and unless ``brief`` its explanation and fix.
 
-    ``where`` says which capture the run is in, if there are several.
+    ``where`` says which capture the run is in, if there are several; ``width`` is that of the terminal.
     """
     rule = rule_of(found.rule)
     name = agent(run)
     evidence = numbers(found.seqs) if found.seqs else "the whole run"
     lines = [
-        f"{found.severity.upper()} {found.rule} {rule.title}: {clean(found.message)}",
-        f"  {clean(where)}run {run.number} of {name}; evidence: {evidence}",
+        *flowing(f"{found.severity.upper()} {found.rule} {rule.title}: {clean(found.message)}", width),
+        *flowing(f"  {clean(where)}run {run.number} of {name}; evidence: {evidence}", width),
     ]
     if not brief:
-        lines += wrapped("  why:    ", rule.explanation)
-        lines += labelled("  fix:    ", run.fix_for(found.rule))
-        lines += wrapped("  source: ", rule.source)
+        lines += wrapped("  why:    ", rule.explanation, width or PLAIN)
+        lines += labelled("  fix:    ", run.fix_for(found.rule), width or PLAIN)
+        lines += wrapped("  source: ", rule.source, width or PLAIN)
     return [*lines, ""]
 
 
-def labelled(label: str, fix: Fix, width: int = 100) -> list[str]:
+def labelled(label: str, fix: Fix, width: int = PLAIN) -> list[str]:
     """A fix in numbered lines behind a label."""
     below = " " * len(label)
     return [f"{below if at else label}{clean(line)}" for at, line in enumerate(fixes.lines(fix, width - len(label)))]
@@ -177,29 +237,41 @@ def labelled(label: str, fix: Fix, width: int = 100) -> list[str]:
 class FixLines:
     """Fixes as lines of text, one below the other; the same one is printed once."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int | None = None) -> None:
+        self._width = width or PLAIN
         self._printed: dict[Fix, str] = {}
 
     def of(self, fix: Fix, where: str) -> list[str]:
         """The lines of a fix; ``where`` names the run that it is for."""
         known = self._printed.setdefault(fix, where)
-        return labelled("  fix: ", fix) if known == where else [f"  fix: as for {known}"]
+        return labelled("  fix: ", fix, self._width) if known == where else [f"  fix: as for {known}"]
 
 
 _COMMAND = regex.compile(r"`[^`]*`|\bdocs/\S+")
 
 
-def quoted(whole: str | None) -> list[str]:
+def quoted(whole: str | None, width: int | None = None) -> list[str]:
     """A whole message (``whole_message``) in lines of their own; none without one."""
-    return ["  message:", *(f"    {line}" for line in whole.split("\n"))] if whole else []
+    if not whole:
+        return []
+    return ["  message:", *(part for line in whole.split("\n") for part in flowing(f"    {line}", width, 2))]
 
 
-def wrapped(label: str, text: str, width: int = 100) -> list[str]:
+def flowing(text: str, width: int | None, below: int = 4) -> list[str]:
+    """A line, wrapped to a width if there is one, and then indented below its beginning."""
+    if width is None or len(text) <= width:
+        return [text]
+    margin = text[: len(text) - len(text.lstrip())]
+    return wrapped(margin, text.lstrip(), width, margin + " " * below)
+
+
+def wrapped(label: str, text: str, width: int = PLAIN, below: str | None = None) -> list[str]:
     """Text wrapped behind a label. A command in backticks or a page of docs/ is never broken, so that it can be
     copied."""
+    below = " " * len(label) if below is None else below
     whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0").replace("-", "\1"), text)
     lines = textwrap.wrap(
-        whole, width, initial_indent=label, subsequent_indent=" " * len(label), break_long_words=False,
+        whole, width, initial_indent=label, subsequent_indent=below, break_long_words=False,
         break_on_hyphens=False,
     )  # fmt: skip
     return [line.replace("\0", " ").replace("\1", "-") for line in lines] or [label]

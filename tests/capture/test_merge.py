@@ -293,7 +293,7 @@ def test_what_is_being_written_is_not_vacuumed(tmp_path: Path) -> None:
 def test_nobody_begins_to_write_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(tmp_path / "c.sqlite", Gap(1.0, "x"))
 
-    def come(_: Path) -> int:
+    def come(*_: object) -> int:
         with pytest.raises(CaptureError, match="locked"):
             Capture.create(path)
         return 0
@@ -322,3 +322,18 @@ def test_a_damaged_capture_is_left_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="no capture at"):
         merge.vacuum(tmp_path / "none.sqlite")
     assert [file.name for file in tmp_path.iterdir()] == ["c.sqlite"]
+
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+
+
+def test_a_statement_that_takes_long_can_be_interrupted() -> None:
+    def look() -> None:
+        raise KeyboardInterrupt
+
+    with closing(sqlite3.connect(":memory:", check_same_thread=False)) as db:
+        with pytest.raises(KeyboardInterrupt):
+            merge._execute(db, ENDLESS, look=look)
+        assert merge._execute(db, "SELECT 1 + ?", "1").fetchall() == [(2,)], "the connection goes on"
+        with pytest.raises(sqlite3.OperationalError, match="no such table"):
+            merge._execute(db, "SELECT x FROM nowhere")

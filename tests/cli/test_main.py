@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shlex
 import shutil
+import signal
+import sqlite3
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +19,7 @@ from inspector import __version__, installation
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli import commands
+from inspector.cli import main as cli
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Request, Response
 from tests.support import places
 from tests.support.captures import save
@@ -86,6 +90,7 @@ def test_what_only_reads_takes_directories_and_names_the_captures(run: Run, heal
         assert {line.split()[0] for line in out.splitlines() if line.split()[0].endswith(".sqlite")} == names
         rows = json.loads(run(command, folder, "--json")[1])
         assert {Path(row["capture"]).name for row in rows} == names
+    assert run("runs", folder)[1].splitlines()[-1].endswith(f": puppet-inspector check {folder}"), "as it was given"
     assert run("check", folder)[1:] == run("check", *sorted(folder.glob("*.sqlite"), key=paths.written))[1:]
 
 
@@ -312,6 +317,49 @@ def test_version_addon_and_help(run: Run) -> None:
     for command in ("demo", "run", "runs", "show", "check", "export", "import", "provision", "addon"):
         assert re.search(rf"^    {command}\b", out, re.MULTILINE)
         assert run(command, "--help")[0] == 0
+
+
+def test_what_ignores_a_signal_goes_on_ignoring_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``nohup`` ignores SIGHUP, and a script's shell Ctrl-C of what is in the background."""
+    during: list[object] = []
+
+    def look(*_: object) -> int:
+        during.extend(map(signal.getsignal, cli.SIGNALS))
+        return 0
+
+    monkeypatch.setattr("inspector.cli.addon.execute", look)
+    signals = (signal.SIGINT, signal.SIGHUP)
+    before = [signal.signal(number, signal.SIG_IGN) for number in signals]
+    try:
+        assert run("addon") == (0, "", "")
+        assert [during[0], during[2]] == [signal.SIG_IGN, signal.SIG_IGN]
+        assert callable(during[1])
+        assert [signal.getsignal(number) for number in signals] == [signal.SIG_IGN] * 2
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (PermissionError(13, "Permission denied", "/x\x1b[2J"), "Cannot use /x\\x1b[2J: Permission denied."),
+        (OSError(errno.EIO, "Input/output error"), "Cannot write the output: Input/output error."),
+        (sqlite3.OperationalError("disk I/O error"), "A capture cannot be read or written: disk I/O error."),
+    ],
+)
+def test_what_nobody_expected_is_one_sentence_too(
+    error: Exception, sentence: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("inspector.cli.addon.execute", fail)
+    status, out, err = run("addon")
+    assert (status, out) == (2, "")
+    first, second = err.splitlines()
+    assert first == f"puppet-inspector: {sentence}"
+    assert second.startswith("  ")
 
 
 def test_an_output_that_cannot_be_written_is_one_sentence() -> None:

@@ -26,7 +26,6 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["check", "{tmp}/none.sqlite"], "There is no capture at"),
     (["show", "{tmp}/text.sqlite", "1"], "is not a capture"),
     (["show", "{tmp}/good.sqlite", "99"], "has no record 99."),
-    (["check", "{tmp}/good.sqlite", "{tmp}/none.sqlite"], "There is no capture at"),
     ([], "is not a terminal"),
     (["open", "{tmp}/good.sqlite"], "is not a terminal"),
     (["import", "{tmp}/none.mitm", "-o", "{tmp}/x.sqlite"], "Cannot read"),

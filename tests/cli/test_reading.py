@@ -1,41 +1,104 @@
-"""Reading a long capture shows on a terminal how far it is, and nothing elsewhere."""
+"""A capture that cannot be read does not hide the others."""
 
 from __future__ import annotations
 
-import io
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+import pytest
 
-from inspector.cli.reading import STRIDE, shown
-from inspector.text import clean
+from inspector.cli.reading import Unreadable
+from inspector.errors import CaptureError
+from tests.support import places
 
-ITEMS = range(3 * STRIDE)
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
+    from tests.conftest import Run
 
-def console(*, terminal: bool) -> tuple[Console, io.StringIO]:
-    file = io.StringIO()
-    return Console(file=file, force_terminal=terminal, width=100), file
-
-
-def test_a_bar_is_shown_and_taken_away_again() -> None:
-    on, file = console(terminal=True)
-    assert list(shown(ITEMS, len(ITEMS), on, after=0)) == list(ITEMS)
-    text = file.getvalue()
-    assert "reading record 200 of 300" in clean(text)
-    assert "━" in text
-    assert text.endswith("\x1b[2K"), "the line is erased"
+SAMPLE = places.SAMPLES / "mismatched-key.sqlite"
 
 
-def test_nothing_is_shown_of_what_is_quick_or_in_a_pipe() -> None:
-    for terminal, after in ((True, 60.0), (False, 0.0)):
-        on, file = console(terminal=terminal)
-        assert list(shown(ITEMS, len(ITEMS), on, after=after)) == list(ITEMS)
-        assert file.getvalue() == ""
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:9000])
 
 
-def test_it_ends_with_what_it_reads() -> None:
-    on, file = console(terminal=True)
-    for item in shown(ITEMS, len(ITEMS), on, after=0):
-        if item == STRIDE:
-            break
-    assert "\x1b[?25h" in file.getvalue(), "the cursor is visible again"
+def no_capture(path: Path) -> None:
+    path.write_text("no capture " * 100)
+
+
+def record_lost(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE record SET data = 'x' WHERE seq = 2")
+        db.commit()
+
+
+def page_lost(path: Path) -> None:
+    """The page on which the records are."""
+    with closing(sqlite3.connect(path)) as db:
+        (page,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'record'").fetchone()
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(bytes(size))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("bad", "good"):
+        shutil.copy(SAMPLE, tmp_path / f"{name}.sqlite")
+    return tmp_path
+
+
+@pytest.mark.parametrize("damage", [cut, no_capture, record_lost, page_lost])
+@pytest.mark.parametrize("command", ["runs", "check", "list"])
+def test_the_others_are_read(run: Run, folder: Path, command: str, damage: Callable[[Path], None]) -> None:
+    _, whole, _ = run(command, folder / "good.sqlite")
+    damage(folder / "bad.sqlite")
+    for words in ([folder], [folder / "bad.sqlite", folder / "good.sqlite"]):
+        status, out, err = run(command, *words)
+        (line,) = err.splitlines()
+        assert line.startswith("puppet-inspector: ")
+        assert f"{folder}/bad.sqlite" in line
+        assert status == 2
+        assert "bad.sqlite run" not in out
+        found = [text for text in out.splitlines() if text.startswith("good.sqlite ")]
+        assert found
+        if command == "list":
+            assert found == [f"good.sqlite {line}" for line in whole.splitlines()]
+        document = json.loads(run(command, *words, "--json")[1])
+        rows = document["findings"] if command == "check" else document
+        assert {row["capture"] for row in rows} == {str(folder / "good.sqlite")}
+
+
+@pytest.mark.parametrize("command", ["runs", "check", "list"])
+def test_where_none_can_be_read_nothing_is_claimed(run: Run, folder: Path, command: str) -> None:
+    for path in folder.iterdir():
+        cut(path)
+    status, out, err = run(command, folder)
+    assert (status, out, err.count("\n")) == (2, "", 2)
+
+
+def test_one_alone_is_a_mistake_with_a_hint(run: Run, folder: Path) -> None:
+    cut(folder / "bad.sqlite")
+    status, out, err = run("runs", folder / "bad.sqlite")
+    assert (status, out, err.count("\n")) == (2, "", 2)
+    with pytest.raises(CaptureError):
+        Unreadable([folder / "bad.sqlite"]).report(CaptureError("x"))
+
+
+def test_a_mistake_in_a_filter_is_no_damage(run: Run, folder: Path) -> None:
+    for command in ("runs", "list"):
+        status, out, err = run(command, folder, "--filter", "nokey:1")
+        assert (status, out, err.count("\n")) == (2, "", 2)
+
+
+def test_a_line_quotes_no_captured_byte_raw(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    Unreadable([tmp_path, tmp_path]).report(CaptureError("\x1b[2J" + "x" * 2000))
+    _, err = capsys.readouterr()
+    assert err.startswith("puppet-inspector: \\x1b[2J")
+    assert len(err) < 500

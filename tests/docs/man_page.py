@@ -41,8 +41,15 @@ def _lines() -> Iterator[str]:
         ("0", "Success."),
         ("1", "There are findings at or above --fail-on, or what a command reports as a failure."),
         ("2", "The command line is wrong, or an input cannot be used: the message says what to do."),
+        ("130", "It was ended with Ctrl-C; what was half written is removed."),
     ):
         yield from (".TP", f".B {status}", _text(meaning))
+    yield ".SH ENVIRONMENT"
+    for variable, meaning in (
+        ("COLUMNS", "The width of the terminal, instead of its own."),
+        ("NO_COLOR", "If it is not empty, nothing is coloured."),
+    ):
+        yield from (".TP", f".B {variable}", _text(meaning))
     yield ".SH FILES"
     yield from (
         ".TP",

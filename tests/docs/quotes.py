@@ -1,6 +1,6 @@
 """What README.md and docs/ quote of the program's output: every ``console`` block is made by running its commands.
 
-A block begins with ``$ puppet-inspector ...``; below stands what the command prints on a terminal, long lines folded.
+A block begins with ``$ puppet-inspector ...``; below stands what the command prints on a terminal.
 Of `make demo`, which never prints the same times twice, the lines of ``DEMO`` are quoted. ``python -m tests.docs``
 writes the blocks anew, a test compares them.
 """
@@ -13,7 +13,6 @@ import re
 import shlex
 import subprocess
 import tempfile
-import textwrap
 from functools import cache
 from pathlib import Path
 
@@ -59,7 +58,7 @@ def output(command: str) -> str:
     """Return what a command prints on a terminal, run in the checkout."""
     program, *words = shlex.split(command)
     assert program == "puppet-inspector", command
-    return _folded(_on_a_terminal([str(COMMAND), *words], ROOT))
+    return _on_a_terminal([str(COMMAND), *words], ROOT)
 
 
 @cache
@@ -76,7 +75,7 @@ def demo() -> str:
         elif quoted and quoted[-1] != "...":
             quoted.append("...")
     assert not wanted, f"no line is {wanted[0]!r}: {lines}"
-    return _folded("\n".join([*quoted, ""]))
+    return "\n".join([*quoted, ""])
 
 
 def alike(text: str) -> str:
@@ -104,18 +103,3 @@ def _read(terminal: int) -> bytes:
         return os.read(terminal, 2**16)
     except OSError:  # nobody has the other end any more
         return b""
-
-
-def _folded(text: str) -> str:
-    """Fold long lines at blanks, with the indentation of the line and a little more; not those that have columns."""
-    lines = []
-    for line in text.splitlines():
-        if re.search(r"\S {2,}\S", line):
-            lines.append(line.rstrip())
-            continue
-        indent = " " * (len(line) - len(line.lstrip()) + 2)
-        folded = textwrap.wrap(
-            line.rstrip(), WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-        )
-        lines += folded or [""]
-    return "\n".join([*lines, ""])

@@ -136,6 +136,14 @@ def test_only_new_files_are_written(kind: str, tmp_path: Path) -> None:
         write(tmp_path / "no" / "out")
 
 
+def test_what_cannot_be_written_is_known_before_a_capture_is_read(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "x.har").touch()
+    none = tmp_path / "none.sqlite"
+    assert "x.har already exists." in run("export", none, "-o", tmp_path / "x.har")[2]
+    assert "The format flows is binary" in run("export", none, "--format", "flows")[2]
+    assert "There is no capture at" in run("export", none)[2]
+
+
 def test_half_a_file_is_none(tmp_path: Path) -> None:
     def lines() -> Any:
         yield "{}"

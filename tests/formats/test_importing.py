@@ -218,6 +218,32 @@ def test_each_file_has_its_own_trouble(refused: Path, tmp_path: Path, run: Run) 
         assert err.count(f"puppet-inspector: {before}{tmp_path / name}{after}") == 1
 
 
+@pytest.mark.parametrize("kinds", [("jsonl",), ("har",), ("mitm",), ("jsonl", "har", "mitm")])
+def test_how_far_it_is_is_reported_in_bytes(refused: Path, tmp_path: Path, kinds: tuple[str, ...]) -> None:
+    files = [tmp_path / f"x.{kind}" for kind in kinds]
+    for file in files:
+        exporting.Chosen.by(refused, opened=None).write(exporting.format_of(file), file)
+    reported: list[tuple[int, int, str]] = []
+
+    def watch(done: int, total: int, what: str = "", written: object = None) -> None:
+        reported.append((done, total, what))
+
+    load(files, tmp_path / "c.sqlite", watch)
+    size = sum(file.stat().st_size for file in files)
+    assert {(total, what) for _, total, what in reported} == {(size, "importing")}
+    shares = [done for done, _, _ in reported]
+    assert shares == sorted(shares)
+    assert size / 2 < shares[-1] <= size
+    assert len(set(shares)) > 5
+
+
+def test_a_capture_that_is_there_is_left_alone(refused: Path, tmp_path: Path, run: Run) -> None:
+    before = refused.read_bytes()
+    status, out, err = run("import", tmp_path / "none.jsonl", "-o", refused)
+    assert (status, out, refused.read_bytes()) == (2, "", before)
+    assert err.startswith(f"puppet-inspector: {refused} already exists.")
+
+
 def test_nothing_comes_of_nothing(tmp_path: Path, run: Run) -> None:
     (tmp_path / "x.har").write_text('{"log": 1}')
     status, out, err = run("import", tmp_path / "x.har", "-o", tmp_path / "c.sqlite")

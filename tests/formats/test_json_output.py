@@ -14,7 +14,7 @@ from inspector.capture.store import Capture
 from inspector.formats import json_output
 from inspector.model import Exchange
 from inspector.rules import all_rules, fixes
-from inspector.summaries import follow, index, indexer, wording
+from inspector.summaries import index, indexer, listing, wording
 from tests.support.briefs import documents
 from tests.support.captures import save
 from tests.support.conversations import Agent, numbered, steps
@@ -90,7 +90,7 @@ def same_everywhere(records: Sequence[Record], capture: Path) -> int:
     taken = list(steps(analyzer, records))
     runs = analyzer.finish()
     shown = {fields["run"]: fields for fields in documents(runs)}
-    rows = [follow.row(brief, run) for brief, run, _ in follow.listed(capture)]
+    rows = [listing.row(brief, run) for brief, run in listing.listed(capture)]
     rules_of = {row["seq"]: {sign["rule"] for sign in row["findings"]} for row in rows}
     well = {seq: run.number for run in runs if run.outcome == "complete" for seq in run.seqs}
     indexer.build(capture, index.place(capture))

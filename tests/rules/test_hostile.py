@@ -110,7 +110,8 @@ def understood(records: Sequence[Record]) -> Analyzer:
         clean([result["message"]["text"], result["locations"][0]["logicalLocations"][0]["name"]])
         clean(result["partialFingerprints"].values())
     clean(junit.document(found, [(CAPTURE, run) for run in briefs], Severity.WARNING).splitlines())
-    clean(doctor_report.verdict_lines(doctor_report.CaptureReport(doctor_report.agent_verdicts(briefs), len(runs))))
+    capture = doctor_report.CaptureReport(doctor_report.agent_verdicts(briefs), len(runs))
+    clean(line for block in doctor_report.verdict_blocks(capture) for line in block.lines)
     for at in (0.0, max((record.ended for record in records), default=0.0), 4e9):
         for name in bootstraps.names():
             bootstrap = bootstraps.of(name, at)

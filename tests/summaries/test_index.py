@@ -19,7 +19,7 @@ from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import Gap
-from inspector.summaries import follow, index, indexer, wording
+from inspector.summaries import index, indexer, listing, wording
 from tests.support.briefs import all_briefs, verdict_of
 from tests.support.captures import save
 from tests.support.conversations import START, Agent, together
@@ -69,7 +69,7 @@ def analysed(capture: Path) -> tuple[list[str], list[str]]:
             analyzer.feed(record)
     runs = [f"{wording.run_row(run.snapshot())} {verdict_of(run)} {list(run.seqs)}" for run in analyzer.finish()]
     lines = []
-    for brief, run, _ in follow.listed(capture):
+    for brief, run in listing.listed(capture):
         rules = sorted({sign.rule for sign in brief.signs})
         brief.signs = ()
         lines.append(f"{brief.seq} {wording.line(brief, run)} {rules}")

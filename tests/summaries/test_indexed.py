@@ -37,14 +37,16 @@ def stages(capture: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[in
     monkeypatch.setattr(indexer, "BATCH", 5)
     found: list[list[tuple[int, str, str]]] = []
 
-    def look(_done: int, _total: int) -> None:
+    def look(done: int, _total: int, *_: object) -> None:
+        if done % indexer.BATCH:
+            return
         opened = index.Index.open(index.place(capture))
         assert opened
         with contextlib.closing(opened):
             runs = sorted((run.brief for run in opened.runs().values()), key=lambda run: run.started)
             found.append([(run.number, run.name, run.outcome) for run in runs])
 
-    indexer.build(capture, index.place(capture), progress=look)
+    indexer.build(capture, index.place(capture), watch=look)
     look(0, 0)
     return found
 
@@ -74,7 +76,9 @@ def test_who_looks_at_one_of_the_newest_keeps_it(capture: Path, monkeypatch: pyt
     monkeypatch.setattr(Source, "_begin", lambda _: None)
     sources: list[Source] = []
 
-    def look(_done: int, _total: int) -> None:
+    def look(done: int, _total: int, *_: object) -> None:
+        if done % indexer.BATCH:
+            return
         source = Source(capture)
         sources.append(source)
         run = source.run(-1)
@@ -82,7 +86,7 @@ def test_who_looks_at_one_of_the_newest_keeps_it(capture: Path, monkeypatch: pyt
         assert len(source.briefs(-1)) == run.records
         seen.append((run.name, run.number, len(source.seqs(-1))))
 
-    indexer.build(capture, index.place(capture), progress=look)
+    indexer.build(capture, index.place(capture), watch=look)
     assert seen == [("n5.example", -1, length // AGENTS)]
     (source,) = sources
     with source:

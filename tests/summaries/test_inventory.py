@@ -98,7 +98,7 @@ def test_a_second_look_reads_no_capture_again(run: Run, folder: Path, monkeypatc
     before = run("captures", folder)
     assert (folder / "first-run.sqlite.index").is_file()
     assert not (folder / "empty.sqlite.index").exists()
-    monkeypatch.setattr("inspector.summaries.indexer.build", lambda *_: pytest.fail("it was indexed again"))
+    monkeypatch.setattr("inspector.summaries.indexer.build", lambda *_, **__: pytest.fail("it was indexed again"))
     assert run("captures", folder) == before
 
 
@@ -115,7 +115,7 @@ def test_one_that_is_being_written_is_listed_as_far_as_it_is(
         (document,) = valid("captures", run("captures", tmp_path, "--json")[1])
         assert (document["open"], document["agents"], document["records"]) == (True, 2, len(first + second))
         with monkeypatch.context() as patched:
-            patched.setattr("inspector.summaries.indexer.build", lambda *_: pytest.fail("it was indexed again"))
+            patched.setattr("inspector.summaries.indexer.build", lambda *_, **__: pytest.fail("it was indexed again"))
             assert run("captures", tmp_path)[1].splitlines()[1].endswith("  open")
     (document,) = valid("captures", run("captures", tmp_path, "--json")[1])
     assert (document["open"], document["runs"]) == (False, 2)
@@ -125,9 +125,9 @@ def test_one_that_is_being_written_is_listed_as_far_as_it_is(
 
 def test_another_capture_of_the_same_name_is_read_anew(tmp_path: Path) -> None:
     path = save(tmp_path / "c.sqlite", Gap(1.0, "x"))
-    assert inventory.look(path, print).plain()["from"] == "1970-01-01T00:00:01.000Z"
+    assert inventory.look(path).plain()["from"] == "1970-01-01T00:00:01.000Z"
     save(tmp_path / "other", Gap(2.0, "x")).replace(path)
-    assert inventory.look(path, print).plain()["from"] == "1970-01-01T00:00:02.000Z"
+    assert inventory.look(path).plain()["from"] == "1970-01-01T00:00:02.000Z"
 
 
 def test_a_record_that_can_not_be_read_is_reported(run: Run, folder: Path) -> None:
@@ -139,18 +139,22 @@ def test_a_record_that_can_not_be_read_is_reported(run: Run, folder: Path) -> No
     assert document["trouble"].startswith("Record 1 of ")
 
 
+def test_an_index_that_cannot_be_written_is_not_damage_of_the_capture(tmp_path: Path) -> None:
+    path = save(tmp_path / "c.sqlite", Gap(1.0, "x"))
+    index.place(path).mkdir()
+    assert inventory.look(path).trouble == "its index cannot be written: Is a directory"
+
+
 @pytest.mark.parametrize("before", [False, True])
 def test_while_somebody_else_reads_it_that_is_reported(tmp_path: Path, *, before: bool) -> None:
     path = save(tmp_path / "c.sqlite", Gap(1.0, "x"))
     if before:  # it has been read once, but grew
-        inventory.look(path, print)
+        inventory.look(path)
         save(path, Gap(2.0, "x"))
     lock = os.open(f"{index.place(path)}.lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        lines: list[str] = []
-        assert inventory.look(path, lines.append).trouble == "Another process is reading it."
-        assert lines == [f"reading c.sqlite ({path.stat().st_size / 1000:.1f} kB)"]
+        assert inventory.look(path).trouble == "Another process is reading it."
     finally:
         os.close(lock)
 

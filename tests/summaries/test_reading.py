@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,7 +18,7 @@ from tests.support.conversations import START, Agent, together
 from tests.support.recorded import SAMPLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 FILTERS = ["", "outcome:complete", "phase:catalog status:>=400", "-status:>=400", "rule:B", "text:mode", "certificates"]
@@ -81,16 +81,11 @@ def test_a_site_of_its_own_rules_and_several_captures_need_the_records(tmp_path:
 
 
 def test_how_far_it_is_can_be_watched(tmp_path: Path) -> None:
-    path, watched = conversation(tmp_path), []
-
-    def watch(items: Iterable[Any], total: int, /) -> Iterator[Any]:
-        for item in items:
-            watched.append(total)
-            yield item
-
-    reading.read(path, "", watch)
+    path = conversation(tmp_path)
+    reported: list[tuple[int, int]] = []
+    reading.read(path, "", lambda done, total, *_: reported.append((done, total)))
     with Capture.open(path) as capture:
-        assert watched == [capture.count()] * capture.count()
+        assert reported == [(done, capture.count()) for done in range(capture.count() + 1)]
 
 
 def test_a_mistake_in_a_filter_is_reported_before_anything_is_read(tmp_path: Path) -> None:

@@ -52,6 +52,9 @@ def test_nothing_captured_reaches_the_terminal_as_it_was() -> None:
     finding = Finding("B01", Severity.ERROR, HOSTILE, (1,))
     texts = [wording.line(summary.of(step), step.run) for step in taken]
     texts += [cell for step in taken for cell in wording.row(summary.of(step), step.run)]
+    texts += [
+        line for step in taken for width in (30, 90, 150) for line in wording.lines(summary.of(step), step.run, width)
+    ]
     for run in runs:
         run.findings.append(finding)
         facts = run.snapshot()
@@ -193,3 +196,47 @@ def test_a_legacy_agent_that_stops_before_it_verifies_is_asked_what_it_trusts() 
     assert result.steps[0].command == (
         'openssl s_client -connect puppet.example:8140 -CAfile "$(puppet config print localcacert)" </dev/null'
     )
+
+
+# -- lines for a terminal ------------------------------------------------------------------------------
+
+PATH = "file_content/modules/profile/a/directory/of/some/depth/file.conf"
+
+
+def fitted(target: str, width: int) -> list[str]:
+    agent = Agent().ask("GET", f"/puppet/v3/{target}", own=True)
+    (step,) = steps(Analyzer(), together(agent))
+    return wording.lines(summary.of(step), step.run, width)
+
+
+def test_an_exchange_takes_one_line_where_there_is_room_and_two_where_there_is_not() -> None:
+    assert [len(fitted("catalog/x", width)) for width in (200, 120, 95, 80, 60)] == [1, 1, 2, 2, 2]
+    first, second = fitted("catalog/x", 80)
+    assert re.fullmatch(rf"{CLOCK}  a\.example            catalog      GET", first)
+    assert re.match(r"  catalog/x +200 +\d+ B +\d+ ms", second)
+
+
+@pytest.mark.parametrize("width", range(40, 180, 9))
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    found = fitted(PATH, width)
+    assert max(map(len, found)) <= max(width, len(PATH) + 2)
+    assert PATH in "".join(found) or any("…" in line for line in found)
+
+
+def test_a_path_is_only_cut_where_there_is_no_room() -> None:
+    assert PATH in fitted(PATH, 170)[0]
+    assert "…" in fitted(PATH, 110)[0]
+    assert PATH in fitted(PATH, 98)[1], "on a line of its own"
+    columns = {line.index(" 200 ") for path in ("catalog/x", "report/x") for line in fitted(path, 170)}
+    assert len(columns) == 1, "they are aligned"
+
+
+def test_what_flows_is_indented_below_its_beginning_and_keeps_commands_whole() -> None:
+    text = f"  {'word ' * 8}`puppet agent -t --noop`"
+    assert wording.flowing(text, None) == [text]
+    assert wording.flowing(text, 200) == [text]
+    assert wording.flowing(text, 30) == [
+        "  word word word word word",
+        "      word word word",
+        "      `puppet agent -t --noop`",
+    ]

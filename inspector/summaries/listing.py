@@ -1,0 +1,115 @@
+"""A stored capture, record by record: it is read to its end first, so that all is known that its records show."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.capture.store import Capture
+from inspector.progress import unwatched, watched
+from inspector.summaries import conclusions, filters, reading, summary, wording
+from inspector.summaries.filtering import Filtering
+from inspector.summaries.filters import Candidate
+from inspector.summaries.indexed import IndexedCapture
+from inspector.text import utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from inspector.model import Finding
+    from inspector.progress import Watch
+    from inspector.runs.run import Run
+    from inspector.summaries.summary import Brief, RunBrief, RunLike
+
+LISTING = "listing record"
+NUMBER = 7
+"""Columns of a record's number."""
+ENOUGH = 60
+"""Columns for a record behind its capture's name."""
+
+
+def lines(brief: Brief, run: RunLike | None, width: int | None, where: str = "") -> list[str]:
+    """A record's lines, preceded by its number, which ``show`` accepts, for a terminal of some width; one line in a
+    pipe. ``where`` names the capture."""
+    prefix, below = f"{where}{brief.seq:>5}  ", " " * NUMBER
+    if width is None:
+        return [f"{prefix}{wording.line(brief, run)}"]
+    if where and width - len(prefix) < ENOUGH:  # the names of captures may be long
+        return [prefix.rstrip(), *(f"{below}{line}" for line in wording.lines(brief, run, width - NUMBER))]
+    first, *others = wording.lines(brief, run, width - len(prefix))
+    return [f"{prefix}{first}", *(f"{below}{line}" for line in others)]
+
+
+def total(path: Path) -> int:
+    """How many records a capture has. Raises CaptureError."""
+    with Capture.open(path) as capture:
+        return capture.count()
+
+
+def listed(
+    path: Path, text: str = "", watch: Watch = unwatched, listing: Watch = unwatched
+) -> Iterator[tuple[Brief, RunBrief | None]]:
+    """The records that match a filter, with their runs. Raises InspectorError.
+
+    ``watch`` is called while the capture is read, without yielding anything, ``listing`` between the records.
+    """
+    filters.parse(text)  # a mistake in it is reported at once
+    with IndexedCapture.whole(path) as indexed:
+        if indexed is not None:
+            for read in Filtering(indexed).read_briefs(text):
+                listing(read.done, read.total, LISTING)
+                for brief in read.found:
+                    yield brief, indexed.owner_of(brief)
+            return
+    yield from _listed(path, text, watch, listing)
+
+
+def _listed(path: Path, text: str, watch: Watch, listing: Watch) -> Iterator[tuple[Brief, RunBrief | None]]:
+    """The same without an index. The run and the findings of a record are only known at the end: until then each record
+    is stored in brief."""
+    chosen = filters.parse(text, reading.latest(path))
+    analyzer = Analyzer()
+    items: list[tuple[Brief, Run | None]] = []
+    with Capture.open(path) as capture:
+        for record in watched(capture.records(), watch, capture.count()):
+            step = analyzer.feed(record)
+            items.append((summary.of(step), step.run))
+        analyzer.finish()
+        # A run without a certname may have become part of another run since.
+        runs = {run: run.joined or run for _, run in items if run}
+        briefs = {run: conclusions.of_run(run) for run in dict.fromkeys(runs.values())}
+        owners = {brief.seq: briefs[runs[run]] for brief, run in items if run}
+        signs: dict[int, dict[Finding, None]] = {}
+        for owner in briefs.values():
+            for found in owner.findings:
+                for seq in summary.marked(found, owner.number, owners):
+                    signs.setdefault(seq, {})[found] = None
+        for brief, _ in watched(items, listing, len(items), LISTING):
+            placed = owners.get(brief.seq)
+            brief.signs = summary.signs_of(signs.pop(brief.seq, ()))
+            line = functools.partial(wording.line, brief, placed)
+            if chosen.matches_step(Candidate(brief, placed, line, functools.partial(capture.record, brief.seq))):
+                yield brief, placed
+
+
+def row(record: Brief, run: RunBrief | None) -> dict[str, Any]:
+    """A record in brief (docs/json/list.schema.json)."""
+    exchange = record.kind == "exchange"
+    return {
+        "seq": record.seq,
+        "kind": record.kind,
+        "time": utc(record.time),
+        "run": (run.number or None) if run else None,
+        "certname": (run.certname if run else None) or record.certname,
+        "phase": str(record.phase),
+        "method": record.method if exchange else None,
+        "path": record.target.partition("?")[0] if exchange else None,
+        "status": record.status,
+        "bytes": {"sent": record.sent, "received": record.received} if exchange else None,
+        "ms": round(record.duration * 1000, 3) if exchange else None,
+        "reason": record.reason or None,
+        "not_analyzed": record.unanalyzed or None,
+        "findings": [{"rule": sign.rule, "severity": str(sign.severity)} for sign in record.signs],
+    }

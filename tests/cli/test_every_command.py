@@ -1,0 +1,215 @@
+"""What goes wrong around a command is one sentence and a status, whatever the command is: never a traceback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.cli import commands
+from inspector.cli import main as cli
+from tests.support import places
+from tests.support.captures import save
+from tests.support.conversations import Agent, together
+from tests.support.terminals import pretend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.conftest import Run
+
+WORDS = {
+    "open": "{}/a.sqlite",
+    "demo": "--fault help",
+    "proxy": "--set puppet_nothing=1",
+    "run": "-- no-such-command",
+    "runs": "{}",
+    "list": "{}",
+    "follow": "{}/a.sqlite --all",
+    "show": "{}/a.sqlite 1",
+    "check": "{}",
+    "doctor": "{}/a.sqlite",
+    "fix": "new-crl --cadir {}/none",
+    "bootstrap": "{}/a.sqlite",
+    "export": "{}/a.sqlite",
+    "share": "{}/a.sqlite",
+    "import": "{}/a.jsonl -o {}/new.sqlite",
+    "captures": "{}",
+    "merge": "{}/a.sqlite {}/b.sqlite -o {}/new.sqlite",
+    "vacuum": "{}/a.sqlite",
+    "provision": "No_Name",
+    "explain": "B01",
+    "addon": "",
+    "completion": "bash",
+}
+"""A command line of each command that ends by itself, once its output is not taken any more."""
+MISTAKES = ("open", "proxy", "run", "fix", "provision")
+"""Those that are none here."""
+MUTE = {"COLUMNS": "40", "PYTHONUNBUFFERED": ""}
+QUICK = ("check", "explain", "export", "merge")
+APART = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in WORDS]
+"""For tests that start a process each."""
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("prepared")
+    for name, sample in (("a", "first-run"), ("b", "compile-error")):
+        shutil.copy(places.SAMPLES / f"{sample}.sqlite", folder / f"{name}.sqlite")
+    assert cli.main(["export", str(folder / "a.sqlite"), "-o", str(folder / "a.jsonl")]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(prepared: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(prepared, tmp_path / "captures")
+
+
+def words_of(name: str, folder: Path) -> list[str]:
+    return [name, *(word.replace("{}", str(folder)) for word in WORDS[name].split())]
+
+
+def ended(
+    words: list[str], *, stdout: int | None = None, prepare: Callable[[], None] = lambda: None
+) -> tuple[int, list[str]]:
+    """The status of a command in a process of its own, and the lines of its errors."""
+    environment: Mapping[str, str] = os.environ | MUTE
+    command = [sys.executable, "-m", "inspector.cli", *words]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True, env=environment,
+        preexec_fn=prepare, timeout=300, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stderr.splitlines()
+
+
+def test_every_command_is_tried() -> None:
+    assert set(WORDS) == set(commands.COMMANDS)
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_full_disk(name: str, folder: Path) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        status, lines = ended(words_of(name, folder), stdout=full)
+    finally:
+        os.close(full)
+    *notes, sentence, hint = lines
+    assert status == 2
+    assert hint.startswith("  ")
+    assert all(note.startswith("puppet-inspector: withheld: ") for note in notes)
+    if name not in MISTAKES:
+        assert sentence == "puppet-inspector: Cannot write the output: No space left on device."
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_pipe_that_nobody_reads(name: str, folder: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        status, lines = ended(words_of(name, folder), stdout=writing)
+    finally:
+        os.close(writing)
+    if name in MISTAKES:
+        assert (status, len(lines)) == (2, 2)
+    else:
+        assert [line for line in lines if not line.startswith("puppet-inspector: withheld: ")] == []
+        assert status in ((0, 1) if name in ("check", "doctor") else (0,))
+
+
+@pytest.mark.parametrize("name", APART)
+def test_streams_that_are_closed(name: str, folder: Path, run: Run) -> None:
+    before = {path.name for path in folder.iterdir()}
+    status, lines = ended(words_of(name, folder), prepare=lambda: os.closerange(0, 2))
+    assert status == 2
+    assert "puppet-inspector: " in lines[-2]
+    assert lines[-1].startswith("  ")
+    assert "Traceback" not in "".join(lines)
+    for made in {path.name for path in folder.iterdir()} - before:  # whole, and not written to by mistake
+        assert made.endswith(".index") or run("runs", folder / made)[0] == 0
+
+
+def test_errors_that_nobody_can_read(folder: Path) -> None:
+    for words, expected in ((["explain", "B01"], 0), (["show", str(folder / "a.sqlite"), "99"], 2)):
+        status, lines = ended(words, stdout=subprocess.DEVNULL, prepare=lambda: os.close(2))
+        assert (status, lines) == (expected, [])
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_ctrl_c(name: str, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a command does first, it is interrupted."""
+    module = commands._module(name)
+    execute = module.execute
+
+    def interrupted(*arguments: object) -> int:
+        signal.raise_signal(signal.SIGINT)
+        return execute(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "execute", interrupted)
+    assert run(*words_of(name, folder)) == (130, "", "")
+
+
+@pytest.mark.parametrize("name", [name for name in WORDS if name not in ("open", "follow")])
+def test_a_narrow_terminal(name: str, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = words_of(name, folder)
+    pretend(monkeypatch, 40)
+    status, out, err = run(*words)
+    assert (status == 2) is (name in MISTAKES)
+    assert out or name in MISTAKES
+    assert "Traceback" not in err
+    assert run(name, "--help")[0] == 0
+
+
+@pytest.mark.parametrize("name", [name for name in WORDS if name != "follow"])
+def test_no_terminal(name: str, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    status, out, err = run(*words_of(name, folder))
+    assert "\x1b" not in out + err
+    if name in MISTAKES:
+        assert (status, out, err.count("\n")) == (2, "", 2)
+
+
+def test_a_locale_with_few_characters_is_no_mistake(tmp_path: Path, run: Run) -> None:
+    agent = Agent().ask("GET", f"/puppet/v3/file_metadata/modules/{'long' * 20}")
+    path = save(tmp_path / "c.sqlite", *together(agent))
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "inspector.cli", "list", str(path)]
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert done.stderr == b""
+    assert done.stdout.decode("unicode_escape") == run("list", path)[1]
+    assert b"\\u2026" in done.stdout
+
+
+def test_before_the_command_line_is_read_ctrl_c_ends_it_without_a_word() -> None:
+    script = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'inspector.cli.main':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from inspector.cli.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_what_changes_a_capture_never_chooses_it(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    before = {path: path.read_bytes() for path in Path("captures").iterdir()}
+    for words in (["vacuum"], ["merge", "-o", "new.sqlite"], ["merge", "captures/a.sqlite"]):
+        status, out, err = run(*words)
+        assert (status, out) == (2, "")
+        assert "the following arguments are required" in err
+    for words in (["vacuum", "captures"], ["merge", "captures", "-o", "new.sqlite"]):
+        status, out, err = run(*words)
+        assert (status, out) == (2, "")
+        assert "captures is a directory." in err
+    assert {path: path.read_bytes() for path in Path("captures").iterdir()} == before
+    assert not Path("new.sqlite").exists()
