@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from inspector import regex
+from inspector.pages import languages
 from inspector.pages.model import Item, fields, many, of
 from inspector.privacy import secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from inspector.pages.languages import Language
     from inspector.protocol.documents import Catalog, Resource
 
 type Way = tuple[str, ...]
@@ -118,10 +120,16 @@ def resource(resource: Resource) -> Item:
 
 def _fields(resource: Resource) -> Iterator[Item]:
     for name, value in secrets.parameters(resource).items():
-        yield of(name, value)
+        yield of(name, value, language(resource) if name == "content" else None)
     if resource.tags:
         yield Item("tags", ", ".join(resource.tags), style="dim")
     yield from (Item(item.name, item.value, style="dim") for item in fields(resource) if item.name in ("file", "line"))
+
+
+def language(resource: Resource) -> Language:
+    """The language of a resource's content: of a file, by its path."""
+    path = resource.parameters.get("path")
+    return languages.of_file(path if isinstance(path, str) else resource.title)
 
 
 def _place(resource: Resource) -> str:

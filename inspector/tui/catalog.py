@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -10,11 +9,13 @@ from textual.binding import Binding
 
 from inspector.explain import resource_outcomes
 from inspector.explain.resource_outcomes import Applied, Status
-from inspector.pages.styles import BAD, DOUBT, GOOD, NOTE
+from inspector.pages import palette
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.text import clean, excerpt, seconds
+from inspector.text import clean, seconds
+from inspector.tui import resource_details
 from inspector.tui.part import Details, PartView, middle
+from inspector.tui.resource_details import cut, time
 from inspector.tui.rows import Column
 
 if TYPE_CHECKING:
@@ -22,30 +23,8 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
 
-_STATES = {
-    Status.FAILED: BAD,
-    Status.RESTART: BAD,
-    Status.SKIPPED: DOUBT,
-    Status.CORRECTIVE: DOUBT,
-    Status.CHANGED: NOTE,
-    Status.OUT_OF_SYNC: NOTE,
-    Status.UNCHANGED: GOOD,
-    Status.UNREPORTED: "dim",
-}
 _RANK = {status: place for place, status in enumerate(Status)}
 _BAD = (Status.FAILED, Status.RESTART)
-_VALUE = 400
-"""Maximum number of characters of a value in the details."""
-_MANY = 200
-"""Maximum number of lines of one kind in the details."""
-
-
-def _cut(value: str) -> str:
-    return excerpt(value, _VALUE)
-
-
-def _time(item: Applied) -> str:
-    return "-" if item.time is None else seconds(item.time)
 
 
 class Catalog(PartView[Applied]):
@@ -58,10 +37,10 @@ class Catalog(PartView[Applied]):
     ]
     COLUMNS = (
         Column("type", lambda item, _: clean(item.type), 12, 1, sort=lambda item: item.type),
-        Column("title", lambda item, width: middle(_cut(item.title), width), 16, 4, sort=lambda item: item.title),
-        Column("status", lambda item, _: Text(item.status, style=_STATES[item.status]), 14,
+        Column("title", lambda item, width: middle(cut(item.title), width), 16, 4, sort=lambda item: item.title),
+        Column("status", lambda item, _: Text(item.status, style=palette.RESOURCES[item.status]), 14,
                sort=lambda item: _RANK[item.status]),
-        Column("time", lambda item, _: _time(item), 10, right=True, sort=lambda item: -(item.time or -1.0)),
+        Column("time", lambda item, _: time(item), 10, right=True, sort=lambda item: -(item.time or -1.0)),
         Column("events", lambda item, _: str(len(item.result.events)) if item.result and item.result.events else "-", 6,
                right=True, least=100, sort=lambda item: -len((item.result.events if item.result else None) or ())),
         Column("file", lambda item, width: middle(item.place, width), 12, 2, least=80,
@@ -147,30 +126,7 @@ class Catalog(PartView[Applied]):
         return self._reported if item.result and self._reported else self._at
 
     def describe(self, item: Applied, details: Details) -> None:
-        line = details.line
-        line("resource", _cut(item.ref), "bold")
-        line("status", item.status, _STATES[item.status])
-        if item.result:
-            line("evaluated in", _time(item))
-        for status, what, message in islice(item.events, _MANY):
-            line(f"event {status}", _cut(f"{what}: {message}" if what else message))
-        for level, message in resource_outcomes.messages(item, self._logs.get(item.ref, ()), _MANY):
-            line(f"log {level}", _cut(message))
-        if item.place:
-            line("file", item.place)
-        if path := item.path:
-            line("contained in", _cut(" / ".join(path)))
-        for source in item.sources:
-            line("source", source)
-        for kind, other in islice(item.relations, _MANY):
-            line(kind, _cut(other))
-        if resource := item.resource:
-            if resource.tags:
-                line("tags", _cut(", ".join(resource.tags)))
-            if resource.exported:
-                line("exported", "yes")
-            for name, value in islice(item.parameters, _MANY):
-                line(f"  {name}", _cut(value))
+        resource_details.describe(item, self._logs.get(item.ref, ()), details)
 
     def action_earlier(self) -> None:
         """Show the previous catalog, and after the first one the last again."""

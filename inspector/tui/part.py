@@ -14,6 +14,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from inspector.errors import InspectorError
+from inspector.pages import highlight, languages
 from inspector.text import clean, ends
 from inspector.tui.panes import Pane
 from inspector.tui.rows import Column, Rows
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
+    from inspector.pages.languages import Language
     from inspector.summaries.summary import RunBrief
 
 LABEL = 14
@@ -38,10 +40,13 @@ class Details:
         self.table.add_column(style="dim", no_wrap=True, min_width=LABEL, max_width=3 * LABEL)
         self.table.add_column(ratio=1)
 
-    def line(self, label: str, value: str, style: str = "") -> None:
-        """Add a line."""
-        text = "\n".join(clean(line) for line in value.split("\n"))
-        self.table.add_row(Text(clean(label)), Text(text, style=style, overflow="fold"))
+    def line(
+        self, label: str, value: str, style: str = "", language: Language = languages.PLAIN, named: str = ""
+    ) -> None:
+        """Add a line; its value may be in a language. ``named`` is the style of the label."""
+        text = Text("\n").join(highlight.lines(value, language))
+        text.style, text.overflow = style, "fold"
+        self.table.add_row(Text(clean(label), named), text)
 
     def draw(self, text: Text) -> None:
         """Add a line that is already clean."""
@@ -64,7 +69,7 @@ class PartView[T](View):
     DEFAULT_CSS = """
     PartView #totals { height: auto; max-height: 2; padding: 0 1; }
     PartView #lower { height: 35%; }
-    PartView #details { padding: 0 1; }
+    PartView #details { padding: 0 1; scrollbar-size-vertical: 1; }
     PartView #details Static { width: 1fr; height: auto; }
     """
     TITLE = ""
