@@ -14,7 +14,7 @@ from inspector.model import Severity
 from inspector.pages import palette
 from inspector.summaries import wording
 from inspector.text import clean
-from inspector.tui.rows import Column
+from inspector.tui.columns import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,7 +10,8 @@ from inspector import regex
 from inspector.pages.content import Content, breaks, dump
 from inspector.pages.highlight import Colours
 from inspector.text import clean
-from inspector.tui.rows import Column, Rows
+from inspector.tui.columns import Column
+from inspector.tui.rows import Rows
 from inspector.tui.view import later
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.text import clean, seconds
 from inspector.tui import resource_details
+from inspector.tui.columns import Column
 from inspector.tui.part import Details, PartView, middle
 from inspector.tui.resource_details import cut, time
-from inspector.tui.rows import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ class Catalog(PartView[Applied]):
         Column("time", lambda item, _: time(item), 10, right=True, sort=lambda item: -(item.time or -1.0)),
         Column("events", lambda item, _: str(len(item.result.events)) if item.result and item.result.events else "-", 6,
                right=True, least=100, sort=lambda item: -len((item.result.events if item.result else None) or ())),
-        Column("file", lambda item, width: middle(item.place, width), 12, 2, least=80,
+        Column("file", lambda item, width: middle(item.place, width), 12, 2, least=60,
                sort=lambda item: (item.file or "", f"{item.line or '':>8}")),
         Column("source", lambda item, _: clean(", ".join(item.sources)), 8, 2, least=140,
                sort=lambda item: item.sources),

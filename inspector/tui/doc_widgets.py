@@ -15,7 +15,8 @@ from inspector.pages import highlight, languages
 from inspector.pages.model import Item, Table, TreePath, find
 from inspector.pages.styles import KEY
 from inspector.text import clean
-from inspector.tui.rows import Column, Rows
+from inspector.tui.columns import Column
+from inspector.tui.rows import Rows
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult

@@ -14,8 +14,9 @@ from inspector.pages.finding_groups import ORDERS, Group, GroupLine, Member, gro
 from inspector.rules import fixes
 from inspector.text import clean, counts
 from inspector.tui import advice
+from inspector.tui.columns import Column
 from inspector.tui.panes import NARROW, Pane, PaneTabs
-from inspector.tui.rows import Column, Rows
+from inspector.tui.rows import Rows
 from inspector.tui.view import View
 
 if TYPE_CHECKING:

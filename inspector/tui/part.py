@@ -17,7 +17,7 @@ from inspector.errors import InspectorError
 from inspector.pages import highlight, languages
 from inspector.text import clean, ends
 from inspector.tui.panes import Pane
-from inspector.tui.rows import Column, Rows
+from inspector.tui.rows import Rows
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from inspector.pages.languages import Language
     from inspector.summaries.summary import RunBrief
+    from inspector.tui.columns import Column
 
 LABEL = 14
 """Width of the labels in the details."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from inspector.summaries.filtering import Filtering, Progress
     from inspector.summaries.marks import Marks
     from inspector.summaries.source import Source
+    from inspector.tui.arranged import Arranged
 
 
 def later(widget: Widget, act: Callable[..., object], *arguments: object) -> None:
@@ -268,6 +269,18 @@ class View(Screen[None]):
         return next((widget for widget in (*around, *self.query(Rows)) if isinstance(widget, Searchable)), None)
 
     # -- keys -------------------------------------------------------------------------------------------
+
+    def on_arranged_refused(self, event: Arranged.Refused) -> None:
+        """Say why a list does not do what a key is for."""
+        event.stop()
+        self.show_message(event.why)
+
+    def on_arranged_choosing(self, event: Arranged.Choosing) -> None:
+        """Let the user choose the columns of a list."""
+        from inspector.tui.column_chooser import ColumnChooser
+
+        event.stop()
+        self.app.push_screen(ColumnChooser(event.rows))
 
     def action_search(self) -> None:
         self.ask("/", self._search, history="search")

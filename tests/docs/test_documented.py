@@ -158,6 +158,8 @@ WHERE = {
     "View": "## Everywhere",
     "Help": "## Everywhere",
     "Rows": "## Everywhere",
+    "Arranged": "## Everywhere",
+    "ColumnChooser": "## Everywhere",
     "Leaves": "## Everywhere",
     "_PromptInput": "## Everywhere",
     "Prompt": "## Everywhere",
