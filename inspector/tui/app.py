@@ -18,14 +18,16 @@ from inspector.tui import hues, themes
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from textual.driver import Driver
     from textual.filter import LineFilter
     from textual.screen import Screen
 
+    from inspector.explain.catalog_graph import CatalogGraph
     from inspector.model import Finding, Place
+    from inspector.protocol.documents import LogLine
     from inspector.summaries.filtering import Filtering
     from inspector.summaries.marks import Marks
     from inspector.tui.view import Application
@@ -164,6 +166,19 @@ class Inspector(App[None]):
         views: dict[str, Callable[[int], View]] = {"files": Files, "catalog": Catalog, "connections": Connections}
         self.push_screen(views[part](number))
 
+    def open_relations(
+        self,
+        number: int,
+        graph: CatalogGraph,
+        logs: Mapping[str, Sequence[LogLine]],
+        resource: int,
+        follow: Callable[[str], None],
+    ) -> None:
+        """Show the relationships of a resource in the catalog of a run; ``follow`` gets each resource that is shown."""
+        from inspector.tui.relations import Relations
+
+        self.push_screen(Relations(number, graph, logs, resource, follow))
+
     def ask_filter(
         self, view: View, then: Callable[[str], None], value: str, preview: Callable[[str], str] | None
     ) -> None:
@@ -249,9 +264,9 @@ def _warm_up() -> None:
     """Import in a thread what the next views need: it takes half a second."""
     with contextlib.suppress(ImportError):
         from inspector.summaries import completion, wording
-        from inspector.tui import run
+        from inspector.tui import catalog, relations, run
 
-        _ = completion, wording, run
+        _ = completion, wording, catalog, relations, run
 
 
 def run(path: Path, *, ascii_only: bool = False, theme: str | None = None) -> int:

@@ -86,6 +86,12 @@ class Arranged[T](ScrollView):
         self._arrange()
         self.refresh()
 
+    def set_columns(self, wanted: Sequence[Column[T]]) -> None:
+        """Show the items in other columns."""
+        self.columns, self._needs, self._sort = tuple(wanted), [], None
+        self.give(self._given)
+        self.fit()
+
     # -- order ------------------------------------------------------------------------------------------
 
     def action_sort(self) -> None:

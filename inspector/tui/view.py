@@ -19,7 +19,7 @@ from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from textual import events
     from textual.app import ComposeResult
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from textual.widget import Widget
     from textual.worker import Worker
 
+    from inspector.explain.catalog_graph import CatalogGraph
     from inspector.model import Finding, Place
+    from inspector.protocol.documents import LogLine
     from inspector.summaries.filtering import Filtering, Progress
     from inspector.summaries.marks import Marks
     from inspector.summaries.source import Source
@@ -71,6 +73,14 @@ class Application(Protocol):
     def open_bootstrap(self, certname: str | None = None) -> None: ...
     def open_search(self) -> None: ...
     def open_part(self, part: str, number: int) -> None: ...
+    def open_relations(
+        self,
+        number: int,
+        graph: CatalogGraph,
+        logs: Mapping[str, Sequence[LogLine]],
+        resource: int,
+        follow: Callable[[str], None],
+    ) -> None: ...
     def ask_filter(
         self, view: View, then: Callable[[str], None], value: str, preview: Callable[[str], str] | None
     ) -> None: ...

@@ -174,8 +174,9 @@ WHERE = {
     "ExchangeView": "## An exchange",
     "PartView": "## Files, catalog, connections",
     "Catalog": "## Files, catalog, connections",
+    "Relations": "## Files, catalog, connections",
     "Findings": "## Findings",
-    "FoundRows": "## Findings",
+    "Folding": "## Findings",
     "Bootstrap": "## The bootstrap",
     "SearchView": "## The search through bodies",
 }

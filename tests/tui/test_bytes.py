@@ -9,7 +9,6 @@ import pytest
 from rich.color import Color
 from textual.app import App, ComposeResult
 
-from inspector.capture.store import Capture
 from inspector.pages import languages, styles
 from inspector.pages.content import Content
 from inspector.pages.highlight import Colours
@@ -19,7 +18,7 @@ from inspector.tui import hues, themes
 from inspector.tui.bytes import Bytes
 from inspector.tui.doc_widgets import Leaves
 from inspector.tui.exchange import ExchangeView
-from tests.tui.screens import indexed, play, screen_text
+from tests.tui.screens import play, screen_text, settled, written
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -36,15 +35,11 @@ SECRET = {"type": "File", "title": "/a", "parameters": {"content": "hunter2", "m
 
 @pytest.fixture
 def capture(tmp_path: Path) -> Path:
-    path = tmp_path / "made.sqlite"
     parts = [
         catalog(resources=[SECRET]), content("modules/demo/init.pp", b"# why\nfile { '/a': }\n"),
         content("modules/demo/run", b"#!/bin/sh\n# what\nexit 1\n"), bucket(b"# old\na = 1\n"), report(),
     ]  # fmt: skip
-    with Capture.create(path) as made:
-        for record in talk(*parts):
-            made.append(record)
-    return indexed(path)
+    return written(tmp_path, talk(*parts))
 
 
 def colours(widget: Widget) -> dict[str, str]:
@@ -64,13 +59,10 @@ def hexed(style: str, *, light: bool = False) -> str:
 
 async def shown(pilot: Pilot[None], app: Inspector, seq: int, *keys: str) -> Widget:
     app.push_screen(ExchangeView([seq], seq))
-    for key in ("", *keys):
-        if key:
-            await pilot.press(key)
-        for _ in range(3):
-            await pilot.pause()
-            await app.workers.wait_for_complete()
-        await pilot.pause()
+    await settled(pilot, app)
+    for key in keys:
+        await pilot.press(key)
+        await settled(pilot, app)
     return app.screen
 
 
