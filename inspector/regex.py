@@ -82,6 +82,11 @@ class Match[AnyStr: (str, bytes)]:
         """Return the texts of the named groups."""
         return {name: self[number] for name, number in self._names.items()}
 
+    def parts(self) -> list[tuple[int, int, str]]:
+        """Return start, end and name of each named group that is part of the match, in the order of the text."""
+        found = ((self.span(name), name) for name in self._names)
+        return sorted((begin, end, name) for (begin, end), name in found if begin >= 0)
+
 
 class Pattern[AnyStr: (str, bytes)]:
     """A compiled pattern."""

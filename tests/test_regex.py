@@ -83,3 +83,10 @@ def test_wildcards_are_a_shells(pattern: str, text: str) -> None:
 def test_a_wildcard_ignores_case_if_told_to() -> None:
     assert regex.glob("WEB*", regex.IGNORECASE).fullmatch("web1.example")
     assert regex.glob("[!A]b").fullmatch("Ab") is None
+
+
+def test_the_named_groups_of_a_match_are_its_parts() -> None:
+    pattern = regex.compile(r"(?P<word>[a-z]+)(?P<rest>!)?|(?P<number>[0-9]+)")
+    assert [found.parts() for found in pattern.finditer("ab! 12 é x")] == [
+        [(0, 2, "word"), (2, 3, "rest")], [(4, 6, "number")], [(9, 10, "word")],
+    ]  # fmt: skip

@@ -11,14 +11,13 @@ from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol import documents as d
 from inspector.protocol import rich
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-MASK = "•••••"
-"""Replaces a value that Puppet marks sensitive."""
 DEPTH = 100
 """Maximum number of containers of a resource that are named."""
 RELATIONS = ("require", "before", "notify", "subscribe")
@@ -102,13 +101,14 @@ class Applied:
         return frozenset(self.resource.sensitive) if self.resource else frozenset()
 
     @property
-    def parameters(self) -> Iterator[tuple[str, str]]:
-        """Names and values except the relationships, as text; sensitive ones masked."""
+    def parameters(self) -> Iterator[tuple[str, Any]]:
+        """Names and decoded values except the relationships; sensitive ones as ``Secret``."""
         if self.resource:
             secret = self.secret
             for name in self.resource.parameters:
                 if name not in RELATIONS:
-                    yield name, MASK if name in secret else shown(self.resource.value(name))
+                    value = self.resource.value(name)
+                    yield name, Secret(value) if name in secret else value
 
     @property
     def relations(self) -> Iterator[tuple[str, str]]:
@@ -211,6 +211,8 @@ def shown(value: Any) -> str:
         return value
     if isinstance(value, rich.Rich):
         return MASK if value.sensitive else str(value)
+    if isinstance(value, Secret):
+        return MASK
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from inspector import regex
+from inspector.explain import resource_outcomes
+from inspector.explain.containment import Containment
+from inspector.pages import languages
 from inspector.pages.model import Item, fields, many, of
 from inspector.privacy import secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from inspector.pages.languages import Language
     from inspector.protocol.documents import Catalog, Resource
-
-type Way = tuple[str, ...]
 
 _WORD = regex.compile(r"[a-z0-9_./-]+")
 _ADDED = "undef true false tags file line lines characters press x to show it bytes binary"
@@ -25,52 +27,35 @@ _ADDED = "undef true false tags file line lines characters press x to show it by
 
 def contained(catalog: Catalog) -> Item:
     """Stages, the classes in them, the resources in those."""
-    by_ref = {resource.ref: resource for resource in catalog.resources}
-    inside: dict[str, list[str]] = {}
-    for edge in catalog.edges:
-        inside.setdefault(edge.source, []).append(edge.target)
-    targets = {edge.target for edge in catalog.edges}
-    tops = [ref for ref in (*by_ref, *inside) if ref not in targets]
-    tops = list(dict.fromkeys(tops))
+    tree = Containment(resource_outcomes.resources(catalog, None), catalog.edges)
+    circular: dict[int, list[int]] = {}
+    for number, container in tree.tangled.items():
+        circular.setdefault(container, []).append(number)
 
-    def item(ref: str, way: Way) -> Item:
-        resource = by_ref.get(ref)
-        if resource is None and ref not in inside:
-            return Item(ref, "not in this catalog")
+    def item(number: int, *, opened: bool = False) -> Item:
+        resource, held = tree.outcome(number).resource, tree.contents[number]
+        if resource is None and not held:
+            return Item(tree.refs[number], "not in this catalog")
 
         def inner() -> Iterator[Item]:
-            deeper = (*way, ref)
-            yield from many(
-                inside.get(ref, []),
-                lambda ref: Item(ref, "contains itself") if ref in deeper else item(ref, deeper),
-                str,
-            )
+            yield from many(held, item, lambda number: tree.refs[number])
+            yield from (Item(tree.refs[number], "contains itself") for number in circular.get(number, ()))
             if resource:
                 yield from _fields(resource)
 
-        held = inside.get(ref, ())
         note = _place(resource) if resource else "not in this catalog"
         note = f"{note}  contains {len(held)}" if held else note
         holds = _holds(resource) if resource and not held else None
-        return Item(ref, inner=inner, note=note.strip(), opened=not way, holds=holds)
+        return Item(tree.refs[number], inner=inner, note=note.strip(), opened=opened, holds=holds)
 
     def roots() -> Iterator[Item]:
-        yield from many(tops, lambda ref: item(ref, ()), str)
-        lost = _unreached(tops, inside, by_ref)
-        if lost:
-            yield Item("in a cycle", inner=lambda: many(lost, lambda ref: item(ref, ()), str), note=str(len(lost)))
+        tops = [number for number in tree.roots if number not in tree.tangled]
+        yield from many(tops, lambda number: item(number, opened=True), lambda number: tree.refs[number])
+        if lost := [*tree.tangled]:
+            inner = lambda: many(lost, item, lambda number: tree.refs[number])  # noqa: E731
+            yield Item("in a cycle", inner=inner, note=str(len(lost)))
 
     return Item("containment", inner=roots)
-
-
-def _unreached(tops: list[str], inside: dict[str, list[str]], by_ref: dict[str, Resource]) -> list[str]:
-    reached, waiting = set(tops), list(tops)
-    while waiting:
-        for ref in inside.get(waiting.pop(), ()):
-            if ref not in reached:
-                reached.add(ref)
-                waiting.append(ref)
-    return [ref for ref in by_ref if ref not in reached]
 
 
 def by_type(catalog: Catalog) -> Item:
@@ -118,10 +103,16 @@ def resource(resource: Resource) -> Item:
 
 def _fields(resource: Resource) -> Iterator[Item]:
     for name, value in secrets.parameters(resource).items():
-        yield of(name, value)
+        yield of(name, value, language(resource) if name == "content" else None)
     if resource.tags:
         yield Item("tags", ", ".join(resource.tags), style="dim")
     yield from (Item(item.name, item.value, style="dim") for item in fields(resource) if item.name in ("file", "line"))
+
+
+def language(resource: Resource) -> Language:
+    """The language of a resource's content: of a file, by its path."""
+    path = resource.parameters.get("path")
+    return languages.of_file(path if isinstance(path, str) else resource.title)
 
 
 def _place(resource: Resource) -> str:

@@ -14,6 +14,7 @@ from inspector.text import clean
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
+    from inspector.pages.highlight import Colours
     from inspector.privacy.secrets import Spans
 
 
@@ -29,6 +30,8 @@ class Content:
     """Ranges of ``data`` that contain secrets; only for hexadecimal display."""
     strong: int = 0
     """Number of leading bytes that are drawn in bold."""
+    colours: Colours | None = None
+    """The colours of a text; None: only masked values have one."""
 
     def hiding(self, offset: int) -> tuple[int, int]:
         """The last masked range that begins at a byte or before it."""

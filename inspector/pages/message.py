@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import unquote
 
 import msgspec
 
 from inspector import regex
-from inspector.model import Request, Response
+from inspector.model import Exchange, Request, Response
+from inspector.pages import languages
 from inspector.pages.content import Content
+from inspector.pages.highlight import Colours
 from inspector.pages.model import Cell, Field, Table
 from inspector.privacy import secrets
 from inspector.privacy.secrets import MASK
 from inspector.protocol import bodies, decode
+from inspector.protocol.kinds import CONTENT, Kind
 from inspector.text import as_json, size
 
 if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
+    from inspector.pages.languages import Language
     from inspector.protocol.documents import Document
 
 type Mode = Literal["pretty", "raw", "hex"]
@@ -45,9 +50,11 @@ def head(message: Request | Response, stripped: tuple[str, ...] = ()) -> Table:
 class Body:
     """A body and its display modes. Secrets are masked until ``shown``."""
 
-    def __init__(self, message: Request | Response, document: Document | None, name: str) -> None:
-        """``name`` is the start of the suggested file name."""
-        self.message, self.document = message, document
+    def __init__(
+        self, message: Request | Response, document: Document | None, name: str, source: str | None = None
+    ) -> None:
+        """``name`` is the start of the suggested file name, ``source`` the name of the file that the body contains."""
+        self.message, self.document, self.source = message, document, source
         self.media = bodies.content_type(message)
         self.plain = decode.content(message)
         self.shown = False
@@ -94,7 +101,27 @@ class Body:
             return Content(title, data, hexed=True, hidden=hidden)
         if hidden == [(0, len(data))] and data:
             return Content(title, COVERED.encode())
-        return Content(title, secrets.covered(data, hidden))
+        shown = secrets.covered(data, hidden)
+        return Content(title, shown, colours=Colours(shown, self._language(mode)))
+
+    def _language(self, mode: Mode) -> Language:
+        """The language of the content in a mode."""
+        if self.plain is None or (mode == "raw" and self.plain is not self.message.body):
+            return languages.PLAIN
+        if (mode == "pretty" and (self.media == FORM or self.media in bodies.PACKED)) or self._structured:
+            return languages.JSON
+        if "yaml" in self.media:
+            return languages.YAML
+        if "html" in self.media or "xml" in self.media:
+            return languages.XML
+        if self.source is not None:
+            return languages.of_file(self.source, self.plain)
+        return languages.PLAIN
+
+    @property
+    def _structured(self) -> bool:
+        """Whether it is JSON, or begins like that."""
+        return self.name_is_text or (self.plain or b"")[:1] in (b"{", b"[")
 
     @property
     def decoded(self) -> bytes:
@@ -121,7 +148,7 @@ class Body:
                 return "\n".join(_form(self.plain)).encode("utf-8", "replace")
             if self.media in bodies.PACKED:
                 return as_json(_printable(bodies.structure(self.plain, self.media, Any))).encode("utf-8", "replace")
-            if self.name_is_text or self.plain[:1] in (b"{", b"["):
+            if self._structured:
                 text = bodies.utf8(self.plain)
                 bodies.shallow(text)
                 return msgspec.json.format(text, indent=2)
@@ -150,6 +177,17 @@ def _form(body: bytes) -> list[str]:
 
 def _printable(value: Any) -> Any:
     return msgspec.to_builtins(value, enc_hook=str, str_keys=True)
+
+
+def source(step: Step) -> str | None:
+    """The name of the file that a record's bodies contain; None if they contain none."""
+    if (
+        step.match is None
+        or step.match.endpoint.kind not in (*CONTENT, Kind.BACKUP)
+        or not isinstance(step.record, Exchange)
+    ):
+        return None
+    return unquote(step.record.request.target.partition("?")[0])
 
 
 def file_name(step: Step, side: str) -> str:

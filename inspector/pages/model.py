@@ -6,6 +6,7 @@ No widgets: made in a thread, and tested without a terminal.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,6 +14,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from rich.text import Text
 
 from inspector import regex
+from inspector.pages import highlight, languages, styles
 from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol import bodies
 from inspector.protocol.rich import Rich
@@ -20,6 +22,8 @@ from inspector.text import clean, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from inspector.pages.languages import Language
 
 BATCH = 500
 """Items under one branch; more are put into branches of so many."""
@@ -39,7 +43,7 @@ type TreePath = tuple[int, ...]
 class Item:
     """A line of a tree: a name with a value or with child items."""
 
-    __slots__ = ("_inner", "_made", "group", "holds", "name", "note", "opened", "style", "value")
+    __slots__ = ("_draw", "_inner", "_made", "group", "holds", "name", "note", "opened", "style", "value")
 
     def __init__(
         self,
@@ -52,12 +56,13 @@ class Item:
         opened: bool = False,
         group: bool = False,
         holds: Callable[[str], bool] | None = None,
+        draw: Callable[[], Text] | None = None,
     ) -> None:
         """``inner`` makes the children, once. ``holds`` may return False for a text (in lower case) that no child
-        contains. A ``group`` only keeps branches short."""
+        contains. A ``group`` only keeps branches short. ``draw`` draws a short value in colours of its own."""
         self.name, self.value, self.note, self.style = name, value, note, style
         self.opened, self.group, self.holds = opened, group, holds
-        self._inner = inner
+        self._inner, self._draw = inner, draw
         self._made: list[Item] | None = None
 
     @property
@@ -110,8 +115,16 @@ class Item:
     def label(self) -> Text:
         """Its line, styled."""
         name = clean(self.name)
+        text = Text.assemble((name, self.style or _name_style(self.name)))
         rest = self.text[len(name) :]
-        return Text.assemble((name, self.style or "bold"), (rest, "dim" if self.branch else self.style))
+        if self.branch or self.style:
+            return text.append(rest, self.style if not self.branch else "dim")
+        if not self.name and self._draw and len(self.value) <= LONGEST:
+            return self._draw()
+        if self.name:
+            text.append(": ")
+            rest = rest[2:]
+        return text.append_text(highlight.value(rest, self.value))
 
     @property
     def copied(self) -> str:
@@ -145,8 +158,8 @@ def word(value: Any) -> str:
             return str(value)
 
 
-def of(name: str, value: Any) -> Item:
-    """Any decoded value as an item: mappings, lists and multi-line texts are branches."""
+def of(name: str, value: Any, language: Language | None = None) -> Item:
+    """Any decoded value as an item: mappings, lists and multi-line texts are branches. A text may be in a language."""
     match value:
         case dict():
             pairs = list(value.items())
@@ -167,8 +180,25 @@ def of(name: str, value: Any) -> Item:
             return Item(name, inner=lambda: fields(value), note=type(value).__name__)
         case str() if "\n" in value.rstrip("\n"):
             lines = value.split("\n")
-            return Item(name, inner=lambda: many(lines, lambda line: Item("", line), str), note=f"{len(lines)} lines")
+            known = language or languages.of_content(value[:1000].encode("utf-8", "replace"))
+            return Item(name, inner=lambda: _lines(value, lines, known), note=f"{len(lines)} lines")
     return Item(name, value)
+
+
+def _lines(text: str, lines: list[str], language: Language) -> list[Item]:
+    colours = highlight.Colours(text.encode("utf-8", "replace"), language)
+    begins = [0, *accumulate(len(line.encode("utf-8", "replace")) + 1 for line in lines)]
+
+    def item(at: int) -> Item:
+        return Item("", lines[at], draw=lambda: colours.text(begins[at], begins[at + 1]))
+
+    return many(range(len(lines)), item, lambda at: lines[at])
+
+
+def _name_style(name: str) -> str:
+    if name.isdigit():
+        return styles.NULL
+    return styles.REFERENCE if highlight.reference(name) else styles.KEY
 
 
 def _within(item: Item) -> list[Item]:
@@ -243,7 +273,9 @@ class Table:
         value = self.rows[row][column]
         if isinstance(value, Text):
             return value
-        return Text(clean(_LINES.sub(" ", self.plain(row, column)).replace("\t", " ").strip()))
+        text = clean(_LINES.sub(" ", self.plain(row, column)).replace("\t", " ").strip())
+        reference = isinstance(value, str) and highlight.reference(value)
+        return highlight.masked(Text(text, styles.REFERENCE if reference else ""))
 
     def plain(self, row: int, column: int) -> str:
         """A cell's text, masked if it is a secret."""

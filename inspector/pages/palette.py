@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from inspector.explain.resource_outcomes import Status
 from inspector.model import Phase, Severity
 from inspector.pages.styles import BAD, BLUE, CYAN, DOUBT, GOOD, GREEN, GREY, NOTE, ORANGE, VIOLET, YELLOW
 
@@ -38,6 +39,16 @@ OUTCOMES = {
     "unfinished": DOUBT,
 }
 _GRAVITY = (GOOD, DOUBT, BAD)
+RESOURCES = {
+    Status.FAILED: BAD,
+    Status.RESTART: BAD,
+    Status.SKIPPED: DOUBT,
+    Status.CORRECTIVE: DOUBT,
+    Status.CHANGED: NOTE,
+    Status.OUT_OF_SYNC: NOTE,
+    Status.UNCHANGED: GOOD,
+    Status.UNREPORTED: "dim",
+}
 SILENCE = "dim"
 
 

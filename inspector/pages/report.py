@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from inspector.pages import highlight
 from inspector.pages.model import Cell, Field, Item, Table, fields, of, word
 from inspector.pages.styles import BAD, DOUBT
 from inspector.privacy import secrets
@@ -43,7 +44,9 @@ def _where(file: str | None, line: int | str | None) -> str:
 def value(sent: Any) -> Cell:
     """An event's value: hidden if it is a secret."""
     read = rich.read(secrets.masked(sent))
-    return read if isinstance(read, secrets.Secret) else word(read)
+    if isinstance(read, secrets.Secret):
+        return read
+    return word(read) if isinstance(read, str) else highlight.value(word(read), read)
 
 
 def resources(report: Report) -> Table:

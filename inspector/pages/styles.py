@@ -19,3 +19,20 @@ SLATE = "#8fa3bf"
 
 COMMAND = f"bold {CYAN}"
 """A command to paste."""
+
+KEY = CYAN
+STRING = GREEN
+NUMBER = ORANGE
+BOOLEAN = VIOLET
+NULL = f"italic {GREY}"
+REFERENCE = BLUE
+"""A resource, and a type."""
+SECRET = f"bold {YELLOW}"
+"""A value that is hidden, or was until somebody asked for it."""
+KEYWORD = f"bold {VIOLET}"
+VARIABLE = YELLOW
+COMMENT = f"italic {SLATE}"
+ADDED = GOOD
+REMOVED = BAD.removeprefix("bold ")
+HEADING = f"bold {CYAN}"
+"""What names the files of a diff, or the sections of a file."""

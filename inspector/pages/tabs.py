@@ -9,7 +9,7 @@ from inspector.model import Exchange, Gap, Handshake
 from inspector.pages import catalog, certificates, report
 from inspector.pages.certificates import TrustContext
 from inspector.pages.content import Content
-from inspector.pages.message import Body, file_name, head
+from inspector.pages.message import Body, file_name, head, source
 from inspector.pages.model import WRONG, Item, Table, of
 from inspector.pages.record import explained, timing
 from inspector.privacy import secrets as hide
@@ -107,7 +107,7 @@ def _message(step: Step, exchange: Exchange, side: str) -> Iterator[TabPart]:
         return
     yield TabPart("Headers", lambda: head(message, exchange.stripped))
     if message.body or message.lost:
-        yield TabPart("Body", lambda: Body(message, document, file_name(step, side)))
+        yield TabPart("Body", lambda: Body(message, document, file_name(step, side), source(step)))
 
 
 def meaning(step: Step, exchange: Exchange, by: TrustContext) -> Iterator[TabPart]:

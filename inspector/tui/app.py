@@ -18,7 +18,7 @@ from inspector.tui import hues, themes
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from textual.driver import Driver
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from inspector.lab import LabLoop
+    from inspector.explain.catalog_graph import CatalogGraph
     from inspector.model import Finding, Place
+    from inspector.protocol.documents import LogLine
     from inspector.summaries.filtering import Filtering
     from inspector.summaries.marks import Marks
     from inspector.tui.view import Application
@@ -234,6 +236,19 @@ class Inspector(App[None]):
         choices += [Choice(name, text) for name, text in saved.items()]
         self.push_screen(Chooser("Saved filters", choices, remove=saved_filters.remove), take)
 
+    def open_relations(
+        self,
+        number: int,
+        graph: CatalogGraph,
+        logs: Mapping[str, Sequence[LogLine]],
+        resource: int,
+        follow: Callable[[str], None],
+    ) -> None:
+        """Show the relationships of a resource in the catalog of a run; ``follow`` gets each resource that is shown."""
+        from inspector.tui.relations import Relations
+
+        self.push_screen(Relations(number, graph, logs, resource, follow))
+
     def ask_filter(
         self, view: View, then: Callable[[str], None], value: str, preview: Callable[[str], str] | None
     ) -> None:
@@ -341,9 +356,9 @@ def _warm_up() -> None:
     """Import in a thread what the next views need: it takes half a second."""
     with contextlib.suppress(ImportError):
         from inspector.summaries import completion, wording
-        from inspector.tui import run
+        from inspector.tui import catalog, relations, run
 
-        _ = completion, wording, run
+        _ = completion, wording, catalog, relations, run
 
 
 def run(path: Path, *, ascii_only: bool = False, theme: str | None = None, lab: LabLoop | None = None) -> int:

@@ -16,7 +16,7 @@ from inspector.pages import palette
 from inspector.rules.csr_repeated import WAITS
 from inspector.summaries import wording
 from inspector.text import clean
-from inspector.tui.rows import Column
+from inspector.tui.columns import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

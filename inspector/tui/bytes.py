@@ -6,16 +6,18 @@ from array import array
 from bisect import bisect_right
 from typing import TYPE_CHECKING, cast
 
-from rich.text import Text
-
 from inspector import regex
-from inspector.pages.content import Content, breaks, dump, read
+from inspector.pages.content import Content, breaks, dump
+from inspector.pages.highlight import Colours
 from inspector.text import clean
-from inspector.tui.rows import Column, Rows
+from inspector.tui.columns import Column
+from inspector.tui.rows import Rows
 from inspector.tui.view import later
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from rich.text import Text
 
 SMALL = 500_000
 """Size up to which bytes are laid out at once; larger ones in a thread."""
@@ -31,6 +33,7 @@ class Bytes(Rows[int]):
     def __init__(self, content: Content | None = None) -> None:
         super().__init__((), lambda line: line)
         self.content = content or Content("", b"")
+        self._colours = Colours(b"")
         self._starts: array[int] = array("Q", [0])
         self._laid = 0
         self._needle: regex.Pattern[bytes] | None = None
@@ -42,6 +45,7 @@ class Bytes(Rows[int]):
     def open(self, content: Content, at: float = 0.0) -> None:
         """Show other content, from a relative position (0 to 1)."""
         self.content = content
+        self._colours = content.colours or Colours(content.data)
         self.at = 0
         self.columns = (Column(clean(content.title), lambda line, _: self.line(line), 1, 1),)
         self._laid = 0
@@ -124,15 +128,9 @@ class Bytes(Rows[int]):
         return self.line(item).plain
 
     def _text(self, begin: int, end: int) -> Text:
-        text = Text(style="bold" if begin < self.content.strong else "")
-        at = begin
-        for first, last in self._matches(begin, end):
-            text.append(self._decoded(at, first)).append(self._decoded(first, last), _FOUND)
-            at = last
-        return text.append(self._decoded(at, end))
-
-    def _decoded(self, begin: int, end: int) -> str:
-        return read(self.content.data[begin:end])
+        text = self._colours.text(begin, end, self._matches(begin, end), _FOUND)
+        text.style = "bold" if begin < self.content.strong else ""
+        return text
 
     def _hex(self, begin: int, end: int) -> Text:
         found = {at for first, last in self._matches(begin, end) for at in range(first, last)}

@@ -1,70 +1,60 @@
-"""The catalog of one run: its resources, with their results if there is a report."""
+"""The catalog of one run: its resources as a table or as a tree, with their results if there is a report."""
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 from textual.binding import Binding
 
 from inspector.explain import resource_outcomes
+from inspector.explain.catalog_graph import CatalogGraph
 from inspector.explain.resource_outcomes import Applied, Status
-from inspector.pages.styles import BAD, DOUBT, GOOD, NOTE
+from inspector.pages import palette
+from inspector.pages.catalog_tree import TreeLine
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.text import clean, excerpt, seconds
+from inspector.text import clean, seconds
+from inspector.tui import resource_details
+from inspector.tui.catalog_tree import TreeRows
+from inspector.tui.columns import Column
+from inspector.tui.panes import Pane
 from inspector.tui.part import Details, PartView, middle
-from inspector.tui.rows import Column
+from inspector.tui.resource_details import cut, time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from textual.widget import Widget
 
     from inspector.analysis.analyzer import Step
+    from inspector.tui.rows import Rows
+    from inspector.tui.view import Searchable
 
-_STATES = {
-    Status.FAILED: BAD,
-    Status.RESTART: BAD,
-    Status.SKIPPED: DOUBT,
-    Status.CORRECTIVE: DOUBT,
-    Status.CHANGED: NOTE,
-    Status.OUT_OF_SYNC: NOTE,
-    Status.UNCHANGED: GOOD,
-    Status.UNREPORTED: "dim",
-}
 _RANK = {status: place for place, status in enumerate(Status)}
 _BAD = (Status.FAILED, Status.RESTART)
-_VALUE = 400
-"""Maximum number of characters of a value in the details."""
-_MANY = 200
-"""Maximum number of lines of one kind in the details."""
-
-
-def _cut(value: str) -> str:
-    return excerpt(value, _VALUE)
-
-
-def _time(item: Applied) -> str:
-    return "-" if item.time is None else seconds(item.time)
 
 
 class Catalog(PartView[Applied]):
-    """The resources of a run's catalog. Enter opens the report with the result of a resource, or the catalog."""
+    """The resources of a run's catalog, as a table or as a tree. Enter opens the report with the result of one."""
 
     TITLE = "Resources"
     BINDINGS = [
-        Binding("c", "earlier", "Diff with previous"),
+        Binding("w", "tree", "Tree"),
+        Binding("r", "relations", "Relations"),
+        Binding("c", "earlier", "Previous catalog", show=False),
         Binding("o", "catalog", "Open the catalog", show=False),
     ]
+    DEFAULT_CSS = "Catalog .gone { display: none; }"
     COLUMNS = (
         Column("type", lambda item, _: clean(item.type), 12, 1, sort=lambda item: item.type),
-        Column("title", lambda item, width: middle(_cut(item.title), width), 16, 4, sort=lambda item: item.title),
-        Column("status", lambda item, _: Text(item.status, style=_STATES[item.status]), 14,
+        Column("title", lambda item, width: middle(cut(item.title), width), 16, 4, sort=lambda item: item.title),
+        Column("status", lambda item, _: Text(item.status, style=palette.RESOURCES[item.status]), 14,
                sort=lambda item: _RANK[item.status]),
-        Column("time", lambda item, _: _time(item), 10, right=True, sort=lambda item: -(item.time or -1.0)),
+        Column("time", lambda item, _: time(item), 10, right=True, sort=lambda item: -(item.time or -1.0)),
         Column("events", lambda item, _: str(len(item.result.events)) if item.result and item.result.events else "-", 6,
                right=True, least=100, sort=lambda item: -len((item.result.events if item.result else None) or ())),
-        Column("file", lambda item, width: middle(item.place, width), 12, 2, least=80,
+        Column("file", lambda item, width: middle(item.place, width), 12, 2, least=60,
                sort=lambda item: (item.file or "", f"{item.line or '':>8}")),
         Column("source", lambda item, _: clean(", ".join(item.sources)), 8, 2, least=140,
                sort=lambda item: item.sources),
@@ -78,6 +68,12 @@ class Catalog(PartView[Applied]):
         self._at: int | None = None
         self._reported: int | None = None
         self._logs: Mapping[str, Sequence[d.LogLine]] = {}
+        self._outcomes: Sequence[Applied] = ()
+        self._edges: Sequence[d.Edge] = ()
+        self._graph: CatalogGraph | None = None
+        """The relationships of the resources; None: they are being read."""
+        self._then: Callable[[], None] | None = None
+        """What waits for the graph."""
 
     def key(self, item: Applied) -> str:
         return item.ref
@@ -119,6 +115,7 @@ class Catalog(PartView[Applied]):
             self._at, self._reported = begin or None, sent if report else None
             outcomes = resource_outcomes.resources(found, report)
             self._logs = resource_outcomes.logged(outcomes, report.logs if report else ())
+            self._outcomes, self._edges = outcomes, found.edges if found else ()
             # The causes of a failed run come first, then the order of the catalog.
             return sorted(outcomes, key=lambda item: _RANK[item.status] if item.status in _BAD else len(Status))
 
@@ -147,30 +144,132 @@ class Catalog(PartView[Applied]):
         return self._reported if item.result and self._reported else self._at
 
     def describe(self, item: Applied, details: Details) -> None:
-        line = details.line
-        line("resource", _cut(item.ref), "bold")
-        line("status", item.status, _STATES[item.status])
-        if item.result:
-            line("evaluated in", _time(item))
-        for status, what, message in islice(item.events, _MANY):
-            line(f"event {status}", _cut(f"{what}: {message}" if what else message))
-        for level, message in resource_outcomes.messages(item, self._logs.get(item.ref, ()), _MANY):
-            line(f"log {level}", _cut(message))
-        if item.place:
-            line("file", item.place)
-        if path := item.path:
-            line("contained in", _cut(" / ".join(path)))
-        for source in item.sources:
-            line("source", source)
-        for kind, other in islice(item.relations, _MANY):
-            line(kind, _cut(other))
-        if resource := item.resource:
-            if resource.tags:
-                line("tags", _cut(", ".join(resource.tags)))
-            if resource.exported:
-                line("exported", "yes")
-            for name, value in islice(item.parameters, _MANY):
-                line(f"  {name}", _cut(value))
+        resource_details.describe(item, self._logs.get(item.ref, ()), details)
+
+    # -- the tree and the graph -------------------------------------------------------------------------
+
+    def lists(self) -> Iterable[Widget]:
+        yield from super().lists()
+        tree = TreeRows("tree")
+        tree.add_class("gone")
+        yield tree
+
+    @property
+    def branches(self) -> TreeRows:
+        """The list that shows the catalog as a tree."""
+        return self.query_one(TreeRows)
+
+    @property
+    def as_tree(self) -> bool:
+        """Whether the catalog is shown as a tree."""
+        return not self.branches.has_class("gone")
+
+    @property
+    def selected(self) -> Applied | None:
+        if not self.as_tree:
+            return super().selected
+        return self.branches.item.outcome if self.branches.item else None
+
+    def show_items(self, items: Sequence[Applied]) -> None:
+        if self._graph is None:
+            self._read_graph()
+        if self.as_tree and self._graph is not None:
+            self._show_tree(self._graph, items)
+        else:
+            super().show_items(items)
+
+    def _show_tree(self, graph: CatalogGraph, items: Sequence[Applied]) -> None:
+        whole = len(items) == len(self._outcomes)
+        numbers = (graph.tree.find(item.ref) for item in items)
+        self.branches.load(graph.tree, None if whole else {number for number in numbers if number is not None})
+
+    def _read_graph(self) -> None:
+        """Read the relationships in a thread: in a large catalog they take a while."""
+        outcomes, edges = self._outcomes, self._edges
+
+        def read() -> None:
+            graph = CatalogGraph(outcomes, edges)
+            _ = graph.tree.below, graph.cycles  # computed here, not when a key is pressed
+            self.later(self._take_graph, graph, outcomes)
+
+        self.run_worker(read, thread=True, exclusive=True, group="graph")
+
+    def _take_graph(self, graph: CatalogGraph, outcomes: Sequence[Applied]) -> None:
+        if outcomes is self._outcomes:
+            self._graph = graph
+            then, self._then = self._then, None
+            if then is not None:
+                self.show_message("")
+                then()
+
+    def _with_graph(self, then: Callable[[], None]) -> None:
+        if not self._outcomes:
+            self.show_message(self._trouble or self.nothing())
+        elif self._graph is not None:
+            then()
+        else:
+            self._then = then
+            self.show_message("reading the relationships ...")
+
+    def _take(self, items: Sequence[Applied], total: str, trouble: str) -> None:
+        self._graph = None
+        super()._take(items, total, trouble)
+
+    def action_tree(self) -> None:
+        """Show the tree, or the table again; the cursor stays on its resource."""
+        self._with_graph(self._answer_and_toggle)
+
+    def _answer_and_toggle(self) -> None:
+        # The layout takes a while: respond to the key first.
+        self.answer(f"drawing the {'table' if self.as_tree else 'tree'} …")
+        self.call_after_refresh(self._toggle)
+
+    def _toggle(self) -> None:
+        if not self.is_attached:
+            return  # Escape was pressed meanwhile
+        item, table = self.selected, self.rows
+        table.toggle_class("gone")
+        self.branches.set_class(not table.has_class("gone"), "gone")
+        self.query_one("#upper", Pane).name_it("Containment" if self.as_tree else self.TITLE)
+        self.apply_filters()
+        if item is not None:
+            self._select(item.ref)
+        (self.branches if self.as_tree else table).focus()
+
+    def _select(self, ref: str) -> None:
+        """Move the cursor to a resource."""
+        number = self._graph.tree.find(ref) if self._graph else None
+        if not self.as_tree:
+            self.rows.go(ref)
+        elif number is not None:
+            self.branches.reveal(number)
+
+    def action_relations(self) -> None:
+        """Show what the selected resource needs, and what needs it."""
+        self._with_graph(self._relations)
+
+    def _relations(self) -> None:
+        item, graph = self.selected, self._graph
+        number = graph.tree.find(item.ref) if item and graph else None
+        if graph is not None and number is not None:
+            # A screen takes a while: respond to the key first.
+            self.answer(f"relations of {middle(cut(graph.tree.refs[number]), 60)} …")
+            self.call_after_refresh(self.inspector.open_relations, self.number, graph, self._logs, number, self._select)
+
+    def on_rows_chosen(self, event: Rows.Chosen[Any]) -> None:
+        """Open or close the branch of a container; of a resource open the evidence, as in the table."""
+        line = event.item
+        if isinstance(line, TreeLine) and line.below is not None:
+            event.stop()
+            event.prevent_default()
+            self.branches.fold(line, fold=line.open)
+
+    def search_target(self) -> Searchable | None:
+        """The tree, if it is shown; otherwise as on all screens."""
+        focused = self.focused
+        return self.branches if self.as_tree and focused is not self.query_one("#details") else super().search_target()
+
+    # -- keys -------------------------------------------------------------------------------------------
 
     def action_earlier(self) -> None:
         """Show the previous catalog, and after the first one the last again."""

@@ -16,9 +16,10 @@ from inspector.rules import fixes, rule_of
 from inspector.summaries import incidents
 from inspector.text import clean, clock, day, seconds
 from inspector.tui import advice
+from inspector.tui.columns import Column
 from inspector.tui.histogram import Histogram
 from inspector.tui.panes import Pane
-from inspector.tui.rows import Column, Rows
+from inspector.tui.rows import Rows
 from inspector.tui.view import View
 
 if TYPE_CHECKING:

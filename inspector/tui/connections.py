@@ -12,8 +12,8 @@ from inspector.pages import palette
 from inspector.pages.styles import BAD
 from inspector.summaries.wording import refusal
 from inspector.text import clean, clock, seconds
+from inspector.tui.columns import Column
 from inspector.tui.part import LABEL, Details, PartView
-from inspector.tui.rows import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

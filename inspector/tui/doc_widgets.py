@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, override
 
 from rich.cells import cell_len
+from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static, Tree
 
+from inspector.pages import highlight, languages
 from inspector.pages.model import Item, Table, TreePath, find
+from inspector.pages.styles import KEY
 from inspector.text import clean
-from inspector.tui.rows import Column, Rows
+from inspector.tui.columns import Column
+from inspector.tui.rows import Rows
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -33,6 +37,10 @@ class Leaves(Tree[Item]):
     ]
     DEFAULT_CSS = """
     Leaves { height: 1fr; background: $surface; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    Leaves:focus { background-tint: $foreground 0%; }
+    Leaves > .tree--guides, Leaves:focus > .tree--guides, Leaves:light > .tree--guides { color: $border-blurred; }
+    Leaves:focus > .tree--guides-selected, Leaves:light > .tree--guides-selected { color: $border-blurred; }
+    Leaves:focus > .tree--guides-hover, Leaves:light > .tree--guides-hover { color: $border-blurred; }
     """
 
     def __init__(self, item: Item) -> None:
@@ -63,6 +71,14 @@ class Leaves(Tree[Item]):
             return
         for item in node.data.items:
             node.add(item.label, item, allow_expand=item.branch)
+
+    def render_label(self, node: TreeNode[Item], base_style: Style, style: Style) -> Text:
+        """Draw a label; on the selected line its colours stay, and the line is marked to its end."""
+        if style.bgcolor is None:
+            return super().render_label(node, base_style, style)
+        mark = Style(bgcolor=style.bgcolor, bold=style.bold)
+        label = super().render_label(node, base_style + mark, mark)
+        return label.append(" " * max(0, self.size.width - label.cell_len), base_style + mark)
 
     def on_tree_node_expanded(self, event: Tree.NodeExpanded[Item]) -> None:
         event.stop()
@@ -208,7 +224,7 @@ class Sheet(Vertical):
         self._detail()
 
     def _detail(self) -> None:
-        long = []
+        long: list[Text] = []
         width = self.rows.scrollable_content_region.width or self.size.width
         shown = [field for field in self.table.fields if width >= field.least]
         spare = max(0, width + 1 - sum(width.width + 1 for width in shown))
@@ -217,12 +233,13 @@ class Sheet(Vertical):
             text = self.table.plain(self._at, place) if self.table.rows else ""
             room = field.width + spare * field.grows // shares if field in shown else 0
             if "\n" in text or cell_len(clean(text)) > room:
-                lines = [clean(line) for line in text[:FULL].strip("\n").expandtabs(4).split("\n")]
-                long.append(f"{field.title}: " + "\n".join(lines))
+                begin = text[:FULL].strip("\n")
+                lines = highlight.lines(begin, languages.of_content(begin.encode("utf-8", "replace")))
+                long.append(Text.assemble((f"{field.title}: ", KEY), Text("\n").join(lines)))
         if self.table.rows:
-            self._show_full("\n".join(long))
+            self._show_full(Text("\n").join(long))
 
-    def _show_full(self, text: str) -> None:
+    def _show_full(self, text: str | Text) -> None:
         self.query_one(Static).update(text)
         self.query_one(".full").styles.display = "block" if text else "none"
 

@@ -12,8 +12,8 @@ from inspector.explain.file_transfers import FileState, FileUse
 from inspector.pages.styles import BAD, DOUBT, GOOD
 from inspector.protocol.files import ChecksumResult
 from inspector.text import clean, size
+from inspector.tui.columns import Column
 from inspector.tui.part import Cancelled, Details, PartView, middle
-from inspector.tui.rows import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

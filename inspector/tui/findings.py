@@ -14,49 +14,30 @@ from inspector.pages.finding_groups import ORDERS, Group, GroupLine, Member, gro
 from inspector.rules import fixes
 from inspector.text import clean, counts
 from inspector.tui import advice
+from inspector.tui.columns import Column
+from inspector.tui.folding import Folding
 from inspector.tui.panes import NARROW, Pane, PaneTabs
-from inspector.tui.rows import Column, Rows
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from textual import events
     from textual.widget import Widget
+
+    from inspector.tui.rows import Rows
 
 LEVELS = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
 PANES = {"list": "1 Findings", "detail": "2 Fix"}
 
 
-class FoundRows(Rows[GroupLine]):
+class FoundRows(Folding[GroupLine]):
     """Groups and the findings in them. Enter, an arrow key or a click on the mark opens a group."""
 
-    BINDINGS = [
-        Binding("right,l", "unfold", "Unfold", show=False),
-        Binding("left,h", "fold", "Fold", show=False),
-    ]
+    def marked(self, item: GroupLine) -> range:
+        return range(2 if isinstance(item, Group) else 0)
 
-    def action_unfold(self) -> None:
-        """Open the selected group."""
-        self._show(unfold=True)
-
-    def action_fold(self) -> None:
-        """Close the group of the selected line."""
-        self._show(unfold=False)
-
-    def _show(self, *, unfold: bool) -> None:
-        screen = self.screen
-        if isinstance(screen, Findings) and self.item is not None:
-            screen.unfold(self.item.group.key, unfold=unfold)
-
-    def on_click(self, event: events.Click) -> None:
-        """Open a group: one click on its mark, or two clicks elsewhere."""
-        place = event.y - 1 + self.scroll_offset.y
-        if event.y > 0 and place < len(self.items) and event.x < 2 and isinstance(self.items[place], Group):
-            event.stop()
-            event.prevent_default()
-            self.move_to(place)
-            self.action_choose()
+    def is_open(self, item: GroupLine) -> bool:
+        return isinstance(item, Group) and item.unfolded
 
 
 class Findings(View):
@@ -138,6 +119,10 @@ class Findings(View):
             self._open.discard(key)
             rows.go(key)
         self._fill()
+
+    def on_folding_fold(self, event: Folding.Fold[GroupLine]) -> None:
+        """Open or close the group of a line."""
+        self.unfold(event.item.group.key, unfold=not event.fold)
 
     def on_rows_moved(self) -> None:
         """Show the selected line in full."""

@@ -5,7 +5,7 @@ A thread reads the data. Only one thread runs at a time; if the run has grown me
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
@@ -14,9 +14,10 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from inspector.errors import InspectorError
+from inspector.pages import highlight, languages
 from inspector.text import clean, ends
 from inspector.tui.panes import Pane
-from inspector.tui.rows import Column, Rows
+from inspector.tui.rows import Rows
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
+    from inspector.pages.languages import Language
     from inspector.summaries.summary import RunBrief
+    from inspector.tui.columns import Column
 
 LABEL = 14
 """Width of the labels in the details."""
@@ -38,10 +41,13 @@ class Details:
         self.table.add_column(style="dim", no_wrap=True, min_width=LABEL, max_width=3 * LABEL)
         self.table.add_column(ratio=1)
 
-    def line(self, label: str, value: str, style: str = "") -> None:
-        """Add a line."""
-        text = "\n".join(clean(line) for line in value.split("\n"))
-        self.table.add_row(Text(clean(label)), Text(text, style=style, overflow="fold"))
+    def line(
+        self, label: str, value: str, style: str = "", language: Language = languages.PLAIN, named: str = ""
+    ) -> None:
+        """Add a line; its value may be in a language. ``named`` is the style of the label."""
+        text = Text("\n").join(highlight.lines(value, language))
+        text.style, text.overflow = style, "fold"
+        self.table.add_row(Text(clean(label), named), text)
 
     def draw(self, text: Text) -> None:
         """Add a line that is already clean."""
@@ -64,7 +70,7 @@ class PartView[T](View):
     DEFAULT_CSS = """
     PartView #totals { height: auto; max-height: 2; padding: 0 1; }
     PartView #lower { height: 35%; }
-    PartView #details { padding: 0 1; }
+    PartView #details { padding: 0 1; scrollbar-size-vertical: 1; }
     PartView #details Static { width: 1fr; height: auto; }
     """
     TITLE = ""
@@ -120,10 +126,23 @@ class PartView[T](View):
 
     def body(self) -> Iterable[Widget]:
         yield Static("", id="totals", markup=False)
-        with Pane(title=self.TITLE):
-            yield Rows(self.COLUMNS, self.key, id="items")
+        with Pane(title=self.TITLE, id="upper"):
+            yield from self.lists()
         with Pane(id="lower", title="Details"), VerticalScroll(id="details", can_focus=True):
             yield Static("", markup=False)
+
+    def lists(self) -> Iterable[Widget]:
+        """The table, and what may stand in its place."""
+        yield Rows(self.COLUMNS, self.key, id="items")
+
+    def show_items(self, items: Sequence[T]) -> None:
+        """Show these items."""
+        self.rows.show(items)
+
+    @property
+    def selected(self) -> T | None:
+        """The selected item."""
+        return self.rows.item
 
     @property
     def rows(self) -> Rows[T]:
@@ -190,7 +209,7 @@ class PartView[T](View):
             for item in self._all
             if (not self._differing or self.differs(item)) and (not self._only or self.state_of(item) == self._only)
         ]
-        self.rows.show(items)
+        self.show_items(items)
         self.retitle()
         self.show_message(self._trouble)
         self._total(self._sums or ("" if self._trouble else self.nothing()))
@@ -200,7 +219,7 @@ class PartView[T](View):
         self.query_one("#totals", Static).update(clean(text))
 
     def _detail(self) -> None:
-        item = self.rows.item
+        item = self.selected
         details = Details()
         if item is not None:
             self.describe(item, details)
@@ -208,12 +227,12 @@ class PartView[T](View):
             details.line("", self.nothing())
         self.query_one("#details Static", Static).update(details.table)
 
-    def on_rows_moved(self, event: Rows.Moved[T]) -> None:
+    def on_rows_moved(self, event: Rows.Moved[Any]) -> None:
         event.stop()
         self._detail()
         self.query_one("#details").scroll_home(animate=False)
 
-    def on_rows_chosen(self, event: Rows.Chosen[T]) -> None:
+    def on_rows_chosen(self, event: Rows.Chosen[Any]) -> None:
         event.stop()
         self.action_open()
 
@@ -221,7 +240,7 @@ class PartView[T](View):
 
     def action_open(self) -> None:
         """Open the exchange that is evidence for the selected line."""
-        item = self.rows.item
+        item = self.selected
         if item is None:
             return
         seq = self.proof(item)

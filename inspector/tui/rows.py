@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from textual.binding import Binding
-from textual.geometry import Region, Size
+from textual.geometry import Region
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from inspector.tui import cells
+from inspector.tui.arranged import Arranged
+from inspector.tui.columns import WIDEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -20,26 +20,7 @@ if TYPE_CHECKING:
     from rich.text import Text
     from textual import events
 
-
-@dataclass(frozen=True)
-class Column[T]:
-    """One column of a list."""
-
-    title: str
-    cell: Callable[[T, int], Text | str]
-    """Returns the text of an item; the second argument is the column's width."""
-    width: int
-    """The minimum width."""
-    grows: int = 0
-    """Its share of the remaining width."""
-    sort: Callable[[T], Any] | None = None
-    """The key to sort by when the title is clicked; None: not sortable."""
-    least: int = 0
-    """The column is hidden if the list is narrower than this."""
-    right: bool = False
-    """Whether the text is right-aligned."""
-    drawn: bool = False
-    """Whether it is a picture, which is not searched."""
+    from inspector.tui.columns import Column
 
 
 class About[T](Message):
@@ -51,11 +32,8 @@ class About[T](Message):
         self.item = item
 
 
-class Rows[T](ScrollView, can_focus=True):
-    """A list of items, one per line, under a line of titles, with a cursor.
-
-    A click on a title sorts by it, a second click reverses the order; ``s`` sorts by the next column, ``R`` reverses.
-    """
+class Rows[T](Arranged[T], can_focus=True):
+    """A list of items, one per line, under a line of titles, with a cursor."""
 
     BINDINGS = [
         Binding("up,k", "move(-1)", "Up", show=False),
@@ -65,8 +43,6 @@ class Rows[T](ScrollView, can_focus=True):
         Binding("home,g", "to(0)", "First", show=False),
         Binding("end,G", "to(-1)", "Last", show=False),
         Binding("enter", "choose", "Open", key_display="Enter"),
-        Binding("s", "sort", "Sort by the next column", show=False),
-        Binding("R", "reverse", "Reverse the order", show=False),
     ]
     COMPONENT_CLASSES = {"rows--title", "rows--cursor", "rows--match"}
     DEFAULT_CSS = """
@@ -93,18 +69,12 @@ class Rows[T](ScrollView, can_focus=True):
         id: str | None = None,  # noqa: A002 - Textual's own name
     ) -> None:
         """``key`` identifies an item when the items are replaced; ``sort`` is the column to sort by initially."""
-        super().__init__(id=id)
-        self.columns = tuple(columns)
+        super().__init__(columns, sort, id, descending=descending)
         self.key = key
-        self._sort, self._descending = sort, descending
-        self._given: Sequence[T] = ()
-        self.items: list[T] = []
-        """The items in the order shown."""
         self.at = 0
         """The position of the cursor."""
         self._clicked: int | None = None
         """The position to which a click moved the cursor."""
-        self._shown: list[tuple[Column[T], int]] = []
         self._lines: dict[int, tuple[Strip, Style]] = {}
         """The drawn lines, by position."""
         self.pattern = ""
@@ -121,14 +91,13 @@ class Rows[T](ScrollView, can_focus=True):
         """Replace the items. The cursor stays on its item; with ``tail`` it stays at the end if it was there."""
         before = self.item
         was_last = tail and self.at >= len(self.items) - 1
-        self._given = items
-        self._arrange()
+        self.give(items)
         if was_last:
             self.at = max(0, len(self.items) - 1)
         elif before is not None:
             self._find(self.key(before))
         self.at = max(0, min(self.at, len(self.items) - 1))
-        self._measure()
+        self.fit()
         if was_last:
             self._into_view()
         now = self.item
@@ -152,12 +121,7 @@ class Rows[T](ScrollView, can_focus=True):
                 return True
         return False
 
-    def _arrange(self) -> None:
-        self.items = list(self._given)
-        if self._sort is not None and (by := self.columns[self._sort].sort) is not None:
-            self.items.sort(key=by, reverse=self._descending)
-        elif self._descending:
-            self.items.reverse()
+    # -- searching --------------------------------------------------------------------------------------
 
     def search(self, pattern: str, *, forward: bool = True, again: bool = False) -> bool:
         """Go to the next line that contains a text (ignoring case); False if there is none."""
@@ -178,7 +142,7 @@ class Rows[T](ScrollView, can_focus=True):
 
     def plain(self, item: T) -> str:
         """The text of an item's line."""
-        return "  ".join(str(column.cell(item, 400)) for column in self.columns if not column.drawn)
+        return "  ".join(str(column.cell(item, WIDEST)) for column in self.columns if not column.drawn)
 
     def seek(self, wanted: Callable[[T], bool], *, forward: bool = True) -> bool:
         """Go to the next item that is wanted, from the end on to the first again; False if there is none."""
@@ -215,42 +179,19 @@ class Rows[T](ScrollView, can_focus=True):
         if self.item is not None:
             self.post_message(self.Chosen(self, self.item))
 
-    def action_sort(self) -> None:
-        """Sort by the next column, and after the last one restore the original order."""
-        able = [at for at, column in enumerate(self.columns) if column.sort]
-        order: list[int | None] = [None, *able]
-        self.sort_by(order[(order.index(self._sort) + 1) % len(order)])
-
-    def action_reverse(self) -> None:
-        """Reverse the order, also the original one."""
-        self._descending = not self._descending
-        self._rearrange()
-
-    def sort_by(self, column: int | None) -> None:
-        """Sort by a column, or reverse the order if it is sorted by it already."""
-        if column is not None and self.columns[column].sort is None:
-            return
-        self._descending = column is not None and column == self._sort and not self._descending
-        self._sort = column
-        self._rearrange()
-
-    def _rearrange(self) -> None:
+    def rearrange(self) -> None:
+        """Show the items in another order; the cursor stays on its item."""
         before = self.item
-        self._arrange()
+        super().rearrange()
         if before is not None:
             self._find(self.key(before))
         self._into_view()
-        self.refresh()
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
         if event.y == 0:
-            x = event.x + self.scroll_offset.x
-            for column, width in self._shown:
-                if x < width + 1:
-                    self.sort_by(self.columns.index(column))
-                    return
-                x -= width + 1
+            if (column := self.column_at(event.x + self.scroll_offset.x)) is not None:
+                self.sort_by(column)
             return
         place = event.y - 1 + self.scroll_offset.y
         if place < len(self.items):
@@ -275,21 +216,8 @@ class Rows[T](ScrollView, can_focus=True):
             self.scroll_to(y=self.at - self._height + 1, animate=False, immediate=True)
 
     def on_resize(self) -> None:
-        self._measure()
+        self.fit()
         self._into_view()
-
-    def _measure(self) -> None:
-        room = self.scrollable_content_region.width or self.size.width
-        shown = [column for column in self.columns if room >= column.least]
-        spare = room - sum(column.width + 1 for column in shown) + 1
-        shares = sum(column.grows for column in shown)
-        self._shown = []
-        for column in shown:
-            more = max(0, spare) * column.grows // shares if column.grows else 0
-            self._shown.append((column, column.width + more))
-        width = sum(width + 1 for _, width in self._shown) - 1
-        self.virtual_size = Size(max(width, 1), len(self.items) + 1)
-        self.refresh()
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
         """Draw again: the whole list with the current items, or only some regions of what was drawn."""

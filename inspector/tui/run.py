@@ -16,12 +16,13 @@ from inspector.pages import palette
 from inspector.rules import fixes
 from inspector.text import clean, seconds
 from inspector.tui import advice
+from inspector.tui.columns import Column
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.onrecord import OnRecord
 from inspector.tui.paned import Paned
 from inspector.tui.panes import Pane, PaneTabs, verdict_text
 from inspector.tui.replay import Played
-from inspector.tui.rows import Column, Rows
+from inspector.tui.rows import Rows
 from inspector.tui.sequence import Sequence as Diagram
 from inspector.tui.transport import Knowledge, Transport
 from inspector.tui.waterfall import Timed, Waterfall

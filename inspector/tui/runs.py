@@ -13,9 +13,10 @@ from inspector.pages import palette
 from inspector.pages.styles import DOUBT
 from inspector.summaries import wording
 from inspector.text import clean, clock, day, seconds
+from inspector.tui.columns import Column
 from inspector.tui.histogram import Histogram
 from inspector.tui.panes import Pane, verdict_text
-from inspector.tui.rows import Column, Rows
+from inspector.tui.rows import Rows
 from inspector.tui.view import View
 
 if TYPE_CHECKING:

@@ -18,9 +18,10 @@ from textual.worker import get_current_worker
 from inspector.errors import CaptureError
 from inspector.pages.body_search import Needle, hits
 from inspector.text import clean, clock
+from inspector.tui.columns import Column
 from inspector.tui.panes import Pane
 from inspector.tui.prompt import Prompt
-from inspector.tui.rows import Column, Rows
+from inspector.tui.rows import Rows
 from inspector.tui.view import View
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from inspector.explain.timeline import Entry
 from inspector.model import Severity
 from inspector.pages import palette
 from inspector.text import clean, seconds, size
-from inspector.tui.rows import Column
+from inspector.tui.columns import Column
 from inspector.tui.waterfall import Timed, anonymous, marks, request, unverified
 
 if TYPE_CHECKING:

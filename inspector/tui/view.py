@@ -19,7 +19,7 @@ from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from textual import events
     from textual.app import ComposeResult
@@ -27,10 +27,13 @@ if TYPE_CHECKING:
     from textual.widget import Widget
     from textual.worker import Worker
 
+    from inspector.explain.catalog_graph import CatalogGraph
     from inspector.model import Finding, Place
+    from inspector.protocol.documents import LogLine
     from inspector.summaries.filtering import Filtering, Progress
     from inspector.summaries.marks import Marks
     from inspector.summaries.source import Source
+    from inspector.tui.arranged import Arranged
 
 
 def later(widget: Widget, act: Callable[..., object], *arguments: object) -> None:
@@ -74,6 +77,14 @@ class Application(Protocol):
     def open_part(self, part: str, number: int) -> None: ...
     def open_marks(self) -> None: ...
     def choose_filter(self, current: str, then: Callable[[str], None]) -> None: ...
+    def open_relations(
+        self,
+        number: int,
+        graph: CatalogGraph,
+        logs: Mapping[str, Sequence[LogLine]],
+        resource: int,
+        follow: Callable[[str], None],
+    ) -> None: ...
     def ask_filter(
         self, view: View, then: Callable[[str], None], value: str, preview: Callable[[str], str] | None
     ) -> None: ...
@@ -273,6 +284,18 @@ class View(Screen[None]):
         return next((widget for widget in (*around, *self.query(Rows)) if isinstance(widget, Searchable)), None)
 
     # -- keys -------------------------------------------------------------------------------------------
+
+    def on_arranged_refused(self, event: Arranged.Refused) -> None:
+        """Say why a list does not do what a key is for."""
+        event.stop()
+        self.show_message(event.why)
+
+    def on_arranged_choosing(self, event: Arranged.Choosing) -> None:
+        """Let the user choose the columns of a list."""
+        from inspector.tui.column_chooser import ColumnChooser
+
+        event.stop()
+        self.app.push_screen(ColumnChooser(event.rows))
 
     def action_search(self) -> None:
         self.ask("/", self._search, history="search")

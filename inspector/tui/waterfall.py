@@ -19,7 +19,8 @@ from inspector.pages.styles import CYAN, DOUBT, GREEN, ORANGE, SLATE, VIOLET, YE
 from inspector.summaries import wording
 from inspector.text import clean, seconds, short, size
 from inspector.tui import cells
-from inspector.tui.rows import Column, Rows
+from inspector.tui.columns import Column
+from inspector.tui.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence

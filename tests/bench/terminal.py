@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from inspector.capture.store import Capture
 from inspector.formats.mitm_flows import export_flows
 from inspector.model import Connection, Exchange, Leg, Request
+from inspector.runs import examples
 from inspector.summaries import index, indexer
 from tests.bench import aims, analysis
 from tests.tui.terminal import Answer, Terminal
@@ -29,6 +30,8 @@ from tests.tui.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+RESOURCES = 10_000
+"""Resources of the large catalog."""
 LENGTH = 50
 """Exchanges of a run."""
 CALM = 0.15
@@ -82,6 +85,28 @@ def with_large_catalog(path: Path) -> None:
         capture.append(Exchange(leg, request, response))
 
 
+def with_related_catalog(path: Path, number: int) -> None:
+    """A capture of one run with so many files in a hundred classes, each with four relationships, and its report."""
+    titles = [f"/etc/app/{at}.conf" for at in range(number)]
+    resources: list[dict[str, object]] = [
+        {"type": "Class", "title": f"App{at}", "parameters": {"require": f"Class[App{at - 1}]"}} for at in range(1, 101)
+    ]
+    resources += [
+        {"type": "File", "title": title, "file": "/site.pp", "line": at, "parameters": {
+            "content": "a = 1\n" * 20, "require": [f"File[{titles[at - back]}]" for back in (1, 2, 3) if at >= back],
+            "notify": f"File[{titles[-1]}]" if at + 1 < number else []}}
+        for at, title in enumerate(titles)
+    ]  # fmt: skip
+    edges = [{"source": "Stage[main]", "target": f"Class[App{at}]"} for at in range(1, 101)]
+    edges += [{"source": f"Class[App{at % 100 + 1}]", "target": f"File[{title}]"} for at, title in enumerate(titles)]
+    statuses = {f"File[{title}]": {"changed": at % 7 == 0, "evaluation_time": 0.01} for at, title in enumerate(titles)}
+    with Capture.create(path) as capture:
+        for record in examples.talk(
+            examples.catalog(resources=resources, edges=edges), examples.report(resource_statuses=statuses)
+        ):
+            capture.append(record)
+
+
 def peak(pid: int) -> float:
     """Peak memory of a process in MB."""
     status = Path(f"/proc/{pid}/status").read_text()
@@ -133,6 +158,42 @@ def keys(path: Path) -> Iterator[str]:
             terminal.press(ESCAPE, CALM)
         memory = peak(terminal.pid)
         yield f"| peak memory after all that | {memory:.0f} MB | {aims.at_most(memory, 200, ' MB')} | | | |"
+
+
+def catalog_keys(path: Path) -> Iterator[str]:
+    """The table of keys in a large catalog."""
+    yield "| key | first text, median of 10 | aim | worst | whole picture, median of 10 | worst |"
+    yield "|---|---|---|---|---|---|"
+    with_related_catalog(path, RESOURCES)
+    indexer.build(path, index.place(path))
+    with Terminal("-m", "inspector.cli", "open", str(path), size=(160, 48)) as terminal:
+        terminal.wait_for("node1.example")
+        terminal.press(ENTER, CALM)
+        time.sleep(2)  # what the next screens need is loaded meanwhile
+        at = len(terminal.drawn)
+        terminal.press("C", CALM)
+        terminal.wait_for("changed", at)
+        time.sleep(5)  # the relationships are read meanwhile
+        for name, keys in {
+            "resources: cursor down": (DOWN,), "resources: sort": ("s",), "tree, table": ("w",),
+            "tree: page down": (PAGE,), "tree: close, open a class": ("h", "l"), "tree: next match": ("n",),
+        }.items():  # fmt: skip
+            if name.startswith("tree: page"):
+                terminal.press("w", CALM)
+            if name.endswith("match"):
+                terminal.press("/", CALM)
+                terminal.press("/etc/app/9\r", CALM)
+            yield _line(name, [terminal.press(key, CALM) for key in keys * (10 // len(keys))])
+        taken = []
+        for _ in range(10):
+            taken.append(terminal.press("r", CALM))
+            terminal.press(ESCAPE, CALM)
+        yield _line("relations of a resource", taken)
+        terminal.press("r", CALM)
+        terminal.press("h", CALM)
+        yield _line("relations: go on", [terminal.press(ENTER, CALM) for _ in range(10)])
+        yield _line("relations: back", [terminal.press("\x7f", CALM) for _ in range(10)])
+        yield f"| peak memory after all that | {peak(terminal.pid):.0f} MB | | | | |"
 
 
 def _line(name: str, taken: list[Answer], aim: float = KEY) -> str:
@@ -230,7 +291,12 @@ def main() -> None:
     number = int(sys.argv[1]) if sys.argv[1:] else 100_000
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for lines in (screens(folder, number), keys(folder / "large.sqlite"), scale(folder, 10 * number)):
+        for lines in (
+            screens(folder, number),
+            keys(folder / "large.sqlite"),
+            catalog_keys(folder / "related.sqlite"),
+            scale(folder, 10 * number),
+        ):
             for line in lines:
                 print(line, flush=True)
             print()

@@ -47,6 +47,7 @@ STILLS = (
     Still("inspector", "compile-error", ("enter",)),
     Still("inspector-causes", "revoked", (), size=(100, 34)),
     Still("inspector-sequence", "first-run", ("r", "enter", "w"), "light"),
+    Still("inspector-catalog", "first-run", ("r", "enter", "C", "w"), size=(120, 40)),
     Still("inspector-bootstrap", "mismatched-key", ("B",)),
     Still("inspector-narrow", "revoked", (), size=(80, 24)),
 )

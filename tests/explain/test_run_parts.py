@@ -13,10 +13,12 @@ from inspector.analysis.analyzer import retrace
 from inspector.capture.store import Capture
 from inspector.explain import connection_usage, file_transfers, resource_outcomes
 from inspector.explain.file_transfers import FileState, FileUse
-from inspector.explain.resource_outcomes import MASK, Status
+from inspector.explain.resource_outcomes import Status
 from inspector.model import Closed, Connection, Exchange, Handshake, Leg, Phase
+from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol import documents as d
 from inspector.protocol.files import Checksum, ChecksumResult, FileMetadata
+from inspector.protocol.rich import Rich
 from inspector.runs.examples import asked, catalog, content, listing, metadata, plugins, report, talk
 from inspector.summaries import summary
 from tests.support import places
@@ -274,7 +276,12 @@ def test_sensitive_values_are_masked_wherever_they_are() -> None:
         resource_statuses={"File[/a]": d.ResourceStatus(events=events, containment_path=["C", "File[/a]"])}
     )
     (outcome,) = resource_outcomes.resources(d.Catalog(resources=[made]), report)
-    assert list(outcome.parameters) == [("content", MASK), ("mode", "0600"), ("user", MASK)]
+    assert list(outcome.parameters) == [
+        ("content", Secret(Rich("Sensitive", "hunter2"))),
+        ("mode", "0600"),
+        ("user", Secret({"name": Rich("Sensitive", "hunter2")})),
+    ]
+    assert [resource_outcomes.shown(value) for _, value in outcome.parameters] == [MASK, "0600", MASK]
     assert list(outcome.relations) == [("require", "Package[x]"), ("require", "Service[y]")]
     assert list(outcome.events) == [("success", "content", MASK), ("success", "mode", "0644 -> 0600")]
     logs = [

@@ -6,16 +6,20 @@ import asyncio
 import shutil
 from typing import TYPE_CHECKING, Any
 
+from inspector.capture.store import Capture
 from inspector.summaries import index, indexer
 from inspector.tui.app import Inspector
+from inspector.tui.catalog import Catalog
 from tests.support import places
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
     from pathlib import Path
 
     from textual.app import App
     from textual.pilot import Pilot
+
+    from inspector.model import Record
 
     type Play = Callable[[Pilot[None], Inspector], Awaitable[None]]
 
@@ -33,6 +37,34 @@ def sample(name: str, folder: Path) -> Path:
     copy = folder / f"{name}.sqlite"
     shutil.copy(places.SAMPLES / f"{name}.sqlite", copy)
     return indexed(copy)
+
+
+def written(folder: Path, records: Iterable[Record]) -> Path:
+    """A capture of made-up records, indexed."""
+    path = folder / "made.sqlite"
+    with Capture.create(path) as capture:
+        for record in records:
+            capture.append(record)
+        capture.flush()
+    return indexed(path)
+
+
+async def settled(pilot: Pilot[None], app: Inspector) -> None:
+    """Wait until everything that was begun is shown."""
+    for _ in range(3):
+        await pilot.pause()
+        await app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+async def catalog_of(pilot: Pilot[None], app: Inspector, *keys: str) -> Catalog:
+    """The catalog of the first run, read, with its relationships, after some keys."""
+    view = Catalog(1)
+    app.push_screen(view)
+    await settled(pilot, app)
+    await pilot.press(*keys)
+    await pilot.pause()
+    return view
 
 
 def play(capture: Path, act: Play, size: tuple[int, int] = (200, 60), *, start: str = "r") -> None:

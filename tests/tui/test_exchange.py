@@ -28,7 +28,7 @@ from tests.support.conversations import Agent, together
 from tests.support.hostile import harmless, hostile_records
 from tests.support.secrets import WORD, hiding
 from tests.support.tab_words import same_words
-from tests.tui.screens import SIZES, indexed, play, sample, screen_text
+from tests.tui.screens import SIZES, indexed, play, sample, screen_text, settled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,14 +55,6 @@ def capture(records: Sequence[Record], folder: Path) -> Path:
                         made.note(Connection(leg))
             made.append(record)
     return indexed(path)
-
-
-async def settled(pilot: Pilot[None], app: Inspector) -> None:
-    """Wait until everything that was begun is shown."""
-    for _ in range(3):
-        await pilot.pause()
-        await app.workers.wait_for_complete()
-    await pilot.pause()
 
 
 async def opened(pilot: Pilot[None], app: Inspector, seq: int, finding: Finding | None = None) -> ExchangePane:

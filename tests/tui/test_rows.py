@@ -9,7 +9,8 @@ import pytest
 from rich.text import Text
 from textual.app import App, ComposeResult
 
-from inspector.tui.rows import Column, Rows
+from inspector.tui.columns import Column
+from inspector.tui.rows import Rows
 from tests.tui.screens import screen_text
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def test_keys_move_the_cursor_and_it_stays_on_the_screen(keys: list[str], at: in
     async def act(pilot: Pilot[None], app: Host) -> None:
         await pilot.press(*keys)
         assert app.rows.at == at
-        assert f" {at} {THINGS[at].name}" in screen_text(app)
+        assert f"{at} {THINGS[at].name}" in screen_text(app)
 
     play(act)
 

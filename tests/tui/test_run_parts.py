@@ -9,7 +9,6 @@ import pytest
 from rich.table import Table
 from textual.widgets import Static
 
-from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.explain import file_transfers
 from inspector.runs.examples import asked, catalog, content, metadata, report, talk
@@ -19,15 +18,13 @@ from inspector.tui.catalog import Catalog
 from inspector.tui.connections import Connections
 from inspector.tui.files import Files
 from inspector.tui.part import PartView, middle
-from tests.tui.screens import SIZES, indexed, play, sample, screen_text
+from tests.tui.screens import SIZES, play, sample, screen_text, written
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from textual.pilot import Pilot
 
-    from inspector.model import Record
 
 HOSTILE = "[bold]x[/] \x1b[2J \u202e"
 FILE = "modules/demo/app.conf"
@@ -39,16 +36,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int | None, int]]:
     found: list[tuple[int | None, int]] = []
     monkeypatch.setattr(Inspector, "open_exchange", lambda _, number, seq: found.append((number, seq)))
     return found
-
-
-def written(folder: Path, records: Sequence[Record]) -> Path:
-    """A capture of made-up records, indexed."""
-    path = folder / "made.sqlite"
-    with Capture.create(path) as capture:
-        for record in records:
-            capture.append(record)
-        capture.flush()
-    return indexed(path)
 
 
 async def show[V: PartView[Any]](pilot: Pilot[None], app: Inspector, view: V) -> V:

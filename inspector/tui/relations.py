@@ -1,0 +1,274 @@
+"""What one resource of a catalog needs, what needs it, what it is in and what is in it: a graph to walk along."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from textual.binding import Binding
+from textual.containers import Container, VerticalScroll
+from textual.widgets import Static
+
+from inspector.text import clean
+from inspector.tui import resource_details
+from inspector.tui.panes import Pane
+from inspector.tui.part import Details, middle
+from inspector.tui.relation_tables import ABOVE, AFTER, BEFORE, HERE, Near
+from inspector.tui.resource_details import cut
+from inspector.tui.rows import Rows
+from inspector.tui.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from textual.widget import Widget
+
+    from inspector.explain.catalog_graph import CatalogGraph, Neighbourhood, Relation
+    from inspector.protocol.documents import LogLine
+
+COLUMNS = 110
+"""Width of the terminal from which the three lists are side by side."""
+LISTS = ("needs", "here", "after")
+"""The ids of the lists, in the order in which an agent applies what is in them."""
+TALL = 32
+"""Height from which there are details below the lists (``View``)."""
+MIN, PART = 8, 0.6
+"""The least number of lines of the lists, and the greatest part of the screen."""
+STEPS = 100
+"""Resources on the way back that are remembered."""
+
+
+class Step(NamedTuple):
+    """A resource that was shown before, and where the cursor was."""
+
+    number: int
+    focus: str
+    cursor: int
+
+
+class Relations(View):
+    """What a resource needs, and what needs it, in the order of application. Enter goes on to the selected one."""
+
+    BINDINGS = [
+        Binding("backspace", "return", "Previous", key_display="Backspace"),
+        Binding("left,h", "side(-1)", "To what it needs", show=False),
+        Binding("right,l", "side(1)", "To what needs it", show=False),
+        Binding("tab", "pane(1)", "Next list", show=False),
+        Binding("shift+tab", "pane(-1)", "Previous list", show=False),
+    ]
+    DEFAULT_CSS = """
+    Relations #graph { layout: vertical; height: 1fr; }
+    Relations Pane { border: none; border-top: solid $border-blurred; height: 1fr; }
+    Relations Pane:focus-within { border: none; border-top: solid $border; }
+    Relations #why { height: auto; max-height: 3; padding: 0 1; background: $panel; }
+    Relations #lower { height: 35%; display: none; }
+    Relations #details { padding: 0 1; scrollbar-size-vertical: 1; }
+    Relations #details Static { height: auto; }
+    Relations.-tall #lower { display: block; }
+    Relations.beside #graph { layout: horizontal; }
+    Relations.beside #graph Pane { width: 4fr; }
+    Relations.beside #graph #here-pane { width: 3fr; }
+    Relations.beside #lower { height: 1fr; }
+    Relations Rows { scrollbar-size-vertical: 0; }
+    Relations Rows > .rows--cursor { background: $surface; }
+    Relations Rows:focus > .rows--cursor { background: $block-cursor-background; }
+    """
+
+    def __init__(
+        self,
+        number: int,
+        graph: CatalogGraph,
+        logs: Mapping[str, Sequence[LogLine]],
+        resource: int,
+        follow: Callable[[str], None],
+    ) -> None:
+        """Show a resource of the catalog of run ``number``; ``follow`` gets each that is shown later."""
+        super().__init__()
+        self.number, self.graph, self._logs, self._follow = number, graph, logs, follow
+        self.around: Neighbourhood = graph.around(resource)
+        self._way: list[Step] = []
+        self.current = "here"
+        """The list that has the focus, or had it before the details."""
+
+    # -- what is shown ----------------------------------------------------------------------------------
+
+    def body(self) -> Iterable[Widget]:
+        with Container(id="graph"):
+            for name in LISTS:
+                with Pane(id=f"{name}-pane"):
+                    yield Rows[Near]((), lambda near: (near.role, near.number, near.place), id=name)
+        yield Static("", id="why", markup=False)
+        with Pane(id="lower", title="Details"), VerticalScroll(id="details"):
+            yield Static("", markup=False)
+
+    def heading(self) -> str:
+        run = self.source.run(self.number)
+        ref = self.graph.tree.refs[self.around.number]
+        text = f"Relations of {middle(cut(ref), max(20, self.app.size.width - 50))}"
+        text += f" in run {run.label} of {clean(run.name)}" if run else ""
+        return text + (f", from {middle(cut(self.graph.tree.refs[self._way[-1].number]), 30)}" if self._way else "")
+
+    def opened(self) -> None:
+        self._lay_out()
+        self._fill("here")
+
+    def on_resize(self) -> None:
+        """Put the lists side by side, or one above the other."""
+        if self.ready:
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        beside = self.app.size.width >= COLUMNS
+        self.set_class(beside, "beside")
+        columns = {"needs": BEFORE if beside else ABOVE, "here": HERE, "after": AFTER}
+        for name in LISTS:
+            self.list(name).set_columns(columns[name])
+        self._share()
+        self.retitle()
+
+    def _share(self) -> None:
+        """Leave to the details what the lists do not need."""
+        room = self.app.size.height
+        lines = max(len(self.list(name).items) for name in LISTS) + 2
+        height = max(MIN, min(lines, int(room * PART))) if self.has_class("beside") and room >= TALL else "1fr"
+        self.query_one("#graph").styles.height = height
+
+    def list(self, name: str) -> Rows[Near]:
+        """One of the three lists."""
+        found: Rows[Near] = self.query_one(f"#{name}", Rows)
+        return found
+
+    def _fill(self, focus: str, cursor: int = 0) -> None:
+        around, tree = self.around, self.graph.tree
+        middle_ = [("", around.number)]
+        middle_ += [("in", number) for number in around.containers]
+        middle_ += [("contains", number) for number in around.contents]
+        self.list("needs").show([*self._near(around.needs)])
+        self.list("after").show([*self._near(around.needed_by)])
+        self.list("here").show(
+            [
+                Near(number, tree.outcome(number), None, role, place, place == len(middle_) - 1, tree.missing(number),
+                     number in self.graph.cycles)
+                for place, (role, number) in enumerate(middle_)
+            ]
+        )  # fmt: skip
+        more = around.more
+        titles = {
+            "needs": f"Needs {_many(len(around.needs), more[1])}: applied before",
+            "here": f"Contained in {len(around.containers)}, contains {_many(len(around.contents), more[0])}",
+            "after": f"Needed by {_many(len(around.needed_by), more[2])}: applied after",
+        }
+        for name in LISTS:
+            self.query_one(f"#{name}-pane", Pane).name_it(titles[name])
+            self.list(name).move_to(cursor if name == focus else 0)
+        self.current = focus if self.list(focus).items else "here"
+        self.list(self.current).focus()
+        self._share()
+        self._show_details()
+        self.retitle()
+
+    def _near(self, relations: Sequence[Relation]) -> Iterable[Near]:
+        tree = self.graph.tree
+        for place, relation in enumerate(relations):
+            yield Near(relation.other, tree.outcome(relation.other), relation, relation.kind, place,
+                       place == len(relations) - 1, tree.missing(relation.other), relation.cycle)  # fmt: skip
+
+    @property
+    def selected(self) -> Near | None:
+        """The selected resource."""
+        return self.list(self.current).item
+
+    def _show_details(self) -> None:
+        near = self.selected
+        if near is None:
+            return
+        self.query_one("#why", Static).update(clean(self._why(near)))
+        details = Details()
+        resource_details.describe(near.outcome, self._logs.get(near.outcome.ref, ()), details)
+        self.query_one("#details Static", Static).update(details.table)
+        self.query_one("#details").scroll_home(animate=False)
+
+    def _why(self, near: Near) -> str:
+        """How the selected resource is related to the one shown, and what is wrong with that."""
+        if near.missing:
+            return f"{cut(near.outcome.ref)} is not in the catalog: {MISSING}"
+        if near.relation:
+            words = self.graph.stated(near.relation)
+        else:
+            words = _ROLES[near.role] or f"{near.outcome.status.capitalize()}. {near.outcome.place}".strip()
+        return f"{words}{CYCLE if near.cycle else ''}"
+
+    # -- what is pressed --------------------------------------------------------------------------------
+
+    def on_rows_moved(self, event: Rows.Moved[Near]) -> None:
+        """Show the selected resource."""
+        event.stop()
+        self._show_details()
+
+    def on_descendant_focus(self) -> None:
+        """Show the selected resource of the list that has the focus now."""
+        focused = next((name for name in LISTS if self.ready and self.list(name).has_focus), self.current)
+        if focused != self.current:
+            self.current = focused
+            self._show_details()
+
+    def on_rows_chosen(self, event: Rows.Chosen[Near]) -> None:
+        """Go on to a resource."""
+        event.stop()
+        self.action_walk()
+
+    def action_walk(self) -> None:
+        """Show the neighbourhood of the selected resource."""
+        near, focus = self.selected, self.current
+        if near is None or near.number == self.around.number:
+            self.show_message("This is the resource that is shown: Left and Right lead to the others.")
+            return
+        self._way = [*self._way[1 - STEPS :], Step(self.around.number, focus, self.list(focus).at)]
+        self._show(near.number, focus)
+
+    def action_return(self) -> None:
+        """Show the resource that was shown before this one."""
+        if not self._way:
+            self.show_message("This is the resource with which you began; Esc leads back to the catalog.")
+            return
+        step = self._way.pop()
+        self._show(step.number, step.focus, step.cursor)
+
+    def _show(self, number: int, focus: str, cursor: int = 0) -> None:
+        self.show_message("")
+        self.around = self.graph.around(number)
+        self._fill(focus, cursor)
+        self._follow(self.graph.tree.refs[number])
+
+    def action_side(self, by: int) -> None:
+        """Go to the list on the left or the right."""
+        filled = [name for name in LISTS if self.list(name).items]
+        at = filled.index(self.current) + by
+        if not 0 <= at < len(filled):
+            self.show_message("It needs nothing else." if by < 0 else "Nothing else needs it.")
+            return
+        self.show_message("")
+        self.list(filled[at]).focus()
+
+    def action_pane(self, by: int) -> None:
+        """Go to the next list, and from the last one to the details."""
+        details = self.query_one("#details")
+        targets: list[Widget] = [self.list(name) for name in LISTS if self.list(name).items]
+        targets += [details] if self.query_one("#lower").display else []
+        here = details if details.has_focus else self.list(self.current)
+        targets[(targets.index(here) + by) % len(targets)].focus()
+
+
+MISSING = (
+    "nothing was declared with this reference, or it is virtual and was not realized. An agent refuses such a catalog "
+    "as a whole: Could not retrieve dependency."
+)
+CYCLE = "  This is part of a cycle: an agent applies nothing of the catalog."
+_ROLES = {
+    "": "",
+    "in": "It contains the resource, and what it needs or what needs it holds for all that it contains.",
+    "contains": "It is in the resource.",
+}
+
+
+def _many(number: int, more: int) -> str:
+    return f"{number:,} of {number + more:,}" if more else str(number)
