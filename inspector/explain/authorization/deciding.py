@@ -5,21 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector.explain.authorization import decision, puppetserver, ruby
-from inspector.explain.authorization.decision import ANONYMOUS, Decision, Question, Verdict
-from inspector.host.auth_conf.patterns import NotDecided
+from inspector.explain.authorization.decision import ANONYMOUS, Question
 
 if TYPE_CHECKING:
-    from inspector.explain.authorization.decision import Client
+    from inspector.explain.authorization.decision import Client, Decision
     from inspector.host.auth_conf.rules import AuthConf
     from inspector.model import Exchange
 
 
 def decide(conf: AuthConf, question: Question) -> Decision:
     """Return what a master with these rules says to a request."""
-    try:
-        return ruby.decide(conf, question) if conf.kind == "ruby" else puppetserver.decide(conf, question)
-    except NotDecided as error:
-        return Decision(Verdict.UNDECIDED, None, str(error))
+    return ruby.decide(conf, question) if conf.kind == "ruby" else puppetserver.decide(conf, question)
 
 
 def question(exchange: Exchange, conf: AuthConf) -> Question:

@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from cryptography import x509 as cx509
-
+from inspector import regex
 from inspector.explain.authorization import decision, names, targets
 from inspector.explain.authorization.decision import ANONYMOUS, Client, Decision, Verdict
 from inspector.host.auth_conf import patterns
@@ -33,6 +32,8 @@ _SHORT_NAMES = {
 }
 """The short names of extensions that every puppetserver knows."""
 _NAMED = frozenset(_SHORT_NAMES.values())
+_ATTRIBUTES = frozenset({"c", "cn", "dc", "e", "emailaddress", "l", "o", "ou", "st", "uid"})
+_UNUSUAL = regex.compile(r'[\\";+#]')
 _LONG = 80
 """Characters of a name or a path that are quoted."""
 
@@ -49,6 +50,8 @@ def decide(conf: AuthConf, question: Question) -> Decision:
         client = _by_headers(question) if conf.headers else question.client
     except targets.Unasked as answer:
         return Decision(Verdict.UNASKED, None, str(answer))
+    except patterns.NotDecided as error:
+        return Decision(Verdict.UNDECIDED, None, str(error))
     for rule in conf.rules:
         try:
             groups = _groups(rule, method, asked)
@@ -87,13 +90,16 @@ def _header_certificate(value: str) -> Certificate:
 
 
 def _common_name(name: str) -> str | None:
-    """Return the CN of a distinguished name: RFC 2253's form, or ``/CN=...``."""
-    try:
-        found = cx509.Name.from_rfc4514_string(",".join(part.strip() for part in name.split(",")))
-    except ValueError:
+    """Return the CN of a distinguished name: ``CN=a,O=b``, or ``/O=b/CN=a``. Raises NotDecided."""
+    if name.startswith("/"):
         pairs = (part.partition("=") for part in name.split("/"))
         return next((value for key, sign, value in pairs if key == "CN" and sign), None)
-    return x509.common_name(found)
+    if "=" not in name:
+        return None
+    parts = [part.split("=") for part in name.split(",")]
+    if _UNUSUAL.search(name) or any(len(part) != 2 or part[0].strip().lower() not in _ATTRIBUTES for part in parts):
+        raise patterns.NotDecided(f"X-Client-DN has an unusual form: {beginning(name, _LONG)!r}")
+    return next((value.strip() for key, value in parts if key.strip().lower() == "cn"), None)
 
 
 # -- the rule ------------------------------------------------------------------------------------

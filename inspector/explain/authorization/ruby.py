@@ -44,6 +44,8 @@ def decide(conf: AuthConf, question: Question) -> Decision:
         methods, path, environment = _asked(question)
     except _Unasked as answer:
         return Decision(Verdict.UNASKED, None, str(answer))
+    except patterns.NotDecided as error:
+        return Decision(Verdict.UNDECIDED, None, str(error))
     decisions = [_of_method(conf, question.client, method, path, environment) for method in methods]
     for verdict in (Verdict.FAILS, Verdict.ALLOWED, Verdict.UNDECIDED):
         for decision in decisions:

@@ -8,7 +8,6 @@ the short names of extensions are not known. The URLs of Puppet 3 are translated
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from inspector import regex
@@ -21,6 +20,7 @@ _RAW = ("/status", "/metrics/v2")
 _SLASHES = regex.compile(r"//+")
 _SEGMENTS = regex.compile(r"(?s)/([^/]+)/(([^/]+)/.*)")
 _DIGITS = regex.compile(r"[0-9a-fA-F]{1,2}")
+_AMBIGUOUS = regex.compile(r"/\.\.?;")
 _SCHEME = regex.compile(r"(?i)https?://[^/?#]*")
 
 _LEGACY: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -55,22 +55,26 @@ class Asked:
     """Whether extensions are known by their short names."""
 
 
-@lru_cache(maxsize=4096)
 def asked(method: str, target: str) -> Asked:
     """Return what auth.conf is asked about; ``method`` is in lower case. Raises Unasked."""
-    raw, query = _split(target)
+    try:
+        raw, query = _split(target.encode("latin-1").decode())
+    except UnicodeError as error:
+        raise Unasked("the target is not UTF-8: 400") from error
+    if _AMBIGUOUS.search(raw):
+        raise Unasked("the path has parameters at `.` or `..`: 400")
     decoded = _decoded(raw)
     place = _resolved(decoded)
     if place is None:
         raise Unasked("the path leads out of the root: 400")
     if any(place == mount or place.startswith(f"{mount}/") for mount in _RAW):
         return Asked(raw, _parameters(query), named=False)
+    path = _SLASHES.sub("/", decoded)
+    if not any(place == mount or place.startswith(f"{mount}/") for mount in _DECODED):
+        return _legacy(method, path, _parameters(query))
     if "." in decoded and any(segment in (".", "..") for segment in decoded.split("/")):
         raise Unasked("the path has `.` or `..`: 400")
-    path = _SLASHES.sub("/", decoded)
-    if any(place == mount or place.startswith(f"{mount}/") for mount in _DECODED):
-        return Asked(path, _parameters(query))
-    return _legacy(method, path, _parameters(query))
+    return Asked(path, _parameters(query))
 
 
 def _split(target: str) -> tuple[str, str]:
@@ -88,10 +92,8 @@ def _split(target: str) -> tuple[str, str]:
 
 def _decoded(path: str) -> str:
     """Return a path without its escapes, and without parameters (``;``). Raises Unasked."""
-    if "%" not in path and ";" not in path and path.isascii():
+    if "%" not in path and ";" not in path:
         return path
-    if not path.isascii():
-        raise Unasked("the path has characters that need an escape: 400")
     pieces: list[str | bytes] = []
     data = bytearray()
     at = 0
@@ -111,6 +113,10 @@ def _decoded(path: str) -> str:
             continue
         else:
             at += 1
+            if not character.isascii():
+                pieces += [bytes(data), character]
+                data.clear()
+                continue
         data.append(ord(character))
     pieces.append(bytes(data))
     try:
@@ -180,11 +186,11 @@ def _parameters(query: str) -> dict[str, tuple[str, ...]]:
 def _form(text: str) -> str | None:
     """Return what a form's field means; None if it has an escape that is none. Java takes a sign for a digit."""
     first, *escaped = text.replace("+", " ").split("%")
-    data = bytearray(first.encode("latin-1", "replace"))
+    data = bytearray(first.encode("utf-8", "replace"))
     for piece, sent in zip(escaped, text.split("%")[1:], strict=True):
         digits = sent[:2].removeprefix("+") if len(sent) > 1 else ""
         if not _DIGITS.fullmatch(digits):
             return None
         data.append(int(digits, 16))
-        data += piece[2:].encode("latin-1", "replace")
+        data += piece[2:].encode("utf-8", "replace")
     return data.decode("utf-8", "replace")

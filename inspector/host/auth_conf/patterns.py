@@ -60,7 +60,7 @@ class Pattern:
         return found.groups() if found else None
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def read(text: str, engine: Engine) -> Pattern:
     """Return an expression, to be executed. Raises Invalid if the engine does not take it."""
     reader = Reader(text, engine)
