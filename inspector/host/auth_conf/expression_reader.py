@@ -120,7 +120,7 @@ class Reader:
             return False
         if not (found := _FLAGS.match(rest)):
             # Look-around, an atomic group, a comment of Ruby's: its content is read for the groups within.
-            self._hinders("it has look-around, or another kind of group that RE2 does not know")
+            self._hinders("the regular expression has look-around, or another group that RE2 does not know")
             self._group("(?:", 4 if rest[2:4] in ("<=", "<!") else 3)
             return False
         return self._flags(found[1], found[2] or "", found.end(), opens=found[3] == ":")
@@ -133,14 +133,14 @@ class Reader:
 
     def _flags(self, on: str, off: str, length: int, *, opens: bool) -> bool:
         if "x" in on + off:
-            raise Unreadable("comments are switched on in it (x)")
+            raise Unreadable("the regular expression has comments (x)")
         dotall = "s" if self.engine == "java" else "m"
         if set(on + off) - {"i", dotall, "x"}:
-            self._hinders(f"it has flags (?{on}{'-' * bool(off)}{off}) that RE2 does not know")
+            self._hinders(f"the regular expression has flags (?{on}{'-' * bool(off)}{off}) that RE2 does not know")
         if "i" in on + off:
             self.letters = True
             if not self.text.isascii():
-                self._hinders("it ignores the case of characters beyond ASCII")
+                self._hinders("the regular expression ignores the case of characters beyond ASCII")
         dots = (self.dots[-1] or dotall in on) and dotall not in off
         flags = f"(?{'i' if 'i' in on else ''}{'-i' if 'i' in off else ''}"
         if opens:
@@ -157,7 +157,7 @@ class Reader:
         if not repeatable:
             if self.engine == "java" or not self.pieces:
                 raise Invalid(f"nothing stands before {sign!r} to be repeated")
-            self._hinders("it repeats a repetition")
+            self._hinders("the regular expression repeats a repetition")
         self._take(sign)
         self._greed(again=sign != "?")
 
@@ -187,7 +187,7 @@ class Reader:
         if self.text.startswith("?", self.at):
             self._take("?")
         elif self.text.startswith("+", self.at):
-            self._hinders("it has a possessive repetition")
+            self._hinders("the regular expression has a possessive repetition")
             self.at += 1
 
     # -- characters ------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ class Reader:
         if letter.isascii() and letter.isalnum():
             if self.engine == "java" and letter in _NO_ESCAPE:
                 raise Invalid(f"\\{letter} has no meaning")
-            self._hinders(f"it has \\{letter}, which RE2 does not know")
+            self._hinders(f"the regular expression has \\{letter}, which RE2 does not know")
             if found := _BRACES.match(self.text[self.at : self.at + 100]):
                 self.at += found.end()
         return letter
@@ -252,7 +252,7 @@ class Reader:
             if not character:
                 raise Invalid("a bracket is not closed")
             if character == "[" or self.text.startswith("&&", self.at):
-                raise Unreadable("lists of characters are joined in it")
+                raise Unreadable("the regular expression joins lists of characters")
             if character == "-" and last and self.text[self.at + 1 : self.at + 2] not in ("]", "", "["):
                 self.at += 1
                 members[-1] = self._range(last)
