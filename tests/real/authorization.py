@@ -13,7 +13,6 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPSConnection
-from random import Random
 from typing import TYPE_CHECKING
 
 from cryptography import x509
@@ -28,6 +27,7 @@ from tests.support import auth_confs
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from random import Random
 
     from inspector.host.auth_conf.rules import AuthConf
     from tests.support.auth_confs import Peer
@@ -140,7 +140,7 @@ def compare(master: RealMaster, directory: Path, *, seed: int, confs: int, reque
     before = path.read_text()
     try:
         for number in range(confs):
-            random = Random(f"{seed}/{number}")
+            random = auth_confs.generator(f"{seed}/{number}")
             headers = number % 5 == 4
             path.write_text(auth_confs.conf(random, rules=random.randint(6, 14), headers=headers))
             conf = reading.read(path)
@@ -190,7 +190,9 @@ def _fits(found: Decision, status: int, method: str, target: str) -> bool:
         return status == 404
     if found.verdict is Verdict.UNASKED:  # its headers cannot be read
         return status == 400
-    return (status == 403) == (found.verdict is Verdict.DENIED) and (status == 500 or found.verdict is not Verdict.FAILS)
+    return (status == 403) == (found.verdict is Verdict.DENIED) and (
+        status == 500 or found.verdict is not Verdict.FAILS
+    )
 
 
 def _routed(method: str, path: str) -> bool:
