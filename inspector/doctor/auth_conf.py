@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from inspector import inputs, regex
+from inspector import regex
 from inspector.doctor.findings import notice
 from inspector.explain.authorization import deciding, text
 from inspector.explain.authorization.decision import Verdict
 from inspector.host.auth_conf import puppetserver
-from inspector.host.auth_conf.rules import Refused, Sort
+from inspector.host.auth_conf.rules import Sort
 from inspector.model import Exchange
 from inspector.protocol import endpoints
 from inspector.rules.fixes import advice, on_master
@@ -132,7 +132,7 @@ def _doubled(text: str) -> str:
 def _fix(refusals: Sequence[_Refusal], conf: AuthConf) -> Fix:
     """Return what to look at, what to change in the file, and how the master reads it."""
     denied = {refusal.decision.rule: refusal for refusal in reversed(refusals) if _denies(refusal)}
-    steps = [_look(refusals[0])]
+    steps = [_look(refusals[0], conf)]
     if not denied:
         return (*steps, _reload(conf))
     # From the end of the file to its beginning, so that the numbers of the lines stay right.
@@ -148,7 +148,9 @@ def _denies(refusal: _Refusal) -> bool:
     return refusal.decision.verdict is not Verdict.ALLOWED
 
 
-def _look(refusal: _Refusal) -> Step:
+def _look(refusal: _Refusal, conf: AuthConf) -> Step:
+    if conf.kind == "ruby":
+        return on_master("look for `Denying access: Forbidden request` in its log")
     rule = refusal.decision.rule
     named = rule is not None and refusal.decision.verdict is Verdict.DENIED
     pattern = f"denied by rule '{rule.name}'" if rule and named else FORBIDDEN
@@ -254,10 +256,6 @@ def _missing(refusal: _Refusal, conf: AuthConf) -> Step | None:
 
 def _helps(refusal: _Refusal, conf: AuthConf, line: str) -> bool:
     """Whether an auth.conf with one more line allows the request."""
-    try:
-        lines = inputs.read(conf.path, inputs.SMALL).decode("utf-8", "replace").splitlines()
-        lines.insert(conf.list_line or 0, line)
-        amended = puppetserver.read(conf.path, "\n".join(lines))
-    except (OSError, Refused):
-        return False
+    (added,) = puppetserver.read(conf.path, f"authorization: {{version: 1, rules: [{line}]}}").rules
+    amended = replace(conf, rules=puppetserver.in_order([*conf.rules, added]))
     return deciding.decide(amended, refusal.question).verdict is Verdict.ALLOWED

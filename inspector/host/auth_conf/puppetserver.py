@@ -14,6 +14,7 @@ from inspector.host.auth_conf.rules import GROUP, AuthConf, Refused, Rule, Sort
 from inspector.text import beginning
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from inspector.host.auth_conf.rules import Entry
@@ -42,6 +43,11 @@ def read(path: Path, text: str) -> AuthConf:
         raise Refused(1, "there is no section `authorization`")
     section = _converted(section)
     return _Reader(path, text.splitlines()).section(section)
+
+
+def in_order(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Return rules in the order in which puppetserver looks at them; names are compared as Java does it."""
+    return tuple(sorted(rules, key=lambda rule: (rule.order or 0, rule.name.encode("utf-16-be", "surrogatepass"))))
 
 
 def _converted(node: Node) -> Node:
@@ -88,9 +94,8 @@ class _Reader:
             raise Refused(listed.line if listed else section.line, "`rules` of `authorization` is not a list")
         rules = [self._rule(node) for node in listed.value]
         self._check_names(rules)
-        rules.sort(key=lambda rule: (rule.order or 0, rule.name.encode("utf-16-be", "surrogatepass")))
         return AuthConf(
-            self.path, "puppetserver", tuple(rules), tuple(self.warnings),
+            self.path, "puppetserver", in_order(rules), tuple(self.warnings),
             headers=bool(headers and headers.value), list_line=self._list_line(listed),
         )  # fmt: skip
 
