@@ -23,7 +23,7 @@ from inspector.text import beginning, clean
 if TYPE_CHECKING:
     import argparse
 
-EXAMPLE = "puppet-inspector auth captures/FILE.sqlite --auth-conf /etc/puppetlabs/puppetserver/conf.d/auth.conf"
+EXAMPLE = "puppet-inspector auth captures/FILE.sqlite --auth-conf auth.conf"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -155,7 +155,7 @@ def _look(refusal: _Refusal, conf: AuthConf) -> Step:
     named = rule is not None and refusal.decision.verdict is Verdict.DENIED
     pattern = f"denied by rule '{rule.name}'" if rule and named else FORBIDDEN
     quoted = f'"{pattern}"' if _PLAIN.fullmatch(pattern) else shlex.quote(pattern)
-    return on_master("see the refusal in its log", f"grep {quoted} {SERVER_LOG} | tail -n 5")
+    return on_master("see the refusal in its log", f"grep {quoted} {SERVER_LOG} | tail")
 
 
 def _check(refusal: _Refusal, conf: AuthConf) -> Step:

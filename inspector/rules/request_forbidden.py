@@ -28,7 +28,7 @@ FORBIDDEN = r"Forbidden request\|global deny all"
     fix=(
         on_master(
             "read in its log which rule refused it",
-            f"grep '{FORBIDDEN}' {SERVER_LOG} | tail -n 5",
+            f"grep '{FORBIDDEN}' {SERVER_LOG} | tail",
             only_if="it is puppetserver",
         ),
         advice(

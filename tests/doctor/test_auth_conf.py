@@ -68,7 +68,7 @@ def test_the_verdict_names_the_rule_and_its_line(doctor: Doctor) -> None:
 def test_a_node_that_is_in_no_entry_is_added(doctor: Doctor) -> None:
     steps = doctor.steps(auth_confs.USUAL.replace('"$1"', '"b.example"', 1))
     assert steps == [
-        "grep \"denied by rule 'own catalog'\" /var/log/puppetlabs/puppetserver/puppetserver.log | tail -n 5",
+        "grep \"denied by rule 'own catalog'\" /var/log/puppetlabs/puppetserver/puppetserver.log | tail",
         "add a.example to `allow` of the rule that begins in line 4 of FILE",
         (
             f"puppet-inspector auth --auth-conf {doctor.conf} --request 'POST /puppet/v3/catalog/a.example' "

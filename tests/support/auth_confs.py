@@ -10,53 +10,12 @@ from urllib.parse import quote
 
 from inspector.host.auth_conf import patterns
 from inspector.host.auth_conf.rules import GROUP
+from tests.support import places
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-USUAL = """\
-authorization: {
-    version: 1
-    rules: [
-        {
-            match-request: { path: "^/puppet/v3/catalog/([^/]+)$", type: regex, method: [get, post] }
-            allow: "$1"
-            sort-order: 500
-            name: "own catalog"
-        },
-        {
-            match-request: { path: "^/puppet/v3/report/([^/]+)$", type: regex, method: put }
-            allow: "$1"
-            sort-order: 500
-            name: "own report"
-        },
-        {
-            match-request: { path: "/puppet/v3/file", type: path }
-            allow: "*"
-            sort-order: 500
-            name: "files"
-        },
-        {
-            match-request: { path: "/puppet-ca/v1/certificate", type: path, method: [get, put] }
-            allow-unauthenticated: true
-            sort-order: 500
-            name: "bootstrap"
-        },
-        {
-            match-request: { path: "/puppet-ca/v1/clean", type: path }
-            allow: { extensions: { pp_cli_auth: "true" } }
-            sort-order: 500
-            name: "clean"
-        },
-        {
-            match-request: { path: "/", type: path }
-            deny: "*"
-            sort-order: 999
-            name: "all else"
-        }
-    ]
-}
-"""
+USUAL = (places.DOCS / "examples/auth.conf").read_text()
 """A small auth.conf of puppetserver, with rules as its packages bring them."""
 PP_ROLE, PP_CLI_AUTH = "1.3.6.1.4.1.34380.1.1.13", "1.3.6.1.4.1.34380.1.3.39"
 PRIVATE = "1.3.6.1.4.1.34380.1.2.7"
