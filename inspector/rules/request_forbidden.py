@@ -31,9 +31,8 @@ FORBIDDEN = r"Forbidden request\|global deny all"
             f"grep '{FORBIDDEN}' {SERVER_LOG} | tail",
             only_if="it is puppetserver",
         ),
-        advice(
-            "see where that rule stands, and what to change: `puppet-inspector doctor` with this capture and "
-            "`--auth-conf`"
+        on_master(
+            "see where that rule stands, and what to change", "puppet-inspector doctor <capture> --auth-conf <file>"
         ),
         on_master(
             "compare its auth.conf (`/etc/puppetlabs/puppetserver/conf.d/auth.conf`, up to version 3 "

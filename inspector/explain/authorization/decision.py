@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from inspector.protocol.certificates import Certificate
 
 _ALT_NAMES = {"DNS": "dns-name", "IP": "ip", "RFC822Name": "rfc822-name", "UniformResourceIdentifier": "uri"}
-_OIDS = {
-    name: f"{arc}.{last}" for arc, names in x509.PUPPET_OIDS.items() for last, name in enumerate(names) if name
-} | {name: oid for oid, name in x509.AUTHORIZATION_OIDS.items()}
+OIDS = {name: f"{arc}.{last}" for arc, names in x509.PUPPET_OIDS.items() for last, name in enumerate(names) if name} | {
+    name: oid for oid, name in x509.AUTHORIZATION_OIDS.items()
+}
 """Puppet's object identifiers by their names."""
 
 
@@ -71,7 +71,7 @@ def of_certificate(certificate: Certificate) -> Client:
     for kind, _, name in (name.partition(":") for name in certificate.alt_names):
         kind = _ALT_NAMES.get(kind, kind)
         alt_names[kind] = (*alt_names.get(kind, ()), name)
-    extensions = {_OIDS.get(name, name): value for name, value in certificate.extensions.items()}
+    extensions = {OIDS.get(name, name): value for name, value in certificate.extensions.items()}
     return Client(certificate.common_name or None, extensions, alt_names or None)
 
 

@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from inspector.regex import Match
 
 _SHORT_NAMES = {
-    name: f"{arc}.{last}" for arc, known in x509.PUPPET_OIDS.items() for last, name in enumerate(known) if name
-} | {
-    "pp_authorization": "1.3.6.1.4.1.34380.1.3.1",
-    "pp_auth_role": "1.3.6.1.4.1.34380.1.3.13",
-    "pp_cli_auth": "1.3.6.1.4.1.34380.1.3.39",
+    name: oid
+    for name, oid in decision.OIDS.items()
+    if oid.startswith("1.3.6.1.4.1.34380.1.") and name != "pp_auth_auto_renew"  # only 8 and later know that one
 }
 """The short names of extensions that every puppetserver knows."""
 _NAMED = frozenset(_SHORT_NAMES.values())
