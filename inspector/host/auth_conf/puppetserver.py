@@ -147,7 +147,7 @@ class _Reader:
         path, pattern = _path(request.value, what)
         methods = _methods(request.value.get("method"), what)
         if not isinstance(name.value, str):
-            raise Refused(name.line, "the name of a rule is a number, which cannot be sorted among names")
+            raise Refused(name.line, "the name of a rule is not a text")
         rule = Rule(
             name.value, node.line, path, pattern, order.value, methods, self._entries(fields, what),
             unauthenticated=unauthenticated, query=_query(value_of(request.value, "query-params"), what),

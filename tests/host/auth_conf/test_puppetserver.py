@@ -76,7 +76,7 @@ def test_where_nothing_can_be_inserted(text: str) -> None:
 
 REFUSED = [
     (rule(name="null"), "has no name"),
-    (rule(name="5"), "name of a rule is a number"),
+    (rule(name="5"), "name of a rule is not a text"),
     (rule(order="null"), "the rule 'a' has no sort-order"),
     (rule(order="0"), "no number from 1 to 999"),
     (rule(order="1000"), "no number from 1 to 999"),
