@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from cryptography import x509 as cx509
 
 from inspector.protocol import x509
 
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
     from inspector.protocol.certificates import Certificate
 
 _ALT_NAMES = {"DNS": "dns-name", "IP": "ip", "RFC822Name": "rfc822-name", "UniformResourceIdentifier": "uri"}
+_OTHER_TEXTS = (b"\x13", b"\x16")
+"""How a PrintableString and an IA5String begin."""
+_COMMENT = "2.16.840.1.113730.1.13"
+"""Netscape's comment, which is an IA5String."""
 OIDS = {name: f"{arc}.{last}" for arc, names in x509.PUPPET_OIDS.items() for last, name in enumerate(names) if name} | {
     name: oid for oid, name in x509.AUTHORIZATION_OIDS.items()
 }
@@ -70,9 +77,29 @@ def of_certificate(certificate: Certificate) -> Client:
     alt_names: dict[str, tuple[str, ...]] = {}
     for kind, _, name in (name.partition(":") for name in certificate.alt_names):
         kind = _ALT_NAMES.get(kind, kind)
-        alt_names[kind] = (*alt_names.get(kind, ()), name)
+        alt_names[kind] = (*alt_names.get(kind, ()), _long(name) if kind == "ip" else name)
     extensions = {OIDS.get(name, name): value for name, value in certificate.extensions.items()}
-    return Client(certificate.common_name or None, extensions, alt_names or None)
+    return Client(certificate.common_name or None, extensions | _other_texts(certificate), alt_names or None)
+
+
+def _long(address: str) -> str:
+    """Return an address as Java writes it: of IPv6 all eight parts."""
+    try:
+        parsed = ipaddress.IPv6Address(address)
+    except ValueError:  # of IPv4, or a network
+        return address
+    return ":".join(f"{int(part, 16):x}" for part in parsed.exploded.split(":"))
+
+
+def _other_texts(certificate: Certificate) -> dict[str, str]:
+    """Return the extensions whose text is of another type than UTF-8: for puppetserver the type is part of the text."""
+    found = cx509.load_der_x509_certificate(certificate.der).extensions if certificate.der else ()
+    values = ((each.oid.dotted_string, each.value) for each in found)
+    return {
+        oid: value.value.decode("utf-8", "replace")
+        for oid, value in values
+        if isinstance(value, cx509.UnrecognizedExtension) and value.value[:1] in _OTHER_TEXTS and oid != _COMMENT
+    }
 
 
 @dataclass(frozen=True, slots=True)
