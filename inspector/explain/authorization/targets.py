@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 _DECODED = ("/puppet", "/puppet-ca", "/puppet-admin-api")
 _RAW = ("/status", "/metrics/v2")
+_RELATIVE = "the path has `.` or `..`: 400"
 _SLASHES = regex.compile(r"//+")
-_SEGMENTS = regex.compile(r"(?s)/([^/]+)/(([^/]+)/.*)")
+_SEGMENTS = regex.compile(r"(?s)/([A-Za-z0-9_.-]+)/(([^/]+)/.*)")
 _DIGITS = regex.compile(r"[0-9a-fA-F]{1,2}")
 _AMBIGUOUS = regex.compile(r"/\.\.?;")
 _SCHEME = regex.compile(r"(?i)https?://[^/?#]*")
@@ -72,8 +73,8 @@ def asked(method: str, target: str) -> Asked:
     path = _SLASHES.sub("/", decoded)
     if not any(place == mount or place.startswith(f"{mount}/") for mount in _DECODED):
         return _legacy(method, path, _parameters(query))
-    if "." in decoded and any(segment in (".", "..") for segment in decoded.split("/")):
-        raise Unasked("the path has `.` or `..`: 400")
+    if not {".", ".."}.isdisjoint(decoded.split("/")):
+        raise Unasked(_RELATIVE)
     return Asked(path, _parameters(query))
 
 
@@ -165,6 +166,8 @@ def _legacy(method: str, path: str, query: dict[str, tuple[str, ...]]) -> Asked:
     prefix, methods = _LEGACY.get(found[3], ("", ())) if found else ("", ())
     if not found or not prefix or (methods and method not in methods):
         raise Unasked("puppetserver has nothing at this path: 404")
+    if not {".", ".."}.isdisjoint(path.split("/")):
+        raise Unasked(_RELATIVE)
     query = {**query, "environment": (found[1],)}
     if found[3] in ("file_metadata", "file_metadatas"):
         query.setdefault("source_permissions", ("use",))

@@ -45,7 +45,7 @@ def test_headers_are_found_in_any_case() -> None:
 
 
 def test_a_text_of_another_type_is_another_text() -> None:
-    """As puppetserver reads it: with PRINTABLESTRING, openssl makes a certificate without the right that it seems to give."""
+    """With PRINTABLESTRING, openssl makes a certificate without the right that it seems to give."""
     extension = cx509.UnrecognizedExtension(cx509.ObjectIdentifier(PP_CLI_AUTH), b"\x13\x04true")
     key = pki.new_key()
     now = CA.certificate.not_valid_before_utc
