@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 EXAMPLE = "puppet-inspector auth captures/FILE.sqlite --auth-conf auth.conf"
 
+_WARNINGS = 20
+"""Warnings that are printed."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/")
@@ -56,8 +59,11 @@ def execute(arguments: argparse.Namespace) -> int:
         raise InspectorError("A capture and --request cannot be used together.", "Leave one of them out.")
     conf = reading.read(arguments.auth_conf)
     new = reading.read(arguments.new) if arguments.new else None
-    for warning in (*conf.warnings, *(new.warnings if new else ())):
+    warnings = [*conf.warnings, *(new.warnings if new else ())]
+    for warning in warnings[:_WARNINGS]:
         print(f"puppet-inspector: {beginning(clean(warning), 400)}", file=sys.stderr)
+    if len(warnings) > _WARNINGS:
+        print(f"puppet-inspector: and {len(warnings) - _WARNINGS} more (--json has all)", file=sys.stderr)
     traffic = Traffic(conf, new)
     if arguments.request:
         traffic.ask(_question(arguments))

@@ -115,6 +115,14 @@ def test_a_key_that_puppetserver_ignores_is_a_warning(run: Run, conf: Path) -> N
     )
 
 
+def test_many_warnings_are_counted(run: Run, conf: Path) -> None:
+    keys = ", ".join(f"x{number}: 1" for number in range(30))
+    conf.write_text(auth_confs.USUAL.replace('name: "files"', f'name: "files", {keys}'))
+    _, _, err = run("auth", "--auth-conf", conf, "--request", "GET /x")
+    lines = err.splitlines()
+    assert (len(lines), lines[-1]) == (21, "puppet-inspector: and 10 more (--json has all)")
+
+
 BROKEN = [
     ("nonsense", "1: the file ends within an object or a list."),
     ("authorization: {version: 1, rules: [{}]}", "1: a rule has no match-request."),
