@@ -208,7 +208,7 @@ def _has_extensions(entry: Entry, client: Client, *, named: bool) -> bool:
         oid = _SHORT_NAMES.get(key, key) if named else key
         if named and oid == key and not key[:1].isdigit() and not _NAMED.issuperset(client.extensions):
             unknown = key  # a name that a site may have given to one of the certificate's extensions
-        elif client.extensions.get(oid) not in values:
+        elif client.extensions.get(oid) not in values and values:
             return False
     if unknown:
         raise patterns.NotDecided(
