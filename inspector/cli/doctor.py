@@ -15,6 +15,7 @@ from inspector.doctor import fix_script, report
 from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.errors import InspectorError
 from inspector.formats import json_output
+from inspector.host.auth_conf import reading
 from inspector.model import Severity
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ EXAMPLE = "puppet-inspector doctor --live puppet.example:8140"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("capture", type=Path, nargs="?", help="print the verdicts of its runs, worst first")
+    parser.add_argument("--auth-conf", type=Path, metavar="FILE", help="with a capture: name the rule of the master's "
+                         "auth.conf behind each request that was refused")  # fmt: skip
     parser.add_argument("--ssldir", type=Path, metavar="DIR", help="check an agent's ssldir (read-only)")
     parser.add_argument("--cadir", type=Path, metavar="DIR", help="check a CA's directory (read-only)")
     parser.add_argument("--certname", metavar="NAME", help="the agent to check, if the ssldir has files of several")
@@ -45,10 +48,13 @@ def execute(arguments: argparse.Namespace) -> int:
     capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
     if not (capture or directories or arguments.live):
         raise InspectorError("There is nothing to check.", "Pass a capture, --ssldir DIR, --cadir DIR or --live HOST.")
+    if arguments.auth_conf and not capture:
+        raise InspectorError("--auth-conf needs a capture.", "`puppet-inspector auth --request` decides without one.")
+    conf = reading.read(arguments.auth_conf) if arguments.auth_conf else None
     with shown() as watch:
         found = report.of_capture(capture, watch) if capture else report.CaptureReport()
     whole = functools.partial(whole_message, capture) if capture and arguments.full else None
-    diagnoses = []
+    diagnoses = report.by_auth_conf(found, capture, conf) if conf else []
     if directories:
         diagnoses += report.of_directories(
             arguments.ssldir, arguments.cadir, arguments.certname, found.keys, master=arguments.live
@@ -81,7 +87,8 @@ def execute(arguments: argparse.Namespace) -> int:
         for block in report.verdict_blocks(found, whole, columns()) if capture else ():
             print_block(block)
         print_unanalyzed(found.unanalyzed.items())
-        for block in report.diagnosis_blocks(diagnoses, columns()) if directories or arguments.live else ():
+        asked = bool(diagnoses or directories or arguments.live)
+        for block in report.diagnosis_blocks(diagnoses, columns()) if asked else ():
             print_block(block)
         if problems:
             print(f"wrote {arguments.fix_script}: say in it how the hosts are reached, then run it")

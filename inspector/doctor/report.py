@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from inspector.analysis import verdicts
-from inspector.doctor import cadir, cross_check, findings, fix_script, livecheck, ssldir
+from inspector.capture.store import Capture
+from inspector.doctor import auth_conf, cadir, cross_check, findings, fix_script, livecheck, ssldir
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.model import Severity
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.doctor.findings import Diagnosis
+    from inspector.host.auth_conf.rules import AuthConf
     from inspector.progress import Watch
     from inspector.summaries.keys import WireKey
     from inspector.summaries.summary import Conclusion, RunBrief
@@ -107,6 +109,18 @@ def _notes(runs: Iterable[RunBrief]) -> dict[str, list[int]]:
         for rule in sorted({finding.rule for finding in run.findings} & verdicts.BY_NATURE):
             notes.setdefault(rule, []).append(run.number)
     return notes
+
+
+def by_auth_conf(found: CaptureReport, capture: Path, conf: AuthConf) -> list[Diagnosis]:
+    """Name the rule behind each refused request, in the verdicts; return it for runs with another cause."""
+    diagnoses: list[Diagnosis] = []
+    with Capture.open(capture) as records:
+        for agent in found.agents:
+            agent.run = auth_conf.explained(agent.run, records, conf)
+            agent.verdict = agent.run.verdict or agent.verdict
+            if agent.superseded_by is None:
+                diagnoses += auth_conf.others(agent.run, records, conf)
+    return diagnoses
 
 
 def of_directories(

@@ -11,6 +11,10 @@ from inspector.runs.examples import catalog, content, metadata, node, plugins, r
 
 AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one has its own reasons: F09
 
+SERVER_LOG = "/var/log/puppetlabs/puppetserver/puppetserver.log"
+FORBIDDEN = r"Forbidden request\|global deny all"
+"""What is in the line of puppetserver's log about a refused request; the name of the rule is at its end."""
+
 
 @rule(
     "S02",
@@ -22,6 +26,14 @@ AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one 
     visible=Visible.WIRE,
     title="refused although the agent presented its certificate",
     fix=(
+        on_master(
+            "read in its log which rule refused it",
+            f"grep '{FORBIDDEN}' {SERVER_LOG} | tail",
+            only_if="it is puppetserver",
+        ),
+        on_master(
+            "see where that rule stands, and what to change", "puppet-inspector doctor <capture> --auth-conf <file>"
+        ),
         on_master(
             "compare its auth.conf (`/etc/puppetlabs/puppetserver/conf.d/auth.conf`, up to version 3 "
             "`/etc/puppet/auth.conf`) with the defaults of its version"

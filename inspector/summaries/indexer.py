@@ -356,8 +356,8 @@ def main(arguments: Sequence[str]) -> None:
     waits = select.poll()
     waits.register(sys.stdin, select.POLLIN)
 
-    def progress(_done: int, _total: int) -> None:
-        if waits.poll(0):
+    def progress(done: int, *_: object) -> None:
+        if done % BATCH == 0 and waits.poll(0):
             sys.exit()  # what was written is valid; nobody is left who would read the rest
 
     build(capture, target, lambda: not waits.poll(INTERVAL * 1000), progress)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from textual.filter import LineFilter
     from textual.screen import Screen
 
-    from inspector.lab import LabLoop
     from inspector.explain.catalog_graph import CatalogGraph
+    from inspector.lab import LabLoop
     from inspector.model import Finding, Place
     from inspector.protocol.documents import LogLine
     from inspector.summaries.filtering import Filtering

@@ -8,8 +8,9 @@ from textual.binding import Binding
 from textual.screen import ModalScreen
 
 from inspector.text import clean
+from inspector.tui.columns import Column
 from inspector.tui.panes import Pane
-from inspector.tui.rows import Column, Rows
+from inspector.tui.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

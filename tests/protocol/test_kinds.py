@@ -25,6 +25,9 @@ LONG = frozenset(name for name in NAMES if "_" in name)
 TABLE = "protocol/endpoints.py"
 URLS = {
     "protocol/indirector.py": "the indirections, as they are written in URLs",
+    "explain/authorization/ruby.py": "the indirections of URLs, as auth.conf compares them",
+    "explain/authorization/targets.py": "how puppetserver translates the URLs of Puppet 3",
+    "doctor/auth_conf.py": "puppetserver's own rules, by the indirections of URLs",
     "lab": "plays both ends by URL",
 }
 """Modules and packages that may name what is in a URL, with the reason."""

@@ -1,0 +1,261 @@
+"""The rule of a master's auth.conf behind an answer of 403 (S02), and what to change in the file."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from inspector import regex
+from inspector.doctor.findings import notice
+from inspector.explain.authorization import deciding, text
+from inspector.explain.authorization.decision import Verdict
+from inspector.host.auth_conf import puppetserver
+from inspector.host.auth_conf.rules import Sort
+from inspector.model import Exchange
+from inspector.protocol import endpoints
+from inspector.rules.fixes import advice, on_master
+from inspector.rules.puppet_commands import safe_name
+from inspector.rules.request_forbidden import FORBIDDEN, SERVER_LOG
+from inspector.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from inspector.capture.store import Capture
+    from inspector.doctor.findings import Diagnosis
+    from inspector.explain.authorization.decision import Decision, Question
+    from inspector.host.auth_conf.rules import AuthConf
+    from inspector.rules.fixes import Fix, Step
+    from inspector.summaries.summary import RunBrief
+
+RULE = "S02"
+MOST = 100
+"""Refused requests of a run that are looked at."""
+_PLAIN = regex.compile(r"[\w '|./-]+")
+"""What a shell leaves as it is between double quotes."""
+_GENERAL = ("", "/puppet", "/puppet/v3")
+"""The paths of rules that are for more than one kind of request."""
+
+
+class _Default(NamedTuple):
+    """A rule that puppetserver's packages bring."""
+
+    name: str
+    path: str
+    methods: str
+    allow: str = "*"
+
+
+_DEFAULTS = {
+    "catalog": _Default("puppetlabs v3 catalog from agents", "^/puppet/v3/catalog/([^/]+)$", "get, post", "$1"),
+    "node": _Default("puppetlabs node", "^/puppet/v3/node/([^/]+)$", "get", "$1"),
+    "report": _Default("puppetlabs report", "^/puppet/v3/report/([^/]+)$", "put", "$1"),
+    "facts": _Default("puppetlabs facts", "^/puppet/v3/facts/([^/]+)$", "put", "$1"),
+    "file_metadata": _Default("puppetlabs file metadata", "/puppet/v3/file_metadata", "get, post"),
+    "file_content": _Default("puppetlabs file content", "/puppet/v3/file_content", "get, post"),
+    "file_bucket_file": _Default("puppetlabs file bucket file", "/puppet/v3/file_bucket_file", "get, head, post, put"),
+}
+"""By the part of the path that names the indirection."""
+_SORT_ORDER = 500
+"""Of the rules that puppetserver's packages bring."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """A refused request, and what auth.conf says to it."""
+
+    seq: int
+    question: Question
+    decision: Decision
+
+    @property
+    def certname(self) -> str:
+        return self.question.client.name or ""
+
+    @property
+    def request(self) -> str:
+        """The request for ``puppet-inspector auth --request``, without its query."""
+        return f"{self.question.method} {self.question.target.partition('?')[0]}"
+
+
+def explained(run: RunBrief, capture: Capture, conf: AuthConf) -> RunBrief:
+    """Return a run whose verdict names the rule and the line behind the 403, with the fix for it, if that is its
+    cause."""
+    refusals = list(_refusals(run, capture, conf)) if run.cause == RULE else []
+    if not refusals or run.verdict is None:
+        return run
+    first = refusals[0]
+    sentence = text.sentence(first.decision, conf)
+    if first.decision.verdict is Verdict.ALLOWED:
+        sentence = f"this auth.conf allows it, so the master has another one, or has not read it again ({sentence})"
+    verdict = msgspec.structs.replace(run.verdict, reason=f"{run.verdict.reason}: {sentence}")
+    fix = tuple(_literal(step) for step in _fix(refusals, conf))
+    return msgspec.structs.replace(run, verdict=verdict, special_fixes={**run.special_fixes, RULE: fix})
+
+
+def others(run: RunBrief, capture: Capture, conf: AuthConf) -> Iterator[Diagnosis]:
+    """Yield which rule refused the requests of a run that failed for another cause."""
+    if run.cause == RULE:
+        return
+    seen: set[str] = set()
+    for refusal in _refusals(run, capture, conf):
+        sentence = text.sentence(refusal.decision, conf)
+        if sentence not in seen:
+            seen.add(sentence)
+            detail = f"run {run.number}, record {refusal.seq}, {refusal.request}: {sentence}"
+            yield notice("auth.conf", detail, rule=RULE)
+
+
+def _refusals(run: RunBrief, capture: Capture, conf: AuthConf) -> Iterator[_Refusal]:
+    seqs = sorted({seq for finding in run.findings if finding.rule == RULE for seq in finding.seqs})
+    for seq in seqs[:MOST]:
+        record = capture.record(seq)
+        if isinstance(record, Exchange):
+            question = deciding.question(record, conf)
+            yield _Refusal(seq, question, deciding.decide(conf, question))
+
+
+def _literal(step: Step) -> Step:
+    """Return a step in which braces are no placeholders."""
+    return msgspec.structs.replace(
+        step, text=_doubled(clean(step.text)), command=_doubled(clean(step.command)), only_if=_doubled(step.only_if)
+    )
+
+
+def _doubled(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _fix(refusals: Sequence[_Refusal], conf: AuthConf) -> Fix:
+    """Return what to look at, what to change in the file, and how the master reads it."""
+    denied = {refusal.decision.rule: refusal for refusal in reversed(refusals) if _denies(refusal)}
+    steps = [_look(refusals[0], conf)]
+    if not denied:
+        return (*steps, _reload(conf))
+    # From the end of the file to its beginning, so that the numbers of the lines stay right.
+    changes = sorted(
+        dict.fromkeys(each for refusal in reversed(denied.values()) for each in _changes(refusal, conf)),
+        key=lambda change: -change.line,
+    )
+    checks = dict.fromkeys(_check(refusal, conf) for refusal in reversed(denied.values()))
+    return (*steps, *(change.step for change in changes), *checks, _reload(conf))
+
+
+def _denies(refusal: _Refusal) -> bool:
+    return refusal.decision.verdict is not Verdict.ALLOWED
+
+
+def _look(refusal: _Refusal, conf: AuthConf) -> Step:
+    if conf.kind == "ruby":
+        return on_master("look for `Denying access: Forbidden request` in its log")
+    rule = refusal.decision.rule
+    named = rule is not None and refusal.decision.verdict is Verdict.DENIED
+    pattern = f"denied by rule '{rule.name}'" if rule and named else FORBIDDEN
+    quoted = f'"{pattern}"' if _PLAIN.fullmatch(pattern) else shlex.quote(pattern)
+    return on_master("see the refusal in its log", f"grep {quoted} {SERVER_LOG} | tail")
+
+
+def _check(refusal: _Refusal, conf: AuthConf) -> Step:
+    name = safe_name(refusal.certname, "<certname>")
+    request = shlex.quote(refusal.request) if refusal.request.isascii() else "'<method> <path>'"
+    return on_master(
+        "see what the changed file says: the master ends if it cannot read it",
+        f"puppet-inspector auth --auth-conf {_path(conf)} --request {request} --certname {name}",
+    )
+
+
+def _reload(conf: AuthConf) -> Step:
+    if conf.kind == "ruby":
+        return advice("restart the master, so that it reads the file")
+    return on_master("let it read the file", "systemctl reload puppetserver")
+
+
+def _path(conf: AuthConf) -> str:
+    return shlex.quote(str(conf.path.absolute()))
+
+
+# -- what to change ------------------------------------------------------------------------------
+
+
+class _Change(NamedTuple):
+    """A change of the file, and where."""
+
+    line: int
+    step: Step
+
+
+def _changes(refusal: _Refusal, conf: AuthConf) -> Iterator[_Change]:
+    """Yield what to change so that a request is allowed."""
+    rule, entry = refusal.decision.rule, refusal.decision.entry
+    own = _requested_name(refusal)
+    if own and own != refusal.certname.lower():
+        does = f"let the node ask under the name of its certificate, {refusal.certname}: it asks for {own}"
+        yield _Change(0, advice(does))
+        return
+    if inserted := _missing(refusal, conf):
+        yield _Change(0, inserted)
+        return
+    if rule is None or rule.line is None:
+        does = f"add a rule to {conf.path} that allows `{refusal.request}` to {refusal.certname}"
+        yield _Change(0, advice(does))
+        return
+    where = f"that begins in line {rule.line} of {conf.path}"
+    condition = f"{refusal.certname} may have it"
+    if refusal.decision.verdict is not Verdict.DENIED:
+        yield _Change(rule.line, advice(f"look at the rule {where}: {refusal.decision.why}"))
+    elif entry is None:
+        does = f"add {refusal.certname} to `allow` of the rule {where}"
+        yield _Change(rule.line, advice(does, only_if=condition))
+    elif len(rule.entries) > 1:
+        does = f"take `{entry}` out of line {entry.line} of {conf.path}"
+        yield _Change(entry.line or rule.line, advice(does, only_if=condition))
+    else:
+        yield _Change(rule.line, advice(f"remove the rule {where}", only_if=condition))
+        without = replace(conf, rules=tuple(each for each in conf.rules if each is not rule))
+        decision = deciding.decide(without, refusal.question)
+        if decision.verdict is not Verdict.ALLOWED:
+            yield from _changes(replace(refusal, decision=decision), without)
+
+
+def _requested_name(refusal: _Refusal) -> str | None:
+    """Return the certname in the path, in lower case; None if none is there, or if no rule compares it."""
+    rule = refusal.decision.rule
+    if rule is None or all(entry.sort is not Sort.GROUP for entry in rule.entries):
+        return None
+    found = endpoints.match(refusal.question.method, refusal.question.target)
+    return found.certname.lower() if found and found.certname else None
+
+
+def _missing(refusal: _Refusal, conf: AuthConf) -> Step | None:
+    """Return how to insert puppetserver's own rule for a request that only a general rule denies; None if that is not
+    what is missing, or would not help."""
+    rule = refusal.decision.rule
+    parts = refusal.question.target.partition("?")[0].split("/")
+    name = parts[3] if parts[1:3] == ["puppet", "v3"] and len(parts) > 3 else parts[2] if len(parts) > 2 else ""
+    default = _DEFAULTS.get("file_metadata" if name == "file_metadatas" else name)
+    if default is None or conf.kind == "ruby" or conf.list_line is None:
+        return None
+    if rule is not None and (rule.pattern or rule.path.rstrip("/") not in _GENERAL):
+        return None
+    order = _SORT_ORDER if rule is None or rule.order is None or rule.order > _SORT_ORDER else rule.order - 1
+    known = {each.name for each in conf.rules}
+    own = next(title for title in (default.name, f"{default.name} (2)", f"{default.name} (3)") if title not in known)
+    kind = "regex" if default.path.startswith("^") else "path"
+    line = (
+        f'        {{match-request: {{path: "{default.path}", type: {kind}, method: [{default.methods}]}}, '
+        f'allow: "{default.allow}", sort-order: {order}, name: "{own}"}},'
+    )
+    if order < 1 or not _helps(refusal, conf, line):
+        return None
+    command = f"sed -i {shlex.quote(f'{conf.list_line}a\\{line}')} {_path(conf)}"
+    return on_master(f"insert puppetserver's own rule for {name} at the beginning of `rules`", command)
+
+
+def _helps(refusal: _Refusal, conf: AuthConf, line: str) -> bool:
+    """Whether an auth.conf with one more line allows the request."""
+    (added,) = puppetserver.read(conf.path, f"authorization: {{version: 1, rules: [{line}]}}").rules
+    amended = replace(conf, rules=puppetserver.in_order([*conf.rules, added]))
+    return deciding.decide(amended, refusal.question).verdict is Verdict.ALLOWED

@@ -1,0 +1,1 @@
+"""What an auth.conf allows and denies: pure decisions about requests."""

@@ -1,0 +1,171 @@
+"""Decisions in words and for JSON."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+
+from inspector.explain.authorization.decision import Verdict
+from inspector.rules.words import some
+from inspector.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from inspector.explain.authorization.decision import Decision
+    from inspector.explain.authorization.traffic import Group, Traffic
+    from inspector.host.auth_conf.rules import AuthConf
+
+_VERBS = {
+    Verdict.ALLOWED: "allowed",
+    Verdict.DENIED: "denied",
+    Verdict.FAILS: "answered with an error",
+    Verdict.UNASKED: "answered without auth.conf",
+    Verdict.UNDECIDED: "not decided here",
+}
+_RECORDS = 6
+"""Record numbers that a line shows."""
+
+
+def by(decision: Decision, conf: AuthConf) -> str:
+    """Return which rule decides, and where it stands."""
+    rule = decision.rule
+    if rule is None:
+        return "because no rule is for it" if decision.verdict is Verdict.DENIED else ""
+    order = "" if rule.order is None else f"sort-order {rule.order}, "
+    preposition = "because of" if decision.verdict is Verdict.UNDECIDED else "by"
+    return f'{preposition} "{clean(rule.name)}" ({order}{clean(conf.place(rule.line))})'
+
+
+def sentence(decision: Decision, conf: AuthConf, nodes: int = 1) -> str:
+    """Return a decision, its rule and its reason; ``nodes`` is for how many clients it is."""
+    found = by(decision, conf)
+    said = f"{_VERBS[decision.verdict]}{' ' * bool(found)}{found}"
+    if decision.rule is None and decision.verdict is Verdict.DENIED:
+        return said
+    entry, rule = decision.entry, decision.rule
+    place = f" ({clean(conf.place(entry.line))})" if entry and rule and entry.line != rule.line else ""
+    return f"{said}{', for example' if nodes > 1 else ''}: {clean(decision.why)}{place}"
+
+
+def lines(traffic: Traffic) -> Iterator[str]:
+    """Yield what an auth.conf says to recorded requests, or what would change with another one."""
+    if not traffic.requests:
+        yield "there are no requests"
+    elif traffic.new is not None:
+        yield from _changes(traffic, traffic.new)
+    else:
+        yield from _decisions(traffic, traffic.conf)
+
+
+def _decisions(traffic: Traffic, conf: AuthConf) -> Iterator[str]:
+    used = len({group.decision.rule.name for group in traffic.groups if group.decision.rule})
+    counts = (f"{count} {_VERBS[verdict]}" for verdict in _VERBS if (count := traffic.counts.get(verdict)))
+    rules = f"by {used} of the {len(conf.rules)} rules of {clean(str(conf.path))}"
+    yield f"{_times(traffic.requests)}: {', '.join(counts)}, {rules}"
+    rest = [group for group in traffic.groups if group.decision.verdict is not Verdict.ALLOWED]
+    yield from _under(rest, lambda group: group.decision, conf, lambda group: _records(group.records))
+    allowed = [group for group in traffic.groups if group.decision.verdict is Verdict.ALLOWED]
+    if allowed:
+        yield from ("", "allowed:")
+        yield from _table([*_row(group), by(group.decision, conf)] for group in allowed)
+    if contradicted := sorted(record for group in traffic.groups for record in group.contradicted):
+        yield ""
+        yield f"the master answered otherwise ({_records(contradicted)}): its auth.conf was another one"
+
+
+def _changes(traffic: Traffic, new: AuthConf) -> Iterator[str]:
+    groups = traffic.groups
+    if not groups:
+        yield f"nothing changes for {_times(traffic.requests)} with {clean(str(new.path))}"
+        return
+    nodes = len({node for group in groups for node in group.nodes})
+    changed = sum(group.requests for group in groups)
+    yield (
+        f"{changed} of {_times(traffic.requests)}, of {nodes} node{'' if nodes == 1 else 's'}, would be answered "
+        f"otherwise with {clean(str(new.path))}"
+    )
+
+    def now(group: Group) -> str:
+        return f"now {_VERBS[group.decision.verdict]} {by(group.decision, traffic.conf)}".rstrip()
+
+    yield from _under(groups, lambda group: group.then or group.decision, new, now)
+
+
+def _under(
+    groups: Sequence[Group], decision: Callable[[Group], Decision], conf: AuthConf, last: Callable[[Group], str]
+) -> Iterator[str]:
+    """Yield groups below the decision that they share; ``last`` is the last column."""
+    for _, shared in groupby(groups, key=lambda group: by(decision(group), conf) or decision(group).why):
+        listed = [*shared]
+        nodes = len({node for group in listed for node in group.nodes})
+        yield ""
+        yield f"{sentence(decision(listed[0]), conf, nodes)}"
+        yield from _table([*_row(group), last(group)] for group in listed)
+
+
+def _row(group: Group) -> list[str]:
+    return [f"{group.requests}", clean(f"{', '.join(group.methods)} {group.endpoint}"), clean(some([*group.nodes]))]
+
+
+def _table(rows: Iterable[list[str]]) -> Iterator[str]:
+    cells = [*rows]
+    widths = [max(cell_len(row[at]) for row in cells) for at in range(3)]
+    for number, *texts, last in cells:
+        padded = (text + " " * (width - cell_len(text)) for text, width in zip(texts, widths[1:], strict=True))
+        yield f"  {number:>{widths[0]}}  {'  '.join(padded)}  {last}".rstrip()
+
+
+def _records(records: list[int]) -> str:
+    shown = ", ".join(map(str, records[:_RECORDS]))
+    more = f" and {len(records) - _RECORDS} more" if len(records) > _RECORDS else ""
+    return f"record{'' if len(records) == 1 else 's'} {shown}{more}" if records else ""
+
+
+def _times(requests: int) -> str:
+    return f"{requests} request{'' if requests == 1 else 's'}"
+
+
+def plain(traffic: Traffic) -> dict[str, Any]:
+    """Return the same for JSON."""
+    return {
+        "auth_conf": _plain_conf(traffic.conf),
+        "new": _plain_conf(traffic.new) if traffic.new else None,
+        "requests": traffic.requests,
+        "counts": {str(verdict): traffic.counts.get(verdict, 0) for verdict in Verdict},
+        "groups": [
+            {
+                "endpoint": group.endpoint,
+                "methods": [*group.methods],
+                "requests": group.requests,
+                "nodes": [*group.nodes],
+                "records": group.records,
+                "contradicted": group.contradicted,
+                "decision": _plain_decision(group.decision, traffic.conf),
+                "then": _plain_decision(group.then, traffic.new) if group.then and traffic.new else None,
+            }
+            for group in traffic.groups
+        ],
+    }
+
+
+def _plain_conf(conf: AuthConf) -> dict[str, Any]:
+    return {
+        "path": str(conf.path),
+        "kind": conf.kind,
+        "rules": len(conf.rules),
+        "allow_header_cert_info": conf.headers,
+        "warnings": [*conf.warnings],
+    }
+
+
+def _plain_decision(decision: Decision, conf: AuthConf) -> dict[str, Any]:
+    rule, entry = decision.rule, decision.entry
+    return {
+        "verdict": str(decision.verdict),
+        "why": decision.why,
+        "rule": rule and {"name": rule.name, "sort_order": rule.order, "file": str(conf.path), "line": rule.line},
+        "entry": entry and {"text": str(entry), "line": entry.line},
+    }

@@ -1,0 +1,227 @@
+"""Read HOCON and keep the line of every value: the part of the format that files of puppetserver use.
+
+It reads as typesafe-config does: comments, keys with dots, values that are joined, objects that are merged.
+``include``, ``${...}`` and ``+=`` take in what stands elsewhere: they are refused, so a text costs linear time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from inspector.host.auth_conf.hocon_tokens import Malformed, Token, tokens
+
+if TYPE_CHECKING:
+    from inspector.host.auth_conf.hocon_tokens import Kind, Scalar
+
+__all__ = ["Malformed", "Node", "Value", "parse"]
+
+DEPTH = 100
+"""Levels of nesting; an auth.conf has 6."""
+
+type Value = Scalar | list[Node] | dict[str, Node]
+
+
+@dataclass(slots=True)
+class Node:
+    """A value and where it stands."""
+
+    value: Value
+    line: int
+    whole: bool = False
+    """An object that took the place of a text or a list: no earlier object is merged with it."""
+
+
+def parse(text: str) -> dict[str, Node]:
+    """Return the root object of a text. Raises Malformed."""
+    return _Parser(list(tokens(text))).root()
+
+
+@dataclass(slots=True)
+class _Parser:
+    tokens: list[Token]
+    at: int = 0
+    depth: int = 0
+
+    def root(self) -> dict[str, Node]:
+        first = self._next_significant()
+        if first.kind == "[":
+            raise Malformed(first.line, "the file is a list")
+        if first.kind == "{":
+            self.at += 1
+            fields = self._fields("}")
+        else:
+            fields = self._fields("end")
+        last = self._next_significant()
+        if last.kind != "end":
+            raise self._unexpected(last)
+        return fields
+
+    def _next_significant(self) -> Token:
+        """Go to the next token that is neither space nor the end of a line, and return it."""
+        while self.tokens[self.at].kind in ("space", "newline"):
+            self.at += 1
+        return self.tokens[self.at]
+
+    def _next_on_line(self) -> Token:
+        while self.tokens[self.at].kind == "space":
+            self.at += 1
+        return self.tokens[self.at]
+
+    def _unexpected(self, token: Token) -> Malformed:
+        if token.kind == "end":
+            return Malformed(token.line, "the file ends within an object or a list")
+        what = "the end of the line" if token.kind == "newline" else repr(token.text[:40])
+        return Malformed(token.line, f"{what} is not expected here")
+
+    def _separated(self, close: Kind) -> bool:
+        """Go past what separates two items: a comma, or the end of a line. Return whether it was there."""
+        start = self.at
+        comma = False
+        while True:
+            token = self.tokens[self.at]
+            if token.kind == "," and not comma:
+                comma = True
+            elif token.kind not in ("space", "newline"):
+                break
+            self.at += 1
+        lines = any(token.kind == "newline" for token in self.tokens[start : self.at])
+        return comma or lines or self.tokens[self.at].kind == close
+
+    def _fields(self, close: Kind) -> dict[str, Node]:
+        """Read the fields of an object up to its end, and go past that."""
+        fields: dict[str, Node] = {}
+        self._next_significant()
+        while self.tokens[self.at].kind != close:
+            self._field(fields)
+            if not self._separated(close):
+                raise self._unexpected(self.tokens[self.at])
+        if close != "end":
+            self.at += 1
+        return fields
+
+    def _field(self, fields: dict[str, Node]) -> None:
+        first = self.tokens[self.at]
+        if first.kind == "text" and first.text == "include":
+            raise Malformed(first.line, "include takes in another file, which is not followed")
+        path = self._key()
+        token = self._next_significant()
+        if token.kind == "{":
+            node = self._nested(token)
+        elif token.kind in ("=", ":"):
+            self.at += 1
+            self._next_significant()
+            node = self._value(first.line)
+        else:
+            raise self._unexpected(token)
+        *above, last = path
+        if self.depth + len(above) > DEPTH:
+            raise Malformed(first.line, f"it is nested deeper than {DEPTH} levels")
+        for key in reversed(above):
+            node, last = Node({last: node}, first.line), key
+        _put(fields, last, node)
+
+    def _key(self) -> list[str]:
+        """Read a key: the names that its dots separate."""
+        tokens = []
+        while self.tokens[self.at].kind in ("text", "quoted", "value", "space"):
+            tokens.append(self.tokens[self.at])
+            self.at += 1
+        while tokens and tokens[-1].kind == "space":
+            tokens.pop()
+        if not tokens:
+            raise self._unexpected(self.tokens[self.at])
+        names, quoted = [""], [False]
+        for token in tokens:
+            pieces = [token.text] if token.kind == "quoted" else token.text.split(".")
+            names[-1] += pieces[0]
+            quoted[-1] |= token.kind == "quoted"
+            names += pieces[1:]
+            quoted += [False] * (len(pieces) - 1)
+        if any(not name and not has for name, has in zip(names, quoted, strict=True)):
+            raise Malformed(tokens[0].line, "a key has an empty part")
+        return names
+
+    def _value(self, line: int) -> Node:
+        """Read a value: all that stands up to the end of its line, joined."""
+        parts: list[Token | Node] = []
+        while True:
+            token = self.tokens[self.at]
+            if token.kind in ("{", "["):
+                parts.append(self._nested(token))
+                continue
+            if token.kind not in ("text", "quoted", "value", "space"):
+                break
+            parts.append(token)
+            self.at += 1
+        while parts and isinstance(parts[-1], Token) and parts[-1].kind == "space":
+            parts.pop()
+        if not parts:
+            raise self._unexpected(self.tokens[self.at])
+        return _joined(parts, line)
+
+    def _nested(self, token: Token) -> Node:
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise Malformed(token.line, f"it is nested deeper than {DEPTH} levels")
+        self.at += 1
+        value: Value = self._fields("}") if token.kind == "{" else self._items()
+        self.depth -= 1
+        return Node(value, token.line)
+
+    def _items(self) -> list[Node]:
+        items = []
+        token = self._next_significant()
+        while token.kind != "]":
+            items.append(self._value(token.line))
+            if not self._separated("]"):
+                raise self._unexpected(self.tokens[self.at])
+            token = self.tokens[self.at]
+        self.at += 1
+        return items
+
+
+def _joined(parts: list[Token | Node], line: int) -> Node:
+    """Return the value of what stands side by side: objects are merged, lists appended, all else is one text.
+
+    A text without quotes after an object or a list is taken for space, as by typesafe-config.
+    """
+    first, *more = parts
+    if isinstance(first, Node):
+        for part in more:
+            if isinstance(part, Node):
+                first = _appended(first, part)
+            elif part.kind not in ("text", "space"):
+                raise Malformed(line, "a text and an object or a list stand side by side")
+        return first
+    if not more:
+        return Node(first.value, first.line)
+    if any(isinstance(part, Node) for part in more):
+        raise Malformed(line, "a text and an object or a list stand side by side")
+    return Node("".join(part.text for part in parts if isinstance(part, Token)), first.line)
+
+
+def _appended(first: Node, second: Node) -> Node:
+    if isinstance(first.value, dict) and isinstance(second.value, dict):
+        return _merged(first, second)
+    if not (isinstance(first.value, list) and isinstance(second.value, list)):
+        raise Malformed(second.line, "an object and a list stand side by side")
+    first.value.extend(second.value)
+    return first
+
+
+def _put(fields: dict[str, Node], key: str, node: Node) -> None:
+    before = fields.get(key)
+    fields[key] = _merged(before, node) if before else node
+
+
+def _merged(before: Node, after: Node) -> Node:
+    """Return a value that was given twice: objects are merged, otherwise the later one counts."""
+    if not isinstance(after.value, dict) or after.whole:
+        return after
+    if not isinstance(before.value, dict):
+        after.whole = True
+        return after
+    for key, node in after.value.items():
+        _put(before.value, key, node)
+    return before

@@ -1,0 +1,107 @@
+"""HOCON, read as typesafe-config 1.3.1 reads it, with the line of each value."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from inspector.host.auth_conf.hocon import Malformed, Node, parse
+
+
+def plain(node: Node) -> object:
+    match node.value:
+        case dict(fields):
+            return {key: plain(value) for key, value in fields.items()}
+        case list(items):
+            return [plain(item) for item in items]
+    return node.value
+
+
+def read(text: str) -> object:
+    return {key: plain(node) for key, node in parse(text).items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {}),
+        ("{a: 1}", {"a": 1}),
+        ("a = 1, b: 2", {"a": 1, "b": 2}),
+        ("a: 1\nb {c: 2}", {"a": 1, "b": {"c": 2}}),
+        ("a:\n 1", {"a": 1}),
+        ("a\n{b: 1}", {"a": {"b": 1}}),
+        ("a.b: 1, a.c: 2", {"a": {"b": 1, "c": 2}}),
+        ('"a.b": 1', {"a.b": 1}),
+        ("a b: 1", {"a b": 1}),
+        ("1.2: x", {"1": {"2": "x"}}),
+        ("a: b c", {"a": "b c"}),
+        ('a: "b"c 1 true', {"a": "bc 1 true"}),
+        ("a: [1, 2\n3,]", {"a": [1, 2, 3]}),
+        ("a: [1] [2]", {"a": [1, 2]}),
+        ("a: {b: 1} {c: 2}", {"a": {"b": 1, "c": 2}}),
+        ("a: {b: 1}, a: {c: 2}", {"a": {"b": 1, "c": 2}}),
+        ("a: {b: 1}, a: 5, a: {c: 2}", {"a": {"c": 2}}),
+        ("a: 1, a: 2", {"a": 2}),
+        ("a: {b: 1, b: {c: 1}} {b: {d: 1}}", {"a": {"b": {"c": 1, "d": 1}}}),
+        ("a: {b: {x: 1}} {b: 1, b: {c: 1}}", {"a": {"b": {"c": 1}}}),
+        ("a: [1]text", {"a": [1]}),
+        ("a: trueish", {"a": "trueish"}),
+        ("a: 1 # b\n// c\n", {"a": 1}),
+    ],
+)
+def test_values(text: str, expected: object) -> None:
+    assert read(text) == expected
+
+
+def test_each_value_has_its_line() -> None:
+    root = parse("a: {\n  b: [\n    1,\n    {c: 2}\n  ]\n}\n")
+    assert root["a"].line == 1
+    fields = root["a"].value
+    assert isinstance(fields, dict)
+    listed = fields["b"]
+    assert listed.line == 2
+    assert isinstance(listed.value, list)
+    assert [item.line for item in listed.value] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("a: 1\n}", 2, "'}' is not expected"),
+        ("a: {\nb: 1", 2, "ends within"),
+        ("[1]", 1, "the file is a list"),
+        ("a", 1, "ends within"),
+        ("a: ,", 1, "',' is not expected"),
+        ("a: 1,, b: 2", 1, "',' is not expected"),
+        ("a..b: 1", 1, "an empty part"),
+        ("a: [1] {b: 1}", 1, "side by side"),
+        ("a: x [1]", 1, "side by side"),
+        ("a: 1\ninclude \"b\"", 2, "not followed"),
+        ("include: 1", 1, "not followed"),
+        ("a {b: 1} {c: 1}", 1, "'{' is not expected"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_has_a_line_and_a_reason(text: str, line: int, reason: str) -> None:
+    with pytest.raises(Malformed) as caught:
+        parse(text)
+    assert caught.value.line == line
+    assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize("text", ["a: " + "[" * 10_000, "{a:" * 10_000, ".".join("a" * 10_000) + ": 1"])
+def test_deep_nesting_is_refused(text: str) -> None:
+    with pytest.raises(Malformed, match="deeper than 100 levels"):
+        parse(text)
+
+
+def test_a_key_that_is_given_very_often_costs_no_more_than_the_text() -> None:
+    text = "\n".join(f"a.b{number}: {number}" for number in range(20_000))
+    tracemalloc.start()
+    root = parse(text)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    fields = root["a"].value
+    assert isinstance(fields, dict)
+    assert len(fields) == 20_000
+    assert peak < 300 * len(text)
