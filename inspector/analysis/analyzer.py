@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import traceback
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -21,7 +23,7 @@ from inspector.privacy import redact
 from inspector.protocol import documents as d
 from inspector.protocol import endpoints, x509
 from inspector.protocol.kinds import Access, Kind
-from inspector.rules import On, all_rules
+from inspector.rules import On, in_use, is_own
 from inspector.rules.cases import Case, ExchangeCase, HandshakeCase, RunCase
 from inspector.runs import commands
 from inspector.runs.history import Ledger
@@ -83,11 +85,15 @@ class Analyzer:
     def __init__(
         self, rules: Iterable[Rule] | None = None, ignores: Iterable[Ignore] = (), ledger: Ledger | None = None
     ) -> None:
-        """Apply all rules, or these. Drop findings covered by ``ignores``. Store history in ``ledger``, which the
-        analyzers of several captures may share."""
-        chosen = tuple(all_rules() if rules is None else rules)
+        """Apply the rules in use, or these, and drop findings covered by ``ignores`` or by those in use. Store history
+        in ``ledger``, which the analyzers of several captures may share."""
+        if rules is None:
+            rules, ignores = in_use().rules, (*in_use().ignores, *ignores)
+        chosen = tuple(rules)
         self._ignores = tuple(ignores)
         self._rules = {on: tuple(rule for rule in chosen if rule.on is on) for on in On}
+        self.failed: dict[str, str] = {}
+        """The rules that failed, and what went wrong the first time."""
         self._chosen: dict[tuple[On, Kind | None, bool, bool, bool, str | None, bool], tuple[Rule, ...]] = {}
         self._over: dict[int, Run] = {}
         self._segmenter = Segmenter()
@@ -153,7 +159,7 @@ class Analyzer:
             case: Case = ExchangeCase(step.run, self._ledger, step, record)
             step.findings += self._ask(On.EXCHANGE, case, step.trouble, functools.partial(_secrets, step, record))
         elif isinstance(record, Handshake):
-            case = HandshakeCase(step.run, self._ledger, record, step.certname)
+            case = HandshakeCase(step.run, self._ledger, step, record)
             step.findings += self._ask(On.HANDSHAKE, case, step.trouble)
         self._ledger.remember(step.run, step)
         while self._segmenter.over:
@@ -310,8 +316,26 @@ class Analyzer:
                         run.ignored += keep
                         continue
                     yield _keep(run, finding) if keep else finding
+            except limits.TooLong:
+                if is_own(rule.id):  # it would take as long for every record
+                    self._drop(rule)
+                raise
             except Exception as error:  # noqa: BLE001 - a broken rule must not stop anything
-                trouble.append(f"rule {rule.id} failed: {error!r}")
+                if rule.id not in self.failed:
+                    self.failed[rule.id] = f"rule {rule.id} failed{_where(error)}: {error!r}"
+                    trouble.append(self.failed[rule.id])
+
+    def _drop(self, rule: Rule) -> None:
+        """Apply a rule no more."""
+        self.failed[rule.id] = f"rule {rule.id} is not applied any more: it took more than {limits.SECONDS:g} s"
+        self._rules[rule.on] = tuple(other for other in self._rules[rule.on] if other is not rule)
+        self._chosen.clear()
+
+
+def _where(error: Exception) -> str:
+    """Return the file and the line in which an error happened."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({PurePath(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
 
 
 def _made_before(run: Run, finding: Finding) -> bool:

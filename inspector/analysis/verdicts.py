@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from inspector.analysis.causes import FOLLOWS, explains
 from inspector.model import Severity, Visible
-from inspector.rules import rule_of
+from inspector.rules import is_own, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -56,6 +56,10 @@ def verdict(run: Run) -> Verdict | None:
         for finding in run.findings
         if (_explains(finding, run, catalog=catalog) if bad else _matters(finding, run))
     ]
+    if bad:
+        # A site's own rule does not explain what one of ours does, nor a request that waits to be signed.
+        ours = [finding for finding in candidates if not is_own(finding.rule)]
+        candidates = ours if ours or run.outcome == "waiting" else candidates
     if not candidates:
         # A request that waits to be signed is visible, and is not a deviation.
         certainty: Certainty = "certain" if run.outcome == "waiting" and run.csrs else "not visible"

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import clocks
+from inspector import clocks, rules
 from inspector.errors import InspectorError
 from inspector.proxy.options import capture_path
+from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
+
+WARNING = 400
+"""Characters of a warning about the site's rules: it may quote them."""
 
 
 def add_filter(command: argparse.ArgumentParser) -> None:
@@ -32,6 +39,34 @@ def add_captures(command: argparse.ArgumentParser) -> None:
         nargs="*",
         help="captures, or directories with captures (default: the newest in captures/)",
     )
+
+
+def add_rules(command: argparse.ArgumentParser) -> None:
+    """Add the options with the site's rules; ``rules_of`` applies them."""
+    command.add_argument("--rules", type=Path, metavar="YAML", help="the site's severities, thresholds, findings to "
+                         "ignore, and rules of its own (docs/own-rules.md)")  # fmt: skip
+    command.add_argument("--rules-dir", type=Path, metavar="DIR", help="the site's own rules in Python: the files in "
+                         "it are executed")  # fmt: skip
+
+
+@contextlib.contextmanager
+def rules_of(arguments: argparse.Namespace) -> Iterator[None]:
+    """Apply the rules that a command line names, or the usual ones, in what is done within; print what has no effect in
+    them. Raises InspectorError."""
+    file, directory = getattr(arguments, "rules", None), getattr(arguments, "rules_dir", None)
+    if not (file or directory):
+        yield
+        return
+    from inspector.summaries import ruleset
+
+    loaded = ruleset.load(file, directory, time.time())
+    for warning in loaded.warnings:
+        print(f"puppet-inspector: {beginning(clean(warning), WARNING)}", file=sys.stderr)
+    rules.use(loaded)
+    try:
+        yield
+    finally:
+        rules.use(None)
 
 
 def add_full(command: argparse.ArgumentParser, example: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture import paths
 from inspector.capture.store import Capture
-from inspector.cli.arguments import moment
+from inspector.cli.arguments import add_rules, moment
 from inspector.cli.output import columns, print_json, print_unanalyzed
 from inspector.cli.progress import shown
 from inspector.errors import InspectorError
@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--at", metavar="DATE", help="evaluate validity at this date or time, e.g. 2027-03-02 (default: now)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/bootstrap.schema.json)")
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:

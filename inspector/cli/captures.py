@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
+from inspector.cli.arguments import add_rules
 from inspector.cli.output import print_json, print_line
 from inspector.cli.progress import shown
 from inspector.cli.tables import print_rows
@@ -21,6 +22,7 @@ EXAMPLE = "puppet-inspector captures /var/lib/puppet-inspector"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, nargs="?", metavar="DIR", help="default: captures/")
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/captures.schema.json)")
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:

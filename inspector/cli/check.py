@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.analysis.ruleset import load
 from inspector.capture import paths
-from inspector.cli.arguments import add_captures, add_full
-from inspector.cli.output import columns, print_block, print_json, print_line, print_unanalyzed, print_verdicts
+from inspector.cli.arguments import add_captures, add_full, add_rules
+from inspector.cli.output import (
+    columns,
+    print_block,
+    print_failed,
+    print_json,
+    print_line,
+    print_unanalyzed,
+    print_verdicts,
+)
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message
 from inspector.formats import baseline, json_output, junit, sarif
 from inspector.model import Severity
 from inspector.summaries import reading, wording
-from inspector.text import beginning, clean, counts
+from inspector.text import counts
 
 if TYPE_CHECKING:
     import argparse
@@ -34,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "json", "sarif", "junit"), default="text", help="default: text")
     parser.add_argument("--json", action="store_true", help="same as --format json (docs/json/check.schema.json)")
     add_full(parser, "check captures/FILE.sqlite")
-    parser.add_argument("--rules", type=Path, metavar="YAML", help="severities, thresholds and findings to ignore")
+    add_rules(parser)
     parser.add_argument(
         "--baseline", type=Path, metavar="JSON", help="output of an earlier check --json: show only new findings"
     )
@@ -48,15 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Report every deviation from the protocol, the worst first: what, where, why, and how to fix it."""
-    ruleset = load(arguments.rules, time.time())
-    for warning in ruleset.warnings:
-        print(f"puppet-inspector: {beginning(clean(warning), 400)}", file=sys.stderr)
     captures = paths.chosen(arguments.captures)
     unreadable = Unreadable(captures)
     with shown() as watch:
-        read = reading.read_together(captures, ruleset if arguments.rules else None, watch, unreadable.report)
+        read = reading.read_together(captures, watch, unreadable.report)
     runs = [(found.capture, run) for found in read for run in found.briefs]
     unanalyzed = [(found.capture, seq, reason) for found in read for seq, reason in found.unanalyzed.items()]
+    print_failed(reason for found in read for reason in found.failed.values())
     findings = [(capture, run, finding) for capture, run in runs for finding in run.findings]
     if arguments.baseline:
         findings = baseline.new(findings, baseline.read(arguments.baseline))

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inspector import installation
+from inspector import installation, rules
 from inspector.capture.store import Capture
-from inspector.cli.arguments import capture_to_write, must_be_terminal
+from inspector.cli.arguments import add_rules, capture_to_write, must_be_terminal
 from inspector.cli.runs import print_runs
 from inspector.cli.tables import print_rows
 from inspector.errors import InspectorError
 from inspector.lab import FAULTS, HEALTHY, Lab, LabLoop
 from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
+from inspector.proxy.options import of_rules
 
 if TYPE_CHECKING:
     import argparse
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--own", action="store_true", help="through `puppet-inspector proxy` instead of mitmdump")
     parser.add_argument("--serve", action="store_true", help="keep the lab running and open the terminal inspector on "
                         "it; there D breaks something else")  # fmt: skip
+    add_rules(parser)
     parser.add_argument("--json", action="store_true", help="print the runs as JSON")
 
 
@@ -114,4 +116,5 @@ def options(lab: Lab, capture: Path) -> dict[str, str | Path]:
         "puppet_listen": "127.0.0.1",
         "puppet_identity": f"keys:{lab.identities}",
         "puppet_capture": capture,
+        **of_rules(rules.in_use().arguments),
     }

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.arguments import add_full
-from inspector.cli.output import columns, print_block, print_json, print_line, print_unanalyzed
+from inspector.cli.arguments import add_full, add_rules
+from inspector.cli.output import columns, print_block, print_failed, print_json, print_line, print_unanalyzed
 from inspector.cli.progress import shown
 from inspector.cli.reading import whole_message
 from inspector.doctor import fix_script, report
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                          "reached, then run it")  # fmt: skip
     add_full(parser, "doctor captures/FILE.sqlite")
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/doctor.schema.json)")
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -53,6 +54,7 @@ def execute(arguments: argparse.Namespace) -> int:
     conf = reading.read(arguments.auth_conf) if arguments.auth_conf else None
     with shown() as watch:
         found = report.of_capture(capture, watch) if capture else report.CaptureReport()
+    print_failed(found.failed.values())
     whole = functools.partial(whole_message, capture) if capture and arguments.full else None
     diagnoses = report.by_auth_conf(found, capture, conf) if conf else []
     if directories:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector import installation
+from inspector.cli.arguments import add_rules
 from inspector.cli.output import columns, print_json, print_markdown
 from inspector.explain import protocol_page, reference
 from inspector.rules import fixes
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                          "message of an agent or a master as it was printed, or a section that a source names "
                          "(docs/protocol.md#crls, or '#crls')")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/explain.schema.json)")
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.arguments import add_filter
+from inspector.cli.arguments import add_filter, add_rules
 from inspector.cli.opening import add_opening, opened_by
 from inspector.cli.progress import beside_output, shown
 from inspector.formats import exporting, files
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_opening(parser)
     parser.add_argument("--with-secrets", action="store_true", help="mask and withhold nothing")
     add_filter(parser)
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:

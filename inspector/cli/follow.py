@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.arguments import add_filter
+from inspector.cli.arguments import add_filter, add_rules
 from inspector.cli.output import columns
 from inspector.summaries import follow
 
@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/, then every new one")
     parser.add_argument("--all", action="store_true", help="start at the beginning of the capture, not at its end")
     add_filter(parser)
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
-from inspector.cli.arguments import add_captures, add_filter
+from inspector.cli.arguments import add_captures, add_filter, add_rules
 from inspector.cli.output import columns, print_json, print_record
 from inspector.cli.progress import beside_output, shown
 from inspector.cli.reading import Unreadable
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_captures(parser)
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/list.schema.json)")
     add_filter(parser)
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:

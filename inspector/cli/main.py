@@ -14,6 +14,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from inspector.analysis import limits
+from inspector.cli.arguments import rules_of
 from inspector.cli.commands import COMMANDS, parser_of
 from inspector.errors import InspectorError
 from inspector.text import beginning, clean
@@ -51,7 +52,8 @@ def _executed(command_line: list[str], mask: Iterable[int]) -> int:
         _take_signals(next(iter(command_line), ""))
         limits.arm()
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    status: int = arguments.function(arguments)
+    with rules_of(arguments):
+        status: int = arguments.function(arguments)
     return status
 
 
@@ -174,4 +176,6 @@ def _parsed(command_line: list[str]) -> argparse.Namespace:
 
 def _near(word: str, known: Iterable[str]) -> str:
     found = difflib.get_close_matches(word, known, 2)
+    ratios = [difflib.SequenceMatcher(None, name, word).ratio() for name in found]
+    found = [name for name, ratio in zip(found, ratios, strict=True) if ratio == ratios[0]]
     return f"Did you mean {' or '.join(f'`{name}`' for name in found)}?" if found else ""

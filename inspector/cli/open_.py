@@ -6,7 +6,7 @@ import gc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.arguments import must_be_terminal
+from inspector.cli.arguments import add_rules, must_be_terminal
 
 if TYPE_CHECKING:
     import argparse
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--theme", choices=("dark", "light", "contrast"), help="colours; remembered (default: the last one chosen)"
     )
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from inspector.model import Severity
 from inspector.summaries import wording
-from inspector.text import as_json
+from inspector.text import as_json, beginning, clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 NARROWEST, ROOM = 20, 60
 """Columns of the narrowest terminal that lines are wrapped for, and of one with room for tables with much text."""
+REASON = 400
+"""Characters of the reason for which a rule failed: it may quote a capture."""
 SEVERITIES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTICE: "cyan"}
 """The terminal's own colours: its background is not known."""
 
@@ -96,6 +98,12 @@ def print_verdicts(
                 print(line)
             print(*printed_fixes.of(run.steps, f"{where}run {run.number}"), sep="\n")
     return printed
+
+
+def print_failed(reasons: Iterable[str]) -> None:
+    """Print, aside from the output, why rules failed: each once."""
+    for reason in dict.fromkeys(reasons):
+        print(f"puppet-inspector: {beginning(clean(reason), REASON)}", file=sys.stderr)
 
 
 def print_unanalyzed(records: Iterable[tuple[int, str]], where: str = "", *, aside: bool = False) -> None:

@@ -20,8 +20,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import inputs, regex
-from inspector.cli.arguments import capture_to_write
+from inspector import inputs, regex, rules
+from inspector.cli.arguments import add_rules, capture_to_write
 from inspector.cli.relay import Relay
 from inspector.cli.runs import print_runs
 from inspector.doctor import report
@@ -31,6 +31,7 @@ from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.model import Severity
 from inspector.proxy.launcher import Proxy
+from inspector.proxy.options import of_rules
 from inspector.summaries import reading
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--listen", metavar="HOST[:PORT]", help="the address to listen on (default: the address of the certname)"
     )
     parser.add_argument("--json", action="store_true", help="print the runs as JSON, after the agent's own output")
+    add_rules(parser)
     parser.add_argument("agent", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="e.g. -- puppet agent -t")
 
 
@@ -124,7 +126,7 @@ def run(
         options: dict[str, str | Path] = {
             "puppet_master": f"{_host(target[0])}:{target[1]}", "puppet_listen": where, "puppet_ssldir": proxy_ssldir,
             "puppet_ca": conf.ca, "puppet_crl": conf.crl, "puppet_identity": f"keys:{conf.ssldir}",
-            "puppet_capture": output,
+            "puppet_capture": output, **of_rules(rules.in_use().arguments),
         }  # fmt: skip
         proxy = stack.enter_context(Proxy(options, own=True))
         full = [*command, *redirections(conf, proxy.address[1], _major(command))]

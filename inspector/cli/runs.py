@@ -7,8 +7,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
-from inspector.cli.arguments import add_captures, add_filter, add_full
-from inspector.cli.output import columns, print_json, print_unanalyzed, print_verdicts
+from inspector.cli.arguments import add_captures, add_filter, add_full, add_rules
+from inspector.cli.output import columns, print_failed, print_json, print_unanalyzed, print_verdicts
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message
 from inspector.cli.tables import print_rows, run_row
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/runs.schema.json)")
     add_full(parser, "runs captures/FILE.sqlite")
     add_filter(parser)
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -60,6 +61,8 @@ def print_runs(
             with unreadable.reported():
                 one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
                 listed.append(reading.read(capture, filtered, one))
+
+    print_failed(reason for found in listed for reason in found.failed.values())
 
     def whole(capture: Path) -> Whole | None:
         return functools.partial(whole_message, capture) if full else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.capture import paths
 from inspector.capture.store import Capture
+from inspector.cli.arguments import add_rules
 from inspector.cli.output import print_json
 from inspector.cli.progress import shown
 from inspector.errors import InspectorError
@@ -31,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("seq", type=int, help="the record number, as `list` and `check` print it")
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/show.schema.json)")
     parser.add_argument("--with-secrets", action="store_true", help="do not mask secrets")
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:

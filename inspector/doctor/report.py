@@ -62,13 +62,15 @@ class CaptureReport:
     """The public keys in its traffic."""
     unanalyzed: dict[int, str] = field(default_factory=dict)
     """The records that were not analyzed, and why."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """The rules that failed, and why."""
 
 
 def of_capture(path: Path, watch: Watch = unwatched) -> CaptureReport:
     """Return what is known of a capture. Raises CaptureError."""
     (found,) = reading.read_together([path], watch=watch)
     runs = found.briefs
-    return CaptureReport(agent_verdicts(runs), len(runs), _notes(runs), found.keys, found.unanalyzed)
+    return CaptureReport(agent_verdicts(runs), len(runs), _notes(runs), found.keys, found.unanalyzed, found.failed)
 
 
 def agent_verdicts(runs: Iterable[RunBrief]) -> list[AgentVerdict]:

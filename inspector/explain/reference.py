@@ -16,7 +16,7 @@ from inspector.analysis.known_errors import MESSAGES, matching
 from inspector.errors import InspectorError
 from inspector.model import Visible
 from inspector.protocol.endpoints import ENDPOINTS, V3_PREFIXES, match
-from inspector.rules import On, all_rules, fixes, rule_of
+from inspector.rules import On, all_rules, fixes, known_rules, rule_of
 from inspector.rules.puppet_commands import FixContext, fill
 from inspector.text import clean, excerpt
 
@@ -53,7 +53,7 @@ def explain(what: str) -> dict[str, Any]:
     An endpoint can be given by its name or by a request: a path, with or without a method. A message can be pasted with
     what surrounds it. Raises InspectorError if nothing matches, with the nearest names or messages as its hint.
     """
-    if regex.fullmatch(r"[A-Za-z][0-9]{2}", what):
+    if regex.fullmatch(r"[A-Za-z][0-9]{2,4}", what):
         try:
             return _rule(rule_of(what.upper()))
         except KeyError:
@@ -71,7 +71,7 @@ def explain(what: str) -> dict[str, Any]:
         raise InspectorError(f"{rows[0].name} does not accept {method}.", f"Its methods: {', '.join(methods)}.")
     if found := matching.find(MESSAGES, what):
         return _message(what, found)
-    names = [*(endpoint.name for endpoint in ENDPOINTS), *(rule.id for rule in all_rules())]
+    names = [*(endpoint.name for endpoint in ENDPOINTS), *(rule.id for rule in known_rules())]
     near = difflib.get_close_matches(target.upper() if len(target) == 3 else target, names, 3)
     raise InspectorError(
         f"{target!r} is neither an endpoint nor a rule.",

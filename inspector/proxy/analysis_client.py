@@ -18,7 +18,7 @@ from inspector import installation
 from inspector.proxy import side_process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 CLOSE_TIMEOUT = 10.0
@@ -55,10 +55,10 @@ class AnalysisClient:
     """
 
     def __init__(
-        self, current: Callable[[], Path], after: int, rules: Path | None, on_result: Callable[[AnalysisResult], None]
+        self, current: Callable[[], Path], after: int, rules: Sequence[str], on_result: Callable[[AnalysisResult], None]
     ) -> None:
         """Analyze what is added to a capture after the record number ``after``; ``on_result`` gets each result.
-        ``current`` returns the capture that is being written."""
+        ``current`` returns the capture that is being written, ``rules`` are the options with the site's rules."""
         self._current = current
         self._rules = rules
         self._on_result = on_result
@@ -83,8 +83,8 @@ class AnalysisClient:
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         # Not from the current directory (-P): it may contain modules of anybody.
         command = installation.command(
-            "inspector.proxy.analysis_worker", str(self._current()), str(self._last), str(self._rules or ""),
-            str(os.getpid()), str(self._progress.fileno()), ",".join(map(str, self._skipped)),
+            "inspector.proxy.analysis_worker", str(self._current()), str(self._last), str(os.getpid()),
+            str(self._progress.fileno()), ",".join(map(str, self._skipped)), *self._rules,
         )  # fmt: skip
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True,

@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from inspector.analysis import limits, ruleset
+from inspector import rules
+from inspector.analysis import limits
 from inspector.errors import InspectorError
 from inspector.proxy import side_process
 from inspector.proxy.analysis_client import PROGRESS, AnalysisResult
-from inspector.summaries import filters
+from inspector.summaries import filters, ruleset
 from inspector.summaries.follow import DO, Follower
+from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 CPU = limits.SECONDS + 10.0
 """Seconds of CPU time for a record after which the kernel ends the process. The analysis itself gives up before."""
+WARNING = 400
+"""Characters of a warning about the site's rules."""
 POLL = 1.0
 """Seconds between looks for runs that are over because their agent sends nothing more."""
 
@@ -50,19 +54,19 @@ def results(lines: Iterable[PrintedLine]) -> Iterator[AnalysisResult]:
 
 
 def main(argv: list[str]) -> int:
-    """Run with ``CAPTURE AFTER RULES PROXY PROGRESS SKIPPED``: a capture, the number of its last record that was
-    analyzed before, a rules file (empty: none), the process number of the proxy, the descriptor of the file that holds
-    the number of the record that is being analyzed, and the numbers of the records to leave out."""
-    path, after, rules, proxy, progress = Path(argv[0]), int(argv[1]), argv[2], int(argv[3]), int(argv[4])
-    skipped = frozenset(int(seq) for seq in argv[5].split(",") if seq)
+    """Run with ``CAPTURE AFTER PROXY PROGRESS SKIPPED RULES...``: a capture, the number of its last record that was
+    analyzed before, the process number of the proxy, the descriptor of the file that holds the number of the record
+    that is being analyzed, the numbers of the records to leave out, and the options with the site's rules."""
+    path, after, proxy, progress = Path(argv[0]), int(argv[1]), int(argv[2]), int(argv[3])
+    skipped = frozenset(int(seq) for seq in argv[4].split(",") if seq)
     side_process.attend(proxy)
     limits.arm()
-    chosen = ruleset.load(Path(rules), time.time()) if rules else None
     begin_record = _limit(mmap.mmap(progress, PROGRESS.size))
-    follower = Follower(
-        path, filters.parse(""), after=after, ruleset=chosen, skipped=skipped, begin_record=begin_record
-    )
     try:
+        applied = ruleset.load_options(argv[5:], time.time())
+        rules.use(applied)
+        _send(AnalysisResult(f"-- {beginning(clean(warning), WARNING)}") for warning in applied.warnings)
+        follower = Follower(path, filters.parse(""), after=after, skipped=skipped, begin_record=begin_record)
         while _wait():
             begin_record(0)
             _write(follower.look())
@@ -93,6 +97,10 @@ def _wait() -> bool:
 
 
 def _write(lines: Iterable[PrintedLine]) -> None:
-    for result in results(lines):
+    _send(results(lines))
+
+
+def _send(found: Iterable[AnalysisResult]) -> None:
+    for result in found:
         sys.stdout.buffer.write(msgspec.json.encode(result) + b"\n")
     sys.stdout.buffer.flush()

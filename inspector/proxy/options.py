@@ -18,7 +18,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from inspector import __version__, regex
-from inspector.analysis import ruleset
 from inspector.capture import paths, rotation
 from inspector.capture.rotation import Rotation
 from inspector.capture.spool import KEEP
@@ -27,6 +26,7 @@ from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
 from inspector.proxy import identity, tls
+from inspector.summaries import rule_files, ruleset
 from inspector.text import address
 
 if TYPE_CHECKING:
@@ -97,8 +97,12 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     *rotation.OPTIONS,
     (
         "puppet_rules",
-        "A YAML file with severities, thresholds and findings to ignore, as for `puppet-inspector check --rules`.",
+        (
+            "A YAML file with rules of the site's own, severities, thresholds and findings to ignore "
+            "(docs/own-rules.md)."
+        ),
     ),
+    ("puppet_rules_dir", "A directory of Python files with rules of the site's own (docs/own-rules.md)."),
     (
         "puppet_probe_verification",
         (
@@ -130,8 +134,8 @@ class Settings:
     identity_source: identity.IdentitySource
     identity_text: str
     capture: Path
-    rules: Path | None
-    """The rules file; None: all rules as they are."""
+    rules: tuple[str, ...]
+    """The options of commands that apply the same rules."""
     probe: str = ""
     """The certname of the agent whose verification is probed; empty: none."""
     only: regex.Pattern[str] | None = None
@@ -215,6 +219,30 @@ def declare(loader: Any) -> None:
         loader.add_option(name, bool, default=False, help=text)
 
 
+_RULES = {"--rules": "puppet_rules", "--rules-dir": "puppet_rules_dir"}
+
+
+def rules_options(values: Any) -> tuple[str, ...]:
+    """Return the options of commands that apply the same rules as this proxy."""
+    # The commands are there in a mitmproxy without the addon, too.
+    named = ((option, getattr(values, name, "")) for option, name in _RULES.items())
+    return tuple(part for option, value in named if value for part in (option, str(Path(value).expanduser())))
+
+
+def of_rules(arguments: Sequence[str]) -> dict[str, str]:
+    """Return the options of a proxy that applies the same rules as a command with these options."""
+    return {_RULES[option]: value for option, value in zip(arguments[::2], arguments[1::2], strict=True)}
+
+
+def _usable_rules(values: Any) -> tuple[str, ...]:
+    """Return the options of commands that apply the same rules. Raises InspectorError if the file or the directory
+    cannot be used; the analysis process executes the Python files, and reports what has no effect."""
+    if directory := _path(values.puppet_rules_dir):
+        rule_files.paths(directory)
+    ruleset.load(_path(values.puppet_rules))
+    return rules_options(values)
+
+
 def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
     """Return the settings that result from the options.
 
@@ -244,8 +272,6 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
     warnings = [f"{text} Until this is fixed, no identity is used towards the master." for text in trust.problems(now)]
     authorities = [x509.certificate(authority).der for authority in trust.authorities]
     problems = x509.verify(presented.credentials.ders, authorities, [], now, "none")
-    rules = _path(values.puppet_rules)
-    warnings += ruleset.load(rules, now).warnings
     warnings += [f"Agents will refuse the presented certificate: {problem}." for problem in problems]
     serials = {entry.serial_number for crl in trust.crls for entry in crl if crl.issuer == presented.issuer}
     if presented.credentials.chain[0].serial_number in serials:
@@ -267,7 +293,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
         identity_source=identity.source_of(identity_text, unsafe=unsafe),
         identity_text=identity_text,
         capture=capture_path(values.puppet_capture),
-        rules=rules,
+        rules=_usable_rules(values),
         probe=probe,
         only=_only(values.puppet_only),
         keep_body=rotation.bytes_of("puppet_keep_body", values.puppet_keep_body, KEEP),

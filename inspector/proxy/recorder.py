@@ -24,7 +24,7 @@ from inspector.proxy.backlog import Backlog, Item
 from inspector.proxy.masking_client import MaskingClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from inspector.capture.spool import Spool
@@ -68,7 +68,7 @@ class Recorder(threading.Thread):
         self,
         path: Path,
         write_line: Callable[[str], None],
-        rules: Path | None = None,
+        rules: Sequence[str] = (),
         *,
         analyzes: bool = True,
         rotation: Rotation = NEVER,
@@ -76,9 +76,8 @@ class Recorder(threading.Thread):
     ) -> None:
         """Open the capture.
 
-        ``write_line`` gets each console line, on any thread. ``rules`` is a rules file. Without ``analyzes`` another
-        process analyzes the records. ``rotation`` says when another capture is started. ``redacts`` masks secrets
-        before records are written.
+        ``write_line`` gets each console line, on any thread. ``rules`` are the options with the site's rules.
+        ``rotation`` says when another capture is started. ``redacts`` masks secrets before records are written.
 
         Raises CaptureError.
         """

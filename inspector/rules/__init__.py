@@ -1,5 +1,7 @@
 """The rules: one file per deviation, found by walking this package. To add a rule, add a file.
 
+A site's own rules have ids that begin with ``U`` (``inspector.summaries.site_rules``, ``rule_files``).
+
 A rule is a generator function that gets a case (``ExchangeCase``, ``HandshakeCase`` or ``RunCase``) and yields a
 ``Statement`` for each deviation. ``@rule`` gives it an id (never used again for another rule), a severity, a fix and a
 source. Rules keep no state: the past of a run is in the ``Run``, and that of earlier runs in the ``Ledger``.
@@ -7,6 +9,7 @@ source. Rules keep no state: the past of a run is in the ``Run``, and that of ea
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import pkgutil
@@ -168,7 +171,35 @@ class Ignore:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Ruleset:
+    """The rules that are applied, and the findings that are dropped."""
+
+    rules: tuple[Rule, ...]
+    """Sorted by id, those of the site last. A rule of the site may consist of several parts with the same id."""
+    ignores: tuple[Ignore, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What has no effect in the files it was read from, in words."""
+    arguments: tuple[str, ...] = ()
+    """The options of the command line with which another process reads the same files."""
+    digest: str = ""
+    """Of the files it was read from; empty without any."""
+
+
 _RULES: dict[str, Rule] = {}
+_registry = _RULES
+"""Where ``@rule`` adds rules."""
+
+
+@contextlib.contextmanager
+def collected() -> Iterator[dict[str, Rule]]:
+    """Collect the rules that are declared meanwhile, apart from those of this package."""
+    global _registry
+    before, _registry = _registry, {}
+    try:
+        yield _registry
+    finally:
+        _registry = before
 
 
 def rule(
@@ -176,10 +207,10 @@ def rule(
     severity: Severity,
     on: On,
     *,
-    visible: Visible,
+    visible: Visible = Visible.WIRE,
     title: str,
     fix: Fix,
-    source: str,
+    source: str = "",
     good: Examples,
     bad: Examples,
     also: Iterable[str] = (),
@@ -200,12 +231,12 @@ def rule(
     """
 
     def register(function: RuleFunction) -> RuleFunction:
-        if ident in _RULES:
+        if ident in _registry:
             raise ValueError(f"two rules with the id {ident}")
         explanation = " ".join((function.__doc__ or "").split())
         parameters = inspect.signature(function).parameters.values()
         thresholds = {item.name: item.default for item in parameters if item.kind is item.KEYWORD_ONLY}
-        _RULES[ident] = Rule(
+        _registry[ident] = Rule(
             ident, severity, on, visible, title, explanation, fix, source, good, bad, tuple(also), function, tuple(at),
             tuple(generations), refused, opening, broken, thresholds, otherwise, instead,
         )  # fmt: skip
@@ -222,7 +253,36 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(_RULES[ident] for ident in sorted(_RULES))
 
 
+class _Current:
+    ruleset: Ruleset | None = None
+    by_id: dict[str, Rule] = {}  # noqa: RUF012 - replaced as a whole
+
+
+def use(ruleset: Ruleset | None) -> None:
+    """Apply these rules in this process from now on; None: the rules of this package, as they are."""
+    _Current.ruleset = ruleset
+    _Current.by_id = {rule.id: rule for rule in reversed(ruleset.rules)} if ruleset else {}
+
+
+def in_use() -> Ruleset:
+    """Return the rules that are applied in this process."""
+    return _Current.ruleset or Ruleset(all_rules())
+
+
+def known_rules() -> tuple[Rule, ...]:
+    """Return every rule of this package and of the site once, as the site configured it, also those that are off."""
+    own = {ident: rule for ident, rule in _Current.by_id.items() if ident not in _RULES}
+    return tuple(rule_of(rule.id) for rule in all_rules()) + tuple(own[ident] for ident in sorted(own))
+
+
 def rule_of(ident: str) -> Rule:
-    """Return the rule with an id. Raises KeyError."""
+    """Return the rule with an id, as the site configured it. Raises KeyError."""
+    if (found := _Current.by_id.get(ident)) is not None:
+        return found
     all_rules()
     return _RULES[ident]
+
+
+def is_own(ident: str) -> bool:
+    """Return whether an id is that of a site's own rule."""
+    return ident.startswith("U")

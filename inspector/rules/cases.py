@@ -54,9 +54,13 @@ class RunCase(Case):
 class HandshakeCase(Case):
     """A TLS handshake that failed."""
 
+    step: Understood
     handshake: Handshake
-    certname: str | None
+    certname: str | None = field(init=False)
     """The agent's certname, from its certificate."""
+
+    def __post_init__(self) -> None:
+        self.certname = self.step.certname
 
     @property
     def record(self) -> Record:

@@ -119,6 +119,8 @@ class Run:
     file_environments: dict[str, int] = field(default_factory=dict)
     """The environments in which files of the latest catalog were requested, each with the first request."""
     findings: list[Finding] = field(default_factory=list)
+    matches: dict[str, Bounded[int]] = field(default_factory=dict)
+    """The records that a site's own rules count, by rule."""
     ignored: int = 0
     """How many findings were dropped because of a site's rules.yaml."""
     beyond: dict[str, int] = field(default_factory=dict)
@@ -469,6 +471,10 @@ class Run:
         self.findings.extend(other.findings)
         if other.authenticated is not None:
             self.authenticated = min(self.authenticated or other.authenticated, other.authenticated)
+        for ident, seqs in other.matches.items():
+            before = self.matches.get(ident, Bounded())
+            self.matches[ident] = Bounded(sorted([*before, *seqs]))
+            self.matches[ident].total = before.total + seqs.total
         self.started = min(self.started, other.started)
         self.ended = max(self.ended, other.ended)
         self.latest = max(self.latest, other.latest)

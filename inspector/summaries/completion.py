@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from inspector import regex
 from inspector.model import Phase, Severity
 from inspector.protocol.endpoints import ENDPOINTS
-from inspector.rules import all_rules
+from inspector.rules import known_rules
 from inspector.summaries import terms
 from inspector.summaries.filters import KEYS, OTHER_NAMES, OUTCOMES
 from inspector.text import clean
@@ -59,7 +59,7 @@ def _known(key: str) -> Iterable[str]:
         case "severity":
             return map(str, Severity)
         case "rule":
-            return ("any", *(rule.id for rule in all_rules()))
+            return ("any", *(rule.id for rule in known_rules()))
         case "status":
             return ("none", "2xx", "3xx", "4xx", "5xx", ">=400")
         case _:

@@ -32,7 +32,7 @@ from inspector.model import Exchange, Gap, Handshake, Phase, Severity
 from inspector.protocol import decode
 from inspector.protocol.bodies import content_type
 from inspector.protocol.endpoints import ENDPOINTS
-from inspector.rules import all_rules
+from inspector.rules import all_rules, is_own
 from inspector.runs.snapshot import Outcome
 from inspector.summaries import summary, terms
 
@@ -234,7 +234,7 @@ def _status(value: str) -> Asks:
 
 def _rule(value: str) -> Asks:
     wanted = "" if value.lower() == "any" else value.upper()
-    if not any(rule.id.startswith(wanted) for rule in all_rules()):
+    if not is_own(wanted) and not any(rule.id.startswith(wanted) for rule in all_rules()):
         raise ValueError("No rule id begins like this.")
     return _of_findings(lambda finding: finding.rule.startswith(wanted))
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
-    from inspector.analysis.ruleset import Ruleset
     from inspector.runs.run import Run
     from inspector.summaries.filters import Filter
 
@@ -115,17 +114,14 @@ class Follower:
         chosen: Filter,
         *,
         after: int = 0,
-        ruleset: Ruleset | None = None,
         skipped: Collection[int] = (),
         begin_record: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """Records up to ``after`` are analyzed but not printed, ``skipped`` ones not analyzed. ``ruleset`` contains the
-        rules to apply (default: all). ``begin_record`` is called with the number of each record before it is analyzed,
-        and with 0 after the last."""
+        """Records up to ``after`` are analyzed but not printed, ``skipped`` ones not analyzed. ``begin_record`` is
+        called with the number of each record before it is analyzed, and with 0 after the last."""
         self._path = path
         self._chosen = chosen
         self._silent = after
-        self._ruleset = ruleset
         self._skipped = skipped
         self._begin_record = begin_record
         self._file: tuple[int, int] | None = None
@@ -133,8 +129,7 @@ class Follower:
         self._begin()
 
     def _begin(self) -> None:
-        rules = self._ruleset
-        self._analyzer = Analyzer(rules.rules, rules.ignores) if rules else Analyzer()
+        self._analyzer = Analyzer()
         self._after = 0
         self._marked: set[int] = set()
         self._active: dict[Run, float] = {}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import msgspec
 import zstandard
 
-from inspector import __version__, installation
+from inspector import __version__, installation, rules
 from inspector.capture import guard
 from inspector.errors import CaptureError
 from inspector.summaries.keys import WireKey
@@ -44,6 +44,7 @@ CREATE TABLE key (kind TEXT NOT NULL, certname TEXT NOT NULL, key TEXT NOT NULL,
                   seq INTEGER NOT NULL, fingerprint TEXT NOT NULL, PRIMARY KEY (kind, certname, key));
 -- The records that were not analyzed, and why.
 CREATE TABLE unanalyzed (seq INTEGER PRIMARY KEY, reason TEXT NOT NULL);
+CREATE TABLE failed (rule TEXT PRIMARY KEY, reason TEXT NOT NULL);
 """
 UNANALYZED = 1000
 """Maximum number of records that were not analyzed of which the reason is read."""
@@ -118,11 +119,13 @@ class Changes(NamedTuple):
 
 
 def maker() -> str:
-    """The builder of an index: the version and a digest of the code, so that an edited rule is applied again."""
+    """The builder of an index: the version and a digest of the code and of the site's rules, so that an edited rule is
+    applied again."""
     digest = hashlib.sha256()
     for path in sorted(installation.PACKAGE.rglob("*.py")):
         status = path.stat()
         digest.update(f"{path.relative_to(installation.PACKAGE)} {status.st_size} {status.st_mtime_ns}\n".encode())
+    digest.update(rules.in_use().digest.encode())
     return f"{__version__} {digest.hexdigest()[:16]}"
 
 
@@ -259,6 +262,11 @@ class Index:
         with _readable():
             rows = self._db.execute("SELECT seq, reason FROM unanalyzed ORDER BY seq").fetchmany(UNANALYZED)
             return {int(seq): str(reason) for seq, reason in rows}
+
+    def failed(self) -> dict[str, str]:
+        """The rules that failed, and why."""
+        with _readable():
+            return {str(rule): str(why) for rule, why in self._db.execute("SELECT rule, reason FROM failed")}
 
     def keys(self) -> list[WireKey]:
         """The public keys in the traffic."""

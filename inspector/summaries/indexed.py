@@ -144,6 +144,10 @@ class IndexedCapture:
         """The numbers of records that were not analyzed, and why."""
         return self._index.unanalyzed() if self._index else {}
 
+    def failed(self) -> dict[str, str]:
+        """The rules that failed, and why."""
+        return self._index.failed() if self._index else {}
+
     def briefs(self, number: int) -> list[Brief]:
         """A run's records in brief, with its findings."""
         run = self._numbered(number)

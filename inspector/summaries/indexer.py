@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import zstandard
 
+from inspector import rules
 from inspector.analysis import limits
 from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture import guard
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.progress import unwatched
-from inspector.summaries import conclusions, index, summary
+from inspector.summaries import conclusions, index, ruleset, summary
 from inspector.summaries.keys import WireKeys
 from inspector.text import clean
 
@@ -202,6 +203,7 @@ class _Writer:
             self._write_runs((*runs, *((place, None, None) for place in covered)))
             self._db.executemany("INSERT OR REPLACE INTO page VALUES (?, ?)", self._pages.changed())
             self._db.executemany("INSERT OR REPLACE INTO unanalyzed VALUES (?, ?)", self._analyzer.unanalyzed.items())
+            self._db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", self._analyzer.failed.items())
             keys = map(msgspec.structs.astuple, self._keys.changed())
             self._db.executemany("INSERT OR REPLACE INTO key VALUES (?, ?, ?, ?, ?, ?)", keys)
 
@@ -350,9 +352,11 @@ def _anew(target: Path) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Build the index of a capture, and follow it while standard input is open."""
+    """Build the index of a capture, and follow it while standard input is open. After the paths of both come the
+    options with the site's rules."""
     limits.arm()
-    capture, target = map(Path, arguments)
+    capture, target = map(Path, arguments[:2])
+    rules.use(ruleset.load_options(arguments[2:]))
     waits = select.poll()
     waits.register(sys.stdin, select.POLLIN)
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
-    from inspector.analysis.ruleset import Ruleset
     from inspector.model import Record
     from inspector.progress import Watch
     from inspector.runs.run import Run
@@ -44,6 +43,8 @@ class CaptureRuns:
     """The records that were not analyzed, and why."""
     keys: list[WireKey] = field(default_factory=list)
     """The public keys in its traffic."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """The rules that failed, and why."""
 
     @property
     def briefs(self) -> list[RunBrief]:
@@ -64,7 +65,7 @@ def read(path: Path, filtered: str = "", watch: Watch = unwatched) -> CaptureRun
         if chosen.marks(filters.candidate(step)):
             marked.add(step.record.seq)
 
-    (found,) = _stream([path], None, watch, mark if chosen.about_exchanges else None)
+    (found,) = _stream([path], watch, mark if chosen.about_exchanges else None)
     found.runs = [
         run
         for run in found.runs
@@ -81,22 +82,19 @@ def _raise(error: CaptureError) -> None:
 
 
 def read_together(
-    paths: Sequence[Path],
-    ruleset: Ruleset | None = None,
-    watch: Watch = unwatched,
-    unreadable: Callable[[CaptureError], None] = _raise,
+    paths: Sequence[Path], watch: Watch = unwatched, unreadable: Callable[[CaptureError], None] = _raise
 ) -> list[CaptureRuns]:
     """Return the runs of several captures, with the findings that need records of more than one of them.
 
-    An index has what the usual rules find in one capture: it is used without a ``ruleset`` of a site. ``unreadable`` is
-    called for each capture that cannot be read; it is left out.
+    An index has what the rules find in one capture. ``unreadable`` is called for each capture that cannot be read; it
+    is left out.
     """
-    if len(paths) == 1 and ruleset is None:
+    if len(paths) == 1:
         with IndexedCapture.whole(paths[0]) as indexed:
             if indexed is not None:
                 with contextlib.suppress(CaptureError):
                     return [_of_index(indexed)]
-    return _stream(paths, ruleset, watch, unreadable=unreadable)
+    return _stream(paths, watch, unreadable=unreadable)
 
 
 def latest(path: Path) -> float | None:
@@ -108,7 +106,7 @@ def latest(path: Path) -> float | None:
 
 def _of_index(indexed: IndexedCapture, filtered: str = "") -> CaptureRuns:
     runs = indexed.indexed_runs
-    found = CaptureRuns(indexed.path, runs, len(runs), indexed.unanalyzed_all(), indexed.wire_keys())
+    found = CaptureRuns(indexed.path, runs, len(runs), indexed.unanalyzed_all(), indexed.wire_keys(), indexed.failed())
     if filtered.strip():
         numbers = {run.number for run in Filtering(indexed).runs(filtered)}
         found.runs = [run for run in runs if run.brief.number in numbers]
@@ -118,11 +116,11 @@ def _of_index(indexed: IndexedCapture, filtered: str = "") -> CaptureRuns:
 class _Reader:
     """Analyzes one capture; of a run that is over only what is needed stays in memory."""
 
-    def __init__(self, path: Path, ruleset: Ruleset | None, ledger: Ledger) -> None:
+    def __init__(self, path: Path, ledger: Ledger) -> None:
         self.path = path
         self.error: CaptureError | None = None
         """Why it cannot be read to its end."""
-        self._analyzer = Analyzer(ruleset.rules, ruleset.ignores, ledger) if ruleset else Analyzer(ledger=ledger)
+        self._analyzer = Analyzer(ledger=ledger)
         self._runs: dict[int, IndexedRun] = {}
         self._keys = WireKeys()
 
@@ -152,18 +150,18 @@ class _Reader:
         for run in self._analyzer.finish():
             self._keep(run)
         runs = [self._runs[number] for number in sorted(self._runs)]
-        return CaptureRuns(self.path, runs, len(runs), self._analyzer.unanalyzed, self._keys.all())
+        return CaptureRuns(self.path, runs, len(runs), self._analyzer.unanalyzed, self._keys.all(),
+                           self._analyzer.failed)  # fmt: skip
 
 
 def _stream(
     paths: Sequence[Path],
-    ruleset: Ruleset | None,
     watch: Watch,
     on_step: Callable[[Step], None] | None = None,
     unreadable: Callable[[CaptureError], None] = _raise,
 ) -> list[CaptureRuns]:
     ledger = Ledger()
-    readers = [_Reader(path, ruleset, ledger) for path in paths]
+    readers = [_Reader(path, ledger) for path in paths]
     with contextlib.ExitStack() as stack:
         streams, total = [], 0
         for reader in readers:

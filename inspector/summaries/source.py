@@ -12,7 +12,7 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, Self
 
-from inspector import installation
+from inspector import installation, rules
 from inspector.errors import CaptureError
 from inspector.summaries import index
 from inspector.summaries.indexed import IndexedCapture
@@ -131,7 +131,8 @@ class Source(IndexedCapture):
             return
         self._begun = now
         self._errors.truncate(0)
-        command = installation.command("inspector.summaries.indexer", str(self.path), str(self._place))
+        paths = str(self.path), str(self._place)
+        command = installation.command("inspector.summaries.indexer", *paths, *rules.in_use().arguments)
         self._indexer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._errors)
 
     def _ended(self) -> bool:

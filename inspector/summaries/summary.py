@@ -197,7 +197,7 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
         if ident in self.settled:
             return SETTLED
         special = self.special_fixes.get(ident)
-        return fill(special, self.fix_context) if special else _fix(ident, self.fix_context)
+        return _filled(special or rule_of(ident).fix, self.fix_context)
 
     @property
     def steps(self) -> Fix:
@@ -241,9 +241,9 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
 
 
 @lru_cache(maxsize=4096)
-def _fix(rule: str, context: FixContext) -> Fix:
-    """How to fix what a rule found: the same for all runs of an agent."""
-    return fill(rule_of(rule).fix, context)
+def _filled(fix: Fix, context: FixContext) -> Fix:
+    """A fix with its commands: the same for all runs of an agent."""
+    return fill(fix, context)
 
 
 def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:

@@ -36,6 +36,7 @@ WORDS = {
     "check": "{}",
     "auth": "{}/a.sqlite --auth-conf {}/auth.conf",
     "doctor": "{}/a.sqlite",
+    "rules": "test {}/rules.yaml",
     "fix": "new-crl --cadir {}/none",
     "bootstrap": "{}/a.sqlite",
     "export": "{}/a.sqlite",
@@ -64,6 +65,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, sample in (("a", "first-run"), ("b", "compile-error")):
         shutil.copy(places.SAMPLES / f"{sample}.sqlite", folder / f"{name}.sqlite")
     assert cli.main(["export", str(folder / "a.sqlite"), "-o", str(folder / "a.jsonl")]) == 0
+    (folder / "rules.yaml").write_text("rules: {U01: {title: a title, when: 'phase:catalog'}}\n")
     (folder / "auth.conf").write_text("authorization: { version: 1, rules: [] }\n")
     return folder
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from inspector.proxy import analysis_worker, side_process
 from inspector.proxy.analysis_client import AnalysisClient, AnalysisResult
 from inspector.proxy.recorder import Recorder
 from inspector.proxy.workers import Workers
-from inspector.rules import On, all_rules
+from inspector.rules import On, Ruleset, all_rules
 from inspector.rules.cases import Statement
 from inspector.runs.examples import ca, catalog, content, report, talk
 from inspector.summaries import filters
@@ -47,11 +48,12 @@ def test_a_mistake_of_ours_comes_with_its_record(path: Path, monkeypatch: pytest
         yield Statement("")
 
     rules = [dataclasses.replace(rule, function=broken, at=()) if rule.id == "B01" else rule for rule in all_rules()]
-    monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda: rules)
+    monkeypatch.setattr("inspector.analysis.analyzer.in_use", lambda: Ruleset(tuple(rules)))
     save(path, *talk(ca()))
     (result,) = analysis_worker.results(Follower(path, filters.parse("")).look())
     assert result.seq == 1
-    assert result.errors == ["rule B01 failed: RuntimeError('oh')"]
+    (error,) = result.errors
+    assert re.fullmatch(r"rule B01 failed \(test_analysis_worker.py, line \d+\): RuntimeError\('oh'\)", error)
 
 
 def test_a_mistake_of_ours_about_an_open_run_comes_with_its_summary(
@@ -62,13 +64,13 @@ def test_a_mistake_of_ours_about_an_open_run_comes_with_its_summary(
         yield Statement("")
 
     rules = [dataclasses.replace(rule, function=broken) if rule.on is On.RUN_END else rule for rule in all_rules()]
-    monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda: rules)
+    monkeypatch.setattr("inspector.analysis.analyzer.in_use", lambda: Ruleset(tuple(rules)))
     save(path, *talk(catalog()))
     follower = Follower(path, filters.parse(""))
     list(follower.look())
     result, *_ = analysis_worker.results(follower.sum_up(ended=True))
     assert result.text.startswith("== run 1 of ")
-    assert "rule B02 failed: RuntimeError('oh')" in result.errors
+    assert any(error.startswith("rule B02 failed (test_analysis_worker.py, line ") for error in result.errors)
     assert result.error_lines()[0].startswith("-- internal error while analyzing a run: rule ")
 
 
@@ -165,7 +167,7 @@ def test_a_poisonous_record_is_left_out_and_the_others_are_analyzed(
     poison(monkeypatch, deed)
     save(path, *talk(catalog(), content("a", b"x"), report()))
     results: list[AnalysisResult] = []
-    analysis = AnalysisClient(lambda: path, 0, None, results.append)
+    analysis = AnalysisClient(lambda: path, 0, (), results.append)
     assert eventually(lambda: any(result.seq == 3 for result in results))
     assert analysis.close()
     assert [result.seq for result in results if result.seq] == [1, 2, 3]
@@ -184,7 +186,7 @@ def test_it_is_started_again_for_ever(path: Path, monkeypatch: pytest.MonkeyPatc
     results: list[AnalysisResult] = []
     starts = iter([OSError(11, "Resource temporarily unavailable"), None])
     save(path, *talk(catalog()))
-    analysis = AnalysisClient(lambda: path, 0, None, results.append)
+    analysis = AnalysisClient(lambda: path, 0, (), results.append)
     start = analysis._start
 
     def started() -> Any:
@@ -211,7 +213,7 @@ sys.path.insert(0, {root!r})
 from inspector import installation
 from inspector.proxy.analysis_client import AnalysisClient
 installation.command = lambda _module, *given: [sys.executable, "-P", "-c", {code!r}, *given]
-client = AnalysisClient(lambda: pathlib.Path(sys.argv[1]), 0, None, lambda _: None)
+client = AnalysisClient(lambda: pathlib.Path(sys.argv[1]), 0, (), lambda _: None)
 print(client._process.pid, flush=True)
 sys.stdin.read()
 """
@@ -247,7 +249,7 @@ def test_it_goes_on_in_another_capture(tmp_path: Path) -> None:
     with Capture.create(two, after=1) as capture:
         keep(capture, second)
     results: list[AnalysisResult] = []
-    analysis = AnalysisClient(lambda: one, 0, None, results.append)
+    analysis = AnalysisClient(lambda: one, 0, (), results.append)
     assert analysis.close()
     # One run, of which the second capture alone would know the report only.
     assert [result.seq for result in results[:2]] == [1, 2]
@@ -257,7 +259,7 @@ def test_it_goes_on_in_another_capture(tmp_path: Path) -> None:
 def test_what_is_known_already_is_not_reported_again(path: Path) -> None:
     save(path, *talk(catalog()))
     results: list[AnalysisResult] = []
-    analysis = AnalysisClient(lambda: path, 1, None, results.append)
+    analysis = AnalysisClient(lambda: path, 1, (), results.append)
     with Capture.create(path) as capture:
         keep(capture, *talk(report()))
     assert analysis.close()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.analysis import ruleset
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.summaries import index, indexer, reading
@@ -72,10 +71,8 @@ def test_an_index_that_is_not_good_is_not_used(change: str, tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("unread")
-def test_a_site_of_its_own_rules_and_several_captures_need_the_records(tmp_path: Path) -> None:
+def test_several_captures_need_the_records(tmp_path: Path) -> None:
     path = conversation(tmp_path)
-    with pytest.raises(AssertionError):
-        reading.read_together([path], ruleset.load(None))
     with pytest.raises(AssertionError):
         reading.read_together([path, path])
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector import rules
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.model import Finding, Severity
@@ -14,7 +15,7 @@ from inspector.pages.finding_groups import Group, Member, grouped, shown
 from inspector.rules import rule_of
 from inspector.rules.fixes import plain
 from inspector.runs.examples import MASTER, carried, made, refused, talk
-from inspector.summaries import conclusions, wording
+from inspector.summaries import conclusions, ruleset, wording
 from inspector.summaries.summary import Conclusion, RunBrief
 from inspector.text import counts
 from inspector.tui.findings import Findings, FoundRows
@@ -314,3 +315,26 @@ def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[in
         assert "\u202e" not in text
 
     play(path, act, size)
+
+
+# -- rules of a site's own ------------------------------------------------------------------------------
+
+
+def test_a_rule_of_the_site_is_shown_as_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "rules.yaml"
+    path.write_text("rules: {U01: {title: slow catalog, when: 'phase:catalog ms:>400', fix: look at it}}\n")
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        rows = view.query_one(FoundRows)
+        (item,) = [item for item in rows.items if item.name == "U01"]
+        rows.go(item.ident)
+        await pilot.pause()
+        assert "slow catalog" in detail(view)
+        assert "Look at it" in detail(view)
+
+    rules.use(ruleset.load(path))
+    try:
+        play(sample("first-run", tmp_path), act)
+    finally:
+        rules.use(None)

@@ -15,7 +15,6 @@ import logging
 import sys
 import time
 import weakref
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mitmproxy import ctx as _untyped
@@ -24,7 +23,6 @@ from mitmproxy.hooks import UpdateHook
 from mitmproxy.log import ALERT
 
 from inspector import __version__
-from inspector.analysis import ruleset
 from inspector.errors import InspectorError
 from inspector.formats import mitm_flows
 from inspector.model import Identity
@@ -37,10 +35,12 @@ from inspector.proxy.mitm import commands, contentviews, handler, marks, reading
 from inspector.proxy.mitm.commands import PuppetCommands
 from inspector.proxy.mitm.reading import ReadFlows
 from inspector.proxy.runtime import DRAIN, Runtime
+from inspector.summaries import ruleset
 from inspector.text import address, clean
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
     from mitmproxy import connection
     from mitmproxy.addonmanager import Loader
@@ -179,8 +179,7 @@ class PuppetInspector:
 
     async def _only_read(self, console: Console | None) -> None:
         """Start without a proxy: close mitmproxy's own. Raises InspectorError."""
-        rules = ctx.options.puppet_rules
-        warnings = ruleset.load(Path(rules).expanduser() if rules else None, time.time()).warnings
+        warnings = ruleset.load_options(options.rules_options(ctx.options), time.time()).warnings
         self._console = console
         ctx.options.update(server=False)
         if (server := ctx.master.addons.get("proxyserver")) is not None:

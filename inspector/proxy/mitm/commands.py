@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mitmproxy import command, exceptions
@@ -18,10 +17,12 @@ from mitmproxy.log import ALERT
 
 from inspector import installation
 from inspector.errors import InspectorError
+from inspector.proxy import options
 from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
 ctx: Any = _untyped
 """mitmproxy's context; its options have no type annotations."""
@@ -41,7 +42,7 @@ class PuppetCommands:
     @command.command("puppet.runs")  # type: ignore[untyped-decorator]
     def runs(self) -> None:
         """Print the agents' runs so far, and how they ended, into the event log."""
-        self._start("runs")
+        self._start("runs", *options.rules_options(ctx.options))
 
     @command.command("puppet.check")  # type: ignore[untyped-decorator]
     def check(self) -> None:
@@ -61,10 +62,9 @@ class PuppetCommands:
         task.add_done_callback(self._tasks.discard)
 
 
-def check_options() -> list[str]:
+def check_options() -> tuple[str, ...]:
     """Return the options with which ``check`` applies the rules of this mitmproxy."""
-    rules = ctx.options.puppet_rules if "puppet_rules" in ctx.options else ""
-    return ["--fail-on", "never", *(["--rules", str(Path(rules).expanduser())] if rules else [])]
+    return "--fail-on", "never", *options.rules_options(ctx.options)
 
 
 async def run(arguments: list[str], errors: int = asyncio.subprocess.PIPE) -> tuple[int, bytes, bytes]:

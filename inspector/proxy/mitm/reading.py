@@ -39,7 +39,7 @@ ctx: Any = _untyped
 
 QUIET = 0.3
 """Seconds without another flow after which those so far are analyzed."""
-WITHOUT_PROXY = ("puppet_rules",)
+WITHOUT_PROXY = ("puppet_rules", "puppet_rules_dir")
 """The options that have a meaning without a proxy."""
 
 
@@ -225,7 +225,13 @@ class ReadFlows:
 
     async def _check(self) -> _Checked:
         """Return what ``puppet-inspector check`` finds. Raises InspectorError."""
-        arguments = ["check", "--json", *commands.check_options(), "--", str(self._capture)]
+        arguments = [
+            "check",
+            "--json",
+            *commands.check_options(),
+            "--",
+            str(self._capture),
+        ]
         status, output, errors = await commands.run(arguments)
         if status:
             raise InspectorError(errors.decode(errors="replace").strip().rpartition("\n")[2])

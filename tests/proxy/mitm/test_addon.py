@@ -36,7 +36,7 @@ def addon(tmp_path: Path) -> Iterator[addon_module.PuppetInspector]:
     """An addon that records, but does not listen."""
     addon = addon_module.PuppetInspector()
     settings: Any = SimpleNamespace(
-        capture=tmp_path / "c.sqlite", rules=None, rotation=NEVER, redact=False, probe="", only=None, keep_body=KEEP,
+        capture=tmp_path / "c.sqlite", rules=(), rotation=NEVER, redact=False, probe="", only=None, keep_body=KEEP,
         identity_source=identity.NoIdentity(),
     )  # fmt: skip
     addon._runtime, addon._reason = Runtime(settings, lambda _line: None), ""

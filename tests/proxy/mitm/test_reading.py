@@ -75,7 +75,8 @@ def test_with_a_file_to_read_or_without_a_server_the_host_does_not_matter(
 def test_a_user_who_wants_a_proxy_gets_one_or_an_error(monkeypatch: pytest.MonkeyPatch, bundle: Path) -> None:
     missing = bundle.with_name("missing.pem")
     wanted = dict.fromkeys([*dict(options.OPTIONS), *dict(options.FLAGS)], "x")
-    assert chosen(monkeypatch, missing, given={"puppet_rules": wanted.pop("puppet_rules")})
+    for name in reading.WITHOUT_PROXY:
+        assert chosen(monkeypatch, missing, given={name: wanted.pop(name)})
     for name, value in wanted.items():
         assert chosen(monkeypatch, missing, rfile="flows.mitm", given={name: value}) == "", name
     assert chosen(monkeypatch, missing, own_mode=True) == ""
