@@ -6,9 +6,9 @@ Starts it, waits until it listens, passes its lines on, and ends it.
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from typing import TYPE_CHECKING, Self
@@ -28,7 +28,6 @@ STOP = 45.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that a terminal or a service manager sends."""
 _LISTENS = "  listens on  "
-_MITMDUMP = "import sys; from mitmproxy.tools.main import mitmdump; sys.exit(mitmdump())"
 
 
 @contextlib.contextmanager
@@ -75,10 +74,11 @@ class Proxy:
         # A temporary directory: neither the user's mitmproxy settings nor its CA are used.
         self._confdir = tempfile.TemporaryDirectory(prefix="puppet-inspector-")
         if self._own:
-            command = installation.command("inspector.cli.main", "proxy")
+            words = ["inspector.cli.main:main", "proxy"]
         else:
-            command = [sys.executable, "-c", _MITMDUMP, "-s", str(installation.addon())]
-            command += ["--set", f"confdir={self._confdir.name}"]
+            words = ["mitmproxy.tools.main:mitmdump", "-s", str(installation.addon())]
+            words += ["--set", f"confdir={self._confdir.name}"]
+        command = installation.command("inspector.proxy.launched", str(os.getpid()), *words)
         for name, value in self._options.items():
             command += ["--set", f"{name}={value}"]
         self._reader = threading.Thread(target=self._read, name="proxy output", daemon=True)

@@ -51,12 +51,17 @@ def took_too_long(status: int) -> bool:
     return status == -signal.SIGPROF
 
 
+def end_with(parent: int, number: signal.Signals) -> None:
+    """Let the kernel send a signal to this process when its parent, whose process number is given, has ended."""
+    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, number)
+    if os.getppid() != parent:
+        sys.exit(0)
+
+
 def attend(proxy: int) -> None:
     """Make this process one beside a proxy, whose process number is given: end it when the proxy ends, whatever it is
     doing then."""
-    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != proxy:
-        sys.exit(0)
+    end_with(proxy, signal.SIGKILL)
     # The proxy handles Ctrl-C, and the SIGTERM that systemd sends to all processes of a service: it ends in order and
     # closes our input.
     for number in (signal.SIGINT, signal.SIGTERM):
