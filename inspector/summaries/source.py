@@ -10,6 +10,7 @@ import contextlib
 import subprocess
 import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from inspector import installation, rules
@@ -19,7 +20,6 @@ from inspector.summaries.indexed import IndexedCapture
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Connection, Record
@@ -29,6 +29,8 @@ SOON = 0.5
 """Seconds in which the indexing process ends by itself if it only follows."""
 AGAIN = 2.0
 """Seconds between two attempts to start indexing, if another process does it or if it fails."""
+PATIENCE = 2
+"""Attempts to replace an index beside the capture that is not ours."""
 _NOTHING = index.IndexState(0, 0, complete=False, trouble="")
 
 
@@ -53,6 +55,10 @@ class Source(IndexedCapture):
         self._inode = 0
         self._spoiled = False
         """The content of the index cannot be read."""
+        self._displaced = 0
+        """How often an index was begun where one that is not ours stands."""
+        self._apart: tempfile.TemporaryDirectory[str] | None = None
+        """Where the index is, if not beside the capture."""
         self.poll()
 
     def close(self) -> None:
@@ -69,6 +75,8 @@ class Source(IndexedCapture):
                 self._place.with_name(f"{self._place.name}.lock").unlink(missing_ok=True)
             self._indexer = None
         self._errors.close()
+        if self._apart:
+            self._apart.cleanup()
 
     def __enter__(self) -> Self:
         return self
@@ -130,6 +138,13 @@ class Source(IndexedCapture):
         if not self._ended() or now - self._begun < AGAIN:
             return
         self._begun = now
+        self._displaced += self._index is None and self._place.exists()
+        if self._displaced > PATIENCE and self._apart is None:
+            # Another version, or one with other rules, makes its own index there, and would forever.
+            self._apart = tempfile.TemporaryDirectory(prefix="puppet-inspector-")
+            self._place = Path(self._apart.name) / self._place.name
+        if self._indexer and self._indexer.stdin:
+            self._indexer.stdin.close()
         self._errors.truncate(0)
         paths = str(self.path), str(self._place)
         command = installation.command("inspector.summaries.indexer", *paths, *rules.in_use().arguments)

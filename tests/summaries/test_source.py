@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.summaries import index
-from inspector.summaries.source import Source
+from inspector import rules
+from inspector.summaries import index, ruleset
+from inspector.summaries.source import AGAIN, Source
 from tests.support.briefs import all_briefs
 from tests.support.captures import save
 from tests.support.conversations import START, Agent, together
+from tests.support.waiting import eventually
 from tests.tui.screens import indexed, sample
 
 if TYPE_CHECKING:
@@ -92,3 +95,38 @@ def test_whose_a_record_is_follows_what_the_index_says(tmp_path: Path) -> None:
         owner = source.owner(1)
         assert owner is source.run(1)
         assert source.owner(10_000) is None
+
+
+def test_two_with_other_rules_on_one_capture_come_to_rest(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text("rules: {U01: {title: a catalog, when: 'phase:catalog'}}\n")
+    site = ruleset.load(tmp_path / "rules.yaml")
+    path = sample("first-run", tmp_path)
+    try:
+        with Source(path) as plain:
+            rules.use(site)
+            with Source(path) as own:
+                sources = ((plain, None), (own, site))
+
+                def both_read(source: Source) -> bool:
+                    return source.state.complete and not source.indexing
+
+                def look() -> bool:
+                    for source, used in sources:
+                        rules.use(used)
+                        source.poll()
+                    return all(both_read(source) for source, _ in sources)
+
+                def rest() -> bool:
+                    """Whether both have everything for longer than it takes one to begin anew."""
+                    until = time.monotonic() + 2 * AGAIN
+                    while time.monotonic() < until:
+                        if not look():
+                            return False
+                    return True
+
+                assert eventually(rest)
+                assert "U01" not in {finding.rule for run in plain.runs for finding in run.findings}
+                assert "U01" in {finding.rule for run in own.runs for finding in run.findings}
+            assert sorted(each.name for each in tmp_path.iterdir()) == [path.name, f"{path.name}.index", "rules.yaml"]
+    finally:
+        rules.use(None)
