@@ -88,7 +88,7 @@ def parser_of(first: str) -> tuple[argparse.ArgumentParser, argparse.ArgumentPar
             fill(command, name)
     if first not in COMMANDS:
         module = _module(DEFAULT)
-        parser.set_defaults(function=module.execute, capture=None, ascii=False, theme=None)
+        parser.set_defaults(function=module.execute, capture=None, ascii=False, theme=None, bell=False)
     return parser, chosen
 
 

@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--theme", choices=("dark", "light", "contrast"), help="colours; remembered (default: the last one chosen)"
     )
+    parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a run fails")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
     add_rules(parser)
 
@@ -38,5 +39,5 @@ def execute(arguments: argparse.Namespace) -> int:
 
     given = arguments.capture or paths.FOLDER
     if given.is_dir() or given == paths.FOLDER:
-        return app.run_newest(given, ascii_only=arguments.ascii, theme=arguments.theme)
-    return app.run(given, ascii_only=arguments.ascii, theme=arguments.theme)
+        return app.run_newest(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)
+    return app.run(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)

@@ -15,6 +15,7 @@ from textual.binding import Binding
 from inspector.errors import CaptureError, InspectorError
 from inspector.summaries.source import Source
 from inspector.tui import hues, themes
+from inspector.tui.following import Following, newer
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from inspector.summaries.marks import Marks
     from inspector.tui.view import Application
 
+ONLY = 2
+"""Screens that are always there: Textual's own, and the first one."""
 SAVE = "save this one as ..."
 """The line of the saved filters that saves the current one."""
 INTERVAL = 0.25
@@ -56,10 +59,12 @@ class Inspector(App[None]):
         driver: type[Driver] | None = None,
         theme: str | None = None,
         lab: LabLoop | None = None,
+        bell: bool = False,
     ) -> None:
         """Open a capture, by default in the theme that was chosen last. ``lab`` is what writes it, if it is a lab whose
-        fault can be chosen. Raises CaptureError."""
+        fault can be chosen; with ``bell`` a failed run rings. Raises CaptureError."""
         super().__init__(driver_class=driver)
+        self.following = Following(bell=bell)
         self.lab = lab
         for one in themes.THEMES.values():
             self.register_theme(one)
@@ -91,6 +96,7 @@ class Inspector(App[None]):
     def poll(self) -> None:
         """Show new records of the capture."""
         before = self.source.total, self.source.trouble, self.source.state.last
+        was_open = self.source.open
         try:
             new = self.source.poll()
         except CaptureError as error:
@@ -104,6 +110,37 @@ class Inspector(App[None]):
         now = self.source.total, self.source.trouble, self.source.state.last
         if (new or now != before) and (view := self.front):
             view.renew()
+        if new and self.following.rings(self.source.runs):
+            self.bell()
+        if not self.source.open and (was_open or self.following.on):
+            self._offer_newer()
+
+    def _offer_newer(self) -> None:
+        """Go on in the capture that the proxy writes now, if it is followed; otherwise say that there is one."""
+        found = newer(self.source.path)
+        if found and self.following.on:
+            self.switch(found)
+        elif found:
+            self.show_message(f"{found.name} is newer: W follows what is recorded.")
+
+    def switch(self, path: Path) -> None:
+        """Show another capture."""
+        try:
+            source = Source(path)
+        except CaptureError as error:
+            self.show_message(str(error))
+            return
+        self.source.close()
+        self.source = source
+        for name in ("filtering", "marks"):
+            self.__dict__.pop(name, None)  # they belong to the capture
+        while len(self.screen_stack) > ONLY:
+            self.pop_screen()
+        self.open_runs()
+
+    def follow(self, *, on: bool) -> None:
+        """Stay on the newest run from now on, or no more."""
+        self.following.on = on
 
     # -- what the views share ---------------------------------------------------------------------------
 
@@ -361,20 +398,27 @@ def _warm_up() -> None:
         _ = completion, wording, catalog, relations, run
 
 
-def run(path: Path, *, ascii_only: bool = False, theme: str | None = None, lab: LabLoop | None = None) -> int:
+def run(
+    path: Path,
+    *,
+    ascii_only: bool = False,
+    theme: str | None = None,
+    lab: LabLoop | None = None,
+    bell: bool = False,
+) -> int:
     """Open a capture in this terminal until the user quits; returns the exit status. Raises CaptureError."""
-    app = Inspector(path, driver=_driver(ascii_only=ascii_only), theme=theme, lab=lab)
+    app = Inspector(path, driver=_driver(ascii_only=ascii_only), theme=theme, lab=lab, bell=bell)
     app.run()
     return app.return_code or 0
 
 
-def run_newest(folder: Path, *, ascii_only: bool = False, theme: str | None = None) -> int:
+def run_newest(folder: Path, *, ascii_only: bool = False, theme: str | None = None, bell: bool = False) -> int:
     """Open the newest capture of a directory, which need not exist, as soon as there is one. Raises CaptureError."""
     from inspector.capture import paths
     from inspector.tui.waiting import Waiting
 
     path = paths.newest_in(folder) or Waiting(folder, driver=_driver(ascii_only=ascii_only)).run()
-    return 0 if path is None else run(path, ascii_only=ascii_only, theme=theme)
+    return 0 if path is None else run(path, ascii_only=ascii_only, theme=theme, bell=bell)
 
 
 def _driver(*, ascii_only: bool) -> type[Driver] | None:

@@ -102,6 +102,7 @@ class Causes(View):
         Binding("y", "copy", "Copy fix"),
         Binding("r", "runs", "All runs"),
         Binding("a", "agents", "By agent"),
+        Binding("W", "follow", "Follow", show=False),
         Binding("F", "findings", "Findings"),
         Binding("B", "bootstrap", "Bootstrap"),
         Binding("o", "good", "Last good run"),
@@ -300,6 +301,11 @@ class Causes(View):
                 self._open.discard(line.group)
                 self._rows.go((*line.group, ""))
             self._fill()
+
+    def action_follow(self) -> None:
+        """Show all runs, and stay on the newest."""
+        self.inspector.follow(on=True)
+        self.inspector.open_runs()
 
     def action_runs(self) -> None:
         """Show all runs in the order of time."""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from inspector.tui.columns import Column
 
+FLASH = 2.0
+"""Seconds for which a new item stands out."""
+
 
 class About[T](Message):
     """A message about one item of a list."""
@@ -44,13 +47,14 @@ class Rows[T](Arranged[T], can_focus=True):
         Binding("end,G", "to(-1)", "Last", show=False),
         Binding("enter", "choose", "Open", key_display="Enter"),
     ]
-    COMPONENT_CLASSES = {"rows--title", "rows--cursor", "rows--match"}
+    COMPONENT_CLASSES = {"rows--title", "rows--cursor", "rows--match", "rows--new"}
     DEFAULT_CSS = """
     Rows { background: $surface; height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
     Rows > .rows--title { color: $text-muted; text-style: bold; }
     Rows > .rows--cursor { background: $block-cursor-blurred-background; }
     Rows:focus > .rows--cursor { background: $block-cursor-background; text-style: bold; }
     Rows > .rows--match { background: $warning 30%; }
+    Rows > .rows--new { background: $success 25%; }
     """
 
     class Moved[U](About[U]):
@@ -77,6 +81,8 @@ class Rows[T](Arranged[T], can_focus=True):
         """The position to which a click moved the cursor."""
         self._lines: dict[int, tuple[Strip, Style]] = {}
         """The drawn lines, by position."""
+        self._new: set[Hashable] = set()
+        """The keys of the items that stand out because they are new."""
         self.pattern = ""
         """The text that was searched for, in lower case."""
 
@@ -87,9 +93,12 @@ class Rows[T](Arranged[T], can_focus=True):
         """The selected item; None if the list is empty."""
         return self.items[self.at] if 0 <= self.at < len(self.items) else None
 
-    def show(self, items: Sequence[T], *, tail: bool = False) -> None:
-        """Replace the items. The cursor stays on its item; with ``tail`` it stays at the end if it was there."""
+    def show(self, items: Sequence[T], *, tail: bool = False, flash: bool = False) -> None:
+        """Replace the items. The cursor stays on its item; with ``tail`` it stays at the end if it was there. With
+        ``flash`` new items stand out for a while."""
         before = self.item
+        if flash and self.items:
+            self._flash({self.key(item) for item in items} - {self.key(item) for item in self.items})
         was_last = tail and self.at >= len(self.items) - 1
         self.give(items)
         if was_last:
@@ -103,6 +112,15 @@ class Rows[T](Arranged[T], can_focus=True):
         now = self.item
         if now is not None and (before is None or self.key(now) != self.key(before)):
             self.post_message(self.Moved(self, now))
+
+    def _flash(self, keys: set[Hashable]) -> None:
+        def calm() -> None:
+            self._new -= keys
+            self.refresh()
+
+        if keys:
+            self._new |= keys
+            self.set_timer(FLASH, calm)
 
     def go(self, key: Hashable) -> bool:
         """Move the cursor to the item with this key; False if there is none."""
@@ -268,5 +286,7 @@ class Rows[T](Arranged[T], can_focus=True):
             style += self.get_component_rich_style("rows--cursor")
         elif self.pattern and self.pattern in self.plain(item).casefold():
             style += self.get_component_rich_style("rows--match")
+        elif self._new and self.key(item) in self._new:
+            style += self.get_component_rich_style("rows--new")
         texts = ((column.cell(item, room), room, column.right) for column, room in self._shown)
         return cells.drawn(texts, style, self.app.console), style

@@ -88,6 +88,7 @@ class Runs(View):
         Binding("P", "saved", "Saved filters", show=False),
         Binding("f", "filter", "Filter"),
         Binding("a", "group", "By agent"),
+        Binding("W", "follow", "Follow"),
         Binding("F", "findings", "Findings"),
         Binding("B", "bootstrap", "Bootstrap"),
         Binding("slash", "search", "Search", key_display="/", show=False),
@@ -113,6 +114,8 @@ class Runs(View):
         self._plain = False
         """Whether the histogram is hidden."""
         self._open: set[str] = set()
+        self._newest: int | None = None
+        """The run that was followed last."""
         self._applied: tuple[str, int] | None = None
         """The slow filter that was applied last, and the source's revision it was applied to."""
 
@@ -157,6 +160,7 @@ class Runs(View):
         if source.indexing:
             text += f"   {source.progress}"
         elif source.open and source.runs:
+            text += "   following" if self.inspector.following.on else ""
             text += f"   being written, last record {clock(max(run.ended for run in source.runs))[:8]}"
         if left := len(source.unanalyzed):
             text += f"   {left} record{'s were' if left != 1 else ' was'} not analyzed"
@@ -189,7 +193,11 @@ class Runs(View):
         super().update()
 
     def _show(self, runs: list[RunBrief]) -> None:
-        self._rows.show(self._lines(runs), tail=True)
+        following = self.inspector.following.on
+        self._rows.show(self._lines(runs), tail=True, flash=following)
+        if following and runs and runs[-1].number != self._newest:
+            self._newest = runs[-1].number
+            self._rows.go((False, runs[-1].number)) or self._rows.go((True, runs[-1].name))
         histogram = self.query_one(Histogram)
         histogram.show(runs)
         histogram.set_class(self._plain or len(runs) < 2, "hidden")  # a histogram of one run shows nothing
@@ -235,7 +243,13 @@ class Runs(View):
 
     # -- what is pressed --------------------------------------------------------------------------------
 
-    def on_rows_moved(self) -> None:
+    def on_rows_moved(self, event: Rows.Moved[RunLine]) -> None:
+        if self.inspector.following.on and self._newest not in {
+            run.number for run in event.item.of or (event.item.run,)
+        }:
+            self.inspector.follow(on=False)
+            self.show_message("This is not the newest run: it is followed no more. W follows again.")
+            self.retitle()
         self._show_details()
 
     def on_rows_chosen(self, event: Rows.Chosen[RunLine]) -> None:
@@ -260,6 +274,12 @@ class Runs(View):
         elif self._filter:
             self._filter = ""
             self.update()
+
+    def action_follow(self) -> None:
+        """Stay on the newest run, or no more."""
+        self.inspector.follow(on=not self.inspector.following.on)
+        self._newest = None
+        self.update()
 
     def action_group(self) -> None:
         self._grouped = not self._grouped
