@@ -92,7 +92,7 @@ def execute(arguments: argparse.Namespace) -> int:
             )
             if printed and findings:
                 print()
-            _print_findings(findings, several=several, full=arguments.full)
+            _print_findings(findings, fixes, several=several, full=arguments.full)
             _print_unanalyzed(unanalyzed, captures)
     failed = limit is not None and any(finding.severity.rank >= limit.rank for _, _, finding in findings)
     return unreadable.status or int(failed)
@@ -105,7 +105,9 @@ def _print_unanalyzed(
         print_unanalyzed([(seq, reason)], f"{capture.name} " if len(captures) > 1 else "", aside=aside)
 
 
-def _print_findings(findings: Sequence[tuple[Path, RunBrief, Finding]], *, several: bool, full: bool) -> None:
+def _print_findings(
+    findings: Sequence[tuple[Path, RunBrief, Finding]], fixes: wording.FixLines, *, several: bool, full: bool
+) -> None:
     """Print findings, the worst first; consequences and rules that were explained above are printed in brief. With
     ``full`` the whole message of each record that is evidence follows the first finding that it shows."""
 
@@ -119,7 +121,8 @@ def _print_findings(findings: Sequence[tuple[Path, RunBrief, Finding]], *, sever
         explanation = finding.rule, run.fix_for(finding.rule)
         where = f"{capture.name} " if several else ""
         brief = finding.rule in run.symptoms or explanation in explained
-        lines = wording.finding(finding, run, where, brief=brief, width=columns())
+        fixed = fixes.where(run.steps) if finding.rule == run.cause else ""
+        lines = wording.finding(finding, run, where, brief=brief, width=columns(), fixed=fixed)
         if full and finding.seqs and (capture, finding.seqs[-1]) not in printed:
             printed.add((capture, finding.seqs[-1]))
             lines[-1:-1] = wording.quoted(whole_message(capture, finding), columns())

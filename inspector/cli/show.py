@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
     from inspector.summaries.summary import RunLike
 
+DIGITS = 19
+"""Of the smallest number that no record has."""
 EXAMPLE = "puppet-inspector show captures/FILE.sqlite 27"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/")
-    parser.add_argument("seq", type=int, help="the record number, as `list` and `check` print it")
+    parser.add_argument("record", help="the record's number, as `list` and `check` print it")
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/show.schema.json)")
     parser.add_argument("--with-secrets", action="store_true", help="do not mask secrets")
     add_rules(parser)
@@ -37,12 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Show one record in full: both TLS legs, headers, bodies, decoded documents and findings. Secrets are masked."""
+    seq = _number(arguments.record, arguments.capture)
     capture = arguments.capture or paths.newest()
-    found = _of_index(capture, arguments.seq) or _of_records(capture, arguments.seq)
+    found = _of_index(capture, seq) or _of_records(capture, seq)
     if found is None:
-        raise InspectorError(
-            f"{capture} has no record {arguments.seq}.", "`puppet-inspector list` prints the record numbers."
-        )
+        raise InspectorError(f"{capture} has no record {seq}.", "`puppet-inspector list` prints the record numbers.")
     step = found.step if arguments.with_secrets else json_output.masked(found.step)
     if arguments.json:
         print_json(json_output.show(step, found.run))
@@ -53,6 +54,19 @@ def execute(arguments: argparse.Namespace) -> int:
     for line in lines:
         print(line)
     return 0
+
+
+def _number(text: str, capture: Path | None) -> int:
+    """Return the number of a record. Raises InspectorError."""
+    if text.isascii() and text.isdecimal() and len(text) < DIGITS:
+        return int(text)
+    if capture is None:
+        hint = f"Which one of {text}? `puppet-inspector list` prints them. For example: puppet-inspector show {text} 4"
+    elif str(capture).isdecimal():
+        hint = f"The capture comes first: puppet-inspector show {text} {capture}"
+    else:
+        hint = "For example: puppet-inspector show captures/FILE.sqlite 4. `puppet-inspector list` prints the numbers."
+    raise InspectorError(f"{text!r} is not a record number.", hint)
 
 
 class _Found(NamedTuple):

@@ -208,11 +208,18 @@ def verdict(run: RunBrief, width: int | None = None, where: str = "", *, times: 
 
 
 def finding(
-    found: Finding, run: RunBrief, where: str = "", *, brief: bool = False, width: int | None = None
+    found: Finding,
+    run: RunBrief,
+    where: str = "",
+    *,
+    brief: bool = False,
+    width: int | None = None,
+    fixed: str = "",
 ) -> list[str]:
     """A finding with its evidence, and unless ``brief`` its explanation and fix.
 
-    ``where`` says which capture the run is in, if there are several; ``width`` is that of the terminal.
+    ``where`` says which capture the run is in, if there are several; ``width`` is that of the terminal; ``fixed`` names
+    the run for which the fix was printed already.
     """
     rule = rule_of(found.rule)
     name = agent(run)
@@ -223,7 +230,10 @@ def finding(
     ]
     if not brief:
         lines += wrapped("  why:    ", rule.explanation, width or PLAIN)
-        lines += labelled("  fix:    ", run.fix_for(found.rule), width or PLAIN)
+        if fixed:
+            lines += flowing(f"  fix:    above, for {clean(fixed)}", width)
+        else:
+            lines += labelled("  fix:    ", run.fix_for(found.rule), width or PLAIN)
         lines += wrapped("  source: ", rule.source, width or PLAIN)
     return [*lines, ""]
 
@@ -245,6 +255,10 @@ class FixLines:
         """The lines of a fix; ``where`` names the run that it is for."""
         known = self._printed.setdefault(fix, where)
         return labelled("  fix: ", fix, self._width) if known == where else [f"  fix: as for {known}"]
+
+    def where(self, fix: Fix) -> str:
+        """The run for which a fix was printed; empty if it was not."""
+        return self._printed.get(fix, "")
 
 
 _COMMAND = regex.compile(r"`[^`]*`|\bdocs/\S+")

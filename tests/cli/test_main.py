@@ -120,6 +120,9 @@ def test_an_empty_filter_says_of_how_many(run: Run, mixed: Path, command: str) -
         (("runs", "--fitler", "x"), "`puppet-inspector runs` has no option --fitler.", "Did you mean `--filter`?"),
         (("runs", "--qq=1"), "`puppet-inspector runs` has no option --qq.", "lists them."),
         (("show", "x", "1", "2"), "`puppet-inspector show` does not take '2'.", "See `puppet-inspector show --help`."),
+        (("show", "x.sqlite"), "'x.sqlite' is not a record number.", "For example: puppet-inspector show x.sqlite 4"),
+        (("show", "4", "x.sqlite"), "'x.sqlite' is not a record number.", "puppet-inspector show x.sqlite 4"),
+        (("show", "{folder}", "9" * 30), "is not a record number.", "`puppet-inspector list` prints the numbers."),
         (("show", "{folder}", "1"), "is a directory.", "`puppet-inspector captures` lists them."),
         (("runs", "{folder}"), "There is no capture in", "Captures are the files that end in .sqlite."),
     ],
@@ -238,7 +241,8 @@ def test_check_says_what_where_why_and_what_to_do(run: Run, mixed: Path) -> None
     assert severities == sorted(severities, key=["ERROR", "WARNING", "NOTICE"].index)
     assert "  fix:    " in out
     # A command stands on one line, however long: it is there to be copied.
-    assert sum(line.strip() == "puppetserver ca clean --certname a.example" for line in out.splitlines()) >= 2
+    assert sum(line.strip() == "puppetserver ca clean --certname a.example" for line in out.splitlines()) == 1
+    assert "  fix:    above, for run 2" in out
 
 
 @pytest.mark.parametrize(
