@@ -52,8 +52,8 @@ class Findings(View):
         Binding("tab", "pane", "Next pane", show=False),
     ]
     DEFAULT_CSS = """
-    Findings #list { height: 3fr; }
-    Findings #detail { height: 2fr; }
+    Findings #list { height: auto; max-height: 60%; min-height: 5; }
+    Findings #detail { height: 1fr; }
     Findings VerticalScroll { padding: 0 1; }
     Findings #explanation { height: auto; }
     Findings .gone { display: none; }
@@ -108,6 +108,7 @@ class Findings(View):
 
     def _fill(self) -> None:
         self._rows.show(shown(self._groups, self._open))
+        self._rows.styles.height = len(self._rows.items) + 1
         self._show_details()
 
     def unfold(self, key: str, *, unfold: bool) -> None:

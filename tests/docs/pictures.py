@@ -35,6 +35,10 @@ NOW = 1_795_305_600.0
 """The moment as of which the pictures judge what breaks when."""
 
 
+ALL = "samples"
+"""Instead of a sample: all of them as one capture."""
+
+
 class Still(NamedTuple):
     name: str
     sample: str
@@ -50,6 +54,12 @@ STILLS = (
     Still("inspector-catalog", "first-run", ("r", "enter", "C", "w"), size=(120, 40)),
     Still("inspector-bootstrap", "mismatched-key", ("B",)),
     Still("inspector-narrow", "revoked", (), size=(80, 24)),
+    Still("inspector-runs", ALL, ("r", "up", "up"), size=(120, 30)),
+    Still("inspector-exchange", "first-run", ("r", "enter", *["down"] * 15, "enter"), size=(120, 40)),
+    Still("inspector-findings", ALL, ("F", "right", "down"), size=(120, 40)),
+    Still("inspector-files", "first-run", ("r", "enter", "F"), size=(120, 36)),
+    Still("inspector-relations", "first-run", ("r", "enter", "C", *["down"] * 6, "r"), size=(100, 20)),
+    Still("inspector-connections", "first-run", ("r", "enter", "O"), "contrast", size=(120, 30)),
 )
 
 SIZE = (112, 32)
@@ -96,7 +106,10 @@ def main(folder: Path) -> None:
             os.environ[name] = str(place / name)
         time.time = lambda: NOW
         for still in STILLS:
-            capture = _indexed(Path(shutil.copy(SAMPLES / f"{still.sample}.sqlite", place)))
+            capture = (
+                _all(place) if still.sample == ALL else Path(shutil.copy(SAMPLES / f"{still.sample}.sqlite", place))
+            )
+            _indexed(capture)
             (svg,) = _shots(capture, [still.keys], still.size, still.theme, f"puppet-inspector open {capture.name}")
             _write(folder / f"{still.name}.svg", svg)
         _write(folder / "session.svg", _session(place))
@@ -104,12 +117,22 @@ def main(folder: Path) -> None:
 
 def _session(place: Path) -> str:
     """Return the animated session: the agent's error, then the inspector."""
-    capture = place / "samples.sqlite"
-    samples = sorted(map(str, SAMPLES.glob("*.sqlite")))
-    subprocess.run([COMMAND, "merge", *samples, "-o", str(capture)], check=True, stdout=subprocess.DEVNULL)
-    shots = _shots(_indexed(capture), [keys for keys, _ in SESSION], SIZE, "dark", "")
+    shots = _shots(_indexed(_all(place)), [keys for keys, _ in SESSION], SIZE, "dark", "")
     frames = [Frame(_shell(), 4.5), *(Frame(svg, length) for svg, (_, length) in zip(shots, SESSION, strict=True))]
     return animate(frames, "puppet-inspector", SIZE, POSTER)
+
+
+def _copy(sample: str, place: Path) -> Path:
+    return Path(shutil.copy(SAMPLES / f"{sample}.sqlite", place))
+
+
+def _all(place: Path) -> Path:
+    """Return all samples as one capture."""
+    capture = place / f"{ALL}.sqlite"
+    if not capture.exists():
+        samples = sorted(map(str, SAMPLES.glob("*.sqlite")))
+        subprocess.run([COMMAND, "merge", *samples, "-o", str(capture)], check=True, stdout=subprocess.DEVNULL)
+    return capture
 
 
 def _shell() -> str:
