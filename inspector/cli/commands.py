@@ -24,6 +24,7 @@ COMMANDS = {
     "check": "report what deviates from the protocol, why, and how to fix it",
     "doctor": "diagnose a capture, a directory or a live master",
     "auth": "show which rule of an auth.conf allows or denies requests",
+    "readiness": "list what a newer version removed or changed that was recorded",
     "fix": "repair a CA's CRLs: show what would be written, or write it",
     "bootstrap": "explain how an agent got its certificate, step by step",
     "export": "export a capture for other tools: mitmproxy flows, HAR or jsonl",

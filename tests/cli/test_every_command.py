@@ -35,6 +35,7 @@ WORDS = {
     "show": "{}/a.sqlite 1",
     "check": "{}",
     "auth": "{}/a.sqlite --auth-conf {}/auth.conf",
+    "readiness": "{}",
     "doctor": "{}/a.sqlite",
     "fix": "new-crl --cadir {}/none",
     "bootstrap": "{}/a.sqlite",
