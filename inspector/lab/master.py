@@ -71,7 +71,7 @@ class LabMaster:
         self._place = place
         self._trust = place.path / "trust.pem"
         self._lock = threading.Lock()
-        self._server = LabServer(self.context, self.answer)
+        self._server = LabServer(self.context, lambda request, caller: self.answer(request, caller.certname))
         self.address = self._server.address
 
     def __enter__(self) -> Self:
@@ -103,7 +103,7 @@ class LabMaster:
         self.received.append(Received(request, certname))
         if not path.startswith(("/puppet/", "/puppet-ca/", "/status/")):
             return Response(status=404)  # Jetty's own
-        if not _allowed(request, certname):
+        if not allowed(request, certname):
             text = f"Forbidden request: {path} (method :{request.method.lower()}). "
             return _text(403, text + "Please see the server logs for details.", typed=False)
         if instead := self.instead.get((request.method, path)):
@@ -174,8 +174,8 @@ def _rename(response: Response, old: str, new: str) -> Response:
     return replace(response, body=gzip.compress(body, mtime=0) if zipped else body)
 
 
-def _allowed(request: Request, certname: str | None) -> bool:
-    """Apply the default auth.conf; paths without a rule are denied."""
+def allowed(request: Request, certname: str | None) -> bool:
+    """Whether the default auth.conf allows a caller a request; paths without a rule are denied."""
     matched = match(request.method, request.target)
     if matched is None or matched.dialect != "v3":
         return False

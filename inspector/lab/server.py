@@ -1,22 +1,28 @@
-"""A threaded HTTPS server on loopback: TLS with client certificates, HTTP/1.1, and a function for the answers.
+"""A threaded HTTPS server: TLS with client certificates, HTTP/1.1, and a function for the answers.
 
-Handles HTTP framing and TLS; nothing here is specific to Puppet.
+Handles HTTP framing and TLS, and reports what happened as records; nothing here is specific to Puppet.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import itertools
 import socket
 import ssl
 import threading
+import time
+from dataclasses import dataclass
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from inspector.model import Request, Response
+from inspector.model import Exchange, Handshake, Leg, Request, Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    type Report = Callable[[Exchange | Handshake], None]
 
 _FRAMING = {"content-length", "transfer-encoding", "connection", "keep-alive", "date"}
 _REASONS = {500: "Server Error"}  # Jetty's wording
@@ -24,13 +30,29 @@ _IDLE = 30.0
 """Seconds of silence after which Jetty closes a connection."""
 
 
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request."""
+
+    certname: str | None
+    """The name in the client's verified certificate; None without one."""
+    leg: Leg
+    """Its connection."""
+
+
 class LabServer:
-    """Serve until closed; calls ``context`` once per connection and ``answer`` once per request."""
+    """Serve until closed; calls ``context`` once per connection and ``answer`` once per request. ``report`` gets each
+    exchange when it was sent, and each handshake that failed; both functions are called in threads."""
 
     def __init__(
-        self, context: Callable[[], ssl.SSLContext], answer: Callable[[Request, str | None], Response]
+        self,
+        context: Callable[[], ssl.SSLContext],
+        answer: Callable[[Request, Caller], Response],
+        address: tuple[str, int] = ("127.0.0.1", 0),
+        report: Report = lambda _: None,
     ) -> None:
-        self._http = _Server(context, answer)
+        """Listen; the default is a free port on loopback. Raises OSError."""
+        self._http = _Server(context, answer, address, report)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), name="lab-server")
         host, port = self._http.server_address[:2]
         self.address = (str(host), int(port))
@@ -53,15 +75,30 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = False
 
     def __init__(
-        self, context: Callable[[], ssl.SSLContext], answer: Callable[[Request, str | None], Response]
+        self,
+        context: Callable[[], ssl.SSLContext],
+        answer: Callable[[Request, Caller], Response],
+        address: tuple[str, int],
+        report: Report,
     ) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.context, self.answer = context, answer
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, BaseHTTPRequestHandler)  # finish_request makes the handler
+        self.context, self.answer, self.report = context, answer, report
         self._open: set[socket.socket] = set()
+        self._numbers = itertools.count(1)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         request.settimeout(_IDLE)
         context = self.context()
+        connected = time.time()
+        host, port = client_address[:2]
+        leg = Leg(str(next(self._numbers)), "agent", str(host), int(port), connected=connected)
+        names: list[str | None] = []
+
+        def name(_socket: object, server_name: str | None, _context: object) -> None:
+            names.append(server_name)  # no result means: go on
+
+        context.sni_callback = name
         # An error of a client (a refused certificate, a reset) must not affect other connections.
         with (
             contextlib.suppress(OSError),
@@ -70,8 +107,11 @@ class _Server(ThreadingHTTPServer):
             self._open.add(secured)
             try:
                 secured.do_handshake()
-                super().finish_request(secured, client_address)
-            except ssl.SSLError:
+                leg = _secured(leg, secured, next(iter(names), None))
+                _Handler(secured, client_address, self, leg)
+            except ssl.SSLError as error:
+                if leg.secured is None:
+                    self.report(_failed(dataclasses.replace(leg, sni=next(iter(names), None)), error))
                 _linger(secured)
             finally:
                 self._open.discard(secured)
@@ -80,6 +120,26 @@ class _Server(ThreadingHTTPServer):
         for connection in list(self._open):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
+
+
+def _secured(leg: Leg, connection: ssl.SSLSocket, name: str | None) -> Leg:
+    """Return what is known of a connection after its handshake."""
+    certificate, cipher = connection.getpeercert(binary_form=True), connection.cipher()
+    return dataclasses.replace(
+        leg,
+        secured=time.time(),
+        tls_version=connection.version(),
+        cipher=cipher[0] if cipher else None,
+        sni=name,
+        peer_chain=(certificate,) if certificate else (),
+    )
+
+
+def _failed(leg: Leg, error: ssl.SSLError) -> Handshake:
+    """Return a failed handshake; the alert of a verification is this server's, any other one the client's."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return Handshake(leg, time.time(), f"certificate verify failed: {error.verify_message}", alert_by="master")
+    return Handshake(leg, time.time(), str(error.reason or error).lower().replace("_", " "), alert_by="agent")
 
 
 def _linger(connection: ssl.SSLSocket) -> None:
@@ -98,10 +158,21 @@ class _Handler(BaseHTTPRequestHandler):
     wbufsize = -1  # one write per answer
     server: _Server
 
+    def __init__(self, connection: ssl.SSLSocket, address: Any, server: _Server, leg: Leg) -> None:
+        self._leg = leg
+        super().__init__(connection, address, server)
+
     def _answer(self) -> None:
+        started = time.time()
         target = self.requestline.split(" ")[1]  # self.path has leading slashes folded
-        request = Request(method=self.command, target=target, headers=tuple(self.headers.items()), body=self._body())
-        self._send(self.server.answer(request, self._certname()), head=self.command == "HEAD")
+        headers, body = tuple(self.headers.items()), self._body()
+        request = Request(headers, body, started=started, ended=time.time(), method=self.command, target=target)
+        response = self.server.answer(request, Caller(self._certname(), self._leg))
+        answered = time.time()
+        self._send(response, head=self.command == "HEAD")
+        self.wfile.flush()
+        sent = dataclasses.replace(response, started=answered, ended=time.time(), http_version="HTTP/1.1")
+        self.server.report(Exchange(self._leg, request, sent))
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _answer  # noqa: N815 - http.server's names
 
