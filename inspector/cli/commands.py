@@ -23,6 +23,7 @@ COMMANDS = {
     "show": "show one record in full",
     "check": "report what deviates from the protocol, why, and how to fix it",
     "doctor": "diagnose a capture, a directory or a live master",
+    "replay": "answer a real agent like the master of a recorded run",
     "auth": "show which rule of an auth.conf allows or denies requests",
     "readiness": "list what a newer version removed or changed that was recorded",
     "fix": "repair a CA's CRLs: show what would be written, or write it",

@@ -17,7 +17,7 @@ from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from inspector.model import Exchange, Handshake, Leg, Request, Response
+from inspector.model import Exchange, Handshake, Headers, Leg, Request, Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,9 +169,9 @@ class _Handler(BaseHTTPRequestHandler):
         request = Request(headers, body, started=started, ended=time.time(), method=self.command, target=target)
         response = self.server.answer(request, Caller(self._certname(), self._leg))
         answered = time.time()
-        self._send(response, head=self.command == "HEAD")
+        headers = self._send(response, head=self.command == "HEAD")
         self.wfile.flush()
-        sent = dataclasses.replace(response, started=answered, ended=time.time(), http_version="HTTP/1.1")
+        sent = dataclasses.replace(response, headers=headers, started=answered, ended=time.time())
         self.server.report(Exchange(self._leg, request, sent))
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _answer  # noqa: N815 - http.server's names
@@ -198,23 +198,23 @@ class _Handler(BaseHTTPRequestHandler):
             pass  # trailers
         return bytes(body)
 
-    def _send(self, response: Response, *, head: bool) -> None:
-        self.send_response_only(response.status, response.reason or _REASONS.get(response.status))
-        self.send_header("Date", formatdate(usegmt=True))
-        for name, value in response.headers:
-            if name.lower() not in _FRAMING:
-                self.send_header(name, value)
+    def _send(self, response: Response, *, head: bool) -> Headers:
+        """Send an answer; return its headers."""
+        headers = [("Date", formatdate(usegmt=True))]
+        headers += [(name, value) for name, value in response.headers if name.lower() not in _FRAMING]
         # As in puppetserver only complete bodies have a Content-Length.
         chunked = bool(response.body) and response.header("Content-Length") is None
-        if chunked or head:
-            self.send_header("Transfer-Encoding", "chunked")
-        else:
-            self.send_header("Content-Length", str(len(response.body)))
+        framing = ("Transfer-Encoding", "chunked") if chunked or head else ("Content-Length", str(len(response.body)))
+        headers.append(framing)
+        self.send_response_only(response.status, response.reason or _REASONS.get(response.status))
+        for name, value in headers:
+            self.send_header(name, value)
         self.end_headers()
         if chunked and not head:
             self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(response.body), response.body))
         elif not head:
             self.wfile.write(response.body)
+        return tuple(headers)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
         """Log nothing: requests are in ``received``."""

@@ -1,0 +1,45 @@
+"""The command that runs a real agent against a replay, with directories of its own."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from inspector.protocol.kinds import Kind
+from inspector.replay.notices import missing_plugins
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inspector.replay.recording import Recording
+
+DIRECTORIES = ("conf", "var", "ssl", "run", "log", "public")
+DEFAULT_ENVIRONMENT = "production"
+
+
+def words(recording: Recording, folder: Path, name: str, port: int) -> list[str]:
+    """Return the command of an agent of version 7 or later. Nothing of this host's own Puppet is read or changed: the
+    agent's configuration, identity and state are below ``folder``."""
+    command = ["puppet", "agent", "-t", "--noop", "--server", name, "--serverport", str(port)]
+    command += ["--certname", recording.certname]
+    for directory in DIRECTORIES:
+        command += [f"--{directory}dir", str(folder / directory)]
+    return command + _options(recording)
+
+
+def line(recording: Recording, folder: Path, name: str, port: int) -> str:
+    """Return the same for a shell."""
+    return shlex.join(words(recording, folder, name, port))
+
+
+def _options(recording: Recording) -> list[str]:
+    options = []
+    environment = recording.environment or DEFAULT_ENVIRONMENT
+    if environment != DEFAULT_ENVIRONMENT or not recording.asked(Kind.NODE):
+        options += ["--environment", environment]  # with it an agent does not ask for its node
+    if missing_plugins(recording):
+        options.append("--ignore_plugin_errors")
+    statuses = [signing.status for signing in recording.signings if signing.kind is Kind.CERTIFICATE]
+    if 404 in statuses and 200 in statuses:
+        options += ["--waitforcert", "2"]
+    return options
