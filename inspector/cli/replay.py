@@ -30,7 +30,7 @@ from inspector.text import address, clean
 if TYPE_CHECKING:
     import argparse
 
-    from inspector.replay.master import Served
+    from inspector.replay.master import Missing, Served
     from inspector.replay.recording import Recording
 
 EXAMPLE = "puppet-inspector replay captures/FILE.sqlite --agent web1.example"
@@ -91,6 +91,13 @@ class _Served:
     def __init__(self) -> None:
         self.requests = 0
         self.missing: Counter[str] = Counter()
+        """Why requests were not answered as recorded."""
+        self.kinds: Counter[str] = Counter()
+        """The same by endpoint."""
+
+    def add(self, missing: Missing) -> None:
+        self.missing[missing.reason] += 1
+        self.kinds[missing.question.endpoint if missing.question else "other"] += 1
 
 
 def _serve(master: ReplayMaster, target: Path, printer: _Lines) -> _Served:
@@ -106,7 +113,7 @@ def _serve(master: ReplayMaster, target: Path, printer: _Lines) -> _Served:
                     _record(capture, served)
                     done.requests += isinstance(served.record, Exchange)
                     if served.missing:
-                        done.missing[served.missing.reason] += 1
+                        done.add(served.missing)
                     printer.show(served)
     finally:
         if capture:
@@ -203,8 +210,13 @@ class _Lines:
 
     def end(self, master: ReplayMaster, served: _Served) -> None:
         print()
-        for reason, times in served.missing.most_common():
-            print_line(f"asked and not recorded{_times(times)}: {clean(reason)}")
+        if served.missing:
+            counts = ", ".join(f"{endpoint} {count}" for endpoint, count in served.kinds.most_common())
+            print_line(f"asked and not recorded: {sum(served.kinds.values())} requests ({counts})")
+            for reason, times in served.missing.most_common(_LISTED):
+                print_line(f"  {clean(reason)}{f' ({times} times)' if times > 1 else ''}")
+            if len(served.missing) > _LISTED:
+                print_line(f"  and {len(served.missing) - _LISTED} more")
         unused = [master.recording.steps[seq] for seq in sorted(master.unused)]
         if unused and served.requests:
             print_line(f"recorded and never asked: {len(unused)} of {len(master.recording.steps)} answers")
@@ -253,7 +265,3 @@ class _Events(_Lines):
 
     def _print(self, **fields: Any) -> None:
         print(json.dumps(fields), flush=True)
-
-
-def _times(count: int) -> str:
-    return f" ({count} times)" if count > 1 else ""

@@ -41,8 +41,9 @@ class Caller:
 
 
 class LabServer:
-    """Serve until closed; calls ``context`` once per connection and ``answer`` once per request. ``report`` gets each
-    exchange when it was sent, and each handshake that failed; both functions are called in threads."""
+    """Serve until closed; calls ``context`` once per connection and ``answer`` once per request. Where that raises
+    ConnectionError, the connection is closed instead. ``report`` gets each exchange when it is over, and each handshake
+    that failed. All are called in threads."""
 
     def __init__(
         self,
@@ -167,7 +168,11 @@ class _Handler(BaseHTTPRequestHandler):
         target = self.requestline.split(" ")[1]  # self.path has leading slashes folded
         headers, body = tuple(self.headers.items()), self._body()
         request = Request(headers, body, started=started, ended=time.time(), method=self.command, target=target)
-        response = self.server.answer(request, Caller(self._certname(), self._leg))
+        try:
+            response = self.server.answer(request, Caller(self._certname(), self._leg))
+        except ConnectionError as error:  # no answer: the connection ends
+            self.server.report(Exchange(self._leg, request, error=str(error), failed=time.time()))
+            raise
         answered = time.time()
         headers = self._send(response, head=self.command == "HEAD")
         self.wfile.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from inspector.protocol.files import DIGESTS
 from inspector.protocol.kinds import Kind
 from inspector.replay.notices import missing_plugins
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 DIRECTORIES = ("conf", "var", "ssl", "run", "log", "public")
 DEFAULT_ENVIRONMENT = "production"
+DEFAULT_DIGEST = "sha256"
+"""Agents up to 6 ask for MD5: what they asked for is found again only with it."""
 
 
 def words(recording: Recording, folder: Path, name: str, port: int) -> list[str]:
@@ -37,6 +40,9 @@ def _options(recording: Recording) -> list[str]:
     environment = recording.environment or DEFAULT_ENVIRONMENT
     if environment != DEFAULT_ENVIRONMENT or not recording.asked(Kind.NODE):
         options += ["--environment", environment]  # with it an agent does not ask for its node
+    digests = {value for one in recording.answers for name, value in one.parameters if name == "checksum_type"}
+    if len(digests) == 1 and digests != {DEFAULT_DIGEST} and digests <= DIGESTS:
+        options += ["--digest_algorithm", *digests]
     if missing_plugins(recording):
         options.append("--ignore_plugin_errors")
     statuses = [signing.status for signing in recording.signings if signing.kind is Kind.CERTIFICATE]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import queue
 import ssl
 import threading
@@ -23,10 +22,11 @@ if TYPE_CHECKING:
 
     from inspector.lab.server import Caller
     from inspector.model import Request
+    from inspector.replay.answers import Answer
     from inspector.replay.questions import Question
-    from inspector.replay.recording import Answer, Recording
+    from inspector.replay.recording import Recording
 
-_JSON = (("Content-Type", "application/json;charset=utf-8"), ("X-Puppet-Version", "7.23.0"))
+_TEXT = (("Content-Type", "text/plain"), ("X-Puppet-Version", "7.23.0"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class ReplayMaster:
 
     def _recorded(self, request: Request) -> Response:
         question = questions.of(request)
-        answers = self.recording.answers.get(question, []) if question else []
+        answers = self._answers(question)
         if question is None or not answers:
             return self._refuse(request, question, self._explained(question))
         with self._lock:
@@ -120,9 +120,17 @@ class ReplayMaster:
             answer = answers[min(turn, len(answers) - 1)]
             self.unused.discard(answer.seq)
         self._wait(answer)
-        if answer.response is None:
+        if answer.trouble:
             return self._refuse(request, question, f"record {answer.seq} has no usable answer: {answer.trouble}")
+        if answer.response is None:
+            raise ConnectionAbortedError(f"record {answer.seq} has no answer either")
         return _sendable(answer.response)
+
+    def _answers(self, question: Question | None) -> list[Answer]:
+        if question is None:
+            return []
+        borrowed = self.recording.borrowed.get(question)
+        return self.recording.answers.get(question) or ([borrowed] if borrowed else [])
 
     def _explained(self, question: Question | None) -> str:
         """Return what is known of a request that was not recorded."""
@@ -133,13 +141,12 @@ class ReplayMaster:
             return f"{question} was not recorded, and nothing like it"
         seq = self.recording.answers[near][0].seq
         differs = "; ".join(questions.differences(question, near))
-        return f"{question} was not recorded; the closest is record {seq}, {near}: {differs}"
+        return f"{question} was not recorded ({differs}); the closest is record {seq}, {near}"
 
     def _refuse(self, request: Request, question: Question | None, reason: str) -> Response:
         with self._lock:
             self._missing[id(request)] = Missing(question, reason)
-        document = {"message": f"Not Found: puppet-inspector replay: {reason}", "issue_kind": "RESOURCE_NOT_FOUND"}
-        return Response(status=404, headers=_JSON, body=json.dumps(document).encode())
+        return Response(status=404, headers=_TEXT, body=f"puppet-inspector replay: {reason}".encode())
 
     def _wait(self, answer: Answer) -> None:
         if self._pace and answer.delay:

@@ -9,8 +9,9 @@ from inspector.model import Exchange
 from inspector.privacy.harmless import STAND_IN
 from inspector.privacy.patterns import MASK
 from inspector.protocol import decode
-from inspector.protocol import documents as d
+from inspector.protocol.endpoints import KINDS
 from inspector.protocol.kinds import Kind
+from inspector.replay import contents
 from inspector.rules.words import some
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from inspector.replay.recording import Recording
 
 MASKS = (MASK.encode(), f"{STAND_IN}-".encode())
-CODE = ("plugins", "pluginfacts")
-"""Plugin mounts with code."""
 
 
 def notices(recording: Recording) -> list[str]:
@@ -38,30 +37,16 @@ def notices(recording: Recording) -> list[str]:
 
 def missing_plugins(recording: Recording) -> list[str]:
     """Return the plugins that are listed, and whose content was not recorded."""
-    listed = {
-        f"{step.match.key}/{entry.relative_path}"
-        for step in recording.steps.values()
-        if step.match and step.match.endpoint.kind is Kind.PLUGIN_LISTING and isinstance(step.response, d.FileMetadatas)
-        for entry in step.response.files
-        if entry.type == "file" and entry.relative_path
-    }
-    return sorted(listed - _contents(recording))
-
-
-def _contents(recording: Recording) -> set[str]:
-    return {
-        step.match.key or ""
-        for step in recording.steps.values()
-        if step.match and step.match.endpoint.kind is Kind.PLUGIN_CONTENT
-    }
+    missing = contents.wanted(recording.steps.values(), recording.answers).keys() - recording.borrowed.keys()
+    return sorted(one.subject for one in missing if KINDS[one.endpoint] is Kind.PLUGIN_CONTENT)
 
 
 def _code(recording: Recording) -> Iterator[str]:
-    contents = sorted(_contents(recording))
-    if contents:
+    plugins = recording.plugins()
+    if plugins:
         yield (
-            f"the agent will execute code of this capture, also with --noop: {len(contents)} plugins, including "
-            f"{some(contents)}. Replay only captures of people that you trust."
+            f"the agent will execute code of this capture, also with --noop: {len(plugins)} plugins, including "
+            f"{some(plugins)}. Replay only captures of people that you trust."
         )
 
 
@@ -90,8 +75,10 @@ def _elsewhere(recording: Recording) -> Iterator[str]:
 def _unusable(recording: Recording) -> Iterator[str]:
     for question, answers in recording.answers.items():
         for answer in answers:
-            if answer.response is None:
+            if answer.trouble:
                 yield f"record {answer.seq}, {question}: {answer.trouble}; it is answered with 404"
+            elif answer.response is None:
+                yield f"record {answer.seq}, {question}: it had no answer; the replay closes the connection as well"
 
 
 def _withheld(recording: Recording) -> Iterator[str]:
@@ -111,7 +98,7 @@ def _withheld(recording: Recording) -> Iterator[str]:
 def _plugins(recording: Recording) -> Iterator[str]:
     names = missing_plugins(recording)
     if names:
-        yield f"{len(names)} plugins were listed and not fetched in this run, so they are missing: {some(names)}"
+        yield f"{len(names)} plugins that the run lists were not fetched while it was recorded: {some(names)}"
 
 
 def _handshakes(recording: Recording) -> Iterator[str]:

@@ -111,8 +111,8 @@ def differences(asked: Question, recorded: Question) -> list[str]:
     """Return in what a question differs from a recorded one, each in words."""
     found = []
     if asked.endpoint != recorded.endpoint:
-        found.append(f"endpoint {asked.endpoint} instead of {recorded.endpoint}")
-    elif asked.method != recorded.method:
+        return [f"{asked.endpoint} was not asked for at all"]
+    if asked.method != recorded.method:
         found.append(f"method {asked.method} instead of {recorded.method}")
     if asked.subject != recorded.subject:
         found.append(f"{beginning(asked.subject, _TEXT)} instead of {beginning(recorded.subject, _TEXT)}")

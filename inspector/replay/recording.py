@@ -10,20 +10,23 @@ from inspector.analysis.analyzer import retrace
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.model import Exchange, Handshake
+from inspector.progress import watched
 from inspector.protocol import decode
 from inspector.protocol import documents as d
+from inspector.protocol.endpoints import KINDS
 from inspector.protocol.kinds import BOOTSTRAP, Kind
-from inspector.replay import questions
+from inspector.replay import answers, contents, questions
 from inspector.summaries import reading
 from inspector.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
-    from inspector.model import Record, Response
+    from inspector.model import Record
     from inspector.progress import Watch
+    from inspector.replay.answers import Answer
     from inspector.replay.questions import Question
     from inspector.summaries.index import IndexedRun
 
@@ -31,21 +34,6 @@ UNNAMED = "agent.example"
 """The certname for a run whose own was not recorded."""
 _CERTNAME = regex.compile(r"[a-z0-9_][a-z0-9._-]{0,254}")
 _ENVIRONMENT = regex.compile(r"[A-Za-z0-9_]{1,255}")
-LONGEST = 600.0
-"""Seconds that an answer is delayed at most: agents wait as long."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A recorded answer."""
-
-    seq: int
-    response: Response | None
-    """None: it cannot be given."""
-    delay: float
-    """Seconds from the request to the answer."""
-    trouble: str = ""
-    """Why it cannot be given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +61,8 @@ class Recording:
     signings: list[Signing] = field(default_factory=list)
     steps: dict[int, Step] = field(default_factory=dict)
     """The exchanges that are answered, decoded, by their numbers."""
+    borrowed: dict[Question, Answer] = field(default_factory=dict)
+    """Contents of files that other runs of the capture fetched, and this one lists."""
     revoked: bool = False
     """The agent's certificate was refused because it was revoked."""
     refusals: int = 0
@@ -90,6 +80,11 @@ class Recording:
             if isinstance(step.response, d.Catalog):
                 yield seq, step.response
 
+    def plugins(self) -> list[str]:
+        """Return the plugins whose content it can give."""
+        known = [*self.answers, *self.borrowed]
+        return sorted(one.subject for one in known if KINDS[one.endpoint] is Kind.PLUGIN_CONTENT)
+
     def asked(self, kind: Kind) -> bool:
         """Whether the run has a request of a kind."""
         return any(step.match and step.match.endpoint.kind is kind for step in self.steps.values())
@@ -101,9 +96,6 @@ def read(path: Path, watch: Watch, number: int | None = None, agent: str | None 
     Raises InspectorError.
     """
     chosen = _chosen(path, reading.read(path, "", watch).runs, number, agent)
-    with Capture.open(path) as capture:
-        records = [record for seq in chosen.seqs if (record := capture.record(seq)) is not None]
-        shared = "shared" in capture.meta()
     brief = chosen.brief
     certname, environment = brief.certname or UNNAMED, brief.environment_asked
     if not _CERTNAME.fullmatch(certname):
@@ -112,8 +104,11 @@ def read(path: Path, watch: Watch, number: int | None = None, agent: str | None 
         )
     if environment and not _ENVIRONMENT.fullmatch(environment):
         environment = None
-    recording = Recording(brief.number or 0, certname, environment, shared)
-    _fill(recording, records)
+    with Capture.open(path) as capture:
+        recording = Recording(brief.number or 0, certname, environment, "shared" in capture.meta())
+        _fill(recording, (record for seq in chosen.seqs if (record := capture.record(seq)) is not None))
+        if wanted := contents.wanted(recording.steps.values(), recording.answers):
+            recording.borrowed = contents.found(wanted, watched(capture.records(), watch, capture.count()))
     return recording
 
 
@@ -139,7 +134,7 @@ def _chosen(path: Path, runs: list[IndexedRun], number: int | None, agent: str |
     return next((run for run in reversed(found) if any(span.phase == "catalog" for span in run.brief.spans)), found[-1])
 
 
-def _fill(recording: Recording, records: list[Record]) -> None:
+def _fill(recording: Recording, records: Iterable[Record]) -> None:
     key = None
     for step in retrace(records):
         match step.record:
@@ -155,7 +150,7 @@ def _fill(recording: Recording, records: list[Record]) -> None:
                 if kind in BOOTSTRAP:
                     _sign(recording, step, exchange, key)
                 elif question := questions.of(exchange.request):
-                    recording.answers.setdefault(question, []).append(_answer(exchange))
+                    recording.answers.setdefault(question, []).append(answers.of(exchange))
                     recording.steps[exchange.seq] = step
             case _:
                 pass
@@ -170,17 +165,3 @@ def _sign(recording: Recording, step: Step, exchange: Exchange, key: str | None)
     foreign = bool(keys and key and key not in keys)
     body = b"" if keys else decode.content(exchange.response) or b""
     recording.signings.append(Signing(kind, exchange.response.status, body, foreign))
-
-
-def _answer(exchange: Exchange) -> Answer:
-    response = exchange.response
-    if response is None:
-        return Answer(exchange.seq, None, 0.0, f"no answer was recorded: {exchange.error or 'unknown reason'}")
-    delay = (response.started or 0.0) - (exchange.request.ended or response.started or 0.0)
-    delay = min(max(delay, 0.0), LONGEST) if delay == delay else 0.0  # NaN
-    if response.lost:
-        trouble = f"only {len(response.body)} of its {response.size} bytes were recorded (puppet_keep_body)"
-        return Answer(exchange.seq, None, delay, trouble)
-    if response.status in (301, 302, 303, 307, 308):
-        return Answer(exchange.seq, None, delay, "it leads to another server")
-    return Answer(exchange.seq, response, delay)
