@@ -5,22 +5,22 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
+import shutil
 import socket
 import tempfile
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspector import regex
 from inspector.capture import replacing
-from inspector.capture.store import Capture
 from inspector.cli.arguments import capture_to_write
 from inspector.cli.output import columns, print_line
 from inspector.cli.progress import shown
 from inspector.errors import InspectorError
 from inspector.host.puppetconf import split_address
-from inspector.model import Connection, Exchange
+from inspector.model import Exchange
 from inspector.replay import agent_command, recording
+from inspector.replay.journal import Journal
 from inspector.replay.master import ReplayMaster
 from inspector.replay.notices import notices
 from inspector.summaries import filters, listing, summary, wording
@@ -29,22 +29,26 @@ from inspector.text import address, clean
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
-    from inspector.replay.master import Missing, Served
+    from inspector.replay.master import Served
     from inspector.replay.recording import Recording
 
 EXAMPLE = "puppet-inspector replay captures/FILE.sqlite --agent web1.example"
 
-PACE = regex.compile(r"(\d{1,3}(?:\.\d{1,3})?)x?")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_PACE = regex.compile(r"(\d{1,3}(?:\.\d{1,3})?)x?")
 _NAME = regex.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,250}")
 _LISTED = 20
-"""Records that are listed at the end."""
+"""Requests that are listed at the end."""
+_POLL = 0.2
+"""Seconds between two looks at what happened."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("capture", type=Path, help="the capture with the recorded run")
-    parser.add_argument("--run", type=int, metavar="N", help="replay this run (default: the latest of the only agent)")
+    parser.add_argument("--run", type=int, metavar="N", help="replay this run (default: the latest with a catalog, of "
+                        "the only agent)")  # fmt: skip
     parser.add_argument("--agent", metavar="CERTNAME", help="replay the latest run of this agent")
     parser.add_argument("--listen", metavar="HOST[:PORT]", default="127.0.0.1",
                         help="where to listen (default: a free port of 127.0.0.1)")  # fmt: skip
@@ -72,60 +76,28 @@ def execute(arguments: argparse.Namespace) -> int:
     replacing.must_be_new(target)
     with shown() as watch:
         replayed = recording.read(arguments.capture, watch, arguments.run, arguments.agent)
-    with contextlib.ExitStack() as stack:
-        folder = _folder(arguments.dir, stack)
+    with _folder(arguments.dir) as folder:
         master = _listening(replayed, folder, name, listen, pace)
-        agent = folder / "agent"
-        agent.mkdir(mode=0o700)
-        printer = _Events(target, name, agent) if arguments.json else _Lines(target, name, agent, arguments.capture)
-        with master:
-            printer.begin(master)
-            served = _serve(master, target, printer)
-    printer.end(master, served)
-    return int(bool(served.missing))
+        with contextlib.closing(Journal(target)) as journal:
+            printer = (_Events if arguments.json else _Lines)(master, journal, name, folder, arguments.capture)
+            with master:
+                printer.begin()
+                with contextlib.suppress(KeyboardInterrupt):
+                    while True:
+                        _take(master, journal, printer)
+            _take(master, journal, printer)
+            printer.end()
+    return int(bool(journal.missing))
 
 
-class _Served:
-    """What was served."""
-
-    def __init__(self) -> None:
-        self.requests = 0
-        self.missing: Counter[str] = Counter()
-        """Why requests were not answered as recorded."""
-        self.kinds: Counter[str] = Counter()
-        """The same by endpoint."""
-
-    def add(self, missing: Missing) -> None:
-        self.missing[missing.reason] += 1
-        self.kinds[missing.question.endpoint if missing.question else "other"] += 1
-
-
-def _serve(master: ReplayMaster, target: Path, printer: _Lines) -> _Served:
-    """Record and print what is asked, until Ctrl-C."""
-    done = _Served()
-    capture: Capture | None = None
-    try:
-        with contextlib.suppress(KeyboardInterrupt):
-            while True:
-                with contextlib.suppress(queue.Empty):
-                    served = master.served.get(timeout=0.5)
-                    capture = capture or Capture.create(target)
-                    _record(capture, served)
-                    done.requests += isinstance(served.record, Exchange)
-                    if served.missing:
-                        done.add(served.missing)
-                    printer.show(served)
-    finally:
-        if capture:
-            capture.close()
-    return done
-
-
-def _record(capture: Capture, served: Served) -> None:
-    record = served.record
-    capture.note(Connection(record.agent if isinstance(record, Exchange) else record.leg))
-    capture.append(record)
-    capture.flush()
+def _take(master: ReplayMaster, journal: Journal, printer: _Lines) -> None:
+    """Record and print what happened since the last time."""
+    with contextlib.suppress(queue.Empty):
+        served = master.served.get(timeout=_POLL)
+        while True:
+            journal.take(served)
+            printer.show(served)
+            served = master.served.get_nowait()
 
 
 # -- arguments --------------------------------------------------------------------------------------------
@@ -137,7 +109,7 @@ def _pace(arguments: argparse.Namespace) -> float:
         return 1.0 if arguments.as_recorded else 0.0
     if arguments.as_recorded:
         raise InspectorError("--slow and --as-recorded cannot be used together.", "--slow 1x is as recorded.")
-    found = PACE.fullmatch(arguments.slow.strip())
+    found = _PACE.fullmatch(arguments.slow.strip())
     if found is None:
         raise InspectorError(f"{arguments.slow!r} is no factor.", "Use the form 3x or 0.5x.")
     return float(found[1])
@@ -146,32 +118,35 @@ def _pace(arguments: argparse.Namespace) -> float:
 def _name(given: str | None, host: str) -> str:
     name = given or ("localhost" if host in LOOPBACK else socket.gethostname())
     if not _NAME.fullmatch(name):
-        raise InspectorError(f"{name!r} is no host name.", "Name the host with --name, as the agent will.")
+        raise InspectorError(f"{name!r} is no host name.", "Name this host with --name, as the agent will.")
     return name.lower()
 
 
-def _folder(given: Path | None, stack: contextlib.ExitStack) -> Path:
-    """Return the directory for the CA and the agent. Raises InspectorError."""
+@contextlib.contextmanager
+def _folder(given: Path | None) -> Iterator[Path]:
+    """Provide the directory for the CA and the agent; it stays if it was named and nothing failed. Raises
+    InspectorError."""
     if given is None:
-        return Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="puppet-replay-", ignore_cleanup_errors=True))
-        )
+        with tempfile.TemporaryDirectory(prefix="puppet-replay-", ignore_cleanup_errors=True) as name:
+            yield Path(name)
+        return
     try:
         given.mkdir(mode=0o700, parents=True)
     except FileExistsError as error:
-        raise InspectorError(
-            f"{given} exists already.", "Name a directory that does not: its CA is made anew."
-        ) from error
-    return given.absolute()
-
-
-def _listening(
-    replayed: Recording, folder: Path, name: str, listen: tuple[str, int], pace: float
-) -> ReplayMaster:  # fmt: skip
+        raise InspectorError(f"{given} exists already.", "Name a new directory: its CA is made anew.") from error
     try:
+        yield given.absolute()
+    except BaseException:
+        shutil.rmtree(given, ignore_errors=True)
+        raise
+
+
+def _listening(replayed: Recording, folder: Path, name: str, listen: tuple[str, int], pace: float) -> ReplayMaster:
+    try:
+        (folder / agent_command.FOLDER).mkdir(mode=0o700)
         return ReplayMaster(replayed, folder, name, listen, pace)
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise InspectorError(
             f"Cannot listen on {address(*listen)}: {reason}.", "Choose another address with --listen HOST:PORT."
         ) from error
@@ -183,19 +158,21 @@ def _listening(
 class _Lines:
     """Prints for people."""
 
-    def __init__(self, target: Path, name: str, agent: Path, source: Path) -> None:
-        self._target, self._server, self._agent, self._source = target, name, agent, source
-        self._follower = Follower(target, filters.parse(""))
+    def __init__(self, master: ReplayMaster, journal: Journal, name: str, folder: Path, source: Path) -> None:
+        self._master, self._journal, self._folder, self._source = master, journal, folder, source
+        self._replayed = master.recording
+        self._command = agent_command.Command(master.recording, folder, name, master.address[1])
+        self._follower = Follower(journal.target, filters.parse(""))
 
-    def begin(self, master: ReplayMaster) -> None:
-        replayed = master.recording
+    def begin(self) -> None:
+        replayed = self._replayed
         print_line(f"run {replayed.run} of {replayed.certname} in {self._source}: {replayed.count} answers")
         for notice in notices(replayed):
             print_line(f"  note: {clean(notice)}")
-        print_line(f"listening on {address(*master.address)}; recording to {self._target}")
-        print_line(f"the CA and the agent's own directories are in {self._agent.parent}")
+        print_line(f"listening on {address(*self._master.address)}; recording to {self._journal.target}")
+        print_line(f"the CA and the agent's own directories are in {self._folder}")
         print("run the agent, of version 7 or later, with:")
-        print(f"  {agent_command.line(replayed, self._agent, self._server, master.address[1])}")
+        print(f"  {self._command}")
         print("Ctrl-C ends the replay.", flush=True)
 
     def show(self, served: Served) -> None:
@@ -208,43 +185,40 @@ class _Lines:
             print_line(f"  NOT RECORDED: {clean(served.missing.reason)}")
         print(end="", flush=True)
 
-    def end(self, master: ReplayMaster, served: _Served) -> None:
+    def end(self) -> None:
+        journal, steps = self._journal, self._replayed.steps
         print()
-        if served.missing:
-            counts = ", ".join(f"{endpoint} {count}" for endpoint, count in served.kinds.most_common())
-            print_line(f"asked and not recorded: {sum(served.kinds.values())} requests ({counts})")
-            for reason, times in served.missing.most_common(_LISTED):
-                print_line(f"  {clean(reason)}{f' ({times} times)' if times > 1 else ''}")
-            if len(served.missing) > _LISTED:
-                print_line(f"  and {len(served.missing) - _LISTED} more")
-        unused = [master.recording.steps[seq] for seq in sorted(master.unused)]
-        if unused and served.requests:
-            print_line(f"recorded and never asked: {len(unused)} of {len(master.recording.steps)} answers")
-            for step in unused[:_LISTED]:
-                print_line(f"  record {step.record.seq} {wording.line(summary.of(step), step.run).strip()}")
-            if len(unused) > _LISTED:
-                print_line(f"  and {len(unused) - _LISTED} more")
-        if not served.requests:
+        if not journal.requests:
             print_line("no request came")
-        elif not served.missing:
-            print_line(f"{served.requests} requests, all answered as recorded: {self._target}")
-        else:
-            print_line(f"{served.requests} requests: {self._target}")
+            return
+        if journal.missing:
+            counts = ", ".join(f"{endpoint} {count}" for endpoint, count in journal.endpoints.most_common())
+            print_line(f"asked and not recorded: {journal.missing.total()} requests ({counts})")
+            self._list([reason + (f" ({times} times)" if times > 1 else "")
+                        for reason, times in journal.missing.most_common()])  # fmt: skip
+        if unused := [steps[seq] for seq in sorted(self._master.unused)]:
+            print_line(f"recorded and never asked: {len(unused)} of {len(steps)} answers")
+            self._list([f"record {step.record.seq}  {wording.line(summary.of(step), step.run)}" for step in unused])
+        all_recorded = "" if journal.missing else ", all answered as recorded"
+        print_line(f"{journal.requests} requests{all_recorded}: {journal.target}")
+
+    def _list(self, lines: list[str]) -> None:
+        for line in lines[:_LISTED]:
+            print_line(f"  {clean(line)}")
+        if len(lines) > _LISTED:
+            print_line(f"  and {len(lines) - _LISTED} more")
 
 
 class _Events(_Lines):
     """Prints for programs."""
 
-    def __init__(self, target: Path, name: str, agent: Path) -> None:
-        super().__init__(target, name, agent, Path())
-
-    def begin(self, master: ReplayMaster) -> None:
-        replayed = master.recording
+    def begin(self) -> None:
+        replayed = self._replayed
         self._print(
             event="ready", run=replayed.run, certname=replayed.certname, answers=replayed.count,
-            notices=notices(replayed), host=master.address[0], port=master.address[1], server=self._server,
-            directory=str(self._agent.parent), capture=str(self._target),
-            command=agent_command.words(replayed, self._agent, self._server, master.address[1]),
+            notices=notices(replayed), host=self._master.address[0], port=self._master.address[1],
+            server=self._command.name, directory=str(self._folder), capture=str(self._journal.target),
+            command=self._command.words,
         )  # fmt: skip
 
     def show(self, served: Served) -> None:
@@ -258,10 +232,9 @@ class _Events(_Lines):
             case refused:
                 self._print(event="refused", reason=refused.reason)
 
-    def end(self, master: ReplayMaster, served: _Served) -> None:
-        self._print(
-            event="ended", requests=served.requests, missing=sorted(served.missing), unused=sorted(master.unused)
-        )  # fmt: skip
+    def end(self) -> None:
+        journal, unused = self._journal, sorted(self._master.unused)
+        self._print(event="ended", requests=journal.requests, missing=sorted(journal.missing), unused=unused)
 
     def _print(self, **fields: Any) -> None:
         print(json.dumps(fields), flush=True)

@@ -71,7 +71,7 @@ class LabMaster:
         self._place = place
         self._trust = place.path / "trust.pem"
         self._lock = threading.Lock()
-        self._server = LabServer(self.context, lambda request, caller: self.answer(request, caller.certname))
+        self._server = LabServer(self.context, self.answer)
         self.address = self._server.address
 
     def __enter__(self) -> Self:

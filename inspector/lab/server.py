@@ -12,7 +12,6 @@ import socket
 import ssl
 import threading
 import time
-from dataclasses import dataclass
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -26,18 +25,12 @@ if TYPE_CHECKING:
 
 _FRAMING = {"content-length", "transfer-encoding", "connection", "keep-alive", "date"}
 _REASONS = {500: "Server Error"}  # Jetty's wording
+_LARGEST = 2**28
+"""Bytes of the largest body that is read: reports with debug messages have some 10 MB."""
+_LINE = 8192
+"""Bytes of the longest line between chunks."""
 _IDLE = 30.0
 """Seconds of silence after which Jetty closes a connection."""
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who sends a request."""
-
-    certname: str | None
-    """The name in the client's verified certificate; None without one."""
-    leg: Leg
-    """Its connection."""
 
 
 class LabServer:
@@ -48,7 +41,7 @@ class LabServer:
     def __init__(
         self,
         context: Callable[[], ssl.SSLContext],
-        answer: Callable[[Request, Caller], Response],
+        answer: Callable[[Request, str | None], Response],
         address: tuple[str, int] = ("127.0.0.1", 0),
         report: Report = lambda _: None,
     ) -> None:
@@ -78,7 +71,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(
         self,
         context: Callable[[], ssl.SSLContext],
-        answer: Callable[[Request, Caller], Response],
+        answer: Callable[[Request, str | None], Response],
         address: tuple[str, int],
         report: Report,
     ) -> None:
@@ -169,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers, body = tuple(self.headers.items()), self._body()
         request = Request(headers, body, started=started, ended=time.time(), method=self.command, target=target)
         try:
-            response = self.server.answer(request, Caller(self._certname(), self._leg))
+            response = self.server.answer(request, self._certname())
         except ConnectionError as error:  # no answer: the connection ends
             self.server.report(Exchange(self._leg, request, error=str(error), failed=time.time()))
             raise
@@ -193,15 +186,24 @@ class _Handler(BaseHTTPRequestHandler):
         return subject.get("commonName")
 
     def _body(self) -> bytes:
-        if (self.headers["Transfer-Encoding"] or "").lower() != "chunked":
-            return self.rfile.read(int(self.headers["Content-Length"] or 0))
-        body = bytearray()
-        while size := int(self.rfile.readline().partition(b";")[0], 16):
-            body += self.rfile.read(size)
-            self.rfile.readline()
-        while self.rfile.readline().strip():
+        """Read the body. Raises ConnectionError if it is malformed or longer than an agent's."""
+        try:
+            if (self.headers["Transfer-Encoding"] or "").lower() != "chunked":
+                return self._read(int(self.headers["Content-Length"] or 0), 0)
+            body = bytearray()
+            while size := int(self.rfile.readline(_LINE).partition(b";")[0], 16):
+                body += self._read(size, len(body))
+                self.rfile.readline(_LINE)
+        except ValueError as error:
+            raise ConnectionAbortedError("a malformed body") from error
+        while self.rfile.readline(_LINE).strip():
             pass  # trailers
         return bytes(body)
+
+    def _read(self, size: int, before: int) -> bytes:
+        if size < 0 or size + before > _LARGEST:
+            raise ConnectionAbortedError(f"a body of more than {_LARGEST} bytes")
+        return self.rfile.read(size)
 
     def _send(self, response: Response, *, head: bool) -> Headers:
         """Send an answer; return its headers."""

@@ -20,7 +20,6 @@ from inspector.replay.enrolment import Enrolment
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.lab.server import Caller
     from inspector.model import Request
     from inspector.replay.answers import Answer
     from inspector.replay.questions import Question
@@ -97,13 +96,13 @@ class ReplayMaster:
 
     # -- answering ------------------------------------------------------------------------------------
 
-    def _answer(self, request: Request, caller: Caller) -> Response:
+    def _answer(self, request: Request, certname: str | None) -> Response:
         match = endpoints.match(request.method, request.target)
         if match is not None and match.endpoint.kind in BOOTSTRAP:
             found = self._enrolment.answer(match.endpoint.kind, request.method, match.certname or "", request.body)
             if found is not None:
                 return found
-        elif match is not None and match.dialect == "v3" and not allowed(request, caller.certname):
+        elif match is not None and match.dialect == "v3" and not allowed(request, certname):
             path = unquote(request.path)
             text = f"Forbidden request: {path} (method :{request.method.lower()}). "
             return Response(status=403, body=(text + "Please see the server logs for details.").encode())

@@ -111,7 +111,7 @@ def differences(asked: Question, recorded: Question) -> list[str]:
     """Return in what a question differs from a recorded one, each in words."""
     found = []
     if asked.endpoint != recorded.endpoint:
-        return [f"{asked.endpoint} was not asked for at all"]
+        return [f"the run has no request of the kind {asked.endpoint}"]
     if asked.method != recorded.method:
         found.append(f"method {asked.method} instead of {recorded.method}")
     if asked.subject != recorded.subject:

@@ -37,6 +37,7 @@ WORDS = {
     "auth": "{}/a.sqlite --auth-conf {}/auth.conf",
     "readiness": "{}",
     "doctor": "{}/a.sqlite",
+    "replay": "{}/a.sqlite --run 99",
     "fix": "new-crl --cadir {}/none",
     "bootstrap": "{}/a.sqlite",
     "export": "{}/a.sqlite",
@@ -51,7 +52,7 @@ WORDS = {
     "completion": "bash",
 }
 """A command line of each command that ends by itself, once its output is not taken any more."""
-MISTAKES = ("open", "proxy", "run", "fix", "provision")
+MISTAKES = ("open", "proxy", "run", "replay", "fix", "provision")
 """Those that are none here."""
 MUTE = {"COLUMNS": "40", "PYTHONUNBUFFERED": ""}
 QUICK = ("check", "explain", "export", "merge")
