@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from cryptography import x509
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
+    from inspector.model import Request
     from inspector.replay.recording import Signing
 
 NAME = "puppet-inspector replay"
@@ -38,8 +40,8 @@ class Enrolment:
         self._key: CertificatePublicKeyTypes | None = None
         self._lock = threading.Lock()
 
-    def answer(self, kind: Kind, method: str, name: str, body: bytes) -> Response | None:
-        """Answer a request; None: there is nothing to answer it with."""
+    def answer(self, kind: Kind, request: Request, name: str) -> Response | None:
+        """Answer a request about a name; None: there is nothing to answer it with."""
         with self._lock:
             match kind:
                 case Kind.CA_BUNDLE:
@@ -47,12 +49,11 @@ class Enrolment:
                 case Kind.CRL:
                     return _text(200, self.ca.crl_bundle)
                 case Kind.CSR_LOOKUP:
-                    request = self.ca.request(name)
-                    return _text(200, request) if request else _missing("certificate_request", name)
-                case Kind.CSR if method == "PUT":
-                    return self._submit(name, body)
+                    return _found(self.ca.request(name), request)
+                case Kind.CSR:
+                    return self._submit(name, request.body)
                 case Kind.CERTIFICATE:
-                    return self._certificate(name)
+                    return self._certificate(name, request)
         return None
 
     def _submit(self, name: str, body: bytes) -> Response:
@@ -73,7 +74,7 @@ class Enrolment:
             self.ca.clean(name)
             self._key, self._asked = key, dict.fromkeys(self._asked, 0)
 
-    def _certificate(self, name: str) -> Response:
+    def _certificate(self, name: str, request: Request) -> Response:
         recorded = self._next(Kind.CERTIFICATE)
         if recorded is not None and recorded.status != 200:
             return _text(recorded.status, recorded.body)
@@ -83,8 +84,7 @@ class Enrolment:
             self.ca.sign(name)
             if self._revoked:
                 self.ca.revoke(name)
-        certificate = self.ca.certificate(name)
-        return _text(200, certificate) if certificate else _missing("certificate", name)
+        return _found(self.ca.certificate(name), request)
 
     def _next(self, kind: Kind) -> Signing | None:
         """Return the recorded answer whose turn it is; the last one repeats, unless a certificate was issued."""
@@ -101,5 +101,8 @@ def _text(status: int, body: bytes) -> Response:
     return Response(status=status, headers=_TEXT, body=body)
 
 
-def _missing(kind: str, name: str) -> Response:
-    return _text(404, f"Could not find {kind} {name}".encode())
+def _found(body: bytes | None, request: Request) -> Response:
+    if body is not None:
+        return _text(200, body)
+    kind, _, name = unquote(request.path).rpartition("/")
+    return _text(404, f"Could not find {kind.rpartition('/')[2]} {name}".encode())

@@ -99,7 +99,7 @@ class ReplayMaster:
     def _answer(self, request: Request, certname: str | None) -> Response:
         match = endpoints.match(request.method, request.target)
         if match is not None and match.endpoint.kind in BOOTSTRAP:
-            found = self._enrolment.answer(match.endpoint.kind, request.method, match.certname or "", request.body)
+            found = self._enrolment.answer(match.endpoint.kind, request, match.certname or "")
             if found is not None:
                 return found
         elif match is not None and match.dialect == "v3" and not allowed(request, certname):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
+from inspector import regex
 from inspector.model import Exchange
 from inspector.privacy.harmless import STAND_IN
 from inspector.privacy.patterns import MASK
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from inspector.replay.recording import Recording
 
+_HOST = regex.compile(r"[a-z]{1,10}://([^/]{1,255})", regex.IGNORECASE)
 MASKS = (MASK.encode(), f"{STAND_IN}-".encode())
 
 
@@ -65,9 +66,8 @@ def _elsewhere(recording: Recording) -> Iterator[str]:
     for seq, catalog in recording.catalogs:
         for file in catalog.files:
             for source in file.sources:
-                with_host = urlsplit(source) if "://" in source else None
-                if with_host and with_host.netloc:
-                    hosts.setdefault(unquote(with_host.netloc), seq)
+                if found := _HOST.match(source):
+                    hosts.setdefault(found[1], seq)
     for host, seq in hosts.items():
         yield f"record {seq}: the catalog names {host} as a source of files: the agent asks that host, not the replay"
 

@@ -6,6 +6,7 @@ import pytest
 from cryptography import x509
 
 from inspector.host import pki
+from inspector.model import Request, Response
 from inspector.protocol.kinds import Kind
 from inspector.replay.enrolment import Enrolment
 from inspector.replay.recording import Signing
@@ -15,15 +16,20 @@ OLD, NEW = pki.new_key(), pki.new_key()
 PENDING = f"{NAME} already has a requested certificate; ignoring certificate request".encode()
 
 
-def submit(enrolment: Enrolment, key: pki.PrivateKey = OLD, name: str = NAME) -> tuple[int, bytes]:
-    answer = enrolment.answer(Kind.CSR, "PUT", name, pki.pem(pki.make_csr(name, key)))
+def asked(enrolment: Enrolment, kind: Kind, body: bytes = b"", name: str = NAME) -> Response:
+    request = Request(body=body, target=f"/puppet-ca/v1/{'certificate_request' if body else 'certificate'}/{name}")
+    answer = enrolment.answer(kind, request, name)
     assert answer is not None
+    return answer
+
+
+def submit(enrolment: Enrolment, key: pki.PrivateKey = OLD, name: str = NAME) -> tuple[int, bytes]:
+    answer = asked(enrolment, Kind.CSR, pki.pem(pki.make_csr(name, key)), name)
     return answer.status, answer.body
 
 
 def fetch(enrolment: Enrolment) -> tuple[int, bytes]:
-    answer = enrolment.answer(Kind.CERTIFICATE, "GET", NAME, b"")
-    assert answer is not None
+    answer = asked(enrolment, Kind.CERTIFICATE)
     return answer.status, answer.body
 
 
@@ -33,7 +39,7 @@ def is_for(body: bytes, key: pki.PrivateKey) -> bool:
 
 def test_without_a_recorded_bootstrap_a_request_is_signed_at_once() -> None:
     enrolment = Enrolment()
-    assert fetch(enrolment)[0] == 404
+    assert fetch(enrolment) == (404, b"Could not find certificate a.example")
     assert submit(enrolment) == (200, b"")
     for _ in range(2):
         status, body = fetch(enrolment)
@@ -90,30 +96,22 @@ def test_a_refusal_of_the_ca_itself_is_not_replaced() -> None:
     enrolment = Enrolment([Signing(Kind.CSR, 200, b"")])
     status, body = submit(enrolment, name="UPPER.example")
     assert (status, body) == (400, b"Certificate names must be lower case.")
-    answer = enrolment.answer(Kind.CSR, "PUT", NAME, b"garbage")
-    assert answer is not None
-    assert answer.status == 500
+    assert asked(enrolment, Kind.CSR, b"garbage").status == 500
 
 
 @pytest.mark.parametrize(
     ("kind", "start"), [(Kind.CA_BUNDLE, b"-----BEGIN CERTIFICATE"), (Kind.CRL, b"-----BEGIN X509 CRL")]
 )
 def test_public_documents(kind: Kind, start: bytes) -> None:
-    answer = Enrolment().answer(kind, "GET", "", b"")
-    assert answer is not None
-    assert answer.body.startswith(start)
+    assert asked(Enrolment(), kind).body.startswith(start)
 
 
 def test_old_agents_look_for_their_request() -> None:
     enrolment = Enrolment()
-    found = enrolment.answer(Kind.CSR_LOOKUP, "GET", NAME, b"")
-    assert found is not None
-    assert found.status == 404
+    assert asked(enrolment, Kind.CSR_LOOKUP).status == 404
     submit(enrolment)
-    found = enrolment.answer(Kind.CSR_LOOKUP, "GET", NAME, b"")
-    assert found is not None
-    assert found.status == 200
+    assert asked(enrolment, Kind.CSR_LOOKUP).status == 200
 
 
 def test_renewal_is_not_offered() -> None:
-    assert Enrolment().answer(Kind.RENEWAL, "POST", "", b"") is None
+    assert Enrolment().answer(Kind.RENEWAL, Request(), "") is None

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.formats import share
 from inspector.lab.wire import WireError
 from inspector.model import Exchange, Handshake
 from inspector.progress import unwatched
 from inspector.replay import recording
-from inspector.runs.examples import altered, asked, catalog, node, plugins, report, talk, unanswered
-from tests.support.replays import agent, of_records, of_sample, replayed, served, wire
+from inspector.runs.examples import altered, asked, catalog, listing, node, plugins, report, talk, unanswered
+from tests.support.replays import agent, of_records, of_sample, replayed, sample, served, wire
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,6 +80,31 @@ def test_a_revoked_certificate_is_refused(tmp_path: Path) -> None:
     refused = [one.record for one in served(master) if isinstance(one.record, Handshake)]
     assert refused[0].reason == "certificate verify failed: certificate revoked"
     assert refused[0].alert_by == "master"
+
+
+def test_a_change_of_environment_is_repeated(tmp_path: Path) -> None:
+    records = talk(
+        node(), plugins(), listing("pluginfacts", {}), listing("plugins", {}), catalog(environment="staging"),
+        listing("pluginfacts", {}, environment="staging"), listing("plugins", {}, environment="staging"),
+        catalog(asks="staging", environment="staging", uuid="a-1"), report(environment="staging"),
+    )  # fmt: skip
+    with replayed(tmp_path, of_records(tmp_path, *records)) as master:
+        result = agent(tmp_path, master).run()
+    assert result.status == 0, result.log
+    asked_for = [one.record for one in served(master) if isinstance(one.record, Exchange)]
+    catalogs = [one.request.target for one in asked_for if "/catalog/" in one.request.target]
+    assert [target.partition("environment=")[2] for target in catalogs] == ["production", "staging"]
+
+
+def test_a_shared_capture_is_replayed_as_far_as_its_values_allow(tmp_path: Path) -> None:
+    shared = tmp_path / "shared.sqlite"
+    share.share(sample(tmp_path, "first-run"), shared)
+    recorded = recording.read(shared, unwatched)
+    assert recorded.shared
+    with replayed(tmp_path, recorded) as master:
+        result = agent(tmp_path, master).run()
+    assert result.status == 2, result.log
+    assert [one.missing for one in served(master) if one.missing] == []
 
 
 def test_what_was_not_recorded_is_answered_with_the_closest(tmp_path: Path) -> None:

@@ -50,6 +50,11 @@ def test_sources_at_another_server(tmp_path: Path, source: str) -> None:
     assert notice.startswith("record 2: the catalog names other.example as a source of files")
 
 
+def test_a_hostile_source_is_text(tmp_path: Path) -> None:
+    (notice,) = said(tmp_path, resource(source="puppet://[::1/modules/m/a"))
+    assert notice.startswith("record 2: the catalog names [::1 as a source of files")
+
+
 def test_answers_that_cannot_be_given(tmp_path: Path) -> None:
     cut = altered(asked("file_metadata/modules/m/a"), response={"lost": 9})
     found = said(tmp_path, catalog(), cut, unanswered(asked("file_metadata/modules/m/b")))

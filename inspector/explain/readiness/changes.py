@@ -177,7 +177,7 @@ CHANGES = (
         "strict", "warnings that become errors", 8, Effect.DEFAULT,
         "With strict=error and strict_variables=true, which are the defaults since 8, such a warning fails the "
         "compile. The master's own warnings are in its log, not in traffic.",
-        (on_master("see them all in its log", "journalctl -u puppetserver | grep WARN"),
+        (on_master("look for WARN in its log (puppetserver.log)"),
          on_master("try it on a test master",
                    "puppet config set strict error --section server")),
         ("puppet 8.10.0 lib/puppet/defaults.rb", "github.com/puppetlabs/puppet/pull/9017"),
