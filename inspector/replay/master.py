@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import queue
-import ssl
 import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
@@ -66,13 +66,13 @@ class ReplayMaster:
         """The records that nobody asked for yet."""
         self._enrolment = Enrolment(recording.signings, revoked=recording.revoked)
         self._place = self._enrolment.ca.enrol(folder / "master", name)
-        self._trust = folder / "master" / "trust.pem"
         self._pace = pace
         self._turns: dict[Question, int] = {}
         self._missing: dict[int, Missing] = {}
         self._closing = threading.Event()
         self._lock = threading.Lock()
-        self._server = LabServer(self._context, self._answer, address, self._report)
+        context = functools.partial(self._enrolment.ca.server_context, self._place)
+        self._server = LabServer(context, self._answer, address, self._report)
         self.address = self._server.address
 
     def __enter__(self) -> Self:
@@ -82,17 +82,6 @@ class ReplayMaster:
     def __exit__(self, *_: object) -> None:
         self._closing.set()
         self._server.close()
-
-    def _context(self) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.verify_mode = ssl.CERT_OPTIONAL
-        context.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN
-        context.num_tickets = 0
-        context.load_cert_chain(self._place.certificate, self._place.key)
-        with self._lock:  # Python takes CRLs from a file only
-            self._trust.write_bytes(self._enrolment.ca.ca_bundle + self._enrolment.ca.crl_bundle)
-            context.load_verify_locations(cafile=self._trust)
-        return context
 
     # -- answering ------------------------------------------------------------------------------------
 

@@ -118,7 +118,7 @@ def test_the_directory_stays_if_it_was_named(run: Run, tmp_path: Path, plays: Pl
 
 def test_a_temporary_directory_does_not(run: Run, tmp_path: Path, plays: Plays) -> None:
     folders: list[Path] = []
-    plays(lambda master: folders.append(master._trust.parent.parent))
+    plays(lambda master: folders.append(master._place.path.parent))
     run("replay", sample(tmp_path, "revoked"), "-o", tmp_path / "new.sqlite")
     assert not folders[0].exists()
 
