@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from inspector import regex
 from inspector.analysis.analyzer import retrace
+from inspector.analysis.ruleset import Ruleset
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.model import Exchange, Handshake
@@ -17,6 +18,7 @@ from inspector.protocol.endpoints import KINDS
 from inspector.protocol.kinds import BOOTSTRAP, Kind
 from inspector.replay import answers, contents, questions
 from inspector.summaries import reading
+from inspector.summaries.indexed import IndexedCapture
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ def read(path: Path, watch: Watch, number: int | None = None, agent: str | None 
 
     Raises InspectorError.
     """
-    chosen = _chosen(path, reading.read(path, "", watch).runs, number, agent)
+    chosen = _chosen(path, _runs(path, watch), number, agent)
     brief = chosen.brief
     certname, environment = brief.certname or UNNAMED, brief.environment_asked
     if not _CERTNAME.fullmatch(certname):
@@ -110,6 +112,15 @@ def read(path: Path, watch: Watch, number: int | None = None, agent: str | None 
         if wanted := contents.wanted(recording.steps.values(), recording.answers):
             recording.borrowed = contents.found(wanted, watched(capture.records(), watch, capture.count()))
     return recording
+
+
+def _runs(path: Path, watch: Watch) -> list[IndexedRun]:
+    """Return the runs of a capture, without their findings if it has no index."""
+    with IndexedCapture.whole(path) as indexed:
+        if indexed is not None:
+            return indexed.indexed_runs
+    (found,) = reading.read_together([path], Ruleset(rules=(), ignores=()), watch)
+    return found.runs
 
 
 def _chosen(path: Path, runs: list[IndexedRun], number: int | None, agent: str | None) -> IndexedRun:
