@@ -76,17 +76,16 @@ def execute(arguments: argparse.Namespace) -> int:
     replacing.must_be_new(target)
     with shown() as watch:
         replayed = recording.read(arguments.capture, watch, arguments.run, arguments.agent)
-    with _folder(arguments.dir) as folder:
+    with contextlib.closing(Journal(target)) as journal, _folder(arguments.dir) as folder:
         master = _listening(replayed, folder, name, listen, pace)
-        with contextlib.closing(Journal(target)) as journal:
-            printer = (_Events if arguments.json else _Lines)(master, journal, name, folder, arguments.capture)
-            with master:
-                printer.begin()
-                with contextlib.suppress(KeyboardInterrupt):
-                    while True:
-                        _take(master, journal, printer)
-            _take(master, journal, printer)
-            printer.end()
+        printer = (_Events if arguments.json else _Lines)(master, journal, name, folder, arguments.capture)
+        with master:
+            printer.begin()
+            with contextlib.suppress(KeyboardInterrupt):
+                while True:
+                    _take(master, journal, printer)
+        _take(master, journal, printer)
+        printer.end()
     return int(bool(journal.missing))
 
 
@@ -124,8 +123,7 @@ def _name(given: str | None, host: str) -> str:
 
 @contextlib.contextmanager
 def _folder(given: Path | None) -> Iterator[Path]:
-    """Provide the directory for the CA and the agent; it stays if it was named and nothing failed. Raises
-    InspectorError."""
+    """Provide the directory for the CA and the agent; one that was named stays. Raises InspectorError."""
     if given is None:
         with tempfile.TemporaryDirectory(prefix="puppet-replay-", ignore_cleanup_errors=True) as name:
             yield Path(name)
@@ -134,18 +132,16 @@ def _folder(given: Path | None) -> Iterator[Path]:
         given.mkdir(mode=0o700, parents=True)
     except FileExistsError as error:
         raise InspectorError(f"{given} exists already.", "Name a new directory: its CA is made anew.") from error
-    try:
-        yield given.absolute()
-    except BaseException:
-        shutil.rmtree(given, ignore_errors=True)
-        raise
+    yield given.absolute()
 
 
 def _listening(replayed: Recording, folder: Path, name: str, listen: tuple[str, int], pace: float) -> ReplayMaster:
+    """Return the master, which listens. Raises InspectorError; then nothing of its directory remains."""
     try:
         (folder / agent_command.FOLDER).mkdir(mode=0o700)
         return ReplayMaster(replayed, folder, name, listen, pace)
     except (OSError, OverflowError) as error:
+        shutil.rmtree(folder, ignore_errors=True)
         reason = error.strerror if isinstance(error, OSError) else error
         raise InspectorError(
             f"Cannot listen on {address(*listen)}: {reason}.", "Choose another address with --listen HOST:PORT."
