@@ -33,7 +33,7 @@ def surveyed(folder: Path, settings: dict[str, str]) -> Survey:
     with replayed(folder, of_sample(folder, "first-run")) as master:
         conf.mkdir(parents=True)
         for name, value in settings.items():
-            command = ["puppet", "config", "set", name, value, "--section", "agent", "--confdir", conf]
+            command = ["puppet", "config", "set", name, value, "--section", "agent", "--confdir", str(conf)]
             subprocess.run(command, check=True, timeout=600)
         words = Command(master.recording, folder, NAME, master.address[1]).words
         done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)

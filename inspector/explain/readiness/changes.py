@@ -63,7 +63,7 @@ CHANGES = (
         "An agent of version 3 or a tool asks for /ENVIRONMENT/... A master of version 4 or later answers 404, except "
         "a Puppet Server or OpenVox Server with its service for legacy routes, which is to go after OpenVox Server 9.",
         (
-            on_node("upgrade the agent: from 3 to 6 or 7 in one step, its certificate stays valid"),
+            on_node("upgrade the agent"),
             advice("replace the URL in the tool: /puppet/v3/... and /puppet-ca/v1/...", only_if="it is a tool"),
         ),
         ("docs/protocol.md#old-agents-and-new-masters", "github.com/OpenVoxProject/openvox-server/issues/212"),
