@@ -71,6 +71,7 @@ def commands(path: Path, records: Sequence[Record]) -> list[tuple[object, ...]]:
     shown = [("show", path, number) for number, _ in enumerate(records[:40], 1)]
     return [
         ("runs", path), ("list", path), ("check", path), ("doctor", path), ("bootstrap", path),
+        ("readiness", path), ("readiness", path, "--json"),
         ("list", path, "--filter", "phase:catalog"), ("check", path, "--format", "junit"),
         ("check", path, "--format", "sarif"), ("check", path, "--json"), ("runs", path, "--json"),
         ("list", path, "--json"), ("bootstrap", path, "--json"), *shown,

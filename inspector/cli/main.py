@@ -135,7 +135,7 @@ def _take_signals(command: str) -> None:
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
-    if command == "proxy":  # a script's shell starts it in the background with Ctrl-C ignored
+    if command in ("proxy", "replay"):  # a script's shell starts it in the background with Ctrl-C ignored
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -7,6 +7,7 @@ does not handle HTTP, and writes files only on request.
 from __future__ import annotations
 
 import secrets
+import ssl
 import threading
 from typing import TYPE_CHECKING, Literal
 
@@ -157,6 +158,19 @@ class LabCA:
         place.ca.write_bytes(self.ca_bundle)
         place.crl.write_bytes(self.crl_bundle)
         return place
+
+    def server_context(self, place: pki.SslDirPaths) -> ssl.SSLContext:
+        """Return the TLS context for a new connection to a master with that ssldir, with the current CRLs: a revocation
+        needs no restart."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.verify_mode = ssl.CERT_OPTIONAL  # Jetty's client-auth: want
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN
+        context.load_cert_chain(place.certificate, place.key)
+        trust = place.path / "trust.pem"
+        with self._lock:  # Python takes CRLs from a file only
+            trust.write_bytes(self.ca_bundle + self.crl_bundle)
+            context.load_verify_locations(cafile=trust)
+        return context
 
     def write_cadir(self, cadir: Path) -> None:
         """Write the CA's certificate, key and CRL bundle as in a master's cadir."""

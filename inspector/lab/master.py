@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import ssl
-import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 from urllib.parse import parse_qs, unquote
@@ -22,6 +20,7 @@ from inspector.protocol.endpoints import match
 from inspector.protocol.kinds import Access
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Sequence
 
     from inspector.host.pki import SslDirPaths
@@ -69,8 +68,6 @@ class LabMaster:
                 self._recorded.setdefault(key, (certname, exchange.response))
         self._bucket: set[str] = set()
         self._place = place
-        self._trust = place.path / "trust.pem"
-        self._lock = threading.Lock()
         self._server = LabServer(self.context, self.answer)
         self.address = self._server.address
 
@@ -82,15 +79,8 @@ class LabMaster:
         self._server.close()
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS context of a new connection, with the current CRLs: a revocation needs no restart."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.verify_mode = ssl.CERT_OPTIONAL  # Jetty's client-auth: want
-        context.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN
-        context.load_cert_chain(self._place.certificate, self._place.key)
-        with self._lock:  # Python takes CRLs from a file only
-            self._trust.write_bytes(self.ca.ca_bundle + self.ca.crl_bundle)
-            context.load_verify_locations(cafile=self._trust)
-        return context
+        """Return the TLS context of a new connection."""
+        return self.ca.server_context(self._place)
 
     # -- answering ------------------------------------------------------------------------------------
 
@@ -103,7 +93,7 @@ class LabMaster:
         self.received.append(Received(request, certname))
         if not path.startswith(("/puppet/", "/puppet-ca/", "/status/")):
             return Response(status=404)  # Jetty's own
-        if not _allowed(request, certname):
+        if not allowed(request, certname):
             text = f"Forbidden request: {path} (method :{request.method.lower()}). "
             return _text(403, text + "Please see the server logs for details.", typed=False)
         if instead := self.instead.get((request.method, path)):
@@ -174,8 +164,8 @@ def _rename(response: Response, old: str, new: str) -> Response:
     return replace(response, body=gzip.compress(body, mtime=0) if zipped else body)
 
 
-def _allowed(request: Request, certname: str | None) -> bool:
-    """Apply the default auth.conf; paths without a rule are denied."""
+def allowed(request: Request, certname: str | None) -> bool:
+    """Whether the default auth.conf allows a caller a request; paths without a rule are denied."""
     matched = match(request.method, request.target)
     if matched is None or matched.dialect != "v3":
         return False

@@ -173,6 +173,11 @@ def secrets(value: Any) -> bool:
     return any(isinstance(value, dict) and value.get(MARK) == "Sensitive" for value in _within(value))
 
 
+def deferred(value: Any) -> bool:
+    """True if a Deferred is anywhere in a decoded value."""
+    return any(isinstance(value, dict) and value.get(MARK) == "Deferred" for value in _within(value))
+
+
 def readable(secret: Any) -> bool:
     """True if part of a secret value is readable: not an empty value, nor one that the agent computes itself."""
     waiting = [(secret, True)]

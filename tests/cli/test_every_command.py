@@ -35,8 +35,10 @@ WORDS = {
     "show": "{}/a.sqlite 1",
     "check": "{}",
     "auth": "{}/a.sqlite --auth-conf {}/auth.conf",
+    "readiness": "{}",
     "doctor": "{}/a.sqlite",
     "rules": "test {}/rules.yaml",
+    "replay": "{}/a.sqlite --run 99",
     "fix": "new-crl --cadir {}/none",
     "bootstrap": "{}/a.sqlite",
     "export": "{}/a.sqlite",
@@ -51,7 +53,7 @@ WORDS = {
     "completion": "bash",
 }
 """A command line of each command that ends by itself, once its output is not taken any more."""
-MISTAKES = ("open", "proxy", "run", "fix", "provision")
+MISTAKES = ("open", "proxy", "run", "replay", "fix", "provision")
 """Those that are none here."""
 MUTE = {"COLUMNS": "40", "PYTHONUNBUFFERED": ""}
 QUICK = ("check", "explain", "export", "merge")

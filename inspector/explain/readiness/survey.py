@@ -1,0 +1,153 @@
+"""A survey of captures: which nodes a newer version's removals and changed defaults concern, and what shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.explain.readiness.changes import for_version
+from inspector.privacy import redact
+from inspector.rules import On, rule_of
+from inspector.runs.history import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from inspector.analysis.analyzer import Step
+    from inspector.explain.readiness.changes import Change
+    from inspector.model import Record
+    from inspector.runs.run import Run
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What shows that a change concerns a node."""
+
+    node: str
+    text: str
+    """What its latest record shows."""
+    capture: str
+    record: int
+    """The latest record."""
+    time: float
+    """When that record ended."""
+    records: int = 1
+    """How many records show it."""
+
+    def merge(self, other: Evidence) -> None:
+        """Add another evidence of the same node."""
+        if other.time >= self.time:
+            self.text, self.capture, self.record, self.time = other.text, other.capture, other.record, other.time
+        self.records += other.records
+
+
+@dataclass(slots=True)
+class Survey:
+    """What captures show of the way to a version."""
+
+    target: int
+    captures: list[str] = field(default_factory=list)
+    agents: dict[str, str] = field(default_factory=dict)
+    """The agents, each with its latest version; empty if that is not known."""
+    masters: dict[str, None] = field(default_factory=dict)
+    """The versions of the masters."""
+    found: dict[str, dict[str, Evidence]] = field(default_factory=dict)
+    """By the key of a change: the evidence of each node."""
+    unanalyzed: int = 0
+    """Records that were not analyzed."""
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The changes that it looks for."""
+        return for_version(self.target)
+
+    @property
+    def affected(self) -> list[Change]:
+        """The changes that concern a node."""
+        return [change for change in self.changes if change.key in self.found]
+
+    def evidence(self, change: Change) -> list[Evidence]:
+        """Return the evidence of a change, the latest first."""
+        return sorted(self.found.get(change.key, {}).values(), key=lambda each: (-each.time, each.node))
+
+    def add(self, capture: str, records: Iterable[Record]) -> None:
+        """Add the records of a capture."""
+        self.captures.append(capture)
+        _Reading(self, capture).take(records)
+
+
+class _Reading:
+    """The reading of one capture: the name of a node may become known after what shows something of it."""
+
+    def __init__(self, survey: Survey, capture: str) -> None:
+        self._survey = survey
+        self._capture = capture
+        self._by_rule = {rule: change for change in survey.changes for rule in change.rules}
+        self._signs = [(change, change.sign) for change in survey.changes if change.sign]
+        self._open: dict[Run, dict[str, Evidence]] = {}
+        """The evidence of runs of which the certname is not known yet, by change."""
+
+    def take(self, records: Iterable[Record]) -> None:
+        analyzer = Analyzer((rule_of(ident) for ident in self._by_rule), ledger=Ledger())
+        for record in records:
+            step = analyzer.feed(record)
+            self._survey.unanalyzed += bool(step.unanalyzed)
+            self._look(step)
+            for run in step.over:
+                self._end(run)
+                analyzer.forget(run)
+        for run in analyzer.finish():
+            self._end(run)
+        for run in list(self._open):  # calls of tools, which are no runs
+            self._settle(run)
+
+    def _look(self, step: Step) -> None:
+        for change, sign in self._signs:
+            if text := sign(step):
+                self._add(change, step.run, step.certname, redact.text(text), step.record)
+        for finding in step.findings:
+            self._add(self._by_rule[finding.rule], step.run, step.certname, finding.message, step.record)
+
+    def _add(self, change: Change, run: Run | None, certname: str | None, text: str, record: Record) -> None:
+        found = Evidence("", text, self._capture, record.seq, record.ended)
+        if certname is None and run is not None:
+            noted = self._open.setdefault(run, {})
+            if change.key in noted:
+                noted[change.key].merge(found)
+            else:
+                noted[change.key] = found
+        else:
+            self._keep(change.key, certname or "unknown", found)
+
+    def _end(self, run: Run) -> None:
+        """Take what the rules for whole runs found, and who it was."""
+        name = _name(run)
+        for finding in run.findings:
+            if rule_of(finding.rule).on is On.RUN_END:
+                seq = finding.seqs[-1] if finding.seqs else run.seqs[-1]
+                found = Evidence("", finding.message, self._capture, seq, run.ended)
+                self._keep(self._by_rule[finding.rule].key, name, found)
+        if run.number is not None and run.tool is None:
+            self._survey.agents[name] = run.agent_version or self._survey.agents.get(name, "")
+        self._survey.masters.update(dict.fromkeys(run.master_versions))
+        self._settle(run)
+
+    def _settle(self, run: Run) -> None:
+        for key, found in self._open.pop(run, {}).items():
+            self._keep(key, _name(run), found)
+
+    def _keep(self, key: str, node: str, found: Evidence) -> None:
+        found.node = node
+        nodes = self._survey.found.setdefault(key, {})
+        if node in nodes:
+            nodes[node].merge(found)
+        else:
+            nodes[node] = found
+
+
+def _name(run: Run) -> str:
+    while run.joined is not None:
+        run = run.joined
+    tool = f" ({run.tool})" if run.tool else ""
+    return f"{run.certname or run.address or 'unknown'}{tool}"

@@ -1,0 +1,123 @@
+"""A survey in words and for JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from inspector.explain.readiness.changes import unchecked_for
+from inspector.rules import fixes
+from inspector.rules.words import cut, some, utc
+from inspector.summaries import wording
+from inspector.text import clean
+from inspector.text import utc as exact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspector.explain.readiness.changes import Change
+    from inspector.explain.readiness.survey import Evidence, Survey
+
+PRODUCTS = {
+    4: "Puppet 4", 5: "Puppet 5", 6: "Puppet 6", 7: "Puppet 7", 8: "Puppet 8 and OpenVox 8", 9: "OpenVox 9"
+}  # fmt: skip
+COLUMNS = ("change", "since", "nodes", "last", "record")
+
+
+def head(survey: Survey) -> str:
+    """Return what was looked at, in a sentence."""
+    versions = Counter(version or "unknown version" for version in survey.agents.values())
+    agents = f" ({', '.join(f'{count}x {clean(version)}' for version, count in versions.most_common(6))})"
+    masters = f", master {clean(', '.join([*survey.masters][:6]))}" if survey.masters else ""
+    affected = f"{len(survey.affected)} of {len(survey.changes)} changes concern what was recorded"
+    return (
+        f"{PRODUCTS[survey.target]}: {affected}, of {_nodes(len(survey.agents))}{agents if versions else ''}{masters}"
+    )
+
+
+def rows(survey: Survey) -> list[list[str]]:
+    """Return the cells of each change that concerns a node, for ``COLUMNS``."""
+    found = []
+    for change in survey.affected:
+        evidence = survey.evidence(change)
+        found.append(
+            [change.title, str(change.since), str(len(evidence)), utc(evidence[0].time), _record(survey, evidence[0])]
+        )
+    return found
+
+
+def details(survey: Survey, change: Change, width: int | None) -> Iterator[str]:
+    """Yield the lines about a change that concerns nodes."""
+    room = width or wording.PLAIN
+    evidence = survey.evidence(change)
+    yield f"{change.title} ({change.effect}, {PRODUCTS[change.since]})"
+    yield from wording.wrapped("  nodes:  ", clean(some([each.node for each in evidence], 10)), room)
+    latest = evidence[0]
+    shows = f"{_record(survey, latest)} of {clean(cut(latest.node, 100))}: {clean(cut(latest.text))}"
+    yield from wording.wrapped("  shows:  ", shows, room)
+    yield from wording.wrapped("  what:   ", change.what, room)
+    yield from wording.labelled("  do:     ", change.fix, room)
+    yield from wording.wrapped("  source: ", "; ".join(change.sources), room)
+
+
+def rest(survey: Survey, width: int | None) -> Iterator[str]:
+    """Yield what was looked for and not found, and what cannot be seen in traffic."""
+    room = width or wording.PLAIN
+    absent = [change.title for change in survey.changes if change.key not in survey.found]
+    if absent:
+        yield from wording.wrapped("not recorded: ", "; ".join(absent), room, "  ")
+        yield ""
+    yield "not checked, because traffic does not show it:"
+    for row in unchecked_for(survey.target):
+        yield from wording.wrapped("  - ", f"{row.title}: {row.how}", room)
+    if survey.unanalyzed:
+        yield f"  - {survey.unanalyzed} records that were not analyzed: see `puppet-inspector check`"
+
+
+def plain(survey: Survey) -> dict[str, Any]:
+    """Return a survey as a JSON-able structure."""
+    return {
+        "for": survey.target,
+        "captures": survey.captures,
+        "agents": [{"node": node, "version": version or None} for node, version in sorted(survey.agents.items())],
+        "masters": [*survey.masters],
+        "unanalyzed": survey.unanalyzed,
+        "changes": [
+            {
+                "key": change.key,
+                "title": change.title,
+                "since": change.since,
+                "effect": str(change.effect),
+                "what": change.what,
+                "steps": fixes.fields(change.fix),
+                "sources": [*change.sources],
+                "nodes": [_plain(each) for each in survey.evidence(change)],
+            }
+            for change in survey.changes
+        ],
+        "not_checked": [
+            {"title": row.title, "since": row.since, "how": row.how, "sources": [*row.sources]}
+            for row in unchecked_for(survey.target)
+        ],
+    }
+
+
+def _plain(evidence: Evidence) -> dict[str, Any]:
+    return {
+        "node": evidence.node,
+        "records": evidence.records,
+        "last": exact(evidence.time),
+        "capture": evidence.capture,
+        "record": evidence.record,
+        "shows": evidence.text,
+    }
+
+
+def _record(survey: Survey, evidence: Evidence) -> str:
+    name = evidence.capture.rpartition("/")[2]
+    where = f" of {clean(name)}" if len(survey.captures) > 1 else ""
+    return f"record {evidence.record}{where}"
+
+
+def _nodes(count: int) -> str:
+    return f"{count} node{'' if count == 1 else 's'}"

@@ -1,0 +1,53 @@
+"""What a replay was asked: a capture of its own, and what was not answered as recorded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from inspector.capture import guard, paths, replacing
+from inspector.capture.store import Capture
+from inspector.model import Connection, Exchange
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inspector.replay.master import Served
+
+OTHER = "other"
+"""The endpoint of requests that are none of Puppet's."""
+
+
+class Journal:
+    """Writes a capture; without a record none remains."""
+
+    def __init__(self, target: Path) -> None:
+        """Create the capture. Raises CaptureError, also if there is one."""
+        replacing.must_be_new(target)
+        self.target = target
+        self.requests = 0
+        self.missing: Counter[str] = Counter()
+        """Why requests were not answered as recorded."""
+        self.endpoints: Counter[str] = Counter()
+        """The same requests by endpoint."""
+        self._capture = Capture.create(target)
+
+    def take(self, served: Served) -> None:
+        """Record what happened. Raises CaptureError."""
+        record = served.record
+        self._capture.note(Connection(record.agent if isinstance(record, Exchange) else record.leg))
+        self._capture.append(record)
+        self._capture.flush()
+        self.requests += isinstance(record, Exchange)
+        if served.missing is not None:
+            question = served.missing.question
+            self.missing[served.missing.reason] += 1
+            self.endpoints[question.endpoint if question else OTHER] += 1
+
+    def close(self) -> None:
+        """Close the capture, and remove it if it is empty."""
+        empty = self._capture.last == 0
+        self._capture.close()
+        if empty:
+            for ending in ("", *guard.BESIDE):
+                paths.companion(self.target, ending).unlink(missing_ok=True)

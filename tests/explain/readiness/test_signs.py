@@ -1,0 +1,87 @@
+"""Signs in single records, and what is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.explain.readiness import signs
+from inspector.explain.readiness.changes import CHANGES
+from inspector.model import Handshake, Leg
+from inspector.runs.examples import altered, asked, catalog, plugins, report, talk
+from tests.support import upgrades
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.explain.readiness.signs import Sign
+    from inspector.model import Record
+
+
+def texts(sign: Sign, records: Sequence[Record]) -> list[str]:
+    analyzer = Analyzer(rules=())
+    return [text for record in records if (text := sign(analyzer.feed(record)))]
+
+
+@pytest.mark.parametrize(
+    ("sign", "key", "text"),
+    [
+        (signs.legacy_facts, "legacy-facts", "3 legacy facts, including ipaddress_eth0, operatingsystem, osfamily"),
+        (signs.pson, "pson", "catalog is answered in PSON"),
+        (signs.ca_tool, "ca-tool", "GET certificate_statuses"),
+        (signs.deferred, "deferred", "Deferred values in File[/a] (content)"),
+        (signs.strict_warning, "strict", "Unknown variable: 'osfamily'."),
+        (signs.unchanged_resources, "reports-shorter", "1 of 1 resources of a report are unchanged"),
+        (signs.stored_report, "report-store", "the master stores its reports"),
+        (signs.zones, "zone", "Zone[web]"),
+    ],
+)
+def test_what_a_record_shows(sign: Sign, key: str, text: str) -> None:
+    assert texts(sign, upgrades.showing(key)) == [text]
+
+
+def test_every_request_of_an_old_agent_has_an_old_url() -> None:
+    found = texts(signs.legacy_url, upgrades.showing("legacy-url"))
+    assert found[-1] == "PUT report below /production/"
+    assert len(found) == 3
+
+
+def test_pson_in_both_directions() -> None:
+    sent = altered(report(), headers={"Content-Type": "text/pson"})
+    assert texts(signs.pson, talk(catalog(form={"facts_format": "pson"}), sent)) == [
+        "the facts are sent as PSON", "report is sent as PSON",
+    ]  # fmt: skip
+
+
+def test_a_few_facts_of_such_names_may_be_a_sites_own() -> None:
+    assert texts(signs.legacy_facts, talk(catalog(facts={"uuid": "1", "id": "2"}))) == []
+
+
+@pytest.mark.parametrize(("level", "message"), [("warning", "This is deprecated"), ("err", "Unknown variable: 'a'.")])
+def test_other_lines_of_a_log_are_none(level: str, message: str) -> None:
+    assert texts(signs.strict_warning, talk(report(logs=[{"level": level, "message": message}]))) == []
+
+
+@pytest.mark.parametrize("status", ["changed", "failed", "skipped", "out_of_sync"])
+def test_resources_with_something_to_report_are_no_sign(status: str) -> None:
+    assert texts(signs.unchanged_resources, talk(report(resource_statuses={"File[/a]": {status: True}}))) == []
+
+
+def test_the_name_of_the_server_is_in_the_handshake_or_in_a_header() -> None:
+    named = altered(catalog(), leg={"sni": "puppet"})
+    by_header = altered(catalog(), leg={"sni": None}, headers={"Host": "puppet:8140"})
+    other = altered(catalog(), leg={"sni": "puppet.example"}, headers={"Host": "puppet"})
+    assert len(texts(signs.default_server, talk(named, by_header, other))) == 2
+    refused = Handshake(Leg("1", "agent", sni="puppet"), 1.0, "unknown ca", seq=1)
+    assert texts(signs.default_server, [refused]) == ["connects to the name puppet"]
+
+
+@pytest.mark.parametrize("sign", [change.sign for change in CHANGES if change.sign], ids=lambda sign: sign.__name__)
+def test_a_record_of_another_kind_shows_nothing(sign: Sign) -> None:
+    records = [
+        *talk(plugins(), asked("/status/v1/simple", b"running", run=False)),
+        Handshake(Leg("9", "agent"), 2.0, ""),
+    ]
+    assert texts(sign, records) == []

@@ -1,0 +1,134 @@
+"""Every sample is replayed to a real agent: what it reports is what it reported when the sample was recorded.
+
+The agent is where it was then (``/srv/agent``), with the facts of then; only the master is a replay.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.capture.store import Capture
+from inspector.replay.agent_command import FOLDER, Command
+from tests.real.agent import RealAgent
+from tests.real.record_samples import AGENTS
+from tests.real.reports import sent
+from tests.support.replays import NAME, of_sample, replayed, sample, served
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from inspector.replay.master import ReplayMaster
+    from tests.real.agent import CompletedRun
+    from tests.real.reports import Account
+
+
+@pytest.fixture(autouse=True)
+def place() -> Iterator[Path]:
+    """Where agents lived when the samples were recorded."""
+    reason = ""
+    if os.geteuid() != 0 or shutil.which("puppet") is None:
+        reason = "needs root, and puppet-agent"
+    elif AGENTS.exists():
+        reason = f"{AGENTS} exists"
+    if reason:
+        (pytest.fail if os.environ.get("PUPPET_INSPECTOR_REAL") == "required" else pytest.skip)(reason)
+    AGENTS.mkdir()
+    yield AGENTS
+    shutil.rmtree(AGENTS)
+
+
+class Replayed:
+    """An agent that runs against one replay after the other."""
+
+    def __init__(self, folder: Path, certname: str) -> None:
+        self.folder, self.agent = folder, RealAgent(AGENTS / certname, certname)
+        self.reports: list[Account] = []
+        """Of the latest run."""
+        self.missing: list[str] = []
+        """What the latest run asked for and was not recorded."""
+
+    def run(self, name: str, number: int | None = None, waitforcert: int = 0) -> CompletedRun:
+        """Run against a replay of a sample; each has a CA of its own, so the agent enrols anew."""
+        shutil.rmtree(self.agent.ssldir)
+        folder = self.folder / f"{name}-{number}"
+        folder.mkdir()
+        with replayed(folder, of_sample(folder, name, number)) as master:
+            done = self.agent.run(server=NAME, port=master.address[1], waitforcert=waitforcert)
+        self._take(master)
+        return done
+
+    def _take(self, master: ReplayMaster) -> None:
+        happened = served(master)
+        self.reports = sent(one.record for one in happened)
+        self.missing = [one.missing.reason for one in happened if one.missing]
+
+
+def recorded(folder: Path, name: str) -> list[Account]:
+    (folder / "recorded").mkdir(exist_ok=True)
+    with Capture.open(sample(folder / "recorded", name)) as capture:
+        return sent(capture.records())
+
+
+def test_the_samples_of_one_node_in_their_order(tmp_path: Path) -> None:
+    """One test: each sample continues where the one before it ended."""
+    node = Replayed(tmp_path, "node1.example")
+
+    done = node.run("first-run")
+    assert (done.status, node.missing) == (2, []), done.output
+    assert node.reports == recorded(tmp_path, "first-run")
+    assert (node.agent.target / "logo.bin").read_bytes() == bytes(range(256))
+
+    unchanged, changed = recorded(tmp_path, "out-of-sync")
+    done = node.run("out-of-sync", 1)
+    assert (done.status, node.missing) == (0, []), done.output
+    assert node.reports == [unchanged]
+
+    (node.agent.target / "single.txt").write_text("changed by hand\n")
+    done = node.run("out-of-sync", 2)
+    assert (done.status, node.missing) == (2, []), done.output
+    assert node.reports == [changed]
+    assert (node.agent.target / "single.txt").read_text() == "one file\n"
+
+    done = node.run("compile-error")
+    assert (done.status, node.missing) == (1, []), done.output
+    assert node.reports == recorded(tmp_path, "compile-error")
+
+    done = node.run("mismatched-key")
+    assert (done.status, node.missing, node.reports) == (1, [], [])
+    assert "The certificate for 'CN=node1.example' does not match its private key" in done.output
+
+
+def test_the_samples_of_the_other_node(tmp_path: Path) -> None:
+    node = Replayed(tmp_path, "node2.example")
+
+    done = node.run("bootstrap-waiting", waitforcert=1)
+    assert (done.status, node.missing) == (2, []), done.output
+    assert done.output.count("Will try again in 1 seconds") == 3
+    assert node.reports == recorded(tmp_path, "bootstrap-waiting")
+
+    done = node.run("revoked")
+    assert (done.status, node.missing, node.reports) == (1, [], [])
+    assert "certificate revoked" in done.output
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [("first-run", 0), ("bootstrap-waiting", 0), ("out-of-sync", 0), ("compile-error", 1), ("mismatched-key", 1),
+     ("revoked", 1)],
+)  # fmt: skip
+def test_the_command_that_is_printed(tmp_path: Path, name: str, status: int) -> None:
+    """It completes without an identity, a plugin or a fact of the recording, and changes nothing that is managed."""
+    with replayed(tmp_path, of_sample(tmp_path, name)) as master:
+        (tmp_path / FOLDER).mkdir()
+        words = Command(master.recording, tmp_path, NAME, master.address[1]).words
+        done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert [*AGENTS.iterdir()] == []
+    noop = [report.noop for report in sent(one.record for one in served(master))]
+    assert noop == ([True] if name in ("first-run", "bootstrap-waiting", "out-of-sync", "compile-error") else [])

@@ -1,0 +1,93 @@
+"""Which run is replayed, and what of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.errors import InspectorError
+from inspector.protocol.kinds import Kind
+from inspector.runs.examples import asked, catalog, plugins, report, talk, together
+from tests.support.conversations import Agent
+from tests.support.conversations import together as numbered
+from tests.support.replays import of_records, of_sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_run_with_its_bootstrap(tmp_path: Path) -> None:
+    recorded = of_sample(tmp_path, "bootstrap-waiting")
+    assert (recorded.run, recorded.certname, recorded.environment) == (1, "node2.example", "production")
+    assert recorded.count == 18
+    assert [(signing.kind, signing.status) for signing in recorded.signings] == [
+        (Kind.CSR, 200), (Kind.CERTIFICATE, 404), (Kind.CSR, 400), (Kind.CERTIFICATE, 404),
+        (Kind.CSR, 400), (Kind.CERTIFICATE, 404), (Kind.CSR, 400), (Kind.CERTIFICATE, 200),
+    ]  # fmt: skip
+    assert recorded.signings[-2].body == b"node2.example already has a signed certificate; ignoring certificate request"
+    assert not any(signing.foreign for signing in recorded.signings)
+    assert (recorded.revoked, recorded.refusals, recorded.shared) == (False, 0, False)
+    assert recorded.asked(Kind.NODE)
+    assert len(recorded.plugins()) == 2
+
+
+def test_the_certificate_of_another_key_is_known(tmp_path: Path) -> None:
+    assert [signing.foreign for signing in of_sample(tmp_path, "mismatched-key").signings] == [False, True]
+
+
+def test_a_revoked_certificate_is_known(tmp_path: Path) -> None:
+    recorded = of_sample(tmp_path, "revoked")
+    assert (recorded.revoked, recorded.refusals, recorded.count) == (True, 0, 0)
+
+
+def test_other_refusals_are_counted(tmp_path: Path) -> None:
+    agent = Agent().ca().refused("unable to get certificate CRL")
+    recorded = of_records(tmp_path, *numbered(agent))
+    assert (recorded.revoked, recorded.refusals) == (False, 1)
+
+
+def test_the_latest_run_with_a_catalog_is_chosen(tmp_path: Path) -> None:
+    assert of_sample(tmp_path, "out-of-sync").run == 2
+    assert of_sample(tmp_path, "out-of-sync", 1).run == 1
+    first = talk(plugins(), catalog(), report())
+    second = talk(asked("file_metadatas/plugins", [], query="&recurse=true"), report(uuid="a-2"), after=4000)
+    assert of_records(tmp_path, *together(first, second)).run == 1
+
+
+def test_an_agent_is_chosen(tmp_path: Path) -> None:
+    records = together(talk(plugins(), catalog(), report()), talk(catalog(), report(), certname="b.example", after=60))
+    recorded = of_records(tmp_path, *records, agent="B.example")
+    assert recorded.certname == "b.example"
+    assert {question.subject for question in recorded.answers} == {"b.example"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "has runs of 2 agents."),
+        ({"run": 9}, "There is no run 9 of an agent in"),
+        ({"agent": "c.example"}, "There is no run of 'c.example' in"),
+        ({"agent": "c\x1b[2J"}, "There is no run of 'c\\\\x1b[2J' in"),
+    ],
+)
+def test_a_run_that_is_not_there(tmp_path: Path, options: dict[str, str | int], message: str) -> None:
+    records = together(talk(catalog(), report()), talk(catalog(), report(), certname="b.example", after=60))
+    with pytest.raises(InspectorError) as raised:
+        of_records(tmp_path, *records, **options)  # type: ignore[arg-type]
+    assert message in raised.value.message
+    assert "puppet-inspector runs" in raised.value.hint
+
+
+def test_an_empty_capture(tmp_path: Path) -> None:
+    with pytest.raises(InspectorError, match="There is no run of an agent in"):
+        of_records(tmp_path)
+
+
+def test_a_name_that_no_agent_has(tmp_path: Path) -> None:
+    with pytest.raises(InspectorError, match="which is no certname"):
+        of_records(tmp_path, *talk(catalog(), report(), certname="$(reboot)"))
+
+
+def test_an_environment_that_there_cannot_be_is_left_out(tmp_path: Path) -> None:
+    assert of_records(tmp_path, *talk(catalog(asks="a b;c"), report())).environment is None
