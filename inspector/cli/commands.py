@@ -22,6 +22,7 @@ COMMANDS = {
     "follow": "print the lines of a capture while a proxy writes it, until Ctrl-C",
     "show": "show one record in full",
     "check": "report what deviates from the protocol, why, and how to fix it",
+    "diff": "show what is different between two runs",
     "doctor": "diagnose a capture, a directory or a live master",
     "auth": "show which rule of an auth.conf allows or denies requests",
     "fix": "repair a CA's CRLs: show what would be written, or write it",

@@ -42,6 +42,7 @@ WORDS = {
     "share": "{}/a.sqlite",
     "import": "{}/a.jsonl -o {}/new.sqlite",
     "captures": "{}",
+    "diff": "{}/a.sqlite:1 {}/a.sqlite:1",
     "merge": "{}/a.sqlite {}/b.sqlite -o {}/new.sqlite",
     "vacuum": "{}/a.sqlite",
     "provision": "No_Name",

@@ -1,0 +1,166 @@
+"""Which two runs of a node are compared, if only captures are named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from inspector import regex
+from inspector.errors import InspectorError
+from inspector.summaries.incidents import last_good
+from inspector.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from inspector.summaries.index import IndexedRun
+    from inspector.summaries.reading import CaptureRuns
+    from inspector.summaries.summary import RunBrief
+
+LISTED = 5
+"""Names that a hint lists."""
+
+
+class ChosenRun(NamedTuple):
+    """A run, and the capture that it is in."""
+
+    found: CaptureRuns
+    run: IndexedRun
+
+    @property
+    def brief(self) -> RunBrief:
+        return self.run.brief
+
+
+class Pair(NamedTuple):
+    """Two runs to compare."""
+
+    before: ChosenRun
+    after: ChosenRun
+
+
+def numbered(found: CaptureRuns, number: int) -> ChosenRun:
+    """Return the run with a number. Raises InspectorError."""
+    for run in found.runs:
+        if run.brief.number == number:
+            return ChosenRun(found, run)
+    numbers = [run.brief.number for run in found.runs]
+    hint = (
+        f"It has {f'runs {numbers[0]} to {numbers[-1]}' if len(numbers) > 1 else f'run {numbers[0]}'}."
+        if numbers
+        else ""
+    )
+    raise InspectorError(f"{found.capture} has no run {number}.", f"{hint} `puppet-inspector runs` lists them.".strip())
+
+
+def agents(founds: Iterable[CaptureRuns], pattern: str | None) -> list[str]:
+    """Return the agents whose name matches a pattern (default: all), in the order of their first runs. Raises
+    InspectorError if there is none."""
+    founds = list(founds)
+    names = dict.fromkeys(run.brief.name for found in founds for run in _runs(found))
+    chosen = list(names)
+    if pattern is not None:
+        wanted = regex.glob(pattern)
+        chosen = [name for name in names if wanted.fullmatch(name)]
+    if not chosen:
+        where = " and ".join(str(found.capture) for found in founds)
+        raise InspectorError(
+            f"{where} {'has' if len(founds) == 1 else 'have'} no runs of {pattern!r}." if pattern is not None else
+            f"There are no runs in {where}.",
+            _listing(names),
+        )  # fmt: skip
+    return chosen
+
+
+def within(found: CaptureRuns, name: str) -> Pair:
+    """Return the last failed and the last good run of an agent in a capture, or else its last two, in the order of
+    time. Raises InspectorError."""
+    runs = [run for run in _runs(found) if run.brief.name == name]
+    runs.sort(key=lambda run: run.brief.started)
+    failed = next((run for run in reversed(runs) if not _good(run.brief)), None)
+    good = next((run for run in reversed(runs) if _good(run.brief)), None)
+    if failed is not None and (before := last_good([run.brief for run in runs], failed.brief)):
+        good = next(run for run in runs if run.brief.number == before.number)
+    if failed is None or good is None:
+        if len(runs) < 2:
+            raise InspectorError(
+                f"{found.capture} has only one run of {clean(name)}: there is nothing to compare it with.",
+                "Name another run or another capture: `puppet-inspector diff A.sqlite:1 B.sqlite:2`.",
+            )
+        good, failed = runs[-2:]
+    first, second = sorted((good, failed), key=lambda run: run.brief.started)
+    return Pair(ChosenRun(found, first), ChosenRun(found, second))
+
+
+def failing(found: CaptureRuns) -> str:
+    """Return the agent of the latest failed run; of the latest run if none failed. Raises InspectorError."""
+    runs = sorted(_runs(found), key=lambda run: (not _good(run.brief), run.brief.started))
+    if not runs:
+        raise InspectorError(f"There are no runs in {found.capture}.", "`puppet-inspector runs` lists runs.")
+    return runs[-1].brief.name
+
+
+def before_of(after: ChosenRun) -> Pair:
+    """Return a run with the agent's last good one before it. Raises InspectorError."""
+    good = last_good([run.brief for run in after.found.runs], after.brief)
+    if good is None:
+        raise InspectorError(
+            f"No earlier run of {clean(after.brief.name)} in {after.found.capture} went well.",
+            "Name the run to compare it with: `puppet-inspector diff A.sqlite:1 A.sqlite:2`.",
+        )
+    return Pair(numbered(after.found, good.number), after)
+
+
+def latest(found: CaptureRuns, name: str, *, good: bool = False) -> ChosenRun:
+    """Return an agent's latest run in a capture; by preference a ``good`` one. Raises InspectorError."""
+    runs = [run for run in _runs(found) if run.brief.name == name]
+    runs.sort(key=lambda run: (good and _good(run.brief), run.brief.started))
+    if not runs:
+        raise InspectorError(
+            f"{found.capture} has no run of {clean(name)}.", _listing({run.brief.name: None for run in _runs(found)})
+        )
+    return ChosenRun(found, runs[-1])
+
+
+def across(before: CaptureRuns, after: CaptureRuns, name: str) -> Pair:
+    """Return an agent's last good run in one capture and its latest run in another. Raises InspectorError."""
+    return Pair(latest(before, name, good=True), latest(after, name))
+
+
+def common(before: CaptureRuns, after: CaptureRuns, pattern: str | None) -> tuple[list[str], list[str], list[str]]:
+    """Return the agents that two captures have in common, and those that only the first or the second has. Raises
+    InspectorError if they have none in common."""
+    names = agents([before, after], pattern)
+    old, new = ({run.brief.name for run in _runs(found)} for found in (before, after))
+    both = [name for name in names if name in old and name in new]
+    if not both:
+        raise InspectorError(
+            f"{before.capture} and {after.capture} have no agent in common.",
+            "Name the runs to compare those of different agents: `puppet-inspector diff A.sqlite:1 B.sqlite:1`.",
+        )
+    return both, [name for name in names if name not in new], [name for name in names if name not in old]
+
+
+def history(founds: Iterable[CaptureRuns], pair: Pair) -> list[RunBrief]:
+    """Return the other good runs of the second run's agent."""
+    own = {(id(chosen.found), chosen.brief.number) for chosen in pair}
+    return [
+        run.brief
+        for found in {id(found): found for found in founds}.values()
+        for run in _runs(found)
+        if run.brief.name == pair.after.brief.name and _good(run.brief) and (id(found), run.brief.number) not in own
+    ]
+
+
+def _runs(found: CaptureRuns) -> list[IndexedRun]:
+    """The runs of agents, without the calls of tools."""
+    return [run for run in found.runs if run.brief.number and not run.brief.tool]
+
+
+def _good(run: RunBrief) -> bool:
+    return run.outcome == "complete" and run.verdict is None
+
+
+def _listing(names: dict[str, None] | Sequence[str]) -> str:
+    listed = [clean(name) for name in [*names][:LISTED]]
+    more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
+    return f"It has runs of {', '.join(listed)}{more}." if listed else "`puppet-inspector captures` lists captures."
