@@ -127,7 +127,7 @@ def _resource(old: Resource, new: Resource, olds: _Side, news: _Side, found: Dif
 def _parameter(name: str, old: Resource, new: Resource, olds: _Side, news: _Side, found: Differences) -> None:
     before, after = old.value(name), new.value(name)
     if name in RELATIONS:
-        if _references(before, olds) != _references(after, news):
+        if not _same_references(before, after, olds, news):
             _add(found, old, new, name, before, after)
         return
     marks = [name in resource.sensitive for resource in (old, new)]
@@ -138,8 +138,10 @@ def _parameter(name: str, old: Resource, new: Resource, olds: _Side, news: _Side
         _add(found, old, new, name, before, after, sensitive=True, note=note)
 
 
-def _references(value: Any, side: _Side) -> set[str]:
-    return {side.canonical(text) for text in texts(value)}
+def _same_references(before: Any, after: Any, olds: _Side, news: _Side) -> bool:
+    if {key(text) for text in texts(before)} == {key(text) for text in texts(after)}:
+        return True
+    return {olds.canonical(text) for text in texts(before)} == {news.canonical(text) for text in texts(after)}
 
 
 def _containers(old: _Side, new: _Side, renamed: dict[str, str], found: Differences) -> None:

@@ -38,6 +38,8 @@ class RequestMade(NamedTuple):
 
     seq: int
     phase: Phase
+    kind: Kind | None
+    """None: it is not Puppet's."""
     endpoint: str
     """The endpoint's name; the method and the path of a request that is not Puppet's."""
     key: str
@@ -188,6 +190,7 @@ def _request(step: Step, exchange: Exchange) -> RequestMade:
     return RequestMade(
         exchange.seq,
         step.phase,
+        match.endpoint.kind if match else None,
         match.endpoint.name if match else f"{exchange.request.method} {path}",
         (match.key or "") if match else "",
         exchange.request.method,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from inspector.compare.differences import Section
 from inspector.explain import resource_outcomes
 from inspector.explain.resource_outcomes import Status
+from inspector.text import plural
 
 if TYPE_CHECKING:
     from inspector.compare.differences import Differences
@@ -24,6 +25,10 @@ def compare(before: Report, after: Report, found: Differences, secret: frozenset
     if before.status != after.status:
         found.add(Section.REPORT, "status", "", before.status, after.status, change="changed")
     old, new = _outcomes(before), _outcomes(after)
+    if bool(old) != bool(new):  # nothing was applied
+        numbers = (plural(len(side), "resource") if side else "no resources" for side in (old, new))
+        found.add(Section.REPORT, "resources", "", *numbers)
+        old = new = {}
     for ref in {**new, **old}:
         was, now = old.get(ref, Status.UNREPORTED), new.get(ref, Status.UNREPORTED)
         if was is now or (was in _QUIET and now in _QUIET):

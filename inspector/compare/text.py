@@ -150,21 +150,24 @@ def _places(places: tuple[str, ...]) -> str:
 
 
 def _values(difference: Difference, *, full: bool) -> str:
-    before, after = difference.before, difference.after
+    before, after = values(difference, WHOLE if full or difference.section in _SENTENCES else LONG)
+    return f"{before} -> {after}" if before and after else before or after
+
+
+def values(difference: Difference, longest: int) -> tuple[str, str]:
+    """The values of a difference in a line each, before and after; empty if they are not there or shown otherwise."""
     if difference.lines and difference.section is not Section.FILES:
-        return ""
+        return "", ""
     if difference.section is Section.CATALOG and not difference.part:
-        return ""
-    longest = WHOLE if full or difference.section in _SENTENCES else LONG
+        return "", ""
 
     def shown(value: Any) -> str:
         plain = difference.section in _UNQUOTED and isinstance(value, str)
         text = clean(" ".join(value.split())) if plain else word(value)
         return excerpt(text, longest)
 
-    if difference.change == "changed":
-        return f"{shown(before)} -> {shown(after)}"
-    return shown(after if before is None else before)
+    before = "" if difference.change == "added" else shown(difference.before)
+    return before, "" if difference.change == "removed" else shown(difference.after)
 
 
 def word(value: Any) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector import regex
 from inspector.errors import InspectorError
-from inspector.summaries.incidents import last_good
+from inspector.summaries.incidents import last_good, went_well
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def within(found: CaptureRuns, name: str) -> Pair:
     time. Raises InspectorError."""
     runs = [run for run in _runs(found) if run.brief.name == name]
     runs.sort(key=lambda run: run.brief.started)
-    failed = next((run for run in reversed(runs) if not _good(run.brief)), None)
-    good = next((run for run in reversed(runs) if _good(run.brief)), None)
+    failed = next((run for run in reversed(runs) if not went_well(run.brief)), None)
+    good = next((run for run in reversed(runs) if went_well(run.brief)), None)
     if failed is not None and (before := last_good([run.brief for run in runs], failed.brief)):
         good = next(run for run in runs if run.brief.number == before.number)
     if failed is None or good is None:
@@ -93,7 +93,7 @@ def within(found: CaptureRuns, name: str) -> Pair:
 
 def failing(found: CaptureRuns) -> str:
     """Return the agent of the latest failed run; of the latest run if none failed. Raises InspectorError."""
-    runs = sorted(_runs(found), key=lambda run: (not _good(run.brief), run.brief.started))
+    runs = sorted(_runs(found), key=lambda run: (not went_well(run.brief), run.brief.started))
     if not runs:
         raise InspectorError(f"There are no runs in {found.capture}.", "`puppet-inspector runs` lists runs.")
     return runs[-1].brief.name
@@ -113,7 +113,7 @@ def before_of(after: ChosenRun) -> Pair:
 def latest(found: CaptureRuns, name: str, *, good: bool = False) -> ChosenRun:
     """Return an agent's latest run in a capture; by preference a ``good`` one. Raises InspectorError."""
     runs = [run for run in _runs(found) if run.brief.name == name]
-    runs.sort(key=lambda run: (good and _good(run.brief), run.brief.started))
+    runs.sort(key=lambda run: (good and went_well(run.brief), run.brief.started))
     if not runs:
         raise InspectorError(
             f"{found.capture} has no run of {clean(name)}.", _listing({run.brief.name: None for run in _runs(found)})
@@ -147,17 +147,13 @@ def history(founds: Iterable[CaptureRuns], pair: Pair) -> list[RunBrief]:
         run.brief
         for found in {id(found): found for found in founds}.values()
         for run in _runs(found)
-        if run.brief.name == pair.after.brief.name and _good(run.brief) and (id(found), run.brief.number) not in own
+        if run.brief.name == pair.after.brief.name and went_well(run.brief) and (id(found), run.brief.number) not in own
     ]
 
 
 def _runs(found: CaptureRuns) -> list[IndexedRun]:
     """The runs of agents, without the calls of tools."""
     return [run for run in found.runs if run.brief.number and not run.brief.tool]
-
-
-def _good(run: RunBrief) -> bool:
-    return run.outcome == "complete" and run.verdict is None
 
 
 def _listing(names: dict[str, None] | Sequence[str]) -> str:

@@ -105,6 +105,7 @@ class Causes(View):
         Binding("F", "findings", "Findings"),
         Binding("B", "bootstrap", "Bootstrap"),
         Binding("o", "good", "Last good run"),
+        Binding("d", "differences", "What is different"),
         Binding("v", "whole", "Whole message"),
         Binding("right,l", "unfold(True)", "Show nodes", show=False),
         Binding("left,h", "unfold(False)", "Hide nodes", show=False),
@@ -330,6 +331,13 @@ class Causes(View):
             self.show_message("No earlier run of this node in the capture went well.")
         else:
             self.inspector.open_run(good.number)
+
+    def action_differences(self) -> None:
+        """Show what is different from the last run of the node that went well."""
+        if (line := self._rows.item) and line.incident:
+            self.inspector.open_differences(None, line.run.number)
+        else:
+            self.show_message("Nothing is wrong here.")
 
     def action_whole(self) -> None:
         """Show or hide the whole message of the master or the agent."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from inspector.compare import reports
 from inspector.compare.differences import Difference, Differences
 from inspector.compare.masks import Masks
@@ -43,9 +41,10 @@ def test_messages_about_secrets_are_not_shown() -> None:
     changed = ResourceStatus(changed=True, events=[Event("success", "content", message="changed from hunter2")])
     secret = reports.secret_parameters(decoded([file("a", sensitive=["content"], content="x")]), None)
     assert secret == {"File[a]/content"}
-    (difference,) = compared(of(), of(a=changed), secret)
+    unchanged = ResourceStatus()
+    (difference,) = compared(of(a=unchanged), of(a=changed), secret)
     assert "hunter2" not in repr(difference)
-    (difference,) = compared(of(), of(a=changed))
+    (difference,) = compared(of(a=unchanged), of(a=changed))
     assert difference.note == "changed from hunter2"
 
 
@@ -58,5 +57,11 @@ def test_warnings_and_errors_of_one_side() -> None:
 
 
 def test_what_8_leaves_out_is_unchanged() -> None:
-    report: Any = of(a=ResourceStatus())
-    assert compared(report, of()) == compared(of(), report) == []
+    changed = ResourceStatus(changed=True)
+    before, after = of(a=changed, b=ResourceStatus()), of(a=changed)
+    assert compared(before, after) == compared(after, before) == []
+
+
+def test_a_run_that_applied_nothing() -> None:
+    (difference,) = compared(of(a=ResourceStatus(), b=ResourceStatus(changed=True)), of())
+    assert (difference.address, difference.before, difference.after) == ("resources", "2 resources", "no resources")

@@ -14,7 +14,7 @@ from inspector.model import Phase
 def made(
     endpoint: str, key: str = "", status: int | None = 200, media: str = "a", phase: Phase = Phase.FILES
 ) -> RequestMade:
-    return RequestMade(1, phase, endpoint, key, "GET", status, media, 0.1)
+    return RequestMade(1, phase, None, endpoint, key, "GET", status, media, 0.1)
 
 
 def compared(before: list[RequestMade], after: list[RequestMade]) -> list[tuple[Any, ...]]:

@@ -48,7 +48,7 @@ def test_a_phase_that_one_run_has() -> None:
 
 def test_requests() -> None:
     def made(key: str, duration: float) -> RequestMade:
-        return RequestMade(1, Phase.FILES, "file", key, "GET", 200, "", duration)
+        return RequestMade(1, Phase.FILES, None, "file", key, "GET", 200, "", duration)
 
     before = [made("same", 1.0), made("slow", 1.0), made("slow", 0.1), made("fast", 1.0), made("gone", 9.0)]
     after = [made("same", 1.1), made("slow", 5.0), made("fast", 0.2), made("new", 9.0)]

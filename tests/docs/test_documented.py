@@ -176,6 +176,7 @@ WHERE = {
     "ExchangeView": "## An exchange",
     "PartView": "## Files, catalog, connections",
     "Catalog": "## Files, catalog, connections",
+    "DifferencesView": "## Differences",
     "Relations": "## Files, catalog, connections",
     "Findings": "## Findings",
     "Folding": "## Findings",
