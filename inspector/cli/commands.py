@@ -23,6 +23,7 @@ COMMANDS = {
     "show": "show one record in full",
     "check": "report what deviates from the protocol, why, and how to fix it",
     "diff": "show what is different between two runs",
+    "why": "show why a resource changed, failed or stayed as it was",
     "doctor": "diagnose a capture, a directory or a live master",
     "auth": "show which rule of an auth.conf allows or denies requests",
     "fix": "repair a CA's CRLs: show what would be written, or write it",

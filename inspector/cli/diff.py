@@ -7,20 +7,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.text import Text
-
 from inspector import inputs, regex
 from inspector.capture import paths
 from inspector.capture.store import Capture
-from inspector.cli.output import columns, print_json, print_text
+from inspector.cli.output import print_json, print_lines
 from inspector.cli.progress import shown
-from inspector.compare import comparison, documents, facts, patterns, plain, text
+from inspector.cli.reading import documents_of
+from inspector.compare import comparison, facts, patterns, plain, text
 from inspector.compare.comparison import Choices
 from inspector.compare.differences import Section
 from inspector.compare.groups import Groups
 from inspector.errors import InspectorError
 from inspector.progress import named, watched
-from inspector.summaries import pairing, reading, wording
+from inspector.summaries import pairing, reading
 from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
@@ -28,19 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from inspector.compare.comparison import Comparison
-    from inspector.compare.documents import RunDocuments
-    from inspector.compare.text import Line, Sort
+    from inspector.compare.text import Line
     from inspector.progress import Watch
-    from inspector.summaries.pairing import ChosenRun, Pair
+    from inspector.summaries.pairing import Pair
     from inspector.summaries.reading import CaptureRuns
 
 EXAMPLE = "puppet-inspector diff captures/FILE.sqlite:3 captures/FILE.sqlite:7"
 NONE = "none"
 """The pattern of --volatile that stands for no facts."""
-STYLES: dict[Sort, str] = {
-    "head": "bold", "added": "green", "removed": "red", "changed": "yellow", "hunk": "cyan", "old": "red",
-    "new": "green", "context": "", "note": "dim",
-}  # fmt: skip
 _NUMBERED = regex.compile(r"(.+):(\d{1,9})", regex.DOTALL)
 
 
@@ -193,14 +187,10 @@ def _pair(names: list[Named], founds: list[CaptureRuns], agent: str | None) -> P
 def _compared(pair: Pair, founds: list[CaptureRuns], choices: Choices, *, alone: bool = True) -> Comparison:
     """Compare two runs; of a node that is not ``alone``, without its history. Raises InspectorError."""
     with contextlib.ExitStack() as stack:
-        before, after = (_documents(stack.enter_context(Capture.open(chosen.found.capture)), chosen) for chosen in pair)
+        before, after = (
+            documents_of(stack.enter_context(Capture.open(chosen.found.capture)), chosen) for chosen in pair
+        )
         return comparison.compare(before, after, choices, pairing.history(founds, pair) if alone else ())
-
-
-def _documents(capture: Capture, chosen: ChosenRun) -> RunDocuments:
-    found, run = chosen
-    label = f"{found.capture.name} run {run.brief.number}"
-    return documents.of_run(capture, run.seqs, run.brief, label, found.unanalyzed)
 
 
 # -- what is printed ----------------------------------------------------------------------------------------
@@ -211,15 +201,3 @@ def _print(fields: dict[str, Any], lines: Iterable[Line], *, as_json: bool) -> N
         print_json(fields)
     else:
         print_lines(lines)
-
-
-def print_lines(lines: Iterable[Line]) -> None:
-    """Print lines, on a terminal wrapped and in colour."""
-    width = columns()
-    for line in lines:
-        parts = wording.flowing(line.text, width, below=_indent(line.text) + 4) if line.text else [""]
-        print_text(Text("\n".join(parts), STYLES[line.sort]))
-
-
-def _indent(text: str) -> int:
-    return len(text) - len(text.lstrip())

@@ -16,6 +16,7 @@ from inspector.text import as_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from inspector.compare.text import Line, Sort
     from inspector.summaries.summary import Brief, RunBrief
     from inspector.summaries.whole_messages import Whole
     from inspector.summaries.wording import Block, FixLines
@@ -24,6 +25,11 @@ NARROWEST, ROOM = 20, 60
 """Columns of the narrowest terminal that lines are wrapped for, and of one with room for tables with much text."""
 SEVERITIES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTICE: "cyan"}
 """The terminal's own colours: its background is not known."""
+
+SORTS: dict[Sort, str] = {
+    "head": "bold", "added": "green", "removed": "red", "changed": "yellow", "hunk": "cyan", "old": "red",
+    "new": "green", "context": "", "note": "dim",
+}  # fmt: skip
 
 
 def columns() -> int | None:
@@ -59,6 +65,15 @@ def print_line(line: str) -> None:
     """Print a line, on a terminal wrapped."""
     for part in wording.flowing(line, columns()):
         print(part)
+
+
+def print_lines(lines: Iterable[Line]) -> None:
+    """Print the lines of a comparison, on a terminal wrapped and in colour."""
+    width = columns()
+    for line in lines:
+        indent = len(line.text) - len(line.text.lstrip())
+        parts = wording.flowing(line.text, width, indent + 4) if line.text else [""]
+        print_text(Text("\n".join(parts), SORTS[line.sort]))
 
 
 def print_block(block: Block) -> None:

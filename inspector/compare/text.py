@@ -48,14 +48,28 @@ def lines(comparison: Comparison, *, full: bool = False) -> Iterator[Line]:
     """The lines of a comparison; ``full``: with all values, all differences and the volatile facts."""
     yield _side("before", comparison.before)
     yield _side("after", comparison.after)
+    same: list[str] = []
     for section in Section:
-        yield Line("context", "")
+        found, about = comparison.of(section), _about(section, comparison)
+        volatile = comparison.volatile if full and section is Section.FACTS else []
         if reason := comparison.uncompared.get(section):
+            yield Line("context", "")
             yield Line("head", f"{section}: not compared: {beginning(clean(reason), 600)}")
+        elif not found and not volatile:
+            same.append(f"{section} ({about})" if about else str(section))
+            continue
         else:
-            yield from section_lines(section, comparison, full=full)
+            yield Line("context", "")
+            number = plural(len(found), "difference") if found else "no difference"
+            yield Line("head", f"{section}: {number}{f' ({about})' if about else ''}")
+        yield from differences(found, full=full)
+        if volatile:
+            yield Line("note", "  may change at any time:")
+            yield from differences(volatile, full=True)
     yield Line("context", "")
     yield from _times(comparison.times, full=full)
+    if same:
+        yield Line("head", f"no difference: {', '.join(same)}")
 
 
 def grouped(groups: Groups, *, full: bool = False) -> Iterator[Line]:
@@ -68,7 +82,8 @@ def grouped(groups: Groups, *, full: bool = False) -> Iterator[Line]:
     for number, group in enumerate(groups.groups):
         yield Line("context", "")
         what = plural(len(group.differences), "change")
-        what = f"the same {what}" if len(group.nodes) > 1 else what
+        if len(group.nodes) > 1:
+            what = f"the same {what.removeprefix('1 ')}"
         yield Line("head", f"{what} on {plural(len(group.nodes), 'node')}: {_names(group.nodes, full=full)}")
         yield from differences(group.differences, full=full)
         if not full and number + 1 == MOST and len(groups.groups) > MOST:
@@ -96,20 +111,6 @@ def _names(names: Sequence[str], *, full: bool) -> str:
     shown = names if full else names[:NODES]
     more = f" and {len(names) - len(shown):,} more (--full)" if len(shown) < len(names) else ""
     return f"{', '.join(map(clean, shown))}{more}"
-
-
-def section_lines(section: Section, comparison: Comparison, *, full: bool = False) -> Iterator[Line]:
-    """The lines of one section."""
-    found = comparison.of(section)
-    about = _about(section, comparison)
-    number = plural(len(found), "difference") if found else "no difference"
-    if ignored := comparison.ignored[section]:
-        number = f"{number if found else 'no other difference'}, {ignored:,} ignored"
-    yield Line("head", f"{section}: {number}{f' ({about})' if about else ''}")
-    yield from differences(found, full=full)
-    if full and section is Section.FACTS and comparison.volatile:
-        yield Line("note", "  may change at any time:")
-        yield from differences(comparison.volatile, full=True)
 
 
 def differences(found: Sequence[Difference], *, full: bool = False, indent: str = "  ") -> Iterator[Line]:
@@ -194,22 +195,23 @@ def _side(label: str, documents: RunDocuments) -> Line:
 
 
 def _about(section: Section, comparison: Comparison) -> str:
-    """How much a section compares."""
+    """How much a section compares, and what of it is not shown."""
     sides = comparison.before, comparison.after
+    parts: list[str] = []
     match section:
         case Section.CATALOG:
-            numbers = [len(side.catalog.resources) if side.catalog else 0 for side in sides]
-            return f"{_both(numbers)} resources"
+            parts.append(f"{_both([len(side.catalog.resources) if side.catalog else 0 for side in sides])} resources")
         case Section.FACTS:
-            numbers = [side.facts.count if side.facts else 0 for side in sides]
-            more = len(comparison.volatile)
-            folded = f"; {plural(more, 'volatile one')} {'differs' if more == 1 else 'differ'}" if more else ""
-            return f"{_both(numbers)} values{folded}"
+            parts.append(f"{_both([side.facts.count if side.facts else 0 for side in sides])} values")
+            if more := len(comparison.volatile):
+                parts.append(f"{plural(more, 'volatile one')} {'differs' if more == 1 else 'differ'}")
         case Section.FILES:
-            return f"{_both([len(side.files) for side in sides])} files"
+            parts.append(f"{_both([len(side.files) for side in sides])} files")
         case Section.REQUESTS:
-            return f"{_both([len(side.requests) for side in sides])} requests"
-    return ""
+            parts.append(f"{_both([len(side.requests) for side in sides])} requests")
+    if ignored := comparison.ignored[section]:
+        parts.append(f"{ignored:,} ignored")
+    return ", ".join(parts)
 
 
 def _both(numbers: list[int]) -> str:

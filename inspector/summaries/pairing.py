@@ -10,7 +10,7 @@ from inspector.summaries.incidents import last_good, went_well
 from inspector.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from inspector.summaries.index import IndexedRun
     from inspector.summaries.reading import CaptureRuns
@@ -124,6 +124,21 @@ def latest(found: CaptureRuns, name: str, *, good: bool = False) -> ChosenRun:
 def across(before: CaptureRuns, after: CaptureRuns, name: str) -> Pair:
     """Return an agent's last good run in one capture and its latest run in another. Raises InspectorError."""
     return Pair(latest(before, name, good=True), latest(after, name))
+
+
+def previous(chosen: ChosenRun) -> ChosenRun | None:
+    """Return the run of the same agent before one; by preference the last that went well."""
+    found, brief = chosen.found, chosen.brief
+    if good := last_good([run.brief for run in found.runs], brief):
+        return numbered(found, good.number)
+    earlier = [run for run in latest_first(found, [brief.name]) if run.brief.started < brief.started]
+    return earlier[0] if earlier else None
+
+
+def latest_first(found: CaptureRuns, names: Collection[str]) -> list[ChosenRun]:
+    """Return the runs of some agents, the latest first."""
+    runs = (run for run in _runs(found) if run.brief.name in names)
+    return [ChosenRun(found, run) for run in sorted(runs, key=lambda run: -run.brief.started)]
 
 
 def common(before: CaptureRuns, after: CaptureRuns, pattern: str | None) -> tuple[list[str], list[str], list[str]]:

@@ -35,6 +35,7 @@ WORDS = {
     "show": "{}/a.sqlite 1",
     "check": "{}",
     "auth": "{}/a.sqlite --auth-conf {}/auth.conf",
+    "why": "{}/a.sqlite File[/srv/agent/node1.example/managed]",
     "doctor": "{}/a.sqlite",
     "fix": "new-crl --cadir {}/none",
     "bootstrap": "{}/a.sqlite",

@@ -29,10 +29,6 @@ def test_what_is_different() -> None:
     assert lines[0].endswith("  node1.example  complete, 1.2 s")
     assert lines[2:] == [
         "",
-        "run: no difference",
-        "",
-        "findings: no difference",
-        "",
         "catalog: 3 differences (2 and 3 resources)",
         '  ~ File[/a]/mode: "1" -> "2"',
         "      /m/site.pp:1 -> 7",
@@ -45,16 +41,11 @@ def test_what_is_different() -> None:
         "  + File[/b]",
         "      /m/site.pp:1",
         "",
-        "files: no difference (0 files)",
-        "",
-        "facts: 1 difference (3 values; 1 volatile one differs)",
+        "facts: 1 difference (3 values, 1 volatile one differs)",
         '  ~ os.name: "a" -> "b"',
         "",
-        "requests: no difference (2 requests)",
-        "",
-        "report: no difference",
-        "",
         "times: no difference beyond noise (whole run: 1.2 s -> 1.2 s)",
+        "no difference: run, findings, files (0 files), requests (2 requests), report",
     ]
 
 

@@ -104,3 +104,21 @@ def test_an_empty_capture(tmp_path: Path) -> None:
     for call in (lambda: pairing.failing(empty), lambda: pairing.agents([empty], None)):
         with pytest.raises(InspectorError, match="There are no runs"):
             call()
+
+
+def test_the_run_before(found: CaptureRuns, tmp_path: Path) -> None:
+    def before(number: int) -> int | None:
+        chosen = pairing.previous(pairing.numbered(found, number))
+        return chosen.brief.number if chosen else None
+
+    assert [before(number) for number in (1, 2, 3, 4, 5)] == [None, 1, 2, 2, None]
+    failing = failed(failed(Agent(), "1").wait(HOUR), "2")
+    other = read(tmp_path / "f.sqlite", failing)
+    chosen = pairing.previous(pairing.numbered(other, 2))
+    assert chosen is not None
+    assert chosen.brief.number == 1
+
+
+def test_the_latest_first(found: CaptureRuns) -> None:
+    runs = pairing.latest_first(found, ["web.example"])
+    assert [chosen.brief.number for chosen in runs] == [4, 3, 2, 1]
