@@ -87,7 +87,7 @@ def compare(
         uncompared[Section.FACTS] = _without(before, "sent no facts", there=before.facts is not None, other=after)
     requests.compare(before.requests, after.requests, found)
     if before.report is not None and after.report is not None:
-        secret = reports.secret_parameters(before.catalog, after.catalog)
+        secret = reports.SecretParameters(before.catalog, after.catalog)
         reports.compare(before.report, after.report, found, secret)
     elif before.report is not after.report:
         uncompared[Section.REPORT] = _without(before, "sent no report", there=before.report is not None, other=after)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from inspector.protocol.documents import Catalog, Facts, Resource
 
+LONGEST = 2**20
+"""Characters of a text that is shown; of a longer one its digest is."""
 _MARKED = b'"Sensitive"'
 
 
@@ -53,7 +55,7 @@ class Masks:
 
     def text(self, text: str) -> str:
         """A text with masks instead of its secrets."""
-        return self._known.masked(redact.text(text))
+        return self._known.replaced(redact.text(text))
 
     def value(self, name: str, value: Any, *, sensitive: bool = False) -> Any:
         """A value with a name, in which rich data was read, as a JSON-able structure with masks."""
@@ -85,20 +87,22 @@ class Masks:
         mask = redact.mask_of(value, sure=False, likely=likely)
         if mask is not None:
             return mask
+        if isinstance(value, str) and len(value) > LONGEST:
+            return f"{len(value):,} characters, sha256 {hashlib.sha256(value.encode('utf-8', 'replace')).hexdigest()}"
         return self.text(value) if isinstance(value, str) else meaning.plain(value)
 
 
 def _secrets(resource: Resource) -> Iterator[tuple[str, bool]]:
     """The texts in a resource that are marked as sensitive, or likely secret by the name of their parameter."""
-    sure = set(resource.sensitive_parameters)
+    sure = resource.sensitive_parameters
     for name, value in resource.parameters.items():
-        if name in sure:
+        if sure and name in sure:
             yield from ((leaf, True) for leaf in _texts(value))
-        elif isinstance(value, dict | list):
-            if _MARKED in meaning.encoded(value):
-                yield from ((leaf, True) for marked in _marked(value) for leaf in _texts(marked))
-        elif isinstance(value, str) and patterns.named(name) and redact.mask_of(value, sure=False, likely=True):
-            yield value, False
+        elif type(value) is str:
+            if patterns.named(name) and redact.mask_of(value, sure=False, likely=True):
+                yield value, False
+        elif isinstance(value, dict | list) and _MARKED in meaning.encoded(value):
+            yield from ((leaf, True) for marked in _marked(value) for leaf in _texts(marked))
 
 
 def _marked(value: Any) -> Iterator[Any]:

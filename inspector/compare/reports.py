@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from inspector.compare.differences import Section
@@ -11,7 +12,7 @@ from inspector.text import plural
 
 if TYPE_CHECKING:
     from inspector.compare.differences import Differences
-    from inspector.protocol.documents import Catalog, Report
+    from inspector.protocol.documents import Catalog, Report, Resource
 
 LOUD = frozenset({"warning", "err", "alert", "emerg", "crit"})
 """Levels of log lines that are compared."""
@@ -19,9 +20,8 @@ _QUIET = (Status.UNCHANGED, Status.UNREPORTED)
 """8 and later leave unchanged resources out of the report."""
 
 
-def compare(before: Report, after: Report, found: Differences, secret: frozenset[str] = frozenset()) -> None:
-    """Add the differences of two reports. ``secret`` are addresses of sensitive parameters: no message about them is
-    shown."""
+def compare(before: Report, after: Report, found: Differences, secret: SecretParameters) -> None:
+    """Add the differences of two reports."""
     if before.status != after.status:
         found.add(Section.REPORT, "status", "", before.status, after.status, change="changed")
     old, new = _outcomes(before), _outcomes(after)
@@ -40,25 +40,34 @@ def compare(before: Report, after: Report, found: Differences, secret: frozenset
     _logs(before, after, found)
 
 
-def secret_parameters(*catalogs: Catalog | None) -> frozenset[str]:
-    """The addresses of the sensitive parameters in catalogs."""
-    return frozenset(
-        f"{ref}/{name}"
-        for catalog in catalogs if catalog
-        for ref, names in catalog.sensitive.items()
-        for name in names
-    )  # fmt: skip
+class SecretParameters:
+    """The sensitive parameters in catalogs: no message about one is shown."""
+
+    def __init__(self, *catalogs: Catalog | None) -> None:
+        self._catalogs = [catalog for catalog in catalogs if catalog is not None]
+
+    @cached_property
+    def _resources(self) -> dict[str, list[Resource]]:
+        found: dict[str, list[Resource]] = {}
+        for catalog in self._catalogs:
+            for resource in catalog.resources:
+                found.setdefault(resource.ref, []).append(resource)
+        return found
+
+    def covers(self, ref: str, parameter: str | None) -> bool:
+        """Whether a parameter of a resource is sensitive in one of the catalogs."""
+        return any(parameter in resource.sensitive for resource in self._resources.get(ref, ()))
 
 
 def _outcomes(report: Report) -> dict[str, Status]:
     return {outcome.ref: outcome.status for outcome in resource_outcomes.resources(None, report)}
 
 
-def _message(report: Report, ref: str, secret: frozenset[str]) -> str:
+def _message(report: Report, ref: str, secret: SecretParameters) -> str:
     """What the first event of a resource says."""
     result = report.resource_statuses.get(ref)
     for event in (result.events if result else None) or ():
-        if event.message and f"{ref}/{event.property or ''}" not in secret:
+        if event.message and not secret.covers(ref, event.property):
             return " ".join(event.message.split())
     return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector import regex
@@ -10,7 +11,7 @@ from inspector.summaries.incidents import last_good, went_well
 from inspector.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable
 
     from inspector.summaries.index import IndexedRun
     from inspector.summaries.reading import CaptureRuns
@@ -56,7 +57,7 @@ def agents(founds: Iterable[CaptureRuns], pattern: str | None) -> list[str]:
     """Return the agents whose name matches a pattern (default: all), in the order of their first runs. Raises
     InspectorError if there is none."""
     founds = list(founds)
-    names = dict.fromkeys(run.brief.name for found in founds for run in _runs(found))
+    names = dict.fromkeys(name for found in founds for name in found.by_agent)
     chosen = list(names)
     if pattern is not None:
         wanted = regex.glob(pattern)
@@ -74,8 +75,7 @@ def agents(founds: Iterable[CaptureRuns], pattern: str | None) -> list[str]:
 def within(found: CaptureRuns, name: str) -> Pair:
     """Return the last failed and the last good run of an agent in a capture, or else its last two, in the order of
     time. Raises InspectorError."""
-    runs = [run for run in _runs(found) if run.brief.name == name]
-    runs.sort(key=lambda run: run.brief.started)
+    runs = found.by_agent.get(name, [])
     failed = next((run for run in reversed(runs) if not went_well(run.brief)), None)
     good = next((run for run in reversed(runs) if went_well(run.brief)), None)
     if failed is not None and (before := last_good([run.brief for run in runs], failed.brief)):
@@ -93,10 +93,10 @@ def within(found: CaptureRuns, name: str) -> Pair:
 
 def failing(found: CaptureRuns) -> str:
     """Return the agent of the latest failed run; of the latest run if none failed. Raises InspectorError."""
-    runs = sorted(_runs(found), key=lambda run: (not went_well(run.brief), run.brief.started))
+    runs = [run.brief for runs in found.by_agent.values() for run in runs]
     if not runs:
         raise InspectorError(f"There are no runs in {found.capture}.", "`puppet-inspector runs` lists runs.")
-    return runs[-1].brief.name
+    return max(runs, key=lambda run: (not went_well(run), run.started)).name
 
 
 def before_of(after: ChosenRun) -> Pair:
@@ -112,13 +112,10 @@ def before_of(after: ChosenRun) -> Pair:
 
 def latest(found: CaptureRuns, name: str, *, good: bool = False) -> ChosenRun:
     """Return an agent's latest run in a capture; by preference a ``good`` one. Raises InspectorError."""
-    runs = [run for run in _runs(found) if run.brief.name == name]
-    runs.sort(key=lambda run: (good and went_well(run.brief), run.brief.started))
+    runs = found.by_agent.get(name)
     if not runs:
-        raise InspectorError(
-            f"{found.capture} has no run of {clean(name)}.", _listing({run.brief.name: None for run in _runs(found)})
-        )
-    return ChosenRun(found, runs[-1])
+        raise InspectorError(f"{found.capture} has no run of {clean(name)}.", _listing(found.by_agent))
+    return ChosenRun(found, max(runs, key=lambda run: (good and went_well(run.brief), run.brief.started)))
 
 
 def across(before: CaptureRuns, after: CaptureRuns, name: str) -> Pair:
@@ -129,15 +126,15 @@ def across(before: CaptureRuns, after: CaptureRuns, name: str) -> Pair:
 def previous(chosen: ChosenRun) -> ChosenRun | None:
     """Return the run of the same agent before one; by preference the last that went well."""
     found, brief = chosen.found, chosen.brief
-    if good := last_good([run.brief for run in found.runs], brief):
-        return numbered(found, good.number)
-    earlier = [run for run in latest_first(found, [brief.name]) if run.brief.started < brief.started]
-    return earlier[0] if earlier else None
+    earlier = [run for run in found.by_agent.get(brief.name, ()) if run.brief.started < brief.started]
+    if not earlier:
+        return None
+    return ChosenRun(found, max(earlier, key=lambda run: (went_well(run.brief), run.brief.started)))
 
 
 def latest_first(found: CaptureRuns, names: Collection[str]) -> list[ChosenRun]:
     """Return the runs of some agents, the latest first."""
-    runs = (run for run in _runs(found) if run.brief.name in names)
+    runs = (run for name in names for run in found.by_agent.get(name, ()))
     return [ChosenRun(found, run) for run in sorted(runs, key=lambda run: -run.brief.started)]
 
 
@@ -145,7 +142,7 @@ def common(before: CaptureRuns, after: CaptureRuns, pattern: str | None) -> tupl
     """Return the agents that two captures have in common, and those that only the first or the second has. Raises
     InspectorError if they have none in common."""
     names = agents([before, after], pattern)
-    old, new = ({run.brief.name for run in _runs(found)} for found in (before, after))
+    old, new = before.by_agent, after.by_agent
     both = [name for name in names if name in old and name in new]
     if not both:
         raise InspectorError(
@@ -161,17 +158,12 @@ def history(founds: Iterable[CaptureRuns], pair: Pair) -> list[RunBrief]:
     return [
         run.brief
         for found in {id(found): found for found in founds}.values()
-        for run in _runs(found)
-        if run.brief.name == pair.after.brief.name and went_well(run.brief) and (id(found), run.brief.number) not in own
+        for run in found.by_agent.get(pair.after.brief.name, ())
+        if went_well(run.brief) and (id(found), run.brief.number) not in own
     ]
 
 
-def _runs(found: CaptureRuns) -> list[IndexedRun]:
-    """The runs of agents, without the calls of tools."""
-    return [run for run in found.runs if run.brief.number and not run.brief.tool]
-
-
-def _listing(names: dict[str, None] | Sequence[str]) -> str:
-    listed = [clean(name) for name in [*names][:LISTED]]
+def _listing(names: Collection[str]) -> str:
+    listed = [clean(name) for name in islice(names, LISTED)]
     more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
     return f"It has runs of {', '.join(listed)}{more}." if listed else "`puppet-inspector captures` lists captures."

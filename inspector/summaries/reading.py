@@ -45,9 +45,20 @@ class CaptureRuns:
     keys: list[WireKey] = field(default_factory=list)
     """The public keys in its traffic."""
 
+    _by_agent: dict[str, list[IndexedRun]] = field(default_factory=dict, repr=False, compare=False)
+
     @property
     def briefs(self) -> list[RunBrief]:
         return [run.brief for run in self.runs]
+
+    @property
+    def by_agent(self) -> dict[str, list[IndexedRun]]:
+        """The runs of each agent in the order of time, without the calls of tools; the agents in that order, too."""
+        if not self._by_agent:
+            for run in sorted(self.runs, key=lambda run: run.brief.started):
+                if run.brief.number and not run.brief.tool:
+                    self._by_agent.setdefault(run.brief.name, []).append(run)
+        return self._by_agent
 
 
 def read(path: Path, filtered: str = "", watch: Watch = unwatched) -> CaptureRuns:

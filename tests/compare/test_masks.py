@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.compare import masks
 from inspector.compare.masks import Masks
 from inspector.protocol import rich
 from inspector.protocol.documents import Facts
@@ -9,24 +10,24 @@ from tests.support.compared import decoded, file, resource
 
 
 def test_values() -> None:
-    masks = Masks()
-    assert masks.value("mode", "0644") == "0644"
-    assert masks.value("mode", "0644", sensitive=True) == "MASKED"
-    assert masks.value("mode", None, sensitive=True) is None
-    assert masks.value("db_password", "abc") == "MASKED"
-    assert masks.value("db_password", "absent") == "absent"
-    assert masks.value("db_password", True) is True
-    assert masks.value("db_password", 1234) == "MASKED"
-    assert masks.value("x", {"db_password": "abc", "y": ["z"]}) == {"db_password": "MASKED", "y": ["z"]}
-    assert masks.value("x", rich.read([{"__ptype": "Sensitive", "__pvalue": "abc"}])) == ["MASKED"]
-    assert masks.value("x", rich.read({"__ptype": "SemVer", "__pvalue": "1.0.0"})) == {
+    found = Masks()
+    assert found.value("mode", "0644") == "0644"
+    assert found.value("mode", "0644", sensitive=True) == "MASKED"
+    assert found.value("mode", None, sensitive=True) is None
+    assert found.value("db_password", "abc") == "MASKED"
+    assert found.value("db_password", "absent") == "absent"
+    assert found.value("db_password", True) is True
+    assert found.value("db_password", 1234) == "MASKED"
+    assert found.value("x", {"db_password": "abc", "y": ["z"]}) == {"db_password": "MASKED", "y": ["z"]}
+    assert found.value("x", rich.read([{"__ptype": "Sensitive", "__pvalue": "abc"}])) == ["MASKED"]
+    assert found.value("x", rich.read({"__ptype": "SemVer", "__pvalue": "1.0.0"})) == {
         "__ptype": "SemVer", "__pvalue": "1.0.0",
     }  # fmt: skip
-    assert masks.value("x", rich.read({"__ptype": "Binary", "__pvalue": "AAEC"})) == {
+    assert found.value("x", rich.read({"__ptype": "Binary", "__pvalue": "AAEC"})) == {
         "__ptype": "Binary",
         "__pvalue": "3 bytes, sha256 ae4b3280e56e2faf83f414a6e3dabe9d5fbe18976544c05fed121accb85b53fc",
     }
-    assert masks.value("private_key", rich.read({"__ptype": "Binary", "__pvalue": "AAEC"})) == "MASKED"
+    assert found.value("private_key", rich.read({"__ptype": "Binary", "__pvalue": "AAEC"})) == "MASKED"
 
 
 def test_private_keys_in_texts() -> None:
@@ -35,7 +36,7 @@ def test_private_keys_in_texts() -> None:
 
 
 def test_a_secret_of_one_document_is_masked_in_all() -> None:
-    masks = Masks(
+    found = Masks(
         [
             decoded([file("/a", sensitive=["content"], content="s3cret-one")]),
             decoded([file("/b", content=[{"__ptype": "Sensitive", "__pvalue": {"k": "s3cret-two"}}])]),
@@ -43,9 +44,15 @@ def test_a_secret_of_one_document_is_masked_in_all() -> None:
         ],
         [Facts("a", {"db": {"password": "s3cret-four"}})],
     )
-    text = masks.text("one s3cret-one two s3cret-two three s3cret-three four s3cret-four")
+    text = found.text("one s3cret-one two s3cret-two three s3cret-three four s3cret-four")
     assert text == "one MASKED two MASKED three MASKED four MASKED"
-    assert masks.text("czNjcmV0LW9uZQ==") != "czNjcmV0LW9uZQ=="  # as Base64
+    assert found.text("czNjcmV0LW9uZQ==") != "czNjcmV0LW9uZQ=="  # as Base64
+
+
+def test_very_long_texts_are_shown_by_digest() -> None:
+    text = "x" * (masks.LONGEST + 1)
+    assert Masks().value("content", text).startswith("1,048,577 characters, sha256 ")
+    assert Masks().value("content", text[1:]) == text[1:]
 
 
 def test_deep_values() -> None:

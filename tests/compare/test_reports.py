@@ -5,13 +5,14 @@ from __future__ import annotations
 from inspector.compare import reports
 from inspector.compare.differences import Difference, Differences
 from inspector.compare.masks import Masks
+from inspector.compare.reports import SecretParameters
 from inspector.protocol.documents import Event, LogLine, Report, ResourceStatus
 from tests.support.compared import decoded, file
 
 
-def compared(before: Report, after: Report, secret: frozenset[str] = frozenset()) -> list[Difference]:
+def compared(before: Report, after: Report, secret: SecretParameters | None = None) -> list[Difference]:
     found = Differences(Masks())
-    reports.compare(before, after, found, secret)
+    reports.compare(before, after, found, secret or SecretParameters())
     return found.found
 
 
@@ -39,8 +40,7 @@ def test_the_status() -> None:
 
 def test_messages_about_secrets_are_not_shown() -> None:
     changed = ResourceStatus(changed=True, events=[Event("success", "content", message="changed from hunter2")])
-    secret = reports.secret_parameters(decoded([file("a", sensitive=["content"], content="x")]), None)
-    assert secret == {"File[a]/content"}
+    secret = SecretParameters(decoded([file("a", sensitive=["content"], content="x")]), None)
     unchanged = ResourceStatus()
     (difference,) = compared(of(a=unchanged), of(a=changed), secret)
     assert "hunter2" not in repr(difference)
