@@ -104,6 +104,7 @@ class Differences:
             lines = tuple(text_diff.unified(*map(self._masks.text, texts)))
         elif isinstance(old, str) and isinstance(new, str) and "\n" in old.strip("\n") + new.strip("\n"):
             lines = tuple(text_diff.unified(old, new))
+        note = self._masks.text(note)
         if before is not None and old == new and after is not None:
             note = note or "differs in what is masked"
         kind: Change = change or ("added" if before is None else "removed" if after is None else "changed")

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from inspector.analysis.analyzer import retrace
+from inspector.compare.masks import Masks
 from inspector.explain import file_transfers
 from inspector.protocol import bodies, decode
 from inspector.protocol import documents as d
@@ -69,7 +70,7 @@ class RunDocuments:
     """The last one that the agent could use."""
     catalog_media: str = ""
     catalog_failure: str = ""
-    """Why the latest request for a catalog gave none."""
+    """Why the latest request for a catalog gave none, with masks."""
     facts: d.Facts | None = None
     report: d.Report | None = None
     requests: list[RequestMade] = field(default_factory=list)
@@ -135,6 +136,8 @@ def gather(
     if stored:
         found.stored = stored
     found.files = file_transfers.files(_gathered(steps, found))
+    if found.catalog_failure:
+        found.catalog_failure = Masks(facts=[found.facts] if found.facts else ()).text(found.catalog_failure)
     return found
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from inspector import regex
 from inspector.compare import meaning
 from inspector.compare.differences import Section
+from inspector.privacy import patterns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,8 +46,15 @@ def compare(before: Facts, after: Facts, found: Differences, changing: Differenc
         path, name, old, new = waiting.pop()
         if isinstance(old, dict) and isinstance(new, dict):
             names = sorted({*old, *new}, key=str, reverse=True)
+            # What is in a secret is one, whatever its own name is.
             waiting += [
-                (f"{path}.{each}" if path else str(each), str(each), old.get(each), new.get(each)) for each in names
+                (
+                    f"{path}.{each}" if path else str(each),
+                    name if patterns.named(name) else str(each),
+                    old.get(each),
+                    new.get(each),
+                )
+                for each in names
             ]
         elif not meaning.same(old, new):
             differences = changing if volatile.covers(path) else found

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from inspector.compare.differences import Section
 from inspector.compare.patterns import Patterns
@@ -144,6 +147,45 @@ def test_a_value_that_is_marked_now() -> None:
     (difference,) = found(decoded(before), decoded(after)).found
     assert difference.note == "the same value, now marked as sensitive"
     assert "abc" not in repr(difference)
+
+
+PARAMETERS = st.dictionaries(
+    st.sampled_from(["mode", "owner", "content", "require", "x"]),
+    st.one_of(
+        st.integers(0, 2),
+        st.booleans(),
+        st.sampled_from(["", "a", "1", "File[/1]"]),
+        st.lists(st.integers(0, 2), max_size=2),
+    ),
+    max_size=3,
+)
+CATALOGS = st.dictionaries(st.integers(0, 5).map(lambda number: f"/{number}"), PARAMETERS, max_size=5)
+
+
+def strictly(value: Any) -> str:
+    """A value in a form in which 1 is not true."""
+    return json.dumps(value, sort_keys=True)
+
+
+@given(CATALOGS, CATALOGS)
+def test_exactly_what_differs_is_found(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Beside a comparison of plain mappings."""
+    sides = [[file(title, **parameters) for title, parameters in side.items()] for side in (before, after)]
+    found_changes = {(change, address) for change, address, *_ in changes(*sides)}
+    expected = {("removed", f"File[{title}]") for title in before.keys() - after.keys()}
+    expected |= {("added", f"File[{title}]") for title in after.keys() - before.keys()}
+    for title in before.keys() & after.keys():
+        for name in before[title].keys() | after[title].keys():
+            old, new = before[title].get(name), after[title].get(name)
+            if name == "require":  # only texts are references, whose order and number do not matter
+                old, new = ({old} if isinstance(old, str) else set(), {new} if isinstance(new, str) else set())
+                differs = old != new
+            else:
+                differs = strictly(old) != strictly(new)
+            if differs:
+                kinds = {(False, True): "added", (True, False): "removed", (True, True): "changed"}
+                expected.add((kinds[name in before[title], name in after[title]], f"File[{title}]/{name}"))
+    assert found_changes == expected
 
 
 def test_what_is_ignored() -> None:

@@ -33,6 +33,12 @@ def test_names_are_masked_too() -> None:
     assert "hunter2" not in found.found[0].name
 
 
+def test_notes_are_masked() -> None:
+    found = Differences(Masks())
+    found.add(Section.REPORT, "a", "", "x", "y", note="password=hunter2hunter2")
+    assert "hunter2" not in found.found[0].note
+
+
 def test_identity_depends_on_the_values_and_not_on_the_agent() -> None:
     def identity(name: str, before: object, after: object, **more: bool) -> str:
         found = Differences(Masks(), names=(name,))

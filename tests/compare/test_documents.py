@@ -60,6 +60,14 @@ def test_why_there_is_no_catalog(part: ExamplePart, failure: str) -> None:
     assert failure in found.catalog_failure
 
 
+def test_secrets_in_the_reason_are_masked() -> None:
+    text = "Server Error: cannot log in as root with hunter2hunter2"
+    facts = {"db_password": "hunter2hunter2"}
+    assert gathered(talk(catalog(status=500, text=text, facts=facts))).catalog_failure == (
+        "500 Server Error: cannot log in as root with MASKED"
+    )
+
+
 def test_a_run_that_asked_for_none() -> None:
     assert gathered(talk(report(result="failed"))).without_catalog == "asked for no catalog"
 

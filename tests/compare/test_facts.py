@@ -67,6 +67,8 @@ def test_secrets() -> None:
     found, _ = compared({"db_password": "hunter2-old", "other": "x hunter2-old"}, {"db_password": "hunter2-new"})
     assert [each[1] for each in found] == ["db_password", "other"]
     assert "hunter2" not in repr(found)
+    found, _ = compared({"db": {"password": {"a": "one"}}}, {"db": {"password": {"a": "two"}}})
+    assert found == [("changed", "db.password.a", "MASKED", "MASKED")]
 
 
 def test_deep_facts_take_no_stack() -> None:

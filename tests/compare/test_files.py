@@ -68,6 +68,23 @@ def test_files_of_a_directory() -> None:
     ]  # fmt: skip
 
 
+def test_files_in_static_catalogs() -> None:
+    def side(digest: str) -> Any:
+        described = {
+            "path": "/srv/f", "type": "file", "mode": 420, "source": f"puppet:///{NAME}",
+            "content_uri": "puppet:///modules/m/files/f",
+            "checksum": {"type": "sha256", "value": f"{{sha256}}{digest}"},
+        }  # fmt: skip
+        resources = [file("/f", source=f"puppet:///{NAME}")]
+        return gathered(talk(catalog(resources=resources, code_id=digest, metadata={"/f": described}), report()))
+
+    found = Differences(Masks())
+    files.compare(side("aa"), side("bb"), found)
+    assert [(each.address, each.before, each.after) for each in found.found] == [
+        (f"{NAME}/content", "sha256 aa", "sha256 bb")
+    ]
+
+
 def test_what_a_run_without_its_catalog_did_not_ask_for_is_no_difference() -> None:
     before = gathered(talk(CATALOG, metadata(NAME), report()))
     after = gathered(talk(catalog(status=500), report()))
