@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from inspector import regex
 from inspector.model import Severity
 from inspector.summaries import wording
 from inspector.text import as_json
@@ -28,8 +29,10 @@ SEVERITIES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.N
 
 SORTS: dict[Sort, str] = {
     "head": "bold", "added": "green", "removed": "red", "changed": "yellow", "hunk": "cyan", "old": "red",
-    "new": "green", "context": "", "note": "dim",
+    "new": "green", "same": "", "plain": "", "note": "dim",
 }  # fmt: skip
+
+_SIGN = regex.compile(r"^( *[-+~]) ")
 
 
 def columns() -> int | None:
@@ -68,11 +71,13 @@ def print_line(line: str) -> None:
 
 
 def print_lines(lines: Iterable[Line]) -> None:
-    """Print the lines of a comparison, on a terminal wrapped and in colour."""
+    """Print the lines of a comparison, on a terminal wrapped and in colour; lines of texts as they are."""
     width = columns()
     for line in lines:
-        indent = len(line.text) - len(line.text.lstrip())
-        parts = wording.flowing(line.text, width, indent + 4) if line.text else [""]
+        parts = [line.text]
+        if width is not None and len(line.text) > width and line.sort not in ("hunk", "old", "new", "same"):
+            # The sign of a difference never stands alone on a line.
+            parts = wording.flowing(_SIGN.sub("\\1\0", line.text), width)
         print_text(Text("\n".join(parts), SORTS[line.sort]))
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from inspector.compare.groups import Groups
     from inspector.compare.times import TimeCompared
 
-type Sort = Literal["head", "added", "removed", "changed", "hunk", "old", "new", "context", "note"]
-"""What a line is: a heading; a difference; a line of a text; something less important."""
+type Sort = Literal["head", "added", "removed", "changed", "plain", "note", "hunk", "old", "new", "same"]
+"""What a line is: a heading; a difference; anything; something less important; the last ones: a line of a text."""
 
 MOST = 15
 """Differences of a section, and lines of a text, that are shown unless all are."""
@@ -53,20 +53,20 @@ def lines(comparison: Comparison, *, full: bool = False) -> Iterator[Line]:
         found, about = comparison.of(section), _about(section, comparison)
         volatile = comparison.volatile if full and section is Section.FACTS else []
         if reason := comparison.uncompared.get(section):
-            yield Line("context", "")
+            yield Line("plain", "")
             yield Line("head", f"{section}: not compared: {beginning(clean(reason), 600)}")
         elif not found and not volatile:
             same.append(f"{section} ({about})" if about else str(section))
             continue
         else:
-            yield Line("context", "")
+            yield Line("plain", "")
             number = plural(len(found), "difference") if found else "no difference"
             yield Line("head", f"{section}: {number}{f' ({about})' if about else ''}")
         yield from differences(found, full=full)
         if volatile:
             yield Line("note", "  may change at any time:")
             yield from differences(volatile, full=True)
-    yield Line("context", "")
+    yield Line("plain", "")
     yield from _times(comparison.times, full=full)
     if same:
         yield Line("head", f"no difference: {', '.join(same)}")
@@ -80,7 +80,7 @@ def grouped(groups: Groups, *, full: bool = False) -> Iterator[Line]:
         f"{plural(compared, 'node')} compared: {groups.changed:,} changed, {len(groups.same):,} without a change",
     )
     for number, group in enumerate(groups.groups):
-        yield Line("context", "")
+        yield Line("plain", "")
         what = plural(len(group.differences), "change")
         if len(group.nodes) > 1:
             what = f"the same {what.removeprefix('1 ')}"
@@ -89,7 +89,7 @@ def grouped(groups: Groups, *, full: bool = False) -> Iterator[Line]:
         if not full and number + 1 == MOST and len(groups.groups) > MOST:
             yield Line("note", f"... {len(groups.groups) - MOST:,} more groups (--full)")
             break
-    yield Line("context", "")
+    yield Line("plain", "")
     for failed in groups.failed:
         text = f"not compared: {plural(len(failed.nodes), 'node')}: {_names(failed.nodes, full=True)}"
         yield Line("head", text)
@@ -133,10 +133,10 @@ def of_difference(difference: Difference, *, full: bool = False) -> Iterator[Lin
         yield Line("note", f"    {places}")
     if difference.change != "changed" and full and isinstance(difference.after or difference.before, dict):
         for name, value in (difference.after or difference.before).items():
-            yield Line("context", f"    {clean(str(name))} => {word(value)}")
+            yield Line("plain", f"    {clean(str(name))} => {word(value)}")
     shown = difference.lines if full else difference.lines[:MOST]
     for line in shown:
-        yield Line(_TEXT.get(line[:1], "context"), f"    {clean(line.expandtabs(4))}")
+        yield Line(_TEXT.get(line[:1], "same"), f"    {clean(line.expandtabs(4))}")
     if len(shown) < len(difference.lines):
         yield Line("note", f"    ... {len(difference.lines) - len(shown):,} more lines (--full)")
 

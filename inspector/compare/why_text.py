@@ -25,27 +25,27 @@ def lines(why: Why, *, full: bool = False) -> Iterator[Line]:
     yield Line("head", clean(f"{why.ref}: {applied.status}"))
     yield Line("note", clean(f"  in {why.documents.label} of {run.name}, {began}{_records(why)}"))
     if applied.time is not None:
-        yield Line("context", f"  evaluated in {seconds(applied.time)}")
+        yield Line("plain", f"  evaluated in {seconds(applied.time)}")
     for message in why.messages:
         what = f"{message.kind}, {message.property}" if message.property else message.kind
         first, *others = message.text.strip("\n").split("\n")
         yield Line("changed", clean(f"  {what}: {first}"))
-        yield from (Line("context", f"    {clean(each)}") for each in (others if full else others[:LINES]))
+        yield from (Line("same", f"    {clean(each)}") for each in (others if full else others[:LINES]))
     if applied.resource is None:
         yield Line("note", "  It is in the report only: the agent generated it, or took a cached catalog.")
     if applied.place:
-        yield Line("context", clean(f"  declared in {applied.place}"))
+        yield Line("plain", clean(f"  declared in {applied.place}"))
     if why.containers:
-        yield Line("context", clean(f"  contained in {' / '.join(why.containers)}"))
+        yield Line("plain", clean(f"  contained in {' / '.join(why.containers)}"))
     for stated in why.relations if full else why.relations[:LINES]:
-        yield Line("context", clean(f"  {stated}"))
+        yield Line("plain", clean(f"  {stated}"))
     if not full and len(why.relations) > LINES:
         yield Line("note", f"  ... {len(why.relations) - LINES:,} more relationships (--full)")
     if why.parameters:
         yield Line("head", "parameters")
         for name, value in why.parameters.items():
             shown = text.word(value)
-            yield Line("context", f"  {clean(name)} => {shown if full else excerpt(shown, text.LONG)}")
+            yield Line("plain", f"  {clean(name)} => {shown if full else excerpt(shown, text.LONG)}")
     if why.files:
         yield Line("head", "files")
     for story in why.files:
@@ -64,14 +64,14 @@ def _records(why: Why) -> str:
 
 def _file(story: FileStory, *, full: bool) -> Iterator[Line]:
     use = story.use
-    yield Line("context", clean(f"  {use.name}: {use.state}{f', {use.instead} was used' if use.instead else ''}"))
+    yield Line("plain", clean(f"  {use.name}: {use.state}{f', {use.instead} was used' if use.instead else ''}"))
     if use.asked:
         checksum = use.metadata.checksum.value if use.metadata and use.metadata.checksum else f"status {use.status}"
-        yield Line("context", clean(f"    metadata in record {use.asked[-1]}: {checksum}"))
+        yield Line("plain", clean(f"    metadata in record {use.asked[-1]}: {checksum}"))
     for fetch in use.fetches:
         because = f" ({fetch.why})" if fetch.why else ""
         answer = f"{fetch.status or 'no response'}, {size(fetch.size)}, digest {fetch.verdict}{because}"
-        yield Line("context", clean(f"    fetched in record {fetch.seq}: {answer}"))
+        yield Line("plain", clean(f"    fetched in record {fetch.seq}: {answer}"))
     if story.content is not None:
         every = story.content.removesuffix("\n").split("\n")
         shown = every if full else every[:LINES]

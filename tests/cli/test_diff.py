@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -165,7 +166,14 @@ def test_a_name_that_ends_like_a_run(run: Run, tmp_path: Path) -> None:
     assert run("diff", f"{tmp_path / 'capture:1'}:1", f"{tmp_path / 'capture:1'}:1")[0] == 0
 
 
-def test_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pretend(monkeypatch, 60)
     _, out, _ = run("diff", f"{FIRST}:1", f"{SYNC}:2")
     assert "\x1b[33m  ~ Class[Demo]/notice: true -> false\x1b[0m\n" in out
+    long = f"/etc/{'x' * 70}"
+    before = save(tmp_path / "a.sqlite", *run_of(file(long, mode="1", content=f"{'a ' * 50}\nb\n")))
+    after = save(tmp_path / "b.sqlite", *run_of(file(long, mode="2", content=f"{'a ' * 50}\nc\n")))
+    _, out, _ = run("diff", before, after)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", out).splitlines()
+    assert f"  ~ File[{long}]/mode:" in lines  # the sign stands before its name
+    assert f"       {'a ' * 50}" in lines  # a line of a text is not wrapped

@@ -110,3 +110,57 @@ def test_what_a_change_of_code_changes(stage: Stage, run: Run) -> None:
 
     status, out, _ = run("diff", f"{capture}:1", f"{capture}:1")
     assert (status, "no difference: run, findings, catalog (" in out) == (0, True)
+
+
+SHARED = """
+file { 'BASE': ensure => directory }
+file { 'BASE/name': content => "this is ${facts['networking']['hostname']} VERSION\\n" }
+file { 'BASE/copied': source => 'puppet:///modules/compared/copied.txt' }
+"""
+
+
+def test_the_same_change_on_several_nodes(stage: Stage, run: Run) -> None:
+    """Three nodes get the same change, one gets none, one cannot be compiled any more."""
+    names = [f"{name}.example" for name in ("first", "second", "third", "same", "broken")]
+    agents = {name: stage.enrolled(name) for name in names}
+    captures = {when: stage.directory / f"{when}.sqlite" for when in ("before", "after")}
+    for when, capture in captures.items():
+        stage.capture = capture
+        for name, agent in agents.items():
+            version = "one" if when == "before" or name == "same.example" else "two"
+            code = SHARED.replace("VERSION", version)
+            status = 2 if when == "before" or version == "two" else 0
+            if when == "after" and name == "broken.example":
+                code, status = "fail('no role for this node')", 1
+            _play(stage, agent, code, "copied\n", status)
+    status, out, err = run("diff", captures["before"], captures["after"], "--json")
+    assert (status, err) == (2, "")
+    found = json.loads(out)
+    (group,) = found["groups"]
+    assert group["nodes"] == names[:3]
+    (change,) = group["differences"]
+    assert (change["name"], change["part"]) == (f"File[{agents['first.example'].target}/name]", "content")
+    assert (change["before"], change["after"]) == ("this is first one\n", "this is first two\n")
+    assert found["without_change"] == ["same.example"]
+    (failed,) = found["not_compared"]
+    assert failed["nodes"] == ["broken.example"]
+    assert "no role for this node" in failed["reason"]
+
+
+def test_why_a_file_changed(stage: Stage, run: Run) -> None:
+    """From the event to the bytes, and to those of the run before."""
+    agent = stage.enrolled("explained.example")
+    for copied in ("one\n", "two\n"):
+        _play(stage, agent, SHARED.replace("VERSION", "x"), copied, 2)
+    ref = f"File[{agent.target}/copied]"
+    status, out, _ = run("why", stage.capture, ref, "--json")
+    found = json.loads(out)
+    assert (status, found["outcome"], found["run"]["run"]) == (0, "changed", 2)
+    assert found["messages"][0]["text"].startswith("content changed ")
+    assert found["file"].endswith(f"/manifests/{agent.certname}.pp")
+    assert found["containers"] == ["Stage[main]", "Class[main]", f"Node[{agent.certname}]"]
+    (copy,) = found["files"]
+    assert (copy["name"], copy["content"]) == ("modules/compared/copied.txt", "two\n")
+    assert {fetch["digest"] for fetch in copy["fetches"]} == {"right"}
+    lines = [line for difference in found["differences"] for line in difference["lines"]]
+    assert lines == ["@@ -1 +1 @@", "-one", "+two"]
