@@ -12,6 +12,7 @@ from inspector.compare import meaning
 from inspector.compare.differences import Section
 from inspector.explain import resource_outcomes
 from inspector.explain.containment import PATHS, Containment, key, texts
+from inspector.protocol import rich
 
 if TYPE_CHECKING:
     from inspector.compare.differences import Differences
@@ -125,17 +126,25 @@ def _resource(old: Resource, new: Resource, olds: _Side, news: _Side, found: Dif
 
 
 def _parameter(name: str, old: Resource, new: Resource, olds: _Side, news: _Side, found: Differences) -> None:
+    sent, now = old.parameters.get(name), new.parameters.get(name)
+    marks = _marked(old, name), _marked(new, name)
+    if type(sent) is str and type(now) is str and sent == now and marks[0] == marks[1]:
+        return  # most of them
     before, after = old.value(name), new.value(name)
     if name in RELATIONS:
         if not _same_references(before, after, olds, news):
             _add(found, old, new, name, before, after)
-        return
-    marks = [name in resource.sensitive for resource in (old, new)]
-    if not meaning.same(before, after):
+    elif not meaning.same(before, after):
         _add(found, old, new, name, before, after, sensitive=any(marks))
     elif marks[0] != marks[1] and before is not None:
         note = f"the same value, {'now' if marks[1] else 'no longer'} marked as sensitive"
         _add(found, old, new, name, before, after, sensitive=True, note=note)
+
+
+def _marked(resource: Resource, name: str) -> bool:
+    """Whether a parameter contains a secret, whichever way it is marked."""
+    value = resource.parameters.get(name)
+    return name in resource.sensitive_parameters or (isinstance(value, dict | list) and rich.secrets(value))
 
 
 def _same_references(before: Any, after: Any, olds: _Side, news: _Side) -> bool:
