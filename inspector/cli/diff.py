@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from inspector import inputs, regex
 from inspector.capture import paths
 from inspector.capture.store import Capture
-from inspector.cli.output import print_json, print_lines
+from inspector.cli.output import print_json, print_line, print_lines
 from inspector.cli.progress import shown
 from inspector.cli.reading import documents_of
 from inspector.compare import comparison, facts, patterns, plain, text
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 EXAMPLE = "puppet-inspector diff captures/FILE.sqlite:3 captures/FILE.sqlite:7"
 NONE = "none"
 """The pattern of --volatile that stands for no facts."""
+NODES = 10
+"""Other nodes that are named."""
 _NUMBERED = regex.compile(r"(.+):(\d{1,9})", regex.DOTALL)
 
 
@@ -87,6 +89,8 @@ def execute(arguments: argparse.Namespace) -> int:
         _print(plain.grouped(found), text.grouped(found, full=arguments.full), as_json=arguments.json)
         return found.status
     _print(plain.plain(compared), text.lines(compared, full=arguments.full), as_json=arguments.json)
+    if len(names) == 1 and names[0].number is None and not (arguments.agent or arguments.json):
+        _print_others(founds[0], compared.after.name)
     if reason := compared.uncompared.get(Section.CATALOG):
         print(f"puppet-inspector: The catalogs were not compared: {beginning(clean(reason), 1000)}.", file=sys.stderr)
     return compared.status
@@ -171,7 +175,7 @@ def _pair(names: list[Named], founds: list[CaptureRuns], agent: str | None) -> P
             )
     match chosen:
         case [None]:
-            name = pairing.agents(founds, agent)[0] if agent is not None else pairing.failing(founds[0])
+            name = pairing.agents(founds, agent)[0] if agent is not None else pairing.most_failing(founds[0])
             return pairing.within(founds[0], name)
         case [after] if after is not None:
             return pairing.before_of(after)
@@ -201,3 +205,12 @@ def _print(fields: dict[str, Any], lines: Iterable[Line], *, as_json: bool) -> N
         print_json(fields)
     else:
         print_lines(lines)
+
+
+def _print_others(found: CaptureRuns, name: str) -> None:
+    """Print which other nodes did not go well."""
+    others = [clean(other) for other in pairing.failing(found) if other != name]
+    if others:
+        more = f" and {len(others) - NODES} more" if len(others) > NODES else ""
+        listed = f"{', '.join(others[:NODES])}{more}"
+        print_line(f"other nodes whose latest run did not go well (--agent NAME): {listed}")

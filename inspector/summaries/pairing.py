@@ -91,12 +91,26 @@ def within(found: CaptureRuns, name: str) -> Pair:
     return Pair(ChosenRun(found, first), ChosenRun(found, second))
 
 
-def failing(found: CaptureRuns) -> str:
-    """Return the agent of the latest failed run; of the latest run if none failed. Raises InspectorError."""
-    runs = [run.brief for runs in found.by_agent.values() for run in runs]
-    if not runs:
+def failing(found: CaptureRuns) -> list[str]:
+    """Return the agents whose latest run did not go well, the latest such run first."""
+    last = [runs[-1].brief for runs in found.by_agent.values()]
+    failed = [run for run in last if not went_well(run)]
+    return [run.name for run in sorted(failed, key=lambda run: -run.started)]
+
+
+def most_failing(found: CaptureRuns) -> str:
+    """Return the agent to look at first: one that has runs to compare, that fails now, that failed last. Raises
+    InspectorError if there is none."""
+    if not found.by_agent:
         raise InspectorError(f"There are no runs in {found.capture}.", "`puppet-inspector runs` lists runs.")
-    return max(runs, key=lambda run: (not went_well(run), run.started)).name
+    now = failing(found)
+
+    def order(name: str) -> tuple[bool, bool, float, float]:
+        runs = [run.brief for run in found.by_agent[name]]
+        last = max((run.started for run in runs if not went_well(run)), default=0.0)
+        return len(runs) > 1, name in now, last, runs[-1].started
+
+    return max(found.by_agent, key=order)
 
 
 def before_of(after: ChosenRun) -> Pair:

@@ -63,6 +63,21 @@ def test_one_capture(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert run("diff") == expected
 
 
+def test_the_node_that_failed_and_the_others(run: Run, tmp_path: Path) -> None:
+    talks = []
+    for at, node in enumerate(("a.example", "b.example", "well.example")):
+        good = talk(catalog(resources=[file("/x")]), report(), certname=node, after=at * 100)
+        last = catalog(resources=[file("/x")], uuid="2") if node == "well.example" else catalog(status=500, uuid="2")
+        result = report(uuid="2", result="unchanged" if node == "well.example" else "failed")
+        talks += [good, talk(last, result, certname=node, after=7200 + at * 100)]
+    path = save(tmp_path / "c.sqlite", *together(*talks))
+    _, out, _ = run("diff", path)
+    assert "run 5  " in out.splitlines()[1]
+    assert "  b.example  failed" in out.splitlines()[1]
+    assert out.endswith("\nother nodes whose latest run did not go well (--agent NAME): a.example\n")
+    assert "other nodes" not in run("diff", path, "--agent", "b.example")[1]
+
+
 def test_two_captures(run: Run) -> None:
     expected = run("diff", f"{FIRST}:1", f"{SYNC}:2")
     assert run("diff", FIRST, SYNC) == expected

@@ -61,8 +61,16 @@ def test_one_run_is_nothing_to_compare(found: CaptureRuns) -> None:
         pairing.within(found, "db.example")
 
 
-def test_the_node_that_failed_last(found: CaptureRuns) -> None:
-    assert pairing.failing(found) == "db.example"
+def test_the_node_to_look_at_first(found: CaptureRuns, tmp_path: Path) -> None:
+    assert pairing.failing(found) == ["db.example"]
+    assert pairing.most_failing(found) == "web.example"  # db has nothing to compare with
+    web = failed(Agent("web.example").run("1").wait(HOUR), "2")
+    recovered = failed(Agent("ok.example", "192.0.2.2").wait(4 * HOUR), "9").wait(HOUR).run("10")
+    good = Agent("good.example", "192.0.2.3").wait(9 * HOUR).run("7").wait(HOUR).run("8")
+    assert pairing.failing(read(tmp_path / "d.sqlite", web, recovered, good)) == ["web.example"]
+    assert pairing.most_failing(read(tmp_path / "e.sqlite", web, recovered, good)) == "web.example"
+    assert pairing.most_failing(read(tmp_path / "f.sqlite", recovered, good)) == "ok.example"
+    assert pairing.most_failing(read(tmp_path / "g.sqlite", good)) == "good.example"
 
 
 def test_a_run_and_the_good_one_before_it(found: CaptureRuns) -> None:
@@ -101,9 +109,10 @@ def test_history(found: CaptureRuns) -> None:
 
 def test_an_empty_capture(tmp_path: Path) -> None:
     empty = read(tmp_path / "c.sqlite")
-    for call in (lambda: pairing.failing(empty), lambda: pairing.agents([empty], None)):
-        with pytest.raises(InspectorError, match="There are no runs"):
-            call()
+    with pytest.raises(InspectorError, match="There are no runs"):
+        pairing.most_failing(empty)
+    with pytest.raises(InspectorError, match="There are no runs"):
+        pairing.agents([empty], None)
 
 
 def test_the_run_before(found: CaptureRuns, tmp_path: Path) -> None:
