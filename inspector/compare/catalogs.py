@@ -1,7 +1,7 @@
 """Two catalogs by meaning: resources by type and title, their parameters, containers, relationships and tags.
 
 The file and the line of a resource are no change, nor is the order of anything, nor the way in which a reference names
-a resource (its title, its path, an alias).
+a resource (its title, its path, an alias). A new cycle of dependencies is a difference of its own.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 from inspector.compare import meaning
 from inspector.compare.differences import Section
 from inspector.explain import resource_outcomes
+from inspector.explain.catalog_graph import CatalogGraph
 from inspector.explain.containment import PATHS, Containment, key, texts
 from inspector.protocol import rich
 
 if TYPE_CHECKING:
-    from inspector.compare.differences import Differences
+    from inspector.compare.differences import Difference, Differences
     from inspector.protocol.documents import Catalog, Resource
 
 RELATIONS = frozenset(resource_outcomes.RELATIONS)
+CYCLE = 50
+"""Resources of a cycle that are listed."""
 
 
 class _Side:
@@ -67,6 +70,8 @@ def compare(before: Catalog, after: Catalog, found: Differences, *, tags: bool =
                 means=_means(resource),
             )  # fmt: skip
     _containers(old, new, {name: key(resource.ref) for name, resource in renamed.items()}, found)
+    if any(_may_close_cycle(difference) for difference in found.found):
+        _cycles(before, after, found)
 
 
 def place(resource: Resource) -> str:
@@ -171,6 +176,29 @@ def _containers(old: _Side, new: _Side, renamed: dict[str, str], found: Differen
             now = sorted(after.get(key(other.ref), ()))
             if was != now:
                 _add(found, resource, other, "container", _titles(old, was), _titles(new, now))
+
+
+def _may_close_cycle(difference: Difference) -> bool:
+    part = difference.part
+    return difference.section is Section.CATALOG and (
+        part in RELATIONS or part == "container" or (not part and difference.change == "added")
+    )
+
+
+def _cycles(before: Catalog, after: Catalog, found: Differences) -> None:
+    """Add the cycles of one catalog only: the agent applies nothing of a catalog with one."""
+    new = _cycles_of(after)
+    old = _cycles_of(before) if new else set()
+    for cycle in sorted(new - old):
+        found.add(Section.CATALOG, cycle[0], "cycle", None, list(cycle[:CYCLE]))
+
+
+def _cycles_of(catalog: Catalog) -> set[tuple[str, ...]]:
+    graph = CatalogGraph(resource_outcomes.resources(catalog, None), catalog.edges)
+    members: dict[int, list[str]] = {}
+    for number, cycle in graph.cycles.items():
+        members.setdefault(cycle, []).append(graph.tree.refs[number])
+    return {tuple(sorted(refs)) for refs in members.values()}
 
 
 def _parents(side: _Side, edges: set[tuple[str, str]], of: set[str]) -> dict[str, set[str]]:
