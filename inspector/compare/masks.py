@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from inspector.compare import meaning
 from inspector.privacy import patterns, redact
-from inspector.privacy.known import KnownSecrets
+from inspector.privacy.known import SHORTEST, KnownSecrets
 from inspector.privacy.patterns import MASK
 from inspector.protocol import rich
 from inspector.protocol.facts import leaves
@@ -55,7 +55,7 @@ class Masks:
 
     def text(self, text: str) -> str:
         """A text with masks instead of its secrets."""
-        return self._known.replaced(redact.text(text))
+        return text if len(text) < SHORTEST else self._known.replaced(redact.text(text))
 
     def value(self, name: str, value: Any, *, sensitive: bool = False) -> Any:
         """A value with a name, in which rich data was read, as a JSON-able structure with masks."""
