@@ -90,6 +90,11 @@ def seconds(duration: float) -> str:
     return f"{int(duration) // 60} min {int(duration) % 60} s"
 
 
+def plural(number: int, what: str) -> str:
+    """How many of something: ``1 node``, ``1,000 nodes``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def beginning(text: str, width: int) -> str:
     """A text without its end, if it is longer than ``width``."""
     return text if len(text) <= width else f"{text[: width - 1]}…"

@@ -98,6 +98,47 @@ def test_no_command_prints_a_control_character(made: str, run: Run, tmp_path: Pa
     assert printed
 
 
+def hostile_bodies(path: Path) -> list[Record]:
+    """Records that are well-formed but for the texts in their bodies."""
+    found: list[Record] = []
+    with Capture.open(path) as capture:
+        for record in capture.records():
+            if isinstance(record, Exchange):
+                messages = {
+                    name: dataclasses.replace(message, body=hostile(message.body, "body"))
+                    for name, message in (("request", record.request), ("response", record.response))
+                    if message is not None
+                }
+                found.append(dataclasses.replace(record, seq=0, **messages))  # type: ignore[arg-type]
+    return found
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("--full", "--tags", "--volatile", "none")])
+def test_no_difference_prints_a_control_character(more: tuple[str, ...], run: Run, tmp_path: Path) -> None:
+    sync, error = (next(path for path in SAMPLES if path.stem == name) for name in ("out-of-sync", "compile-error"))
+    capture = save(tmp_path / "c.sqlite", *hostile_bodies(sync), *hostile_bodies(error))
+    _, listed, _ = run("runs", capture, "--json")
+    numbers = [each["run"] for each in json.loads(listed)]
+    assert len(numbers) == 3
+    honest, resource = f"{sync}:1", f"File[/srv/agent/node1.example{CONTROL}/managed/content.txt]"
+    printed = ""
+    for argv in (
+        *(("diff", honest, f"{capture}:{number}", *more) for number in numbers),
+        *(("diff", f"{capture}:{number}", honest, *more) for number in numbers),
+        ("diff", capture, "--agent", "*", *more),
+        *(("why", capture, resource, form) for form in ("--full", "--json")),
+        ("why", capture, resource.replace("txt", "tx")),
+    ):
+        status, out, err = run(*argv)
+        assert status in (0, 1, 2), (argv, err)
+        assert "Traceback" not in err
+        found = UNSEEN.search(out + err)
+        assert not found, (argv, out[max(0, found.start() - 80) : found.end() + 20])
+        printed += out
+    assert "gnp" in printed
+    assert "catalog: " in printed or '"catalog"' in printed
+
+
 def test_no_captured_text_is_in_a_files_name() -> None:
     analyzer = Analyzer()
     names = [file_name(analyzer.feed(record), side) for record in spoken() for side in ("request", "response")]

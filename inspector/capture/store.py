@@ -440,6 +440,13 @@ class Capture:
                 return None
             return hashlib.sha256(row[0].encode() if isinstance(row[0], str) else row[0]).hexdigest()
 
+    def body(self, digest: str) -> bytes | None:
+        """Return a body by its SHA-256 (hexadecimal), as on the wire; None if there is none, or if it is damaged."""
+        try:
+            return self._bodies.read(digest)
+        except (ValueError, sqlite3.DatabaseError):
+            return None
+
     def following(self, seq: int) -> int | None:
         """Return the number of the next record after this one; None if there is none."""
         with guard.damage(self.path, f"A record after {seq}"):

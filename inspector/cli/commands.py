@@ -22,6 +22,8 @@ COMMANDS = {
     "follow": "print the lines of a capture while a proxy writes it, until Ctrl-C",
     "show": "show one record in full",
     "check": "report what deviates from the protocol, why, and how to fix it",
+    "diff": "show what is different between two runs",
+    "why": "show why a resource changed, failed or stayed as it was",
     "doctor": "diagnose a capture, a directory or a live master",
     "replay": "answer a real agent like the master of a recorded run",
     "auth": "show which rule of an auth.conf allows or denies requests",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from inspector import regex
 from inspector.model import Severity
 from inspector.summaries import wording
 from inspector.text import as_json, beginning, clean
@@ -16,6 +17,7 @@ from inspector.text import as_json, beginning, clean
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from inspector.compare.text import Line, Sort
     from inspector.summaries.summary import Brief, RunBrief
     from inspector.summaries.whole_messages import Whole
     from inspector.summaries.wording import Block, FixLines
@@ -26,6 +28,13 @@ REASON = 400
 """Characters of the reason for which a rule failed: it may quote a capture."""
 SEVERITIES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTICE: "cyan"}
 """The terminal's own colours: its background is not known."""
+
+SORTS: dict[Sort, str] = {
+    "head": "bold", "added": "green", "removed": "red", "changed": "yellow", "hunk": "cyan", "old": "red",
+    "new": "green", "same": "", "plain": "", "note": "dim",
+}  # fmt: skip
+
+_SIGN = regex.compile(r"^( *[-+~]) ")
 
 
 def columns() -> int | None:
@@ -61,6 +70,17 @@ def print_line(line: str) -> None:
     """Print a line, on a terminal wrapped."""
     for part in wording.flowing(line, columns()):
         print(part)
+
+
+def print_lines(lines: Iterable[Line]) -> None:
+    """Print the lines of a comparison, on a terminal wrapped and in colour; lines of texts as they are."""
+    width = columns()
+    for line in lines:
+        parts = [line.text]
+        if width is not None and len(line.text) > width and line.sort not in ("hunk", "old", "new", "same"):
+            # The sign of a difference never stands alone on a line.
+            parts = wording.flowing(_SIGN.sub("\\1\0", line.text), width)
+        print_text(Text("\n".join(parts), SORTS[line.sort]))
 
 
 def print_block(block: Block) -> None:

@@ -1,4 +1,4 @@
-"""Read several captures of which one may be damaged, and the whole messages behind findings."""
+"""Read several captures of which one may be damaged, the whole messages behind findings, and runs to compare."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
+from inspector.compare import documents
 from inspector.errors import CaptureError
 from inspector.summaries import whole_messages
 from inspector.text import beginning, clean
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from inspector.compare.documents import RunDocuments
     from inspector.model import Finding
+    from inspector.summaries.pairing import ChosenRun
 
 REASON = 400
 """Characters of a line about a capture that cannot be read: it may quote the capture."""
@@ -53,6 +56,13 @@ class Unreadable:
             yield
         except CaptureError as error:
             self.report(error)
+
+
+def documents_of(capture: Capture, chosen: ChosenRun) -> RunDocuments:
+    """Return what is compared of a run. Raises CaptureError."""
+    found, run = chosen
+    label = f"{found.capture.name} run {run.brief.number}"
+    return documents.of_run(capture, run.seqs, run.brief, label, found.unanalyzed)
 
 
 def whole_message(capture: Path, finding: Finding | None) -> str | None:

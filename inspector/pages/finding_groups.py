@@ -11,7 +11,7 @@ from rich.text import Text
 from inspector.analysis.causes import effects
 from inspector.pages import palette
 from inspector.rules import rule_of
-from inspector.text import clean, clock, counts, day
+from inspector.text import clean, clock, counts, day, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -157,13 +157,13 @@ class Group:
 
     @cached_property
     def where(self) -> str:
-        return _many(len({member.run.number for member in self.members}), "run")
+        return plural(len({member.run.number for member in self.members}), "run")
 
     @cached_property
     def who(self) -> Text:
         if self.order == "agent":
             return Text(self.title, style="bold")
-        return Text(_many(len({member.run.name for member in self.members}), "agent"))
+        return Text(plural(len({member.run.name for member in self.members}), "agent"))
 
     @property
     def what(self) -> Text:
@@ -176,10 +176,6 @@ class Group:
     @cached_property
     def last(self) -> str:
         return _moment(max(member.finding.since for member in self.members))
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _moment(time: float) -> str:

@@ -104,7 +104,7 @@ def known(of: Exchange) -> set[str]:
             if secrets.credential(name):
                 words = regex.split(r"[\s;]+", value)
                 parts = {value.strip(), *words, *(word.partition("=")[2] for word in words)}
-                found |= {part for part in parts if _telling(part, sure=True)}
+                found |= {part for part in parts if telling(part, sure=True)}
     target = endpoints.match(of.request.method, of.request.target)
     if target is not None and target.endpoint.kind is Kind.CSR:
         for message in (of.request, of.response):
@@ -113,7 +113,7 @@ def known(of: Exchange) -> set[str]:
                 found |= {
                     secret
                     for secret in secrets.within(document)
-                    if isinstance(secret, str) and _telling(secret, sure=True)
+                    if isinstance(secret, str) and telling(secret, sure=True)
                 }
     return found
 
@@ -354,12 +354,12 @@ def _mask(top: ValueNode, *, code: bool) -> set[str]:
         node, sure, likely = waiting.pop()
         if isinstance(node, Leaf):
             if node.new is None:
-                value, hidden = node.value, _hidden(node.value, sure=sure, likely=likely)
-                if hidden is not None and isinstance(value, str) and _telling(value, sure=sure):
+                value, mask = node.value, mask_of(node.value, sure=sure, likely=likely)
+                if mask is not None and isinstance(value, str) and telling(value, sure=sure):
                     known.add(value)
-                elif hidden is None and isinstance(value, str) and _any(signs, value):
-                    hidden = patterns.text(value, code=code)
-                node.new = hidden if hidden != value else None
+                elif mask is None and isinstance(value, str) and _any(signs, value):
+                    mask = patterns.text(value, code=code)
+                node.new = mask if mask != value else None
             continue
         if (id(node), sure, likely) in visited:
             continue
@@ -405,7 +405,7 @@ def _value(node: ValueNode | None) -> Any:
     return node.value if isinstance(node, Leaf) else None
 
 
-def _hidden(value: Any, *, sure: bool, likely: bool) -> str | None:
+def mask_of(value: Any, *, sure: bool, likely: bool) -> str | None:
     """Return the mask of a secret; None if it is not a secret."""
     if value is None or value in ("", rich.REDACTED, MASK) or not (sure or likely):
         return None
@@ -421,7 +421,7 @@ def _any(signs: tuple[str, ...], value: str) -> bool:
     return any(sign in lowered for sign in signs)
 
 
-def _telling(value: str, *, sure: bool) -> bool:
+def telling(value: str, *, sure: bool) -> bool:
     """Whether a secret is distinctive enough to be masked wherever it occurs. A likely secret may be a common word."""
     mixed = not value.isalpha() and not value.isdecimal()
     return len(value) >= (_SHORT if mixed and sure else _LONG) and (mixed or sure)

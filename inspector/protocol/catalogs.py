@@ -14,9 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+type Title = str
+"""A title. A number is accepted, and read as its text."""
+if not TYPE_CHECKING:
+    Title = str | int | float
+
+
 class Resource(msgspec.Struct, frozen=True):
     type: str
-    title: str
+    title: Title
     parameters: dict[str, Any] = {}
     """As sent; ``value`` and ``values`` read rich data."""
     file: str | None = None
@@ -25,6 +31,10 @@ class Resource(msgspec.Struct, frozen=True):
     sensitive_parameters: list[str] = []
     tags: list[str] = []
     kind: str | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.title) is not str:
+            msgspec.structs.force_setattr(self, "title", str(self.title))
 
     @property
     def ref(self) -> str:

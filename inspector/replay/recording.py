@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from inspector import regex
 from inspector.analysis.analyzer import retrace
-from inspector.analysis.ruleset import Ruleset
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.model import Exchange, Handshake
@@ -115,11 +114,11 @@ def read(path: Path, watch: Watch, number: int | None = None, agent: str | None 
 
 
 def _runs(path: Path, watch: Watch) -> list[IndexedRun]:
-    """Return the runs of a capture, without their findings if it has no index."""
+    """Return the runs of a capture."""
     with IndexedCapture.whole(path) as indexed:
         if indexed is not None:
             return indexed.indexed_runs
-    (found,) = reading.read_together([path], Ruleset(rules=(), ignores=()), watch)
+    (found,) = reading.read_together([path], watch)
     return found.runs
 
 

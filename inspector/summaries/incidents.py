@@ -59,13 +59,17 @@ class Condition:
     """The latest run of each node that went well, with nothing above a notice."""
 
 
+def went_well(run: RunBrief) -> bool:
+    """Whether a run went well, without anything to report."""
+    return run.outcome == "complete" and run.verdict is None
+
+
 def last_good(runs: Iterable[RunBrief], run: RunBrief) -> RunBrief | None:
     """Return the node's last run that went well before ``run`` began; None if the capture has none."""
     before = (
         other
         for other in runs
-        if other.name == run.name and not other.tool and other.started < run.started
-        and other.outcome == "complete" and other.verdict is None
+        if other.name == run.name and not other.tool and other.started < run.started and went_well(other)
     )  # fmt: skip
     return max(before, key=lambda other: other.started, default=None)
 

@@ -46,9 +46,20 @@ class CaptureRuns:
     failed: dict[str, str] = field(default_factory=dict)
     """The rules that failed, and why."""
 
+    _by_agent: dict[str, list[IndexedRun]] = field(default_factory=dict, repr=False, compare=False)
+
     @property
     def briefs(self) -> list[RunBrief]:
         return [run.brief for run in self.runs]
+
+    @property
+    def by_agent(self) -> dict[str, list[IndexedRun]]:
+        """The runs of each agent in the order of time, without the calls of tools; the agents in that order, too."""
+        if not self._by_agent:
+            for run in sorted(self.runs, key=lambda run: run.brief.started):
+                if run.brief.number and not run.brief.tool:
+                    self._by_agent.setdefault(run.brief.name, []).append(run)
+        return self._by_agent
 
 
 def read(path: Path, filtered: str = "", watch: Watch = unwatched) -> CaptureRuns:

@@ -223,6 +223,19 @@ class Inspector(App[None]):
         views: dict[str, Callable[[int], View]] = {"files": Files, "catalog": Catalog, "connections": Connections}
         self.push_screen(views[part](number))
 
+    def open_differences(self, before: int | None, after: int) -> None:
+        """Show what is different between two runs; without ``before``, from the last good run of the same node."""
+        from inspector.summaries import incidents
+        from inspector.tui.differences import DifferencesView
+
+        run = self.source.run(after)
+        good = incidents.last_good(self.source.runs, run) if run and before is None else None
+        before = good.number if good else before
+        if before is None:
+            self.show_message("No earlier run of this node in the capture went well: m marks two runs to compare.")
+        else:
+            self.push_screen(DifferencesView(before, after))
+
     def open_marks(self) -> None:
         """List the marks and notes of the capture, to go to one of them."""
         from inspector.tui.chooser import Choice, Chooser

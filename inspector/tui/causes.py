@@ -14,7 +14,7 @@ from inspector.pages import palette
 from inspector.pages.styles import COMMAND, DOUBT
 from inspector.rules import fixes, rule_of
 from inspector.summaries import incidents
-from inspector.text import clean, clock, day, seconds
+from inspector.text import clean, clock, day, plural, seconds
 from inspector.tui import advice
 from inspector.tui.columns import Column
 from inspector.tui.histogram import Histogram
@@ -106,6 +106,7 @@ class Causes(View):
         Binding("F", "findings", "Findings"),
         Binding("B", "bootstrap", "Bootstrap"),
         Binding("o", "good", "Last good run"),
+        Binding("d", "differences", "What is different"),
         Binding("v", "whole", "Whole message"),
         Binding("right,l", "unfold(True)", "Show nodes", show=False),
         Binding("left,h", "unfold(False)", "Hide nodes", show=False),
@@ -149,11 +150,11 @@ class Causes(View):
         parts = []
         if found.failing:
             causes = sum(incident.severity is Severity.ERROR for incident in found.incidents)
-            parts.append(f"{_many(found.failing, 'node')} failing, {_many(causes, 'cause')}")
+            parts.append(f"{plural(found.failing, 'node')} failing, {plural(causes, 'cause')}")
         if found.doubtful:
-            parts.append(f"{_many(found.doubtful, 'node')} with warnings")
+            parts.append(f"{plural(found.doubtful, 'node')} with warnings")
         if found.well:
-            parts.append(f"{_many(len(found.well), 'node')} well")
+            parts.append(f"{plural(len(found.well), 'node')} well")
         text = f"{clean(source.path.name)}: {'; '.join(parts) or 'no runs'}"
         if lab := self.inspector.lab_state:
             text += f"   {lab}"
@@ -337,6 +338,13 @@ class Causes(View):
         else:
             self.inspector.open_run(good.number)
 
+    def action_differences(self) -> None:
+        """Show what is different from the last run of the node that went well."""
+        if (line := self._rows.item) and line.incident:
+            self.inspector.open_differences(None, line.run.number)
+        else:
+            self.show_message("Nothing is wrong here.")
+
     def action_whole(self) -> None:
         """Show or hide the whole message of the master or the agent."""
         self._whole = not self._whole
@@ -345,7 +353,3 @@ class Causes(View):
     def action_copy(self) -> None:
         """Copy the fix."""
         self.inspector.copy_text(self.copy_value(), "the fix")
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -50,6 +50,7 @@ class RunView(Paned, Played, OnRecord):
         Binding("F", "part('files')", "Files"),
         Binding("C", "part('catalog')", "Catalog"),
         Binding("O", "part('connections')", "Connections", show=False),
+        Binding("d", "differences", "What is different from the last good run", show=False),
         Binding("B", "bootstrap", "Bootstrap", show=False),
         Binding("P", "saved", "Saved filters", show=False),
         Binding("f", "filter", "Filter", show=False),
@@ -272,6 +273,10 @@ class RunView(Paned, Played, OnRecord):
 
     def action_part(self, part: str) -> None:
         self.inspector.open_part(part, self.number)
+
+    def action_differences(self) -> None:
+        """Show what is different from the last run of the node that went well."""
+        self.inspector.open_differences(None, self.number)
 
     def action_bootstrap(self) -> None:
         run = self.run

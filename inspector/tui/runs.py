@@ -93,6 +93,7 @@ class Runs(View):
         Binding("B", "bootstrap", "Bootstrap"),
         Binding("slash", "search", "Search", key_display="/", show=False),
         Binding("h", "histogram", "Histogram", show=False),
+        Binding("d", "differences", "What is different"),
         Binding("m", "mark", "Mark", show=False),
         Binding("M", "note", "Note", show=False),
         Binding("apostrophe", "marked(1)", "Next mark", key_display="'", show=False),
@@ -338,6 +339,21 @@ class Runs(View):
 
         if not self._rows.seek(wanted, forward=direction > 0):
             self.show_message("No run is marked; m marks one.")
+
+    def action_differences(self) -> None:
+        """Compare the two marked runs, or a marked one with the selected one, or that with its node's last good one."""
+        marks = self.inspector.marks
+        marked = [run.number for run in self.source.runs if marks.marked_run(run.number)]
+        line = self._rows.item
+        selected = line.run.number if line and not line.of else None
+        if len(marked) == 2:
+            self.inspector.open_differences(*marked)
+        elif len(marked) == 1 and selected is not None and selected != marked[0]:
+            self.inspector.open_differences(*sorted((marked[0], selected)))
+        elif selected is not None:
+            self.inspector.open_differences(None, selected)
+        else:
+            self.show_message("Select a run, or mark two: m.")
 
     def action_export(self) -> None:
         seqs = [seq for number in self._numbers() for seq in self.source.seqs(number)]

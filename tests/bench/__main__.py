@@ -27,6 +27,7 @@ BENCHES: dict[str, tuple[str, ...]] = {
     "steady_state": (),
     "capture": (),
     "analysis": (),
+    "compare": (),
     "terminal": (),
 }
 """Each bench with its arguments."""

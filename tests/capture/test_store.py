@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 import sqlite3
@@ -255,3 +256,14 @@ def test_a_records_json_holds_what_was_observed_and_nothing_else(tmp_path: Path)
     assert set(document["record"]["response"]) == {
         "headers", "body", "http_version", "started", "ended", "lost", "digest", "status", "reason"
     }  # fmt: skip
+
+
+def test_a_body_by_its_digest(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    written(path, FULL)
+    with Capture.open(path) as capture:
+        body = FULL.request.body
+        assert body
+        assert capture.body(hashlib.sha256(body).hexdigest()) == body
+        assert capture.body("0" * 64) is None
+        assert capture.body("no digest") is None

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from tests.conftest import Run
 
 PAGES = {page: page.read_text(encoding="utf-8") for page in markdown.pages()}
-OURS = [DOCS / f"{name}.md" for name in ("run", "proxy", "bootstrap", "inspector", "findings", "captures", "privacy")]
+OURS = [
+    DOCS / f"{name}.md"
+    for name in ("run", "proxy", "bootstrap", "inspector", "findings", "compare", "captures", "privacy")
+]
 """The pages of the manual."""
 
 
@@ -176,6 +179,7 @@ WHERE = {
     "ExchangeView": "## An exchange",
     "PartView": "## Files, catalog, connections",
     "Catalog": "## Files, catalog, connections",
+    "DifferencesView": "## Differences",
     "Relations": "## Files, catalog, connections",
     "Findings": "## Findings",
     "Folding": "## Findings",

@@ -1,0 +1,216 @@
+"""``puppet-inspector diff``: what is different between two runs."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from inspector import inputs, regex
+from inspector.capture import paths
+from inspector.capture.store import Capture
+from inspector.cli.output import print_json, print_line, print_lines
+from inspector.cli.progress import shown
+from inspector.cli.reading import documents_of
+from inspector.compare import comparison, facts, patterns, plain, text
+from inspector.compare.comparison import Choices
+from inspector.compare.differences import Section
+from inspector.compare.groups import Groups
+from inspector.errors import InspectorError
+from inspector.progress import named, watched
+from inspector.summaries import pairing, reading
+from inspector.text import beginning, clean
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from inspector.compare.comparison import Comparison
+    from inspector.compare.text import Line
+    from inspector.progress import Watch
+    from inspector.summaries.pairing import Pair
+    from inspector.summaries.reading import CaptureRuns
+
+EXAMPLE = "puppet-inspector diff captures/FILE.sqlite:3 captures/FILE.sqlite:7"
+NONE = "none"
+"""The pattern of --volatile that stands for no facts."""
+NODES = 10
+"""Other nodes that are named."""
+_NUMBERED = regex.compile(r"(.+):(\d{1,9})", regex.DOTALL)
+
+
+class Named(NamedTuple):
+    """What the user named: a capture, and perhaps a run in it."""
+
+    path: Path
+    number: int | None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "runs", nargs="*", metavar="capture[:run]",
+        help="a capture and the number of a run in it; of one capture the last failed and the last good run of a node "
+        "are compared, of two each node's runs (default: the newest in captures/)",
+    )  # fmt: skip
+    parser.add_argument("--agent", metavar="PATTERN", help="the node, or a shell pattern: of several nodes, what is "
+                        "different is grouped")  # fmt: skip
+    parser.add_argument(
+        "--ignore", metavar="PATTERN", action="append", default=[],
+        help="do not compare what matches: 'File[/tmp/*]', '*[*]/mode', 'facts:dhcp*'; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--ignore-file", metavar="FILE", type=Path, help="a file with such patterns, one on a line")
+    parser.add_argument(
+        "--volatile", metavar="PATTERN", action="append", default=[],
+        help="a fact that may change at any time and does not count, besides uptime, memory and the like; 'none': "
+        "all facts count",
+    )  # fmt: skip
+    parser.add_argument("--tags", action="store_true", help="compare the tags of resources as well")
+    parser.add_argument("--full", action="store_true", help="print all differences with whole values")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json/diff.schema.json)")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Show what is different between two runs: outcome, versions, certificates, findings, catalog, file contents,
+    facts, requests, report, times. Secrets are compared and not shown. The exit status is 1 if something is different,
+    2 if there is nothing to compare (also: a run without a catalog, or with an empty one)."""
+    choices = _choices(arguments)
+    names = [_named(name) for name in arguments.runs] or [Named(paths.newest(), None)]
+    if len(names) > 2:
+        raise InspectorError("Two runs are compared at a time.", f"For example: `{EXAMPLE}`.")
+    with shown() as watch:
+        founds = _read(names, watch)
+        agents = _agents(names, founds, arguments.agent)
+        if len(agents) > 1:
+            found = _grouped(agents, founds, choices, watch)
+        else:
+            compared = _compared(_pair(names, founds, arguments.agent), founds, choices)
+    if len(agents) > 1:
+        _print(plain.grouped(found), text.grouped(found, full=arguments.full), as_json=arguments.json)
+        return found.status
+    _print(plain.plain(compared), text.lines(compared, full=arguments.full), as_json=arguments.json)
+    if len(names) == 1 and names[0].number is None and not (arguments.agent or arguments.json):
+        _print_others(founds[0], compared.after.name)
+    if reason := compared.uncompared.get(Section.CATALOG):
+        print(f"puppet-inspector: The catalogs were not compared: {beginning(clean(reason), 1000)}.", file=sys.stderr)
+    return compared.status
+
+
+# -- what is compared ---------------------------------------------------------------------------------------
+
+
+def _choices(arguments: argparse.Namespace) -> Choices:
+    """How runs are compared. Raises InspectorError."""
+    ignored = list(arguments.ignore)
+    if arguments.ignore_file:
+        try:
+            ignored += patterns.of_lines(inputs.read(arguments.ignore_file, inputs.SMALL).decode())
+        except OSError as error:
+            raise InspectorError(
+                f"Cannot read {arguments.ignore_file}: {error.strerror}.", "Give a file with one pattern on each line."
+            ) from error
+        except UnicodeDecodeError as error:
+            raise InspectorError(
+                f"{arguments.ignore_file} is not text.", "Give a file with one pattern on each line."
+            ) from error
+    volatile = facts.VOLATILE if NONE not in arguments.volatile else ()
+    more = [pattern for pattern in arguments.volatile if pattern != NONE]
+    return Choices(patterns.Patterns(ignored, Section), facts.Volatile((*volatile, *more)), arguments.tags)
+
+
+def _named(given: str) -> Named:
+    """A capture and a run, as the user named them: the name of a file may end like a run."""
+    found = _NUMBERED.fullmatch(given)
+    if found is None or Path(given).exists():
+        return Named(Path(given), None)
+    return Named(Path(found[1]), int(found[2]))
+
+
+def _read(names: list[Named], watch: Watch) -> list[CaptureRuns]:
+    """The runs of each capture that is named, read once. Raises InspectorError."""
+    known: dict[Path, CaptureRuns] = {}
+    for name in names:
+        if name.path.is_dir():
+            raise InspectorError(f"{name.path} is a directory.", "Name a capture in it.")
+        if name.path not in known:
+            known[name.path] = reading.read(name.path, watch=named(watch, clean(name.path.name)))
+    return [known[name.path] for name in names]
+
+
+def _agents(names: list[Named], founds: list[CaptureRuns], pattern: str | None) -> list[str]:
+    """The agents of which runs are compared, if they are several. Raises InspectorError."""
+    if any(name.number is not None for name in names):
+        return []
+    if len(founds) == 1:
+        return pairing.agents(founds, pattern) if pattern is not None else []
+    return pairing.common(founds[0], founds[1], pattern)[0]
+
+
+def _grouped(agents: list[str], founds: list[CaptureRuns], choices: Choices, watch: Watch) -> Groups:
+    """Compare two runs of each of several nodes. Raises InspectorError."""
+    found = Groups()
+    if len(founds) == 2:
+        _, found.only_before, found.only_after = pairing.common(founds[0], founds[1], None)
+    for number, agent in enumerate(watched(agents, watch, len(agents), "comparing node")):
+        try:
+            pair = pairing.within(founds[0], agent) if len(founds) == 1 else pairing.across(founds[0], founds[1], agent)
+        except InspectorError:  # it has one run only
+            found.only_after.append(agents[number])
+            continue
+        found.add(_compared(pair, founds, choices, alone=False))
+    return found
+
+
+def _pair(names: list[Named], founds: list[CaptureRuns], agent: str | None) -> Pair:
+    """The two runs. Raises InspectorError."""
+    chosen = [
+        None if name.number is None else pairing.numbered(found, name.number)
+        for name, found in zip(names, founds, strict=True)
+    ]
+    for run in chosen:
+        if run is not None and agent is not None and not regex.glob(agent).fullmatch(run.brief.name):
+            raise InspectorError(
+                f"Run {run.brief.number} of {run.found.capture} is one of {clean(run.brief.name)}, not of {agent!r}.",
+                "Leave --agent out, or name another run.",
+            )
+    match chosen:
+        case [None]:
+            name = pairing.agents(founds, agent)[0] if agent is not None else pairing.most_failing(founds[0])
+            return pairing.within(founds[0], name)
+        case [after] if after is not None:
+            return pairing.before_of(after)
+        case [before, None] if before is not None:
+            return pairing.Pair(before, pairing.latest(founds[1], before.brief.name))
+        case [None, after] if after is not None:
+            return pairing.Pair(pairing.latest(founds[0], after.brief.name, good=True), after)
+        case [before, after] if before is not None and after is not None:
+            return pairing.Pair(before, after)
+    return pairing.across(founds[0], founds[1], pairing.common(founds[0], founds[1], agent)[0][0])
+
+
+def _compared(pair: Pair, founds: list[CaptureRuns], choices: Choices, *, alone: bool = True) -> Comparison:
+    """Compare two runs; of a node that is not ``alone``, without its history. Raises InspectorError."""
+    with contextlib.ExitStack() as stack:
+        before, after = (
+            documents_of(stack.enter_context(Capture.open(chosen.found.capture)), chosen) for chosen in pair
+        )
+        return comparison.compare(before, after, choices, pairing.history(founds, pair) if alone else ())
+
+
+# -- what is printed ----------------------------------------------------------------------------------------
+
+
+def _print(fields: dict[str, Any], lines: Iterable[Line], *, as_json: bool) -> None:
+    if as_json:
+        print_json(fields)
+    else:
+        print_lines(lines)
+
+
+def _print_others(found: CaptureRuns, name: str) -> None:
+    """Print which other nodes did not go well."""
+    others = [clean(other) for other in pairing.failing(found) if other != name]
+    if others:
+        more = f" and {len(others) - NODES} more" if len(others) > NODES else ""
+        listed = f"{', '.join(others[:NODES])}{more}"
+        print_line(f"other nodes whose latest run did not go well (--agent NAME): {listed}")

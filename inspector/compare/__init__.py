@@ -1,0 +1,1 @@
+"""Two runs compared: what is different, from decoded documents, as plain data. No I/O."""

@@ -1,0 +1,101 @@
+"""The comparison of two runs: everything that is different, and what could not be compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from inspector.compare import catalogs, circumstances, facts, files, reports, requests, times
+from inspector.compare.differences import Differences, Section
+from inspector.compare.facts import Volatile
+from inspector.compare.masks import Masks
+from inspector.compare.patterns import Patterns
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Sequence
+
+    from inspector.compare.differences import Difference
+    from inspector.compare.documents import RunDocuments
+    from inspector.compare.times import TimeCompared
+    from inspector.runs.snapshot import RunSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """How runs are compared."""
+
+    ignored: Patterns = field(default_factory=Patterns)
+    """What is not compared."""
+    volatile: Volatile = field(default_factory=Volatile)
+    """The facts that may change at any time."""
+    tags: bool = False
+    """Whether the tags of resources are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs, and what is different about them."""
+
+    before: RunDocuments
+    after: RunDocuments
+    differences: list[Difference]
+    """In the order of the sections."""
+    volatile: list[Difference]
+    """Of facts that may change at any time; they do not count."""
+    times: list[TimeCompared]
+    ignored: Counter[Section]
+    """How many differences of each section were left out."""
+    uncompared: dict[Section, str]
+    """Sections that could not be compared, and why."""
+
+    @property
+    def status(self) -> int:
+        """0: no difference; 1: differences; 2: the catalogs could not be compared."""
+        return 2 if Section.CATALOG in self.uncompared else int(bool(self.differences))
+
+    def of(self, section: Section) -> list[Difference]:
+        """The differences of a section."""
+        return [difference for difference in self.differences if difference.section is section]
+
+
+def compare(
+    before: RunDocuments,
+    after: RunDocuments,
+    choices: Choices | None = None,
+    history: Sequence[RunSnapshot] = (),
+) -> Comparison:
+    """Compare two runs. ``history`` are other good runs of the agent, by which is known what its usual times are."""
+    choices = choices or Choices()
+    both = (before, after)
+    masks = Masks(
+        [side.catalog for side in both if side.catalog is not None],
+        [side.facts for side in both if side.facts is not None],
+    )
+    names = tuple(name for side in both for name in side.own_names)
+    found, changing = (Differences(masks, choices.ignored, names) for _ in range(2))
+    uncompared: dict[Section, str] = {}
+    circumstances.compare(before, after, found)
+    if missing := [f"{side.label} {side.without_catalog}" for side in both if side.without_catalog]:
+        uncompared[Section.CATALOG] = "; ".join(missing)
+    elif before.catalog is not None and after.catalog is not None:
+        catalogs.compare(before.catalog, after.catalog, found, tags=choices.tags)
+    files.compare(before, after, found)
+    if before.facts is not None and after.facts is not None:
+        facts.compare(before.facts, after.facts, found, changing, choices.volatile)
+    elif before.facts is not after.facts:
+        uncompared[Section.FACTS] = _without(before, "sent no facts", there=before.facts is not None, other=after)
+    requests.compare(before.requests, after.requests, found)
+    if before.report is not None and after.report is not None:
+        secret = reports.SecretParameters(before.catalog, after.catalog)
+        reports.compare(before.report, after.report, found, secret)
+    elif before.report is not after.report:
+        uncompared[Section.REPORT] = _without(before, "sent no report", there=before.report is not None, other=after)
+    compared = times.phases(before.run, after.run, history) + times.requests(before.requests, after.requests)
+    return Comparison(
+        before, after, found.found, changing.found, compared, found.ignored + changing.ignored, uncompared
+    )
+
+
+def _without(before: RunDocuments, what: str, *, there: bool, other: RunDocuments) -> str:
+    return f"{(other if there else before).label} {what}"

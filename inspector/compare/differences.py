@@ -1,0 +1,121 @@
+"""Differences: one type for all that may differ between two runs, and a list of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+from inspector.compare import meaning, text_diff
+from inspector.compare.patterns import Patterns
+
+if TYPE_CHECKING:
+    from inspector.compare.masks import Masks
+
+type Change = Literal["added", "removed", "changed"]
+NODE = "\x00node\x00"
+"""What takes the place of an agent's own name where differences of several agents are compared."""
+
+
+class Section(StrEnum):
+    """What may differ, in the order in which it is shown."""
+
+    RUN = "run"
+    """Outcome, versions, environment, addresses, certificates, TLS, server."""
+    FINDINGS = "findings"
+    CATALOG = "catalog"
+    FILES = "files"
+    """What file resources and plugins get from the master."""
+    FACTS = "facts"
+    REQUESTS = "requests"
+    REPORT = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that differs. Values are JSON-able, with masks."""
+
+    section: Section
+    name: str
+    """What differs: a resource, the path of a fact, a file, a request."""
+    part: str
+    """The part of it, e.g. a parameter; empty: all of it."""
+    change: Change
+    before: Any
+    """None: not there."""
+    after: Any
+    places: tuple[str, ...] = ()
+    """Where the manifest has it, before and after, if that is known."""
+    lines: tuple[str, ...] = ()
+    """Of texts of several lines: what was taken out and added."""
+    note: str = ""
+    identity: str = field(default="", repr=False)
+    """Equal for the same difference of another agent, whose name may be in it. It does not reveal the values."""
+
+    @property
+    def address(self) -> str:
+        """Name and part."""
+        return f"{self.name}/{self.part}" if self.part else self.name
+
+
+class Differences:
+    """The differences found so far, without those that are ignored."""
+
+    def __init__(self, masks: Masks, ignored: Patterns | None = None, names: tuple[str, ...] = ()) -> None:
+        """``names`` are those of the agent itself."""
+        self.found: list[Difference] = []
+        self.ignored: Counter[Section] = Counter()
+        """How many of each section were left out."""
+        self._masks, self._patterns = masks, ignored or Patterns()
+        self._names = [name.encode() for name in sorted(set(names), key=len, reverse=True)]
+
+    def ignores(self, section: Section, name: str, part: str = "") -> bool:
+        """Whether something is not to be compared."""
+        return bool(self._patterns) and self._patterns.cover(section, name, part)
+
+    def add(
+        self,
+        section: Section,
+        name: str,
+        part: str = "",
+        before: Any = None,
+        after: Any = None,
+        *,
+        named: str = "",
+        sensitive: bool = False,
+        places: tuple[str, ...] = (),
+        note: str = "",
+        change: Change | None = None,
+        means: Any = None,
+        texts: tuple[str, str] | None = None,
+    ) -> None:
+        """Add a difference of two values, in which rich data was read. ``named`` is the name by which a value may be a
+        secret (default: that of the part). ``means`` distinguishes it from others if the values do not. ``texts`` are
+        compared line by line (default: the values, if they are texts of several lines)."""
+        if self.ignores(section, name, part):
+            self.ignored[section] += 1
+            return
+        label = named or part or name
+        old, new = (self._masks.value(label, value, sensitive=sensitive) for value in (before, after))
+        lines: tuple[str, ...] = ()
+        if texts is not None:
+            lines = tuple(text_diff.unified(*map(self._masks.text, texts)))
+        elif isinstance(old, str) and isinstance(new, str) and "\n" in old.strip("\n") + new.strip("\n"):
+            lines = tuple(text_diff.unified(old, new))
+        note = self._masks.text(note)
+        if before is not None and old == new and after is not None:
+            note = note or "differs in what is masked"
+        kind: Change = change or ("added" if before is None else "removed" if after is None else "changed")
+        identity = self._identity(section, name, part, kind, means or [meaning.plain(before), meaning.plain(after)])
+        where = tuple(dict.fromkeys(filter(None, places)))
+        self.found.append(
+            Difference(section, self._masks.text(name), part, kind, old, new, where, lines, note, identity)
+        )
+
+    def _identity(self, *what: Any) -> str:
+        text = meaning.encoded(what)
+        for name in self._names:
+            text = text.replace(name, NODE.encode())
+        return hashlib.sha256(text).hexdigest()

@@ -1,0 +1,141 @@
+"""Why a resource is as it is: as lines for a console, and as a JSON-able structure (docs/json/why.schema.json)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from inspector.compare import plain, text
+from inspector.compare.text import Line
+from inspector.text import clean, clock, day, excerpt, seconds, size, utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspector.compare.documents import RunDocuments
+    from inspector.compare.why import FileStory, Why
+
+LINES = 20
+"""Lines of a content, and relationships, that are shown unless all are."""
+
+
+def lines(why: Why, *, full: bool = False) -> Iterator[Line]:
+    """The lines of an explanation."""
+    applied, run = why.applied, why.documents.run
+    began = f"{day(run.started)} {clock(run.started)[:8]}"
+    yield Line("head", clean(f"{why.ref}: {applied.status}"))
+    yield Line("note", clean(f"  in {why.documents.label} of {run.name}, {began}{_records(why)}"))
+    if applied.time is not None:
+        yield Line("plain", f"  evaluated in {seconds(applied.time)}")
+    for message in why.messages:
+        what = f"{message.kind}, {message.property}" if message.property else message.kind
+        first, *others = message.text.strip("\n").split("\n")
+        yield Line("changed", clean(f"  {what}: {first}"))
+        yield from (Line("same", f"    {clean(each)}") for each in (others if full else others[:LINES]))
+    if applied.resource is None:
+        yield Line("note", "  It is in the report only: the agent generated it, or took a cached catalog.")
+    if applied.place:
+        yield Line("plain", clean(f"  declared in {applied.place}"))
+    if why.containers:
+        yield Line("plain", clean(f"  contained in {' / '.join(why.containers)}"))
+    for stated in why.relations if full else why.relations[:LINES]:
+        yield Line("plain", clean(f"  {stated}"))
+    if not full and len(why.relations) > LINES:
+        yield Line("note", f"  ... {len(why.relations) - LINES:,} more relationships (--full)")
+    if why.parameters:
+        yield Line("head", "parameters")
+        for name, value in why.parameters.items():
+            shown = text.word(value)
+            yield Line("plain", f"  {clean(name)} => {shown if full else excerpt(shown, text.LONG)}")
+    if why.files:
+        yield Line("head", "files")
+    for story in why.files:
+        yield from _file(story, full=full)
+    yield from _before(why, full=full)
+
+
+def _records(why: Why) -> str:
+    records = [
+        f"{what} in record {seq}"
+        for what, seq in (("catalog", why.catalog_seq), ("report", why.report_seq))
+        if seq is not None
+    ]
+    return f" ({', '.join(records)})" if records else ""
+
+
+def _file(story: FileStory, *, full: bool) -> Iterator[Line]:
+    use = story.use
+    yield Line("plain", clean(f"  {use.name}: {use.state}{f', {use.instead} was used' if use.instead else ''}"))
+    if use.asked:
+        checksum = use.metadata.checksum.value if use.metadata and use.metadata.checksum else f"status {use.status}"
+        yield Line("plain", clean(f"    metadata in record {use.asked[-1]}: {checksum}"))
+    for fetch in use.fetches:
+        because = f" ({fetch.why})" if fetch.why else ""
+        answer = f"{fetch.status or 'no response'}, {size(fetch.size)}, digest {fetch.verdict}{because}"
+        yield Line("plain", clean(f"    fetched in record {fetch.seq}: {answer}"))
+    if story.content is not None:
+        every = story.content.removesuffix("\n").split("\n")
+        shown = every if full else every[:LINES]
+        yield from (Line("note", f"    | {clean(excerpt(each.expandtabs(4), 300))}") for each in shown)
+        if len(shown) < len(every):
+            yield Line("note", f"    ... {len(every) - len(shown):,} more lines (--full)")
+    elif story.size is not None:
+        yield Line("note", f"    {size(story.size)}, sha256 {story.digest}")
+
+
+def _before(why: Why, *, full: bool) -> Iterator[Line]:
+    if why.before is None:
+        yield Line("note", "No earlier run of this node in the capture to compare with.")
+        return
+    label = f"{why.before.label}, {day(why.before.run.started)} {clock(why.before.run.started)[:8]}"
+    if why.before.without_catalog:
+        yield Line("head", clean(f"the run before ({label}) {why.before.without_catalog}"))
+    elif not why.differences:
+        yield Line("head", clean(f"the run before ({label}) had the same"))
+    else:
+        yield Line("head", clean(f"different from the run before ({label})"))
+    yield from text.differences(why.differences, full=full)
+
+
+def fields(why: Why) -> dict[str, Any]:
+    """An explanation as a JSON-able structure."""
+    applied = why.applied
+    return {
+        "resource": why.ref,
+        "outcome": str(applied.status),
+        "run": _run(why.documents),
+        "catalog_record": why.catalog_seq,
+        "report_record": why.report_seq,
+        "evaluation_s": applied.time,
+        "messages": [message._asdict() for message in why.messages],
+        "file": applied.file,
+        "line": applied.line,
+        "containers": why.containers,
+        "relations": why.relations,
+        "parameters": why.parameters,
+        "files": [_file_fields(story) for story in why.files],
+        "before": _run(why.before) if why.before else None,
+        "differences": [plain.difference(difference) for difference in why.differences],
+    }
+
+
+def _run(documents: RunDocuments) -> dict[str, Any]:
+    run = documents.run
+    return {"label": documents.label, "run": run.number, "certname": run.certname, "started": utc(run.started)}
+
+
+def _file_fields(story: FileStory) -> dict[str, Any]:
+    use = story.use
+    checksum = use.metadata.checksum if use.metadata else None
+    return {
+        "name": use.name,
+        "state": str(use.state),
+        "metadata_records": list(use.asked),
+        "checksum": checksum.value if checksum else None,
+        "fetches": [
+            {"record": fetch.seq, "status": fetch.status, "bytes": fetch.size, "digest": str(fetch.verdict)}
+            for fetch in use.fetches
+        ],
+        "sha256": story.digest or None,
+        "size": story.size,
+        "content": story.content,
+    }

@@ -1,0 +1,149 @@
+"""What is different between two runs of the capture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.binding import Binding
+
+from inspector.compare import comparison, documents, text
+from inspector.pages import difference_lines, languages
+from inspector.pages.difference_lines import DifferenceLine
+from inspector.pages.styles import ADDED, DOUBT, REMOVED
+from inspector.summaries import incidents
+from inspector.text import beginning, clean, plural
+from inspector.tui.columns import Column
+from inspector.tui.part import Details, PartView, middle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from inspector.compare.differences import Change
+    from inspector.compare.documents import RunDocuments
+    from inspector.summaries.summary import RunBrief
+
+_SIGNS: dict[Change | None, tuple[str, str]] = {
+    "added": ("+", ADDED), "removed": ("-", REMOVED), "changed": ("~", DOUBT), None: (" ", "dim"),
+}  # fmt: skip
+_HISTORY = 50
+"""Other runs of the agent by whose times those of the two are judged."""
+
+
+def _style(line: DifferenceLine) -> str:
+    return _SIGNS[line.change][1] if line.counts else "dim"
+
+
+def _what(line: DifferenceLine, width: int) -> Text:
+    sign = _SIGNS[line.change][0]
+    return Text.assemble(
+        (f"{sign} ", _style(line)), (middle(line.what, max(8, width - 2)), "" if line.counts else "dim")
+    )
+
+
+class DifferencesView(PartView[DifferenceLine]):
+    """What is different between two runs. Enter opens the record that shows it."""
+
+    TITLE = "Differences"
+    BINDINGS = [
+        Binding("d", "differing", "What counts"),
+        Binding("v", "state", "By section"),
+    ]
+    COLUMNS = (
+        Column("section", lambda line, _: Text(line.section, style="" if line.counts else "dim"), 8),
+        Column("what", _what, 30, 4, sort=lambda line: line.what),
+        Column("before", lambda line, width: beginning(line.before, width), 10, 2, least=90),
+        Column("after", lambda line, width: beginning(line.after, width), 10, 2, least=90),
+    )
+
+    def __init__(self, before: int, after: int) -> None:
+        """Compare two runs, by their numbers."""
+        super().__init__(after)
+        self.before = before
+        self._differing = True
+
+    def heading(self) -> str:
+        sides = [self.source.run(number) for number in (self.before, self.number)]
+        names = [f"run {run.label} of {clean(run.name)} ({run.outcome})" for run in sides if run]
+        only = f", {self._only}" if self._only else "" if self._differing else " (all)"
+        return f"{self.TITLE}{only}: {', now '.join(names)}"
+
+    def key(self, item: DifferenceLine) -> int:
+        return item.key
+
+    def state_of(self, item: DifferenceLine) -> str:
+        return item.section
+
+    def differs(self, item: DifferenceLine) -> bool:
+        return item.counts
+
+    def prepare(self) -> Callable[[], Sequence[DifferenceLine]]:
+        source = self.source
+        before, after = source.run(self.before), source.run(self.number)
+        if before is None or after is None:
+            return list
+        others = [
+            run
+            for run in source.runs
+            if run.name == after.name and run not in (before, after) and incidents.went_well(run)
+        ]
+
+        def read() -> Sequence[DifferenceLine]:
+            with source.capture() as capture:
+
+                def of(run: RunBrief) -> RunDocuments:
+                    seqs = source.seqs(run.number)
+                    return documents.of_run(capture, seqs, run, f"run {run.label}", source.unanalyzed)
+
+                compared = comparison.compare(of(before), of(after), history=others[-_HISTORY:])
+                return difference_lines.lines(compared)
+
+        return read
+
+    def nothing(self) -> str:
+        return "There is no difference."
+
+    def sums(self, items: Sequence[DifferenceLine]) -> str:
+        found: dict[str, int] = {}
+        for item in items:
+            if item.counts:
+                found[item.section] = found.get(item.section, 0) + 1
+        hidden = sum(not item.counts for item in items)
+        counted = ", ".join(f"{section} {number}" for section, number in found.items()) or self.nothing()
+        return f"{counted}   {plural(hidden, 'line')} of volatile facts and usual times: d" if hidden else counted
+
+    def proof(self, item: DifferenceLine) -> int | None:
+        return item.proof.seq if item.proof else None
+
+    def action_open(self) -> None:
+        """Open the record that shows the selected difference, among those of its run."""
+        item = self.selected
+        if item is not None and item.proof is not None:
+            self.inspector.open_exchange(item.proof.run, item.proof.seq)
+        elif item is not None:
+            self.show_message("No single record shows this.")
+
+    def describe(self, item: DifferenceLine, details: Details) -> None:
+        difference = item.difference
+        details.line(item.section, item.what, "bold")
+        if difference is None:
+            if item.before or item.after:
+                details.line("before, after", f"{item.before} -> {item.after}")
+            if item.note:
+                details.line("", item.note)
+            return
+        before, after = text.values(difference, text.WHOLE)
+        if before:
+            details.line("before", before)
+        if after:
+            details.line("after", after)
+        if difference.note:
+            details.line("note", difference.note)
+        for place in difference.places:
+            details.line("manifest", place)
+        whole = difference.after if isinstance(difference.after, dict) else difference.before
+        if not before and not after and isinstance(whole, dict):
+            for name, value in whole.items():
+                details.line(str(name), text.word(value))
+        if difference.lines:
+            details.line("", "\n".join(difference.lines), language=languages.DIFF)
