@@ -1,0 +1,85 @@
+"""A line of the first screen in full: verdict, fix, and what was different when the node last went well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from inspector.pages import palette
+from inspector.pages.styles import COMMAND, DOUBT
+from inspector.rules import fixes, rule_of
+from inspector.summaries import incidents
+from inspector.text import clean, seconds
+from inspector.tui import advice
+from inspector.tui.cause_lines import moment
+
+if TYPE_CHECKING:
+    from inspector.summaries.incidents import Incident
+    from inspector.summaries.source import Source
+    from inspector.summaries.summary import RunBrief
+    from inspector.tui.cause_lines import CauseLine
+
+MARGIN = 4
+"""Columns beside the text of a cause."""
+
+
+def detail(line: CauseLine, source: Source, width: int, *, alone: bool, whole: bool = False) -> Text:
+    """A line in full, for this width. ``alone``: nothing else is wrong; ``whole``: with the whole message."""
+    if line.incident is None:
+        return _well(line, alone=alone)
+    return _failed(line.incident, line.run, source, width, whole=whole)
+
+
+def _well(line: CauseLine, *, alone: bool) -> Text:
+    """Of what went well: only of these nodes, unless there are no others."""
+    number, run = len(line.runs), line.run
+    if number == 1:
+        whose = f"the latest run of {clean(run.name)}"
+    else:
+        whose = "the latest run of each" if alone else f"the latest run of each of these {number} nodes"
+    if line.counted:
+        head = f"{whose[0].upper()}{whose[1:]} went well; {line.counted} (F)."
+    elif alone:
+        head = f"Nothing is wrong: {whose} went well."
+    else:
+        head = f"{whose[0].upper()}{whose[1:]} went well."
+    return Text(f"{head}\n\nEnter opens run {run.label}; r shows all runs.")
+
+
+def _failed(incident: Incident, run: RunBrief, source: Source, width: int, *, whole: bool) -> Text:
+    verdict = run.verdict
+    text = Text()
+    text.append(f"{clean(verdict.message) if verdict else incident.reason}\n", style="bold")
+    others = [name for name in incident.nodes if name != run.name]
+    if not incident.nodes:
+        text.append("It is over: the latest run of each node shows something else.\n", style="dim")
+    elif others:
+        text.append(f"The same on {clean(', '.join(others))}.\n")
+    if whole:
+        advice.add_whole(text, run.cause_found, source)
+    steps = run.steps
+    commands = {step.command for step in steps}
+    text.append("\nFix\n", style="bold")
+    for each in fixes.lines(steps, max(width - 2 * MARGIN, 20)):
+        text.append(f"{clean(each)}\n", style=COMMAND if each.strip() in commands else "")
+    text.append_text(_compared(run, source, width))
+    if incident.cause:
+        text.append(f"\n{rule_of(incident.cause).explanation}\n", style="dim")
+    text.append(f"\nEnter opens run {run.label}.", style="dim")
+    return text
+
+
+def _compared(run: RunBrief, source: Source, width: int) -> Text:
+    """The run above the node's last good one, and in what they differ."""
+    good = incidents.last_good(source.runs, run)
+    if good is None:
+        return Text("\nNo earlier run of this node in the capture went well.\n", style="dim")
+    text = Text("\n").append("Beside the last good run", style="bold").append("\n")
+    room = max(8, min(width - 44, 60))
+    for label, each in (("this", run), ("good", good)):
+        text.append(f"{label}  run {each.label:<5} {moment(each.started)} {seconds(each.duration):>9}  ")
+        text.append_text(palette.bar(each, room)).append("\n")
+    for name, before, now in incidents.differences(run, good):
+        text.append(f"{name}: {clean(before)}, now {clean(now)}\n", style=DOUBT)
+    return text
