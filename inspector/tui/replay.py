@@ -15,7 +15,7 @@ from inspector.explain.playback import Player
 from inspector.protocol import documents as d
 from inspector.runs.run import Run
 from inspector.tui.transport import Knowledge, Transport
-from inspector.tui.view import View
+from inspector.tui.view import View, unread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -199,7 +199,7 @@ class Played(View):
                 if step.run is not None:
                     learned.append((step.record.ended, known(step.run, request, catalog)))
         except InspectorError as error:  # what was read so far is valid
-            trouble = str(error)
+            trouble = f"The agent's state {unread(error)}"
         learned.sort(key=lambda entry: entry[0])
         self.later(self._learned, learned, trouble)
 

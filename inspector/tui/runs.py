@@ -229,6 +229,8 @@ class Runs(View):
             return f"{clean(trouble)}\n`puppet-inspector runs` reads the capture without an index."
         if source.indexing or not source.state.complete:
             return f"Reading record {source.state.last:,} of {source.total:,}: runs appear as they are analyzed."
+        if self._filter and self.filter_trouble:
+            return self.filter_trouble
         if self._filter:
             return f"No run matches the filter: {clean(self._filter)}"
         return "There are no runs in this capture."

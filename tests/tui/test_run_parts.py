@@ -203,7 +203,7 @@ def test_what_can_not_be_read_is_reported(tmp_path: Path, monkeypatch: pytest.Mo
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Files(1))
         assert "It can't be read. Check its disk." in screen_text(app)
-        assert totals(view) == ""
+        assert totals(view) == "could not be read: It can't be read. Check its disk."
 
     play(sample("first-run", tmp_path), act)
 

@@ -10,6 +10,7 @@ import pytest
 from textual.widgets import Input, Label, Static
 
 from inspector.capture.store import Capture
+from inspector.errors import CaptureError
 from inspector.summaries.filtering import Progress
 from inspector.tui.help import Help
 from inspector.tui.histogram import Histogram
@@ -289,6 +290,25 @@ def test_what_came_while_a_run_was_looked_at_is_there_afterwards(tmp_path: Path)
         assert names(app)[-1] == "d.example"
 
     play(capture, act)
+
+
+def test_a_filter_whose_records_cannot_be_read_is_not_one_that_matches_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        def read_runs(text: str) -> Iterator[Progress[RunBrief]]:
+            raise_at_first = f"{text}: the disk is gone"
+            yield Progress(1, 2, app.source.runs[:1])
+            raise CaptureError(raise_at_first)
+
+        monkeypatch.setattr(app.filtering, "read_runs", read_runs)
+        await type_in(pilot, "f", 'text:"class x"')
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert names(app) == ["a.example"]
+        assert 'could not be read: text:"class x": the disk is gone' in screen_text(app)
+
+    play(several(tmp_path), act)
 
 
 def test_a_filter_that_takes_long_is_not_begun_again_while_the_capture_grows(
