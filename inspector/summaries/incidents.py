@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from inspector.summaries.summary import Conclusion, RunBrief
 
+_QUOTES, _PUNCTUATION = ("'", '"', "`"), "(),;:."
 _SERIAL = regex.compile(r" \(serial 0x[0-9a-f]+\)")
 
 
@@ -27,7 +28,9 @@ class Incident:
     cause: str | None
     """The rule; None if the cause is not visible in the traffic."""
     reason: str
-    """In a sentence, without the node's name."""
+    """In a sentence, without the node's name; what is quoted in it is as in the latest run."""
+    key: str
+    """The same for all nodes with this failure, and no other failure's."""
     severity: Severity
     """ERROR if runs did not succeed."""
     runs: list[RunBrief] = field(default_factory=list)
@@ -94,9 +97,11 @@ def condition(runs: Iterable[RunBrief]) -> Condition:
                 latest[run.name] = run
             continue
         reason = _without_node(verdict.reason, run.name)
-        incident = found.get((verdict.cause, reason))
+        key = reason.replace(run.name, "the node") if "." in run.name else reason  # a short one may be in any word
+        incident = found.get((verdict.cause, key))
         if incident is None:
-            incident = found[verdict.cause, reason] = Incident(verdict.cause, reason, Severity.NOTICE)
+            incident = found[verdict.cause, key] = Incident(verdict.cause, reason, key, Severity.NOTICE)
+        incident.reason = reason
         incident.runs.append(run)
         incident.since = min(incident.since, verdict.since)
         incident.severity = max(incident.severity, _severity(run, verdict), key=lambda severity: severity.rank)
@@ -120,11 +125,28 @@ def condition(runs: Iterable[RunBrief]) -> Condition:
 
 
 def _without_node(reason: str, name: str) -> str:
-    """A reason without what differs between nodes with the same failure: their names are in the list of nodes."""
-    reason = reason.replace(f" for {name}", "").replace(f" on node {name}", "")
-    if "." in name:  # a short one may be part of any word
-        reason = reason.replace(name, "the node")
-    return _SERIAL.sub("", reason)
+    """A reason without what differs between nodes with the same failure: their names are in the list of nodes.
+
+    Only a name that is a word of its own is left out: never part of a path, of another word or of a quotation.
+    """
+    words: list[str] = []
+    quote = ""
+    for word in _SERIAL.sub("", reason).split(" "):
+        inner = word.strip(_PUNCTUATION)
+        if not quote and inner[:1] in _QUOTES:
+            quote = inner[0]
+        if quote:
+            quote = "" if len(inner) > 1 and inner[-1] == quote else quote
+            words.append(word)
+        elif inner != name:
+            words.append(word)
+        elif words[-1:] == ["for"] or words[-2:] == ["on", "node"]:
+            del words[-1 if words[-1] == "for" else -2 :]
+            end = word[word.rindex(name) + len(name) :]
+            words.append(words.pop() + end if words else end)
+        else:
+            words.append(word.replace(name, "the node") if "." in name else word)
+    return " ".join(words)
 
 
 def _severity(run: RunBrief, verdict: Conclusion) -> Severity:

@@ -29,7 +29,7 @@ class CauseLine(NamedTuple):
     @property
     def group(self) -> tuple[str | None, str]:
         """What it has in common with the lines of its nodes."""
-        return (self.incident.cause, self.incident.reason) if self.incident else (None, "")
+        return (self.incident.cause, self.incident.key) if self.incident else (None, "")
 
     @property
     def ident(self) -> tuple[str | None, str, str]:

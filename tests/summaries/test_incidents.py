@@ -64,6 +64,15 @@ def test_what_a_later_run_does_not_show_any_more_is_over() -> None:
             "the certificate of the node is revoked",
         ),
         ("a", "a certificate for a is revoked", "a certificate is revoked"),
+        ("a", "no catalog for abc", "no catalog for abc"),
+        (
+            "a.example",
+            "no role (file: /manifests/a.example.pp, line: 2) for a.example.",
+            "no role (file: /manifests/a.example.pp, line: 2).",
+        ),
+        ("a.example", "no 'role for a.example' in a.example", "no 'role for a.example' in the node"),
+        ("a.example", "the agent's name 'a.example', or a.example", "the agent's name 'a.example', or the node"),
+        ("a.example", "for a.example", ""),
     ],
 )
 def test_what_differs_between_nodes_is_not_part_of_the_cause(name: str, reason: str, expected: str) -> None:
@@ -75,6 +84,19 @@ def test_what_differs_between_nodes_is_not_part_of_the_cause(name: str, reason: 
 
     (incident,) = condition([failed(name, reason)]).incidents
     assert incident.reason == expected
+
+
+def test_what_is_quoted_keeps_the_name_and_nodes_with_the_same_failure_are_one_incident() -> None:
+    def failed(number: int, name: str) -> RunBrief:
+        reason = f"no catalog: none for '{name}' in nodes/{name}.pp"
+        verdict = Conclusion(
+            lead="", reason=reason, cause="S01", severity=Severity.ERROR, certainty="certain", since=1.0
+        )
+        return RunBrief(number=number, certname=name, started=number, outcome="failed", verdict=verdict)
+
+    (incident,) = condition([failed(1, "a.example"), failed(2, "b.example")]).incidents
+    assert incident.nodes == ["a.example", "b.example"]
+    assert incident.reason == "no catalog: none for 'b.example' in nodes/b.example.pp"
 
 
 def test_a_capture_without_runs_shows_nothing() -> None:
