@@ -1,6 +1,7 @@
 """What is wrong now, by cause: what failed, on which nodes, since when, and what to do.
 
-A node is judged by its latest run. What an earlier one showed is over, unless the latest shows nothing at all.
+A node is judged by its latest run. What an earlier one showed is over if a later run was complete. If later ones failed
+of something else, it was not seen since: they may have failed before they could show it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Incident:
     runs: list[RunBrief] = field(default_factory=list)
     """In the order in which they began."""
     nodes: list[str] = field(default_factory=list)
-    """Those whose latest run shows it, in the order in which they first did; empty if it is over."""
+    """Those whose latest run shows it, in the order in which they first did; empty if none does."""
+    over: bool = False
+    """No node's latest run shows it, and each that showed it completed a run since."""
     since: float = math.inf
     """When it was first found."""
 
@@ -52,7 +55,7 @@ class Condition:
 
     incidents: list[Incident] = field(default_factory=list)
     """Those of now: the worst first, then those of most nodes, then the latest."""
-    over: list[Incident] = field(default_factory=list)
+    past: list[Incident] = field(default_factory=list)
     """Those that no node's latest run shows, the latest first."""
     failing: int = 0
     """Nodes with an incident above a warning."""
@@ -88,10 +91,13 @@ def condition(runs: Iterable[RunBrief]) -> Condition:
     """Return what these runs show of their nodes; calls of tools are no runs of a node."""
     found: dict[tuple[str | None, str], Incident] = {}
     latest: dict[str, Incident | RunBrief] = {}
+    succeeded: dict[str, float] = {}
     for run in sorted(runs, key=lambda run: run.started):
         if run.tool:
             continue
         verdict = run.verdict
+        if run.outcome == "complete":
+            succeeded[run.name] = run.started
         if verdict is None:
             if run.outcome == "complete":
                 latest[run.name] = run
@@ -120,7 +126,9 @@ def condition(runs: Iterable[RunBrief]) -> Condition:
         (incident for incident in by_time if incident.nodes),
         key=lambda incident: (-incident.severity.rank, -len(incident.nodes)),
     )
-    result.over = [incident for incident in by_time if not incident.nodes]
+    result.past = [incident for incident in by_time if not incident.nodes]
+    for incident in result.past:
+        incident.over = all(succeeded.get(run.name, -math.inf) > run.started for run in incident.runs)
     return result
 
 

@@ -53,7 +53,12 @@ def _failed(incident: Incident, run: RunBrief, source: Source, width: int, *, wh
     text.append(f"{clean(verdict.message) if verdict else incident.reason}\n", style="bold")
     others = [name for name in incident.nodes if name != run.name]
     if not incident.nodes:
-        text.append("It is over: the latest run of each node shows something else.\n", style="dim")
+        since = (
+            "It is over: each node that showed it completed a run since."
+            if incident.over
+            else ("Not seen since: later runs failed of something else, possibly before they could show it.")
+        )
+        text.append(f"{since}\n", style="dim")
     elif others:
         text.append(f"The same on {clean(', '.join(others))}.\n")
     if whole:

@@ -11,8 +11,14 @@ from inspector.text import clean, clock, counts, day
 from inspector.tui.columns import Column
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from inspector.summaries.incidents import Incident
     from inspector.summaries.summary import RunBrief
+
+
+NAMES = 60
+"""Columns for the names of nodes."""
 
 
 class CauseLine(NamedTuple):
@@ -67,12 +73,27 @@ def _what(line: CauseLine, width: int) -> Text:
     return text
 
 
-def _nodes(line: CauseLine) -> str:
+def _nodes(line: CauseLine, width: int) -> str:
     if line.node:
         return ""
     if line.incident is None:
-        return str(len(line.runs))
-    return str(len(line.incident.nodes)) if line.incident.nodes else "over"
+        return _named([run.name for run in line.runs], width)
+    if line.incident.nodes:
+        return _named(line.incident.nodes, width)
+    state = "over" if line.incident.over else "not seen since"
+    return state if len(state) <= width else "-"
+
+
+def _named(names: Sequence[str], width: int) -> str:
+    """The first names that fit, and how many more there are; if not even one fits, how many there are."""
+    text = str(len(names))
+    for number in range(1, len(names) + 1):
+        more = f" +{len(names) - number}" if number < len(names) else ""
+        begun = f"{', '.join(map(clean, names[:number]))}{more}"
+        if len(begun) > min(width, NAMES):
+            break
+        text = begun
+    return text
 
 
 def _runs(line: CauseLine) -> str:
@@ -82,8 +103,8 @@ def _runs(line: CauseLine) -> str:
 
 
 COLUMNS: tuple[Column[CauseLine], ...] = (
-    Column("cause", _what, 30, 1),
-    Column("nodes", lambda line, _: _nodes(line), 5, right=True),
+    Column("cause", _what, 30, 4),
+    Column("nodes", _nodes, 5),
     Column("runs", lambda line, _: _runs(line), 7, right=True),
     Column(
         "since",

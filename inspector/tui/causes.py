@@ -109,7 +109,7 @@ class Causes(View):
 
     def _fill(self) -> None:
         found = self._condition
-        groups = [CauseLine(incident, tuple(incident.runs)) for incident in (*found.incidents, *found.over)]
+        groups = [CauseLine(incident, tuple(incident.runs)) for incident in (*found.incidents, *found.past)]
         history = self._history()
         if found.well:
             runs = (run for name in {run.name for run in found.well} for run in history[name])

@@ -8,10 +8,11 @@ import pytest
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
-from inspector.runs.examples import together
+from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
 from inspector.summaries import conclusions
 from inspector.summaries.incidents import Condition, condition
 from inspector.summaries.summary import Conclusion, RunBrief
+from tests.support.conversations import SIGNED
 from tests.support.nodes import refused, uncompiled, well
 
 if TYPE_CHECKING:
@@ -46,11 +47,20 @@ def test_what_a_later_run_does_not_show_any_more_is_over() -> None:
     (incident,) = found.incidents
     assert incident.nodes == ["web3.example"]
     assert len(incident.runs) == 2
-    assert (found.failing, len(found.well), found.over) == (1, 1, [])
+    assert (found.failing, len(found.well), found.past) == (1, 1, [])
     found = shown(uncompiled(2), well(2, after=600))
     assert found.incidents == []
-    assert [incident.nodes for incident in found.over] == [[]]
+    assert [incident.nodes for incident in found.past] == [[]]
+    assert [incident.over for incident in found.past] == [True]
     assert (found.failing, [run.started > 600 for run in found.well]) == (0, [True])
+
+
+def test_what_later_runs_could_not_show_is_not_over() -> None:
+    unlike = talk(ca(), crl(), csr(status=400, text=SIGNED), not_issued(), certname="web2.example", after=600)
+    (incident,) = shown(uncompiled(2), unlike).past
+    assert (incident.cause, incident.over) == ("S01", False)
+    (incident,) = [each for each in shown(uncompiled(2), well(2, after=300), unlike).past if each.cause == "S01"]
+    assert incident.over
 
 
 @pytest.mark.parametrize(
