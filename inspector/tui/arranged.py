@@ -127,8 +127,9 @@ class Arranged[T](ScrollView):
 
     @property
     def room(self) -> int:
-        """The width for the columns."""
-        return self.scrollable_content_region.width or self.size.width
+        """The width for the columns: beside the scrollbar, also before it is there."""
+        scrolls = self.size.height < len(self.items) + 1
+        return max(0, self.content_size.width - scrolls * self.styles.scrollbar_size_vertical)
 
     @property
     def arrangement(self) -> Layout:

@@ -54,9 +54,9 @@ class Catalog(PartView[Applied]):
         Column("time", lambda item, _: time(item), 10, right=True, sort=lambda item: -(item.time or -1.0)),
         Column("events", lambda item, _: str(len(item.result.events)) if item.result and item.result.events else "-", 6,
                right=True, least=100, sort=lambda item: -len((item.result.events if item.result else None) or ())),
-        Column("file", lambda item, width: middle(item.place, width), 12, 2, least=60,
+        Column("file", lambda item, width: middle(item.place, width), 12, 4, least=60,
                sort=lambda item: (item.file or "", f"{item.line or '':>8}")),
-        Column("source", lambda item, _: clean(", ".join(item.sources)), 8, 2, least=140,
+        Column("source", lambda item, _: clean(", ".join(item.sources)), 8, 1, least=140,
                sort=lambda item: item.sources),
     )  # fmt: skip
 

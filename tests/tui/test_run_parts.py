@@ -241,6 +241,21 @@ def test_the_catalog_of_a_first_run(
     play(sample("first-run", tmp_path), act, size)
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+def test_the_line_of_a_resource_can_always_be_read(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Catalog(1))
+        view.rows.move_to(next(at for at, item in enumerate(view.rows.items) if item.line == 11))
+        await pilot.pause()
+        text = screen_text(app)
+        assert "init.pp:11" in text
+        assert not view.rows.show_horizontal_scrollbar
+        if size[0] == 200:
+            assert "/srv/puppet/code/environments/production/modules/demo/manifests/init.pp:12" in text
+
+    play(sample("first-run", tmp_path), act, size)
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_a_run_without_a_catalog_says_so(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
