@@ -106,7 +106,7 @@ def _rest(cells: Sequence[str], room: int, notes: Sequence[str], spare: int = 0)
 def asides(brief: Brief) -> list[str]:
     """What was unusual when an exchange was passed on."""
     notes = []
-    if brief.status is None:
+    if brief.kind == "exchange" and brief.status is None:
         notes.append(f"no answer: {clean(brief.reason or 'unknown reason')}")
     if brief.identity_missing:
         notes.append(f"sent without the agent's identity: {clean(brief.identity_missing)}")

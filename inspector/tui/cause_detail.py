@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from inspector.pages import palette
-from inspector.pages.styles import COMMAND, DOUBT
-from inspector.rules import fixes, rule_of
+from inspector.pages.styles import DOUBT
+from inspector.rules import rule_of
 from inspector.summaries import incidents
 from inspector.text import clean, seconds
-from inspector.tui import advice
+from inspector.tui import advice, verdicts
 from inspector.tui.cause_lines import moment
 
 if TYPE_CHECKING:
@@ -63,11 +63,7 @@ def _failed(incident: Incident, run: RunBrief, source: Source, width: int, *, wh
         text.append(f"The same on {clean(', '.join(others))}.\n")
     if whole:
         advice.add_whole(text, run.cause_found, source)
-    steps = run.steps
-    commands = {step.command for step in steps}
-    text.append("\nFix\n", style="bold")
-    for each in fixes.lines(steps, max(width - 2 * MARGIN, 20)):
-        text.append(f"{clean(each)}\n", style=COMMAND if each.strip() in commands else "")
+    text.append_text(verdicts.steps(run.steps, max(width - 2 * MARGIN, 20)))
     text.append_text(_compared(run, source, width))
     if incident.cause:
         text.append(f"\n{rule_of(incident.cause).explanation}\n", style="dim")

@@ -29,7 +29,9 @@ filter   phase:catalog status:>=400 agent:web* rule:B23 ms:>500 text:"Could not 
 search   / searches the lines of this view; b on the list of runs searches all bodies of the capture
 phases   C certificates  n node  P plugins  K catalog  F files  R report  o other  . no traffic
 sequence agent ↔ proxy: the certificates that both ends of a connection showed, before its first exchange
-times    ─ connect  ┼ TLS  ▸ request  ▆ waiting for the master  ◂ answer  % in the proxy  . silence  ≈ shortened
+bars     ─ connect  ┼ TLS  ▸ request  ▆ waiting for the master  ◂ answer  % in the proxy  . silence  ≈ shortened
+times    a record: first byte of its request to last byte of its answer; a phase: the sum of its records;
+         a run: first request to last answer; the axis begins when the agent connected
 findings E error  W warning  N notice, followed by the rules
 """
 

@@ -37,7 +37,7 @@ class Played(View):
     """
 
     BINDINGS = [
-        Binding("space", "play", "Play"),
+        Binding("space", "play", "Play", show=False),
         Binding("i", "knowledge", "Agent state"),
         Binding("plus,equals_sign", "speed(1)", "Faster", key_display="+", show=False),
         Binding("minus", "speed(-1)", "Slower", key_display="-", show=False),

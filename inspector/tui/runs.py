@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
 from textual.binding import Binding
+from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from inspector.errors import InspectorError
@@ -14,9 +15,10 @@ from inspector.pages.styles import DOUBT
 from inspector.summaries import wording
 from inspector.text import clean, clock, day, seconds
 from inspector.tui.columns import Column
-from inspector.tui.histogram import Histogram
-from inspector.tui.panes import Pane, verdict_text
+from inspector.tui.histogram import BARS, Histogram
+from inspector.tui.panes import Pane
 from inspector.tui.rows import Rows
+from inspector.tui.verdicts import in_full
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
@@ -57,6 +59,11 @@ def _outcome(line: RunLine) -> Text:
         return palette.outcome(line.run)
     bad = sum(run.outcome != "complete" for run in line.of)
     return Text(f"{bad} not ok", style=palette.OUTCOMES["failed"]) if bad else palette.outcome(line.run)
+
+
+def _verdict(run: RunBrief) -> str:
+    """Its cause, without what other columns show."""
+    return clean(f"{run.cause or ''} {run.verdict.reason}".strip()) if run.verdict else ""
 
 
 def _worst(run: RunBrief) -> int:
@@ -100,9 +107,8 @@ class Runs(View):
         Binding("b", "bodies", "Search bodies", show=False),
     ]
     DEFAULT_CSS = """
-    Runs #lower { height: auto; }
-    Runs #detail { height: 5; padding: 0 1; }
-    Runs.-slim #detail { height: 9; }
+    Runs #scroll { padding: 0 1; }
+    Runs #detail { height: auto; }
     Runs Histogram.hidden { display: none; }
     """
 
@@ -132,21 +138,26 @@ class Runs(View):
                    sort=_by(lambda run: run.duration)),
             Column("outcome", lambda line, _: _outcome(line), 10, sort=_by(lambda run: run.outcome)),
             Column("findings", _cell(lambda run, _: palette.counts(run)), 8, sort=_by(lambda run: -_worst(run))),
-            Column("verdict", _cell(lambda run, _: clean(run.verdict.message) if run.verdict else ""), 20, 5,
-                   least=130),
+            Column("verdict", _cell(lambda run, _: _verdict(run)), 20, 5, least=130),
         )  # fmt: skip
         yield Histogram()
         with Pane(id="upper", title="Runs"):
             yield RunRows(
                 columns, lambda line: (bool(line.of), (line.of and line.run.name) or line.run.number), id="runs"
             )
-        with Pane(id="lower"):
+        with Pane(id="lower"), VerticalScroll(id="scroll", can_focus=False):
             yield Static("", id="detail", markup=False)
 
     def on_resize(self) -> None:
-        """Adapt to the width: on a narrow terminal the verdict takes more lines."""
+        """Adapt to the size of the terminal."""
         if self.ready:
+            self._divide()
             self._show_details()
+
+    def _divide(self) -> None:
+        """Give the verdict of the selected run what the list does not need, and always a third."""
+        height = self.size.height - 2 - (0 if self.query_one(Histogram).has_class("hidden") else BARS + 1)
+        self.query_one("#lower").styles.height = max(height // 3, height - len(self._rows.items) - 3)
 
     def heading(self) -> str:
         source = self.source
@@ -193,6 +204,7 @@ class Runs(View):
         histogram = self.query_one(Histogram)
         histogram.show(runs)
         histogram.set_class(self._plain or len(runs) < 2, "hidden")  # a histogram of one run shows nothing
+        self._divide()
         self._show_details()
         self.retitle()
 
@@ -216,11 +228,12 @@ class Runs(View):
             return
         run = line.run
         self.query_one("#lower", Pane).name_it(f"Run {run.label}")
-        text = verdict_text(run, self.size.width - 4)
+        text = in_full(run, self.size.width - 6)
         note = self.inspector.marks.note_of_run(run.number)
         if note:
             text.append(f"\nnote: {clean(note)}")
-        self.query_one("#detail", Static).update(text, layout=False)
+        self.query_one("#detail", Static).update(text)
+        self.query_one("#scroll").scroll_home(animate=False)
 
     def _nothing(self) -> str:
         """Why no runs are shown."""

@@ -85,7 +85,8 @@ def test_what_a_run_comes_down_to_stands_below_with_what_to_do(tmp_path: Path, s
         text = screen_text(app)
         assert "Run 1" in text
         assert "node1.example failed: S01" in text
-        assert "fix: " in text
+        assert "1. Correct the code that the message names" in text
+        assert "     puppet agent -t --noop" in text
 
     play(sample("compile-error", tmp_path), act, size)
 
