@@ -109,6 +109,7 @@ class Runs(View):
     DEFAULT_CSS = """
     Runs #scroll { padding: 0 1; }
     Runs #detail { height: auto; }
+    Runs.asking #lower { display: none; }
     Runs Histogram.hidden { display: none; }
     """
 
