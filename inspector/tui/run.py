@@ -75,7 +75,7 @@ class RunView(Paned, Played, OnRecord):
         self.number = number
         self._wanted = seq
         self._finding = finding
-        self._filter = ""
+        self._filter = self._applied = ""
         self._shown: RunBrief | None = None
         self._briefs: list[Brief] = []
         """The records that match the filter."""
@@ -147,7 +147,9 @@ class RunView(Paned, Played, OnRecord):
 
     def _show(self, run: RunBrief, briefs: list[Brief]) -> None:
         self._briefs = briefs
-        self.timed.load(run, briefs, self._whole.values())
+        # Another filter leaves the cursor on its record.
+        self.timed.load(run, briefs, self._whole.values(), tail=self._filter == self._applied)
+        self._applied = self._filter
         self._show_verdict(run)
         findings: Rows[Finding] = self.query_one("#findings", Rows)
         findings.show(run.ordered)

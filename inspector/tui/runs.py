@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from inspector.summaries.summary import RunBrief
+    from inspector.tui.prompt import Prompt
 
 
 class RunLine(NamedTuple):
@@ -116,6 +117,9 @@ class Runs(View):
     def __init__(self, *, grouped: bool = False) -> None:
         super().__init__()
         self._filter = ""
+        self._typed: str | None = None
+        """The filter that is being typed, which is applied already if that is fast."""
+        self._shown_filter = ""
         self._grouped = grouped
         self._plain = False
         """Whether the histogram is hidden."""
@@ -164,8 +168,8 @@ class Runs(View):
         source = self.source
         number = len(source.runs)
         text = f"{clean(source.path.name)}: {number} run{'s' if number != 1 else ''}"
-        if self._filter:
-            text += f", {len(self._numbers())} shown: {clean(self._filter)}"
+        if self._shown_filter:
+            text += f", {len(self._numbers())} shown: {clean(self._shown_filter)}"
         if source.indexing:
             text += f"   {source.progress}"
         elif source.open and source.runs:
@@ -189,7 +193,9 @@ class Runs(View):
 
     def update(self) -> None:
         """Show the current state of the runs."""
-        if not self._filter:
+        if self._typed:
+            self._show(self.inspector.filtering.runs(self._typed))
+        elif not self._filter or self._typed is not None:
             self._show(self.source.runs)
         elif self.inspector.filtering.slow(self._filter):
             now = self._filter, self.source.revision
@@ -201,7 +207,10 @@ class Runs(View):
         super().update()
 
     def _show(self, runs: list[RunBrief]) -> None:
-        self._rows.show(self._lines(runs), tail=True)
+        chosen = self._filter if self._typed is None else self._typed
+        # Another filter leaves the cursor on its run.
+        self._rows.show(self._lines(runs), tail=chosen == self._shown_filter)
+        self._shown_filter = chosen
         histogram = self.query_one(Histogram)
         histogram.show(runs)
         histogram.set_class(self._plain or len(runs) < 2, "hidden")  # a histogram of one run shows nothing
@@ -288,13 +297,22 @@ class Runs(View):
     def action_filter(self) -> None:
         self.ask_filter(self._set_filter, self._filter, self._matching)
 
+    def on_prompt_closed(self, event: Prompt.Closed) -> None:
+        """Show what the accepted filter matches."""
+        event.stop()
+        if self._typed is not None:
+            self._typed = None
+            self.update()
+
     def _matching(self, text: str) -> str:
-        """How many runs match a filter that is being typed; empty while it is none, or is slow to answer."""
+        """Show the runs that match a filter that is being typed, and how many they are; empty while it is none."""
         every = len(self.source.runs)
         try:
-            if self.inspector.filtering.slow(text):
-                return "Enter searches the bodies"
+            if not self.inspector.filtering.live(text):
+                return "Enter applies it"
             number = len(self.inspector.filtering.runs(text)) if text.strip() else every
+            self._typed = text.strip()
+            self.update()
         except InspectorError:
             return ""
         return f"{number:,} of {every:,} runs"
@@ -305,6 +323,7 @@ class Runs(View):
 
     def _set_filter(self, text: str) -> None:
         self.cancel_filter()
+        self._typed = None
         before, self._filter, self._applied = self._filter, text.strip(), None
         if not self.attempt(self.update):
             self._filter = before

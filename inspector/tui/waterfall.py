@@ -79,15 +79,18 @@ class Timed(Rows[Entry]):
         """The run that is shown."""
         return self.run_brief.certname if self.run_brief else None
 
-    def load(self, run: RunBrief, briefs: Iterable[Brief], whole: Iterable[Brief] | None = None) -> None:
-        """Show these records of a run, on the axis of the ``whole`` run (by default, these records are all of it)."""
+    def load(
+        self, run: RunBrief, briefs: Iterable[Brief], whole: Iterable[Brief] | None = None, *, tail: bool = True
+    ) -> None:
+        """Show these records of a run, on the axis of the ``whole`` run (by default, these records are all of it). With
+        ``tail`` the cursor stays at the end if it was there."""
         self.run_brief = run
         shown = list(briefs)
         timeline = entries(run, shown if whole is None else whole)
         self.measure(timeline)
         self._whole = self.arranged(timeline if whole is None else _only(timeline, {brief.seq for brief in shown}))
         self._begins = [entry.began for entry in self._whole]
-        self._show()
+        self._show(tail=tail)
 
     def measure(self, timeline: list[Entry]) -> None:
         """Use the whole run, of which possibly only a part is shown."""
@@ -123,11 +126,11 @@ class Timed(Rows[Entry]):
         """Whether an entry has ended by the moment that is shown."""
         return self._until is None or entry.ended <= self._until
 
-    def _show(self) -> None:
+    def _show(self, *, tail: bool = True) -> None:
         number = len(self._whole) if self._until is None else bisect_right(self._begins, self._until)
         # During playback most pictures have the same lines as the one before.
         if number != len(self.items) or (number and self.items[-1] is not self._whole[number - 1]):
-            self.show(self._whole[:number], tail=bool(self.items) or self._until is not None)
+            self.show(self._whole[:number], tail=(tail and bool(self.items)) or self._until is not None)
         self.refresh()
 
     def title(self, width: int) -> str:

@@ -435,11 +435,41 @@ def test_while_a_filter_is_typed_it_says_how_many_runs_match(tmp_path: Path) -> 
         assert await typed("status:") == "", "not a filter yet"
         assert await typed("999") == "0 of 2 runs"
         await pilot.press("ctrl+u")
-        assert await typed("text:x") == "Enter searches the bodies"
+        assert await typed("text:x") == "Enter applies it"
         await pilot.press("escape", "slash")
         assert await typed("a") == ""
 
     play(sample("out-of-sync", tmp_path), act)
+
+
+def test_what_matches_is_shown_while_a_filter_is_typed(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        every = names(app)
+        await pilot.press("f", *"b.exa")
+        await pilot.pause(2 * PAUSE)
+        assert names(app) == ["b.example"]
+        assert "1 shown: b.exa" in screen_text(app)
+        app.source.revision += 1
+        app.screen.update() if isinstance(app.screen, Runs) else None
+        assert names(app) == ["b.example"]
+        await pilot.press("escape")
+        await pilot.pause()
+        assert names(app) == every
+        assert "shown" not in screen_text(app).splitlines()[0]
+
+    play(several(tmp_path), act, (80, 24))
+
+
+def test_without_a_filter_the_cursor_is_where_it_was_with_it(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await type_in(pilot, "f", "agent:b.example")
+        assert under(app).name == "b.example"
+        await pilot.press("escape")
+        await pilot.pause()
+        assert len(names(app)) > 1
+        assert under(app).name == "b.example"
+
+    play(several(tmp_path), act)
 
 
 def test_marked_runs_are_gone_through(tmp_path: Path) -> None:
