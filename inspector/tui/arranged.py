@@ -92,6 +92,12 @@ class Arranged[T](ScrollView):
         self.give(self._given)
         self.fit()
 
+    def offers(self, action: str) -> bool:
+        """Whether an action is possible with these columns; the keys of others say why they do nothing."""
+        if action in ("sort", "reverse"):
+            return any(column.sort for column in self.columns)
+        return action != "columns" or len(self.columns) > 1
+
     # -- order ------------------------------------------------------------------------------------------
 
     def action_sort(self) -> None:

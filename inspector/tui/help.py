@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from inspector.pages.styles import DOUBT
+from inspector.tui.arranged import Arranged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,7 +47,8 @@ def keys(screen: Screen[Any]) -> Iterable[tuple[DOMNode, Binding]]:
     # The keys of the view come first: those of a list are the same everywhere.
     for active in sorted(screen.active_bindings.values(), key=lambda active: active.node is not screen):
         what = active.binding.description
-        if what and not what.startswith(OTHERS):
+        impossible = isinstance(active.node, Arranged) and not active.node.offers(active.binding.action)
+        if what and not what.startswith(OTHERS) and not impossible:
             yield active.node, active.binding
 
 

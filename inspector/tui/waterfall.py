@@ -129,7 +129,8 @@ class Timed(Rows[Entry]):
     def _show(self, *, tail: bool = True) -> None:
         number = len(self._whole) if self._until is None else bisect_right(self._begins, self._until)
         # During playback most pictures have the same lines as the one before.
-        if number != len(self.items) or (number and self.items[-1] is not self._whole[number - 1]):
+        same = number == len(self.items) and (not number or self.items[-1] is self._whole[number - 1])
+        if not same or self._sort is not None:
             self.show(self._whole[:number], tail=(tail and bool(self.items)) or self._until is not None)
         self.refresh()
 
@@ -230,14 +231,17 @@ class Waterfall(Timed):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         columns: tuple[Column[Entry], ...] = (
-            Column("record", lambda entry, _: self.number(entry), 6, right=True),
-            Column("request", self._request, 24, 2),
-            Column("status", lambda entry, _: self._if_over(entry, status), 6, right=True),
-            Column("size", lambda entry, _: self._if_over(entry, _size), 8, right=True, least=90),
-            Column("time", lambda entry, _: self._took(entry), 7, right=True),
+            Column("record", lambda entry, _: self.number(entry), 6, right=True, sort=lambda entry: entry.seq or 0),
+            Column("request", self._request, 24, 2, sort=lambda entry: entry.text),
+            Column("status", lambda entry, _: self._if_over(entry, status), 6, right=True,
+                   sort=lambda entry: -(entry.brief.status or 999) if entry.brief else 0),
+            Column("size", lambda entry, _: self._if_over(entry, _size), 8, right=True, least=90,
+                   sort=lambda entry: -entry.brief.received if entry.brief else 0),
+            Column("time", lambda entry, _: self._took(entry), 7, right=True,
+                   sort=lambda entry: entry.began - entry.ended),
             Column("", self._bar, 14, 1, drawn=True),
             Column("findings", lambda entry, width: self._if_over(entry, lambda brief: marks(brief, width)), 9, 2),
-        )
+        )  # fmt: skip
         super().__init__(columns, id=id, classes=classes)
         self._axis = Axis()
         self._opens: dict[int, tuple[bool, bool]] = {}
@@ -268,6 +272,12 @@ class Waterfall(Timed):
             return entry.began, entry.ended
         first = brief.times.agent_connected if self._opens[brief.seq][0] else None
         return entry.began if first is None else min(first, entry.began), entry.ended
+
+    def _arrange(self) -> None:
+        """In the order of time records are in their phases; in another order there are only records."""
+        super()._arrange()
+        if self._sort is not None:
+            self.items = [entry for entry in self.items if entry.kind == "record"]
 
     # -- the time axis ----------------------------------------------------------------------------------
 

@@ -663,6 +663,38 @@ def test_every_sample_can_be_walked_through(tmp_path: Path, name: str, size: tup
     in_run(name, tmp_path, act, size)
 
 
+def test_records_are_sorted_by_their_duration(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        waterfall = view(app).query_one(Waterfall)
+        before = list(waterfall.items)
+        waterfall.sort_by([column.name for column in waterfall.columns].index("time"))
+        await pilot.pause()
+        took = [entry.ended - entry.began for entry in waterfall.items]
+        assert took == sorted(took, reverse=True)
+        assert {entry.kind for entry in waterfall.items} == {"record"}
+        assert "time ▲" in screen_text(app)
+        waterfall.sort_by(None)
+        assert waterfall.items == before
+        await pilot.press("s")
+        assert [entry.seq for entry in waterfall.items] == sorted(waterfall.items[at].seq or 0 for at in range(22))
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_help_lists_only_what_a_list_can_do(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        def listed() -> set[str]:
+            return {binding.description for _, binding in keys(app.screen)}
+
+        assert "Sort by the next column" in listed()
+        await pilot.press("w")
+        await settled(pilot)
+        assert "Sort by the next column" not in listed()
+        assert "Columns" in listed()
+
+    in_run("first-run", tmp_path, act)
+
+
 def test_marked_records_are_gone_through(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         def seq() -> int | None:
