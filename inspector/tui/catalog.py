@@ -10,6 +10,7 @@ from textual.binding import Binding
 from inspector.explain import resource_outcomes
 from inspector.explain.catalog_graph import CatalogGraph
 from inspector.explain.resource_outcomes import Applied, Status
+from inspector.model import Place
 from inspector.pages import palette
 from inspector.pages.catalog_tree import TreeLine
 from inspector.protocol import documents as d
@@ -142,6 +143,10 @@ class Catalog(PartView[Applied]):
 
     def proof(self, item: Applied) -> int | None:
         return self._reported if item.result and self._reported else self._at
+
+    def place(self, item: Applied) -> Place:
+        part = "resources" if item.result and self._reported else ""
+        return Place("meaning", part, item.ref, item.title)
 
     def describe(self, item: Applied, details: Details) -> None:
         resource_details.describe(item, self._logs.get(item.ref, ()), details)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
+    from inspector.model import Place
     from inspector.pages.languages import Language
     from inspector.summaries.summary import RunBrief
     from inspector.tui.columns import Column
@@ -117,6 +118,10 @@ class PartView[T](View):
     def proof(self, item: T) -> int | None:
         """The record that is evidence for an item."""
         raise NotImplementedError
+
+    def place(self, item: T) -> Place | None:
+        """Where in that record it is; None: at its beginning."""
+        return None
 
     def nothing(self) -> str:
         """The message if there are no items."""
@@ -245,7 +250,7 @@ class PartView[T](View):
             return
         seq = self.proof(item)
         if seq is not None:
-            self.inspector.open_exchange(self.number, seq)
+            self.inspector.open_exchange(self.number, seq, self.place(item))
 
     def action_differing(self) -> None:
         """Show only items that deviate, or all."""
