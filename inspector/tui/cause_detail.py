@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -15,11 +16,16 @@ from inspector.tui import advice, verdicts
 from inspector.tui.cause_lines import moment
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.model import Phase
     from inspector.summaries.incidents import Incident
     from inspector.summaries.source import Source
     from inspector.summaries.summary import RunBrief
     from inspector.tui.cause_lines import CauseLine
 
+LATEST = 10
+"""Runs that are listed of what went well."""
 MARGIN = 4
 """Columns beside the text of a cause."""
 
@@ -27,11 +33,11 @@ MARGIN = 4
 def detail(line: CauseLine, source: Source, width: int, *, alone: bool, whole: bool = False) -> Text:
     """A line in full, for this width. ``alone``: nothing else is wrong; ``whole``: with the whole message."""
     if line.incident is None:
-        return _well(line, alone=alone)
+        return _well(line, width, alone=alone)
     return _failed(line.incident, line.run, source, width, whole=whole)
 
 
-def _well(line: CauseLine, *, alone: bool) -> Text:
+def _well(line: CauseLine, width: int, *, alone: bool) -> Text:
     """Of what went well: only of these nodes, unless there are no others."""
     number, run = len(line.runs), line.run
     if number == 1:
@@ -44,7 +50,39 @@ def _well(line: CauseLine, *, alone: bool) -> Text:
         head = f"Nothing is wrong: {whose} went well."
     else:
         head = f"{whose[0].upper()}{whose[1:]} went well."
-    return Text(f"{head}\n\nEnter opens run {run.label}; r shows all runs.")
+    text = Text(f"{head}\n")
+    text.append_text(_lately(sorted(line.history, key=lambda run: run.started), width))
+    return text.append(f"\nEnter opens run {run.label}; r shows all runs.", style="dim")
+
+
+def _lately(runs: Sequence[RunBrief], width: int) -> Text:
+    """The latest of some runs, the last one first, and what took most of their time."""
+    shown = runs[: -LATEST - 1 : -1]
+    if not shown:
+        return Text("")
+    whose = max(len(clean(run.name)) for run in shown)
+    text = Text("\n").append("Latest runs", style="bold").append("\n")
+    for run in shown:
+        text.append(
+            f"run {run.label:<5} {moment(run.started)}  {clean(run.name):<{whose}} {seconds(run.duration):>9}  "
+        )
+        text.append_text(palette.outcome(run)).append(" " * (11 - len(run.outcome)))
+        text.append_text(palette.bar(run, max(8, width - whose - 54))).append("\n")
+    text.append(f"{palette.phases()}\n", style="dim")
+    took: dict[Phase, list[float]] = {}
+    for run in runs:
+        for span in run.spans:
+            took.setdefault(span.phase, []).append(span.duration)
+    durations = sorted(run.duration for run in runs)
+    slowest = max(took, key=lambda phase: sum(took[phase]), default=None)
+    text.append("\n").append("Durations", style="bold").append(
+        f"  of {len(runs):,} run{'' if len(runs) == 1 else 's'}: "
+    )
+    text.append(f"median {seconds(median(durations))}, longest {seconds(durations[-1])}")
+    if slowest is not None:
+        text.append("; most time in phase ").append_text(palette.phase(slowest))
+        text.append(f": median {seconds(median(took[slowest]))}, longest {seconds(max(took[slowest]))}")
+    return text.append("\n").append_text(palette.sparkline(runs, max(8, width - 2 * MARGIN))).append("\n")
 
 
 def _failed(incident: Incident, run: RunBrief, source: Source, width: int, *, whole: bool) -> Text:
@@ -81,6 +119,7 @@ def _compared(run: RunBrief, source: Source, width: int) -> Text:
     for label, each in (("this", run), ("good", good)):
         text.append(f"{label}  run {each.label:<5} {moment(each.started)} {seconds(each.duration):>9}  ")
         text.append_text(palette.bar(each, room)).append("\n")
+    text.append(f"{palette.phases()}\n", style="dim")
     for name, before, now in incidents.differences(run, good):
         text.append(f"{name}: {clean(before)}, now {clean(now)}\n", style=DOUBT)
     return text

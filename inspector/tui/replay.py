@@ -97,12 +97,17 @@ class Played(View):
     def _show_knowledge(self) -> None:
         self.query_one("#exchange").add_class("gone")
         self.query_one("#knowledge").remove_class("gone")
+        self.named("Agent state")
         self.draw()
 
     def show_exchange(self) -> None:
         """Show the exchange instead of the state of the agent."""
         self.query_one("#knowledge").add_class("gone")
         self.query_one("#exchange").remove_class("gone")
+        self.named("")
+
+    def named(self, what: str) -> None:
+        """Name what is shown in that pane; empty: the exchange."""
 
     def revealed(self) -> None:
         """Show the pane of the agent's state, if only one pane is shown at a time."""

@@ -231,7 +231,12 @@ class RunView(Paned, Played, OnRecord):
     def on_exchange_pane_loaded(self, event: ExchangePane.Loaded) -> None:
         """Name the record in the frame."""
         event.stop()
-        self.query_one("#left", Pane).name_it(f"Record {event.seq}")
+        self.named("" if self.query_one(Knowledge).has_class("gone") else "Agent state")
+
+    def named(self, what: str) -> None:
+        """Name the agent's state or the record in the frame."""
+        seq = self.query_one(ExchangePane).seq
+        self.query_one("#left", Pane).name_it(what or ("Record" if seq is None else f"Record {seq}"))
 
     def revealed(self) -> None:
         """Show the right pane if it is hidden."""

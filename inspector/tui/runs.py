@@ -146,7 +146,8 @@ class Runs(View):
             Column("verdict", _cell(lambda run, _: _verdict(run)), 20, 5, least=130),
         )  # fmt: skip
         yield Histogram()
-        with Pane(id="upper", title="Runs"):
+        with Pane(id="upper", title="Runs") as pane:
+            pane.name_it("Runs", palette.phases())
             yield RunRows(
                 columns, lambda line: (bool(line.of), (line.of and line.run.name) or line.run.number), id="runs"
             )

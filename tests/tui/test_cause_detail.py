@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.tui.cause_detail import LATEST
 from inspector.tui.causes import Causes
 from inspector.tui.rows import Rows
 from tests.support.captures import save
@@ -52,3 +53,17 @@ def test_what_went_well_is_said_of_its_own_nodes_with_their_findings(
         assert shown.count("Nothing is wrong") == sentence.count("Nothing is wrong")
 
     play(indexed(save(tmp_path / "some.sqlite", *records)), act, start="")
+
+
+def test_what_went_well_shows_its_latest_runs_and_what_took_the_time(tmp_path: Path) -> None:
+    runs = [record for at in range(12) for record in well(1, after=900 * at)]
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        lines = screen_text(app).splitlines()
+        listed = [line for line in lines if " complete " in line]
+        assert len(listed) == LATEST
+        assert "run 12 " in listed[0]
+        assert any("of 12 runs: median" in line and "most time in phase" in line for line in lines)
+        assert any("C certificates" in line for line in lines)
+
+    play(indexed(save(tmp_path / "well.sqlite", *runs)), act, (120, 40), start="")

@@ -663,6 +663,17 @@ def test_every_sample_can_be_walked_through(tmp_path: Path, name: str, size: tup
     in_run(name, tmp_path, act, size)
 
 
+def test_the_frame_names_the_state_of_the_agent_and_the_record_again(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        frame = view(app).query_one("#left")
+        for title in ("Record 1", "Agent state", "Record 1"):
+            assert frame.border_title == title
+            await pilot.press("i")
+            await settled(pilot)
+
+    in_run("first-run", tmp_path, act)
+
+
 def test_records_are_sorted_by_their_duration(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         waterfall = view(app).query_one(Waterfall)
