@@ -208,11 +208,18 @@ def verdict(run: RunBrief, width: int | None = None, where: str = "", *, times: 
 
 
 def finding(
-    found: Finding, run: RunBrief, where: str = "", *, brief: bool = False, width: int | None = None
+    found: Finding,
+    run: RunBrief,
+    where: str = "",
+    *,
+    brief: bool = False,
+    width: int | None = None,
+    steps: int | None = None,
 ) -> list[str]:
     """A finding with its evidence, and unless ``brief`` its explanation and fix.
 
-    ``where`` says which capture the run is in, if there are several; ``width`` is that of the terminal.
+    ``where`` says which capture the run is in, if there are several; ``width`` is that of the terminal, ``steps`` that
+    of the fix if it is another.
     """
     rule = rule_of(found.rule)
     name = agent(run)
@@ -223,7 +230,7 @@ def finding(
     ]
     if not brief:
         lines += wrapped("  why:    ", rule.explanation, width or PLAIN)
-        lines += labelled("  fix:    ", run.fix_for(found.rule), width or PLAIN)
+        lines += labelled("  fix:    ", run.fix_for(found.rule), steps or width or PLAIN)
         lines += wrapped("  source: ", rule.source, width or PLAIN)
     return [*lines, ""]
 

@@ -84,7 +84,7 @@ class Causes(View):
         if source.indexing:
             text += f"   {source.progress}"
         elif source.open and source.runs:
-            text += f"   being written, last record {clock(max(run.ended for run in source.runs))[:8]}"
+            text += f"   last record {clock(max(run.ended for run in source.runs))[:8]}, being written"
         trouble = source.trouble or self.inspector.marks.trouble
         return text + (f"   {clean(trouble)}" if trouble else "")
 

@@ -157,7 +157,7 @@ class Findings(View):
             return Text(self._nothing(), style="dim")
         if chosen is None:
             return self._of_group(line.group)
-        text = advice.text(chosen.finding, chosen.run)
+        text = advice.text(chosen.finding, chosen.run, self.size.width - 8)
         if chosen.follows:
             text.append(f"  {chosen.follows}", style="dim")
         if self._whole:

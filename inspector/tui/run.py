@@ -177,6 +177,7 @@ class RunView(Paned, Played, OnRecord):
     def lay_out(self) -> None:
         """Lay out the panes, and as much of the verdict as fits."""
         super().lay_out()
+        self.call_after_refresh(self._show_finding)
         if (run := self.run) is not None:
             self._show_verdict(run)
 
@@ -248,9 +249,14 @@ class RunView(Paned, Played, OnRecord):
         """Show the selected finding in full."""
         rows: Rows[Finding] = self.query_one("#findings", Rows)
         if rows.item and self.run:
-            self._explain(advice.hung(advice.text(rows.item, self.run)), rows.key(rows.item))
+            self._explain(advice.hung(advice.text(rows.item, self.run, self._wide)), rows.key(rows.item))
         elif self.run:
-            self._explain(in_full(self.run, self.app.size.width // 2 - 4), self.run.verdict)
+            self._explain(in_full(self.run, self._wide), self.run.verdict)
+
+    @property
+    def _wide(self) -> int:
+        """The columns of an explanation, beside its scrollbar."""
+        return (self.query_one("#explanation").size.width or self.app.size.width // 2 - 4) - 2
 
     def _explain(self, text: Text | Group, about: object) -> None:
         self.query_one("#explanation Static", Static).update(text)
@@ -328,7 +334,7 @@ class RunView(Paned, Played, OnRecord):
         self.enter("right")
         found = run.cause_found
         if found is None or not rows.go(rows.key(found)):
-            self._explain(in_full(run, self.app.size.width // 2 - 4), run.verdict)
+            self._explain(in_full(run, self._wide), run.verdict)
 
     def action_neighbour(self, by: int) -> None:
         """Open the next or the previous run."""

@@ -174,7 +174,7 @@ class Runs(View):
         if source.indexing:
             text += f"   {source.progress}"
         elif source.open and source.runs:
-            text += f"   being written, last record {clock(max(run.ended for run in source.runs))[:8]}"
+            text += f"   last record {clock(max(run.ended for run in source.runs))[:8]}, being written"
         if left := len(source.unanalyzed):
             text += f"   {left} record{'s were' if left != 1 else ' was'} not analyzed"
         trouble = source.trouble or self.inspector.marks.trouble

@@ -366,7 +366,8 @@ class Waterfall(Timed):
     def _took(self, entry: Entry) -> Text:
         """The duration: of a phase that of all its records; an outlier stands out."""
         if entry.kind == "phase":
-            return Text(seconds(self._phases.get(entry.key, 0.0)) if self._until is None else "", style="dim")
+            took = self._phases.get(entry.key, 0.0)  # 0: failed handshakes only
+            return Text(seconds(took) if took and self._until is None else "", style="dim")
         if entry.brief and entry.brief.kind != "exchange":
             return Text("")
         if not self.over(entry):

@@ -104,6 +104,26 @@ def test_c_shows_the_cause_and_its_fix(tmp_path: Path) -> None:
     in_run("compile-error", tmp_path, act, NARROW)
 
 
+def test_the_steps_of_a_fix_are_as_wide_as_their_pane(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("c")
+        await settled(pilot)
+        lines = [line.rstrip() for line in screen_text(app).splitlines()]
+        first = next(at for at, line in enumerate(lines) if "1. On the CA, remove its certificate" in line)
+        assert lines[first + 1] == " " * 16 + "(deletes both, and revokes the certificate):"
+        assert lines[first + 2] == " " * 18 + "puppetserver ca clean --certname node2.example"
+
+    in_run("revoked", tmp_path, act, NARROW)
+
+
+def test_a_phase_with_failed_handshakes_only_took_no_time_that_could_be_summed(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        (line,) = (line for line in screen_text(app).splitlines() if line.startswith("│       certificates "))
+        assert "ms" not in line
+
+    in_run("revoked", tmp_path, act)
+
+
 def test_a_run_that_went_well_has_no_cause(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("c")
