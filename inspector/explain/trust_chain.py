@@ -6,7 +6,7 @@ Plain data: the terminal inspector draws it, and so can a page.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -114,23 +114,25 @@ def chain_of(bootstrap: AgentBootstrap, at: float) -> TrustChain:
     issues = _issues(trust, at, refusal)
     if bootstrap.stuck is None and any(step.state is BootstrapState.RUN for step in bootstrap.steps):
         shows, issues = _by_effect(shows), _by_effect(issues)
-    return TrustChain(
-        (
-            _crl(trust, covers),
-            _ca(trust, bootstrap.steps),
-            _master(bootstrap),
-            _key(asked, used, bootstrap),
-            _request(asked, bootstrap),
-            _certificate(used or issued, bootstrap),
-        ),
-        (
-            covers,
-            shows,
-            _asks(asked, used),
-            _answers(asked, issued, used, bootstrap),
-            issues,
-        ),
+    signs = Link(Part.KEY, Part.REQUEST, "signs", Condition.SOUND if asked else Condition.UNKNOWN)
+    links = (covers, shows, signs, _answers(asked, issued, used, bootstrap), issues)
+    boxes = (
+        _crl(trust, covers),
+        _ca(trust, bootstrap.steps),
+        _master(bootstrap),
+        _key(asked, used, bootstrap),
+        _request(asked, bootstrap),
+        _certificate(used or issued, bootstrap),
     )
+    return TrustChain(tuple(_with_its_link(box, links) for box in boxes), links)
+
+
+def _with_its_link(box: Box, links: Iterable[Link]) -> Box:
+    """A box that was found sound, and is not if the link to it breaks; an expired CRL does not break its CA."""
+    broken = any(
+        link.condition is Condition.BROKEN and link.target is box.part and link.source is not Part.CRL for link in links
+    )
+    return replace(box, condition=Condition.BROKEN) if broken and box.condition is Condition.SOUND else box
 
 
 # -- what the agent trusts ------------------------------------------------------------------------------------
@@ -227,22 +229,17 @@ def _certificate(own: KeySighting | None, bootstrap: AgentBootstrap) -> Box:
     return Box(Part.CERTIFICATE, _filled(lines), Condition.SOUND, own.seqs if own else ())
 
 
-def _asks(asked: KeySighting | None, used: KeySighting | None) -> Link:
-    condition = Condition.SOUND if asked else Condition.UNKNOWN
-    if asked and used and asked.key != used.key and asked.last > used.last:
-        why = f"the request is made with {short(asked.key)}, the agent's certificate is for {short(used.key)}"
-        return Link(Part.KEY, Part.REQUEST, "signs", Condition.BROKEN, "another key", why)
-    return Link(Part.KEY, Part.REQUEST, "signs", condition)
-
-
 def _answers(
     asked: KeySighting | None, issued: KeySighting | None, used: KeySighting | None, bootstrap: AgentBootstrap
 ) -> Link:
-    """The link of the request to the certificate that the CA gave for it."""
+    """The link of the request to the certificate that the CA gave for it, or that the agent used before."""
     given = issued or used
     source, target = Part.REQUEST, Part.CERTIFICATE
     if asked and issued and asked.key != issued.key:
         why = f"the agent asked with {short(asked.key)}, the CA gave it the certificate for {short(issued.key)}"
+        return Link(source, target, "becomes", Condition.BROKEN, "another key", why)
+    if asked and used and asked.key != used.key and asked.last > used.last:
+        why = f"the request is made with {short(asked.key)}, the agent's certificate is for {short(used.key)}"
         return Link(source, target, "becomes", Condition.BROKEN, "another key", why)
     if asked and given is None and bootstrap.stuck:
         waits = bootstrap.stuck.state is BootstrapState.CERTIFICATE

@@ -36,9 +36,10 @@ PROBE = 4096
 def head(message: Request | Response, stripped: tuple[str, ...] = ()) -> Table:
     """The start line and every header, in order."""
     if isinstance(message, Request):
-        start: tuple[Cell, ...] = (f"{message.method}", secrets.text(message.target), message.http_version)
+        line = f"{message.method} {message.target} {message.http_version}"
+        start: tuple[Cell, ...] = ("request line", secrets.text(line), "")
     else:
-        start = (str(message.status), f"{message.http_version} {message.status} {message.reason}".rstrip(), "")
+        start = ("status line", f"{message.http_version} {message.status} {message.reason}".rstrip(), "")
     removed = {name.lower() for name in stripped}
     rows: list[tuple[Cell, ...]] = [start]
     for name, value in message.headers:

@@ -255,6 +255,8 @@ class Field:
     least: int = 0
     """Omitted on screens with fewer cells than this."""
     right: bool = False
+    ends: bool = False
+    """A text that is too long loses its middle, not its end."""
 
 
 @dataclass(slots=True)

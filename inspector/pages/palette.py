@@ -52,6 +52,11 @@ RESOURCES = {
 SILENCE = "dim"
 
 
+def phases() -> str:
+    """What the letters of the bars mean."""
+    return "  ".join(f"{letter} {phase}" for phase, (letter, _) in PHASES.items()) + "  . no traffic"
+
+
 def phase(value: Phase) -> Text:
     """A phase's name in its color."""
     return Text(str(value), style=PHASES[value][1])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from inspector import regex
 from inspector.pages import highlight
 from inspector.pages.model import Cell, Field, Item, Table, fields, of, word
 from inspector.pages.styles import BAD, DOUBT
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from inspector.protocol.documents import FileMetadata, Report, ResourceStatus
 
+_FRACTION = regex.compile(r"(\.[0-9]{3})[0-9]+")
 _DIM = "dim"
 _STATES = {"failed": BAD, "restart failed": BAD, "changed": DOUBT, "out of sync": DOUBT, "skipped": _DIM,
            "failure": BAD, "success": DOUBT, "noop": DOUBT, "audit": _DIM, "err": BAD, "alert": BAD,
@@ -41,6 +43,11 @@ def _where(file: str | None, line: int | str | None) -> str:
     return f"{file or ''}{f':{line}' if line is not None else ''}"
 
 
+def _moment(time: object) -> str:
+    """A time to the millisecond, with its zone: agents send nanoseconds."""
+    return _FRACTION.sub(r"\1", "" if time is None else str(time))
+
+
 def value(sent: Any) -> Cell:
     """An event's value: hidden if it is a secret."""
     read = rich.read(secrets.masked(sent))
@@ -60,7 +67,7 @@ def resources(report: Report) -> Table:
             ref,
             secrets.text(_message(report, ref, resource)) if status in _FAILED else "",
             resource.evaluation_time,
-            resource.time,
+            _moment(resource.time),
             _where(resource.file, resource.line),
         )
         for status, those in found.items()
@@ -69,11 +76,11 @@ def resources(report: Report) -> Table:
     return Table(
         (
             Field("status", 14),
-            Field("resource", 24, 2),
+            Field("resource", 24, 2, ends=True),
             Field("message", 16, 3),
             Field("seconds", 9, right=True),
             Field("time", 29, least=120),
-            Field("file:line", 20, 2, least=100),
+            Field("file:line", 20, 2, least=100, ends=True),
         ),
         rows,
         1,
@@ -105,14 +112,14 @@ def events(report: Report) -> Table:
             value(event.previous_value),
             value(event.desired_value),
             secrets.text(event.message or ""),
-            event.time,
+            _moment(event.time),
         )
         for ref, resource in report.resource_statuses.items()
         for event in resource.events or ()
     ]
     columns = (
         Field("event", 8),
-        Field("resource", 20, 2),
+        Field("resource", 20, 2, ends=True),
         Field("property", 10),
         Field("previous", 12, 1, least=100),
         Field("desired", 12, 1, least=100),
@@ -127,7 +134,7 @@ def logs(report: Report) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             _state(line.level.lstrip(":")),
-            line.time,
+            _moment(line.time),
             line.source or "",
             secrets.text(line.message),
             _where(line.file, line.line),
@@ -139,7 +146,7 @@ def logs(report: Report) -> Table:
         Field("time", 29, least=120),
         Field("source", 12, 1, least=70),
         Field("message", 30, 3),
-        Field("file:line", 20, 1, least=140),
+        Field("file:line", 20, 1, least=140, ends=True),
     )
     return Table(columns, rows, 3, "The report has no log.")
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
+SHORT = 3
+"""Letters of a plain word from which it may be meant as a value."""
+
+
 def complete(text: str, values: Mapping[str, Iterable[str]] | None = None) -> list[str]:
     """Possible completions of a filter up to the cursor: each result replaces all of ``text``.
 
@@ -30,7 +34,8 @@ def complete(text: str, values: Mapping[str, Iterable[str]] | None = None) -> li
     negation = text[typed.begin] if typed.negated else ""
     head, name, value = text[: typed.begin] + negation, typed.key, typed.written
     if name is None:
-        completions = [f"{head}{key}:" for key in _keys(value.casefold())]
+        meant = [] if typed.negated else _meant(value.casefold())
+        completions = [f"{head}{term}" for term in (*meant, *(f"{key}:" for key in _keys(value.casefold())))]
     else:
         begun = value.strip("\"'").casefold()
         known = [*((values or {}).get(name.lower(), ())), *_known(name.lower())]
@@ -44,6 +49,16 @@ def complete(text: str, values: Mapping[str, Iterable[str]] | None = None) -> li
 def _keys(begun: str) -> list[str]:
     meant = (key for name, key in OTHER_NAMES.items() if begun and name.startswith(begun))
     return [key for key in KEYS if key.startswith(begun)] or list(dict.fromkeys(meant))
+
+
+def _meant(begun: str) -> list[str]:
+    """What a plain word may mean: a value that only one key has. What is not complete has several outcomes."""
+    if len(begun) < SHORT:
+        return []
+    found = [f"{key}:{value}" for key in ("outcome", "severity") for value in _known(key) if value.startswith(begun)]
+    if any(term.startswith("outcome:") and term != "outcome:complete" for term in found):
+        found.append("!outcome:complete")
+    return found
 
 
 def _known(key: str) -> Iterable[str]:

@@ -26,6 +26,8 @@ STRIDE = 200
 """Records that are read from the capture before it is opened again."""
 MANY = 150_000
 """Records that take longer than a key may take."""
+FEW = 2000
+"""Runs whose lines are printed within the time of a key."""
 _BACK = regex.compile("since|until", regex.IGNORECASE)
 
 
@@ -88,6 +90,16 @@ class Filtering:
         read or lines formatted. Then call ``read_runs`` and ``read_briefs`` in a thread."""
         chosen = self.parse(text)
         return any(_dear(term) for term in chosen.terms) or (bool(chosen.about_exchanges) and self._source.last > MANY)
+
+    def live(self, text: str) -> bool:
+        """Whether ``runs`` is fast enough to be called with each key while a filter is typed."""
+        chosen, source = self.parse(text), self._source
+        words = any(term.asks.words for term in chosen.terms)
+        return (
+            not chosen.reads
+            and (not chosen.about_exchanges or source.last <= MANY)
+            and (not words or len(source.runs) <= FEW)
+        )
 
     def runs(self, text: str) -> list[RunBrief]:
         """The runs that match a filter, in order."""

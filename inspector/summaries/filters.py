@@ -262,8 +262,8 @@ def _size(value: str) -> Asks:
 
 
 def _outcome(value: str) -> Asks:
-    wanted = _one_of(value, OUTCOMES)
-    return _of_run(lambda run: run.outcome == wanted)
+    wanted = {_one_of(each, OUTCOMES) for each in value.split(",")}
+    return _of_run(lambda run: run.outcome in wanted)
 
 
 def _run(value: str) -> Asks:
@@ -333,26 +333,27 @@ class TimeKey(NamedTuple):
 
 
 KEYS: dict[str, FilterKey | TimeKey] = {
+    "outcome": FilterKey(f"outcome of the run, or several: {', '.join(OUTCOMES)}", "outcome:failed,refused", _outcome),
     "agent": FilterKey("a certname or an address, `*` for any part", "agent:web*", _agent),
-    "phase": FilterKey(f"one of {', '.join(Phase)}; handshake, gap", "phase:catalog", _phase),
-    "endpoint": FilterKey("an endpoint's name, `*` for any part", "endpoint:file_*", _endpoint),
-    "method": FilterKey("an HTTP method", "method:PUT", _method),
-    "path": FilterKey("a part of the path, or all of it with `*`", "path:/modules/", _path),
-    "status": FilterKey("a status, a range, or none for no answer", "status:>=400, status:4xx or status:none", _status),
     "rule": FilterKey("a rule id, its first letter, or any", "rule:B23 or rule:B", _rule),
     "severity": FilterKey("a finding that is at least an error, a warning or a notice", "severity:warning", _severity),
-    "ms": FilterKey("duration in milliseconds", "ms:>500", _ms),
-    "size": FilterKey("size of both bodies in bytes", "size:>1M", _size),
-    "outcome": FilterKey(f"outcome of the run: {', '.join(OUTCOMES)}", "outcome:failed", _outcome),
-    "run": FilterKey("the run's number", "run:12 or run:3-5", _run),
-    "env": FilterKey("the environment, `*` for any part", "env:production", _env),
-    "version": FilterKey("the agent's version, in part or in full", "version:7 or version:<6.4", _version),
+    "status": FilterKey("a status, a range, or none for no answer", "status:>=400, status:4xx or status:none", _status),
+    "phase": FilterKey(f"one of {', '.join(Phase)}; handshake, gap", "phase:catalog", _phase),
+    "path": FilterKey("a part of the path, or all of it with `*`", "path:/modules/", _path),
+    "text": FilterKey("a part of target, headers, bodies or error", 'text:"Could not find"', _text),
     "since": TimeKey(
         "at this time (UTC) or later; 10m: relative to the latest record", "since:2026-11-21T07:00", _since
     ),
     "until": TimeKey("at this time (UTC) or earlier; 2h: relative to the latest record", "until:10m", _until),
-    "text": FilterKey("a part of target, headers, bodies or error", 'text:"Could not find"', _text),
+    "env": FilterKey("the environment, `*` for any part", "env:production", _env),
+    "version": FilterKey("the agent's version, in part or in full", "version:7 or version:<6.4", _version),
+    "ms": FilterKey("duration in milliseconds", "ms:>500", _ms),
+    "size": FilterKey("size of both bodies in bytes", "size:>1M", _size),
+    "run": FilterKey("the run's number", "run:12 or run:3-5", _run),
+    "endpoint": FilterKey("an endpoint's name, `*` for any part", "endpoint:file_*", _endpoint),
+    "method": FilterKey("an HTTP method", "method:PUT", _method),
 }
+"""The keys, those first that are needed most."""
 
 OTHER_NAMES = {
     "certname": "agent", "node": "agent", "host": "agent", "address": "agent", "ip": "agent",

@@ -1,6 +1,7 @@
 """What is wrong now, by cause: what failed, on which nodes, since when, and what to do.
 
-A node is judged by its latest run. What an earlier one showed is over, unless the latest shows nothing at all.
+A node is judged by its latest run. What an earlier one showed is over if a later run was complete. If later ones failed
+of something else, it was not seen since: they may have failed before they could show it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from inspector.summaries.summary import Conclusion, RunBrief
 
+_QUOTES, _PUNCTUATION = ("'", '"', "`"), "(),;:."
 _SERIAL = regex.compile(r" \(serial 0x[0-9a-f]+\)")
 
 
@@ -27,13 +29,17 @@ class Incident:
     cause: str | None
     """The rule; None if the cause is not visible in the traffic."""
     reason: str
-    """In a sentence, without the node's name."""
+    """In a sentence, without the node's name; what is quoted in it is as in the latest run."""
+    key: str
+    """The same for all nodes with this failure, and no other failure's."""
     severity: Severity
     """ERROR if runs did not succeed."""
     runs: list[RunBrief] = field(default_factory=list)
     """In the order in which they began."""
     nodes: list[str] = field(default_factory=list)
-    """Those whose latest run shows it, in the order in which they first did; empty if it is over."""
+    """Those whose latest run shows it, in the order in which they first did; empty if none does."""
+    over: bool = False
+    """No node's latest run shows it, and each that showed it completed a run since."""
     since: float = math.inf
     """When it was first found."""
 
@@ -49,7 +55,7 @@ class Condition:
 
     incidents: list[Incident] = field(default_factory=list)
     """Those of now: the worst first, then those of most nodes, then the latest."""
-    over: list[Incident] = field(default_factory=list)
+    past: list[Incident] = field(default_factory=list)
     """Those that no node's latest run shows, the latest first."""
     failing: int = 0
     """Nodes with an incident above a warning."""
@@ -89,18 +95,23 @@ def condition(runs: Iterable[RunBrief]) -> Condition:
     """Return what these runs show of their nodes; calls of tools are no runs of a node."""
     found: dict[tuple[str | None, str], Incident] = {}
     latest: dict[str, Incident | RunBrief] = {}
+    succeeded: dict[str, float] = {}
     for run in sorted(runs, key=lambda run: run.started):
         if run.tool:
             continue
         verdict = run.verdict
+        if run.outcome == "complete":
+            succeeded[run.name] = run.started
         if verdict is None:
             if run.outcome == "complete":
                 latest[run.name] = run
             continue
         reason = _without_node(verdict.reason, run.name)
-        incident = found.get((verdict.cause, reason))
+        key = reason.replace(run.name, "the node") if "." in run.name else reason  # a short one may be in any word
+        incident = found.get((verdict.cause, key))
         if incident is None:
-            incident = found[verdict.cause, reason] = Incident(verdict.cause, reason, Severity.NOTICE)
+            incident = found[verdict.cause, key] = Incident(verdict.cause, reason, key, Severity.NOTICE)
+        incident.reason = reason
         incident.runs.append(run)
         incident.since = min(incident.since, verdict.since)
         incident.severity = max(incident.severity, _severity(run, verdict), key=lambda severity: severity.rank)
@@ -119,16 +130,35 @@ def condition(runs: Iterable[RunBrief]) -> Condition:
         (incident for incident in by_time if incident.nodes),
         key=lambda incident: (-incident.severity.rank, -len(incident.nodes)),
     )
-    result.over = [incident for incident in by_time if not incident.nodes]
+    result.past = [incident for incident in by_time if not incident.nodes]
+    for incident in result.past:
+        incident.over = all(succeeded.get(run.name, -math.inf) > run.started for run in incident.runs)
     return result
 
 
 def _without_node(reason: str, name: str) -> str:
-    """A reason without what differs between nodes with the same failure: their names are in the list of nodes."""
-    reason = reason.replace(f" for {name}", "").replace(f" on node {name}", "")
-    if "." in name:  # a short one may be part of any word
-        reason = reason.replace(name, "the node")
-    return _SERIAL.sub("", reason)
+    """A reason without what differs between nodes with the same failure: their names are in the list of nodes.
+
+    Only a name that is a word of its own is left out: never part of a path, of another word or of a quotation.
+    """
+    words: list[str] = []
+    quote = ""
+    for word in _SERIAL.sub("", reason).split(" "):
+        inner = word.strip(_PUNCTUATION)
+        if not quote and inner[:1] in _QUOTES:
+            quote = inner[0]
+        if quote:
+            quote = "" if len(inner) > 1 and inner[-1] == quote else quote
+            words.append(word)
+        elif inner != name:
+            words.append(word)
+        elif words[-1:] == ["for"] or words[-2:] == ["on", "node"]:
+            del words[-1 if words[-1] == "for" else -2 :]
+            end = word[word.rindex(name) + len(name) :]
+            words.append(words.pop() + end if words else end)
+        else:
+            words.append(word.replace(name, "the node") if "." in name else word)
+    return " ".join(words)
 
 
 def _severity(run: RunBrief, verdict: Conclusion) -> Severity:

@@ -106,7 +106,7 @@ def _rest(cells: Sequence[str], room: int, notes: Sequence[str], spare: int = 0)
 def asides(brief: Brief) -> list[str]:
     """What was unusual when an exchange was passed on."""
     notes = []
-    if brief.status is None:
+    if brief.kind == "exchange" and brief.status is None:
         notes.append(f"no answer: {clean(brief.reason or 'unknown reason')}")
     if brief.identity_missing:
         notes.append(f"sent without the agent's identity: {clean(brief.identity_missing)}")
@@ -214,12 +214,13 @@ def finding(
     *,
     brief: bool = False,
     width: int | None = None,
+    steps: int | None = None,
     fixed: str = "",
 ) -> list[str]:
     """A finding with its evidence, and unless ``brief`` its explanation and fix.
 
-    ``where`` says which capture the run is in, if there are several; ``width`` is that of the terminal; ``fixed`` names
-    the run for which the fix was printed already.
+    ``where`` says which capture the run is in, if there are several; ``width`` is that of the terminal, ``steps`` that
+    of the fix if it is another; ``fixed`` names the run for which the fix was printed already.
     """
     rule = rule_of(found.rule)
     name = agent(run)
@@ -233,7 +234,7 @@ def finding(
         if fixed:
             lines += flowing(f"  fix:    above, for {clean(fixed)}", width)
         else:
-            lines += labelled("  fix:    ", run.fix_for(found.rule), width or PLAIN)
+            lines += labelled("  fix:    ", run.fix_for(found.rule), steps or width or PLAIN)
         lines += wrapped("  source: ", rule.source, width or PLAIN)
     return [*lines, ""]
 

@@ -20,15 +20,17 @@ if TYPE_CHECKING:
 
 ANSWERS = 3
 """Number of certificates sent last by a CA; one of them may be the agent's."""
+LEAST = 40
+"""Columns of a fix at least."""
 _FURTHER = " " * 10
 """Prefix of continuation lines in the result of ``wording.finding``."""
 
 
-def text(finding: Finding, run: RunBrief) -> Text:
-    """The full text of a finding; the pane wraps its lines."""
+def text(finding: Finding, run: RunBrief, width: int | None = None) -> Text:
+    """The full text of a finding; the pane, which is so wide, wraps its lines, but not those of the fix."""
     content = Text()
     steps = False
-    for at, line in enumerate(wording.finding(finding, run)):
+    for at, line in enumerate(wording.finding(finding, run, steps=width and max(width, LEAST))):
         if not line.startswith(_FURTHER):
             steps = line.startswith("  fix:")
         elif not steps:

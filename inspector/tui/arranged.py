@@ -92,6 +92,12 @@ class Arranged[T](ScrollView):
         self.give(self._given)
         self.fit()
 
+    def offers(self, action: str) -> bool:
+        """Whether an action is possible with these columns; the keys of others say why they do nothing."""
+        if action in ("sort", "reverse"):
+            return any(column.sort for column in self.columns)
+        return action != "columns" or len(self.columns) > 1
+
     # -- order ------------------------------------------------------------------------------------------
 
     def action_sort(self) -> None:
@@ -127,8 +133,9 @@ class Arranged[T](ScrollView):
 
     @property
     def room(self) -> int:
-        """The width for the columns."""
-        return self.scrollable_content_region.width or self.size.width
+        """The width for the columns: beside the scrollbar, also before it is there."""
+        scrolls = self.size.height < len(self.items) + 1
+        return max(0, self.content_size.width - scrolls * self.styles.scrollbar_size_vertical)
 
     @property
     def arrangement(self) -> Layout:

@@ -21,7 +21,7 @@ from inspector.text import clean
 from inspector.tui import bootstrap_tables, trust_picture
 from inspector.tui.panes import NARROW, Pane, PaneTabs
 from inspector.tui.rows import Rows
-from inspector.tui.view import View
+from inspector.tui.view import View, unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 RARE = 10
 """While a capture grows, the pause between two readings: this many times the duration of a reading."""
+AGAIN = 2.0
+"""Seconds until a capture that could not be read is read again."""
 _FOCUS = {"agents": "#agent-list", "steps": "#step-list", "chain": "#chain-scroll", "keys": "#sightings",
           "forecast": "#dates-scroll"}  # fmt: skip
 PANES = {"agents": "1 Agents", "steps": "2 Steps", "chain": "3 Trust and identity", "keys": "4 Keys",
@@ -82,6 +84,8 @@ class Bootstrap(View):
         self._revision = -1
         self._reading = ""
         self._rests = 0.0
+        self._trouble = ""
+        """Why the capture could not be read the last time."""
 
     def body(self) -> Iterable[Widget]:
         yield PaneTabs(PANES)
@@ -116,10 +120,18 @@ class Bootstrap(View):
     def heading(self) -> str:
         day = f" as of {stamp(self._at)}" if self._at is not None else ""
         number = len(self.query_one("#agent-list", Rows).items)
+        if self._unread and not number:
+            return f"bootstrap{day}: {clean(self.source.path.name)} {self._unread}"
         title = f"bootstrap{day}: {number} agent{'' if number == 1 else 's'} in {clean(self.source.path.name)}"
         if not self._reading and self.source.indexing:
             return f"{title}   reading {self.source.state.last:,} of {self.source.total:,} records"
         return f"{title}   {self._reading}".rstrip()
+
+    @property
+    def _unread(self) -> str:
+        """Why nothing could be read; empty if it could."""
+        trouble = self.source.trouble
+        return self._trouble or (unread(trouble) if trouble else "")
 
     # -- reading ----------------------------------------------------------------------------------------
 
@@ -155,9 +167,9 @@ class Bootstrap(View):
         except bootstrap_reading.ReadingCancelled:
             return
         except InspectorError as error:
-            trouble = error.message
+            trouble = unread(error)
         except (msgspec.MsgspecError, ValueError) as error:
-            trouble = f"{self.source.path.name} cannot be read: {error}"
+            trouble = unread(error)
         self.later(self._done, trouble, RARE * (time.monotonic() - began))
 
     def _judge(self, found: Bootstraps) -> None:
@@ -171,11 +183,14 @@ class Bootstrap(View):
 
     def _done(self, trouble: str, rest: float) -> None:
         self._reading = ""
+        self._trouble = trouble
+        rest = max(rest, AGAIN) if trouble else rest
         self._rests = time.monotonic() + rest
         self.set_timer(rest + 0.01, self.update)
         if trouble:
-            self.show_message(trouble)
-        if self._whole:
+            self._revision = -1  # try again
+            self.show_message(f"{self.source.path.name} {trouble}" if self._bootstraps else "")
+        elif self._whole:
             wanted, self._wanted = self._wanted, None
             if wanted and all(agent.certname != wanted for agent in self.query_one("#agent-list", Rows).items):
                 self.show_message(f"No certificate requests of {wanted} are in this capture.")
@@ -216,8 +231,12 @@ class Bootstrap(View):
         stuck = bootstrap.stuck.state if bootstrap and bootstrap.stuck else None
         if first:
             steps.move_to(max((at for at, step in enumerate(steps.items) if step.state is stuck), default=0))
-        unknown = bootstrap is None and (bool(self._reading) or not self._whole)
-        self.query_one("#stuck", Static).update("reading ..." if unknown else bootstrap_tables.stuck(bootstrap))
+        where: Text | str = bootstrap_tables.stuck(bootstrap)
+        if bootstrap is None and self._unread:
+            where = self._unread
+        elif bootstrap is None and (self._reading or not self._whole):
+            where = "reading ..."
+        self.query_one("#stuck", Static).update(where)
         self.query_one("#dates", Static).update(bootstrap_tables.dates(bootstrap))
         self._show_chain()
         self._show_step()

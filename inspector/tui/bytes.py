@@ -7,7 +7,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, cast
 
 from inspector import regex
-from inspector.pages.content import Content, breaks, dump
+from inspector.pages.content import Content, breaks, dump, read
 from inspector.pages.highlight import Colours
 from inspector.text import clean
 from inspector.tui.columns import Column
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SMALL = 500_000
 """Size up to which bytes are laid out at once; larger ones in a thread."""
 _NARROW = 20
+_BRACKETS = " \t{}[](),;"
 _FOUND = "black on #ffcb6b"
 
 
@@ -194,5 +195,10 @@ class Bytes(Rows[int]):
         self.scroll_to(y=self.at - self.size.height // 2, animate=False)
 
     def copy_value(self) -> str | None:
-        """The selected line as shown."""
-        return self.plain(self.items[self.at]) if self.items else None
+        """The selected line as shown; all of the text if there is no value on that line."""
+        if not self.items:
+            return None
+        line = self.plain(self.items[self.at])
+        if self.content.hexed or line.strip(_BRACKETS) or len(self.content.data) > SMALL:
+            return line
+        return "\n".join(map(read, self.content.data.rstrip(b"\n").split(b"\n")))

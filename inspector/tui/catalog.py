@@ -10,6 +10,7 @@ from textual.binding import Binding
 from inspector.explain import resource_outcomes
 from inspector.explain.catalog_graph import CatalogGraph
 from inspector.explain.resource_outcomes import Applied, Status
+from inspector.model import Place
 from inspector.pages import palette
 from inspector.pages.catalog_tree import TreeLine
 from inspector.protocol import documents as d
@@ -54,9 +55,9 @@ class Catalog(PartView[Applied]):
         Column("time", lambda item, _: time(item), 10, right=True, sort=lambda item: -(item.time or -1.0)),
         Column("events", lambda item, _: str(len(item.result.events)) if item.result and item.result.events else "-", 6,
                right=True, least=100, sort=lambda item: -len((item.result.events if item.result else None) or ())),
-        Column("file", lambda item, width: middle(item.place, width), 12, 2, least=60,
+        Column("file", lambda item, width: middle(item.place, width), 12, 4, least=60,
                sort=lambda item: (item.file or "", f"{item.line or '':>8}")),
-        Column("source", lambda item, _: clean(", ".join(item.sources)), 8, 2, least=140,
+        Column("source", lambda item, _: clean(", ".join(item.sources)), 8, 1, least=140,
                sort=lambda item: item.sources),
     )  # fmt: skip
 
@@ -142,6 +143,10 @@ class Catalog(PartView[Applied]):
 
     def proof(self, item: Applied) -> int | None:
         return self._reported if item.result and self._reported else self._at
+
+    def place(self, item: Applied) -> Place:
+        part = "resources" if item.result and self._reported else ""
+        return Place("meaning", part, item.ref, item.title)
 
     def describe(self, item: Applied, details: Details) -> None:
         resource_details.describe(item, self._logs.get(item.ref, ()), details)

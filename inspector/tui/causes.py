@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.binding import Binding
@@ -10,88 +10,23 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from inspector.model import Severity
-from inspector.pages import palette
-from inspector.pages.styles import COMMAND, DOUBT
-from inspector.rules import fixes, rule_of
+from inspector.rules import fixes
 from inspector.summaries import incidents
-from inspector.text import clean, clock, day, plural, seconds
-from inspector.tui import advice
-from inspector.tui.columns import Column
+from inspector.text import clean, clock, plural
+from inspector.tui.cause_detail import detail
+from inspector.tui.cause_lines import COLUMNS, CauseLine
 from inspector.tui.histogram import Histogram
 from inspector.tui.panes import Pane
 from inspector.tui.rows import Rows
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
     from textual.widget import Widget
 
-    from inspector.summaries.incidents import Condition, Incident
+    from inspector.summaries.incidents import Condition
     from inspector.summaries.summary import RunBrief
-
-MARGIN = 4
-"""Columns beside the text of a cause."""
-
-
-class CauseLine(NamedTuple):
-    """A cause, or what went well; or, with ``run``, one of its nodes below it."""
-
-    incident: Incident | None
-    """None: the nodes that went well."""
-    runs: tuple[RunBrief, ...]
-    """Of a cause all runs that show it, of what went well the latest of each node; of a node its latest."""
-    history: tuple[RunBrief, ...] = ()
-    """All runs of its node; of what went well, of all those nodes."""
-    node: bool = False
-
-    @property
-    def group(self) -> tuple[str | None, str]:
-        """What it has in common with the lines of its nodes."""
-        return (self.incident.cause, self.incident.reason) if self.incident else (None, "")
-
-    @property
-    def ident(self) -> tuple[str | None, str, str]:
-        """A key that no other line has."""
-        return *self.group, self.run.name if self.node else ""
-
-    @property
-    def run(self) -> RunBrief:
-        """Its latest run."""
-        return self.runs[-1]
-
-
-def _moment(time: float) -> str:
-    return f"{day(time)[5:]} {clock(time)[:5]}"
-
-
-def _what(line: CauseLine, width: int) -> Text:
-    incident = line.incident
-    if line.node:
-        text = Text(f"  {clean(line.run.name)}  ")
-        return text.append_text(palette.sparkline(line.history, max(1, width - len(text))))
-    if incident is None:
-        text = Text("went well  ", style=palette.OUTCOMES["complete"])
-        return text.append_text(palette.sparkline(line.history, max(1, width - len(text))))
-    name = f"{incident.cause} " if incident.cause else ""
-    text = Text(f"{name}{clean(incident.reason)}", style="bold" if incident.nodes else "dim")
-    if incident.nodes:
-        text.stylize(palette.SEVERITIES[incident.severity], 0, len(name))
-    return text
-
-
-def _nodes(line: CauseLine) -> str:
-    if line.node:
-        return ""
-    if line.incident is None:
-        return str(len(line.runs))
-    return str(len(line.incident.nodes)) if line.incident.nodes else "over"
-
-
-def _runs(line: CauseLine) -> str:
-    if line.node:
-        return f"run {line.run.label}"
-    return str(len(line.runs)) if line.incident else ""
 
 
 class Causes(View):
@@ -125,23 +60,13 @@ class Causes(View):
         self._open: set[tuple[str | None, str]] = set()
         self._revision: tuple[int, int] | None = None
         self._whole = False
+        self._detailed: Hashable = None
+        """The line whose details are shown."""
 
     def body(self) -> Iterable[Widget]:
-        columns: tuple[Column[CauseLine], ...] = (
-            Column("cause", _what, 30, 1),
-            Column("nodes", lambda line, _: _nodes(line), 5, right=True),
-            Column("runs", lambda line, _: _runs(line), 7, right=True),
-            Column(
-                "since",
-                lambda line, _: _moment(line.incident.since) if line.incident and not line.node else "",
-                11,
-                least=70,
-            ),
-            Column("last", lambda line, _: _moment(line.run.ended), 11, least=70),
-        )
         yield Histogram()
         with Pane(id="upper", title="Causes"):
-            yield Rows(columns, lambda line: line.ident, id="causes")
+            yield Rows(COLUMNS, lambda line: line.ident, id="causes")
         with Pane(id="lower", title="Verdict and fix"), VerticalScroll(id="detail"):
             yield Static("", id="answer", markup=False)
 
@@ -161,7 +86,7 @@ class Causes(View):
         if source.indexing:
             text += f"   {source.progress}"
         elif source.open and source.runs:
-            text += f"   being written, last record {clock(max(run.ended for run in source.runs))[:8]}"
+            text += f"   last record {clock(max(run.ended for run in source.runs))[:8]}, being written"
         trouble = source.trouble or self.inspector.marks.trouble
         return text + (f"   {clean(trouble)}" if trouble else "")
 
@@ -186,7 +111,7 @@ class Causes(View):
 
     def _fill(self) -> None:
         found = self._condition
-        groups = [CauseLine(incident, tuple(incident.runs)) for incident in (*found.incidents, *found.over)]
+        groups = [CauseLine(incident, tuple(incident.runs)) for incident in (*found.incidents, *found.past)]
         history = self._history()
         if found.well:
             runs = (run for name in {run.name for run in found.well} for run in history[name])
@@ -201,8 +126,12 @@ class Causes(View):
                     CauseLine(line.incident, (latest[name],), tuple(history[name]), node=True)
                     for name in names or latest
                 ]
-        self._rows.show(lines)
-        self._rows.styles.height = len(lines) + 1
+        rows = self._rows
+        top = rows.at == 0
+        rows.show(lines)
+        if top:  # the cursor stays on the worst cause, unless the user moved it
+            rows.move_to(0)
+        rows.styles.height = len(lines) + 1
         self._show_detail()
 
     def _history(self) -> dict[str, list[RunBrief]]:
@@ -226,47 +155,14 @@ class Causes(View):
         line = self._rows.item
         text = self._of(line) if line else Text(self._nothing())
         self.query_one("#answer", Static).update(text)
-        self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
+        ident = line.ident if line else None
+        if ident != self._detailed:  # the same text stays where it was scrolled to while the capture grows
+            self._detailed = ident
+            self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
 
     def _of(self, line: CauseLine) -> Text:
-        incident, run = line.incident, line.run
-        if incident is None:
-            text = Text("Nothing is wrong" if len(self._rows.items) == len(line.runs) + 1 else "Nothing is wrong here")
-            return text.append(f": the latest run of each went well.\n\nEnter opens run {run.label}; r shows all runs.")
-        verdict = run.verdict
-        text = Text()
-        text.append(f"{clean(verdict.message) if verdict else incident.reason}\n", style="bold")
-        others = [name for name in incident.nodes if name != run.name]
-        if not incident.nodes:
-            text.append("It is over: the latest run of each node shows something else.\n", style="dim")
-        elif others:
-            text.append(f"The same on {clean(', '.join(others))}.\n")
-        if self._whole:
-            advice.add_whole(text, run.cause_found, self.source)
-        steps = run.steps
-        commands = {step.command for step in steps}
-        text.append("\nFix\n", style="bold")
-        for each in fixes.lines(steps, max(self.size.width - 2 * MARGIN, 20)):
-            text.append(f"{clean(each)}\n", style=COMMAND if each.strip() in commands else "")
-        text.append_text(self._compared(run))
-        if incident.cause:
-            text.append(f"\n{rule_of(incident.cause).explanation}\n", style="dim")
-        text.append(f"\nEnter opens run {run.label}.", style="dim")
-        return text
-
-    def _compared(self, run: RunBrief) -> Text:
-        """The run above the node's last good one, and in what they differ."""
-        good = incidents.last_good(self.source.runs, run)
-        if good is None:
-            return Text("\nNo earlier run of this node in the capture went well.\n", style="dim")
-        text = Text("\n").append("Beside the last good run", style="bold").append("\n")
-        width = max(8, min(self.size.width - 44, 60))
-        for label, each in (("this", run), ("good", good)):
-            text.append(f"{label}  run {each.label:<5} {_moment(each.started)} {seconds(each.duration):>9}  ")
-            text.append_text(palette.bar(each, width)).append("\n")
-        for name, before, now in incidents.differences(run, good):
-            text.append(f"{name}: {clean(before)}, now {clean(now)}\n", style=DOUBT)
-        return text
+        alone = not self._condition.incidents
+        return detail(line, self.source, self.size.width, alone=alone, whole=self._whole)
 
     def _nothing(self) -> str:
         source = self.source

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.binding import Binding
 from textual.screen import ModalScreen
+from textual.widgets import Static
 
 from inspector.text import clean
 from inspector.tui.columns import Column
@@ -38,6 +39,7 @@ class Chooser(ModalScreen[str | None]):
     Chooser { align: center middle; }
     Chooser Pane { width: 90%; max-width: 110; height: auto; max-height: 90%; background: $surface; }
     Chooser Rows { height: auto; max-height: 30; }
+    Chooser #about { height: auto; padding: 0 1; color: $text-muted; border-top: solid $border-blurred; }
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Chooser(ModalScreen[str | None]):
         with Pane() as pane:
             pane.name_it(self._title, "Enter takes it, d removes it" if self._remove else "Enter takes it")
             yield Rows(columns, lambda choice: choice.name)
+            yield Static("", id="about", markup=False)
 
     def on_mount(self) -> None:
         """Show the list, with the cursor on what is chosen now."""
@@ -77,6 +80,24 @@ class Chooser(ModalScreen[str | None]):
         rows: Rows[Choice] = self.query_one(Rows)
         rows.show(self._choices)
         rows.styles.height = len(self._choices) + 1
+        self._explain()
+
+    def on_rows_moved(self) -> None:
+        """Explain the line under the cursor."""
+        self._explain()
+
+    def _explain(self) -> None:
+        """Show what the line under the cursor is, whole, if the list has no room for the longest."""
+        rows: Rows[Choice] = self.query_one(Rows)
+        name = max((len(choice.name) for choice in self._choices), default=0)
+        cut = any(len(choice.about) + name + 3 > rows.room for choice in self._choices)
+        about = self.query_one("#about", Static)
+        about.display = cut
+        about.update(clean(rows.item.about) if rows.item else "")
+
+    def on_resize(self) -> None:
+        """Explain it where it is cut now."""
+        self._explain()
 
     def on_rows_chosen(self, event: Rows.Chosen[Choice]) -> None:
         """Take the line."""

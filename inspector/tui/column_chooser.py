@@ -97,7 +97,8 @@ class ColumnChooser(ModalScreen[None]):
 
     def _note(self, column: Column[Any]) -> Text:
         narrow = self._rows.room < column.least and column.name not in self._layout.hidden | self._layout.shown
-        return Text(f"needs {column.least} columns" if narrow else "", style="dim")
+        beside = self.app.size.width - self._rows.room  # frames, and other panes
+        return Text(f"from {column.least + beside} columns on" if narrow else "", style="dim")
 
     def _explain(self, why: str = "") -> None:
         keys = Text()

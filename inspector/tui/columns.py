@@ -71,32 +71,33 @@ def sampled(number: int) -> range:
 def widths(columns: Sequence[Column[Any]], needs: Sequence[int], room: int) -> list[int]:
     """The widths of columns that need so many cells for their texts.
 
-    No text is cut while another column has more room than it needs. What remains then is for pictures; if there are
-    none, it spaces the columns that have a name a little, and the last one that grows has the rest.
+    No text is cut while another column has more room than it needs, or a picture more than twice its width. What
+    remains then is for pictures; if there are none, it spaces the columns that have a name a little, and the last one
+    that grows has the rest.
     """
     given = [min(column.width, need) for column, need in zip(columns, needs, strict=True)]
+    enough = [2 * column.width if column.drawn else need for column, need in zip(columns, needs, strict=True)]
     spare = room - sum(given) - (len(columns) - 1)
-    while spare > 0:
-        hungry = [at for at, column in enumerate(columns) if column.drawn or given[at] < needs[at]]
+    while spare > 0 and (hungry := [at for at in range(len(columns)) if given[at] < enough[at]]):
         shares = sum(columns[at].grows or 1 for at in hungry)
         before = spare
         for at in hungry:
-            more = before * (columns[at].grows or 1) // shares
-            more = more if columns[at].drawn else min(more, needs[at] - given[at])
+            more = min(before * (columns[at].grows or 1) // shares, enough[at] - given[at])
             given[at] += more
             spare -= more
         if spare == before:  # less than a cell for each
             for at in hungry[:spare]:
                 given[at] += 1
                 spare -= 1
-            break
     if spare > 0 and columns:
-        named = [at for at, column in enumerate(columns) if column.name]
-        padding = min(PADDING, spare // max(1, len(named)))
+        pictures = [at for at, column in enumerate(columns) if column.drawn]
+        named = pictures or [at for at, column in enumerate(columns) if column.name]
+        each = spare // max(1, len(named))
+        each = each if pictures else min(PADDING, each)
         for at in named:
-            given[at] += padding
-        last = max((at for at, column in enumerate(columns) if column.grows), default=-1)
-        given[last] += spare - padding * len(named)
+            given[at] += each
+        last = pictures[-1] if pictures else max((at for at, column in enumerate(columns) if column.grows), default=-1)
+        given[last] += spare - each * len(named)
     return given
 
 

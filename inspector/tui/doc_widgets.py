@@ -14,7 +14,7 @@ from textual.widgets import Static, Tree
 from inspector.pages import highlight, languages
 from inspector.pages.model import Item, Table, TreePath, find
 from inspector.pages.styles import KEY
-from inspector.text import clean
+from inspector.text import clean, ends
 from inspector.tui.columns import Column
 from inspector.tui.rows import Rows
 
@@ -276,9 +276,14 @@ class Sheet(Vertical):
 
 def _column(table: Table, place: int) -> Column[int]:
     field = table.fields[place]
+
+    def cell(row: int, width: int) -> Text:
+        text = table.cell(row, place)
+        return Text(ends(text.plain, width, width // 3), text.style) if field.ends and len(text) > width else text
+
     return Column(
         field.title,
-        lambda row, _: table.cell(row, place),
+        cell,
         field.width,
         field.grows,
         sort=lambda row: table.order(row, place),

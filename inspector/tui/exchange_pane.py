@@ -15,7 +15,7 @@ from inspector.pages import tabs as pages
 from inspector.pages.model import WRONG
 from inspector.text import clean
 from inspector.tui.doc_pane import DocPane
-from inspector.tui.view import later
+from inspector.tui.view import later, unread
 
 if TYPE_CHECKING:
     from inspector.model import Finding, Place
@@ -68,7 +68,7 @@ class ExchangePane(DocPane):
             else:
                 trouble = f"There is no record {seq}."
         except CaptureError as error:
-            trouble = str(error)
+            trouble = f"Record {seq} {unread(error)}"
         except WRONG as error:
             trouble = f"This record cannot be displayed: {error}"
         later(self, self._take, token, tabs, place, trouble)

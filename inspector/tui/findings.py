@@ -17,7 +17,7 @@ from inspector.tui import advice
 from inspector.tui.columns import Column
 from inspector.tui.folding import Folding
 from inspector.tui.panes import NARROW, Pane, PaneTabs
-from inspector.tui.view import View
+from inspector.tui.view import View, unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,6 +83,8 @@ class Findings(View):
         return self.query_one(FoundRows)
 
     def heading(self) -> str:
+        if not self.source.runs and (trouble := self.source.trouble):
+            return f"findings of {clean(self.source.path.name)} {unread(trouble)}"
         title = counts([member.finding for group in self._groups for member in group.members]) or "no findings"
         limit = {Severity.ERROR: ", errors only", Severity.WARNING: ", without notices"}.get(self._least, "")
         title = f"{title} in {clean(self.source.path.name)}, by {self._order}{limit}"
@@ -153,16 +155,22 @@ class Findings(View):
     def _detail(self) -> Text:
         line, chosen = self._rows.item, self.chosen
         if line is None:
-            return Text("No deviations from the protocol." if not self.source.indexing else "", style="dim")
+            return Text(self._nothing(), style="dim")
         if chosen is None:
             return self._of_group(line.group)
-        text = advice.text(chosen.finding, chosen.run)
+        text = advice.text(chosen.finding, chosen.run, self.size.width - 8)
         if chosen.follows:
             text.append(f"  {chosen.follows}", style="dim")
         if self._whole:
             text.append("\n")
             advice.add_whole(text, chosen.finding, self.source)
         return text
+
+    def _nothing(self) -> str:
+        source = self.source
+        if trouble := source.trouble:
+            return unread(trouble)
+        return "" if source.indexing else "No deviations from the protocol."
 
     def _of_group(self, group: Group) -> Text:
         text = Text(f"{group.title}: {group.counted}", style="bold")

@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from inspector.pages.styles import DOUBT
+from inspector.tui.arranged import Arranged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,7 +30,9 @@ filter   phase:catalog status:>=400 agent:web* rule:B23 ms:>500 text:"Could not 
 search   / searches the lines of this view; b on the list of runs searches all bodies of the capture
 phases   C certificates  n node  P plugins  K catalog  F files  R report  o other  . no traffic
 sequence agent ↔ proxy: the certificates that both ends of a connection showed, before its first exchange
-times    ─ connect  ┼ TLS  ▸ request  ▆ waiting for the master  ◂ answer  % in the proxy  . silence  ≈ shortened
+bars     ─ connect  ┼ TLS  ▸ request  ▆ waiting for the master  ◂ answer  % in the proxy  . silence  ≈ shortened
+times    a record: first byte of its request to last byte of its answer; a phase: the sum of its records;
+         a run: first request to last answer; the axis begins when the agent connected
 findings E error  W warning  N notice, followed by the rules
 """
 
@@ -44,7 +47,8 @@ def keys(screen: Screen[Any]) -> Iterable[tuple[DOMNode, Binding]]:
     # The keys of the view come first: those of a list are the same everywhere.
     for active in sorted(screen.active_bindings.values(), key=lambda active: active.node is not screen):
         what = active.binding.description
-        if what and not what.startswith(OTHERS):
+        impossible = isinstance(active.node, Arranged) and not active.node.offers(active.binding.action)
+        if what and not what.startswith(OTHERS) and not impossible:
             yield active.node, active.binding
 
 

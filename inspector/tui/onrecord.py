@@ -85,7 +85,8 @@ class OnRecord(View):
     def action_copy(self) -> None:
         """Copy the selected value."""
         value = self.value_to_copy()
-        self.inspector.copy_text(value, (value or "").partition("\n")[0][:60])
+        lines = (value or "").strip().split("\n")
+        self.inspector.copy_text(value, lines[0][:60] if len(lines) == 1 else f"{len(lines)} lines")
 
     def action_curl(self) -> None:
         """Copy the request as a curl command."""

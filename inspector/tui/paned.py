@@ -1,4 +1,4 @@
-"""A screen with three panes: side by side and below; one at a time on a narrow terminal or when a pane is zoomed."""
+"""A screen with three panes: one above two; one at a time on a narrow terminal or when a pane is zoomed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from textual import events
     from textual.widget import Widget
 
-PANES = ("left", "right", "below")
-"""The ids of the panes; ``left`` and ``right`` are in the container ``upper``."""
+PANES = ("top", "left", "right")
+"""The ids of the panes; ``left`` and ``right`` are in the container ``lower``."""
+LOW = 20
+"""Lines for the two panes below, before the one above them has more than half of the screen."""
+LEAST = 6
+"""Lines of the pane above, at least."""
 
 
 class Paned(View):
@@ -26,27 +30,30 @@ class Paned(View):
         Binding("z", "zoom", "Zoom pane", show=False),
         Binding("shift+left", "resize('side', -4)", "Narrower", show=False),
         Binding("shift+right", "resize('side', 4)", "Wider", show=False),
-        Binding("shift+up", "resize('below', 2)", "Lower pane taller", show=False),
-        Binding("shift+down", "resize('below', -2)", "Lower pane shorter", show=False),
+        Binding("shift+up", "resize('below', 2)", "Lower panes taller", show=False),
+        Binding("shift+down", "resize('below', -2)", "Lower panes shorter", show=False),
     ]
     DEFAULT_CSS = """
-    Paned #upper { height: 1fr; }
+    Paned #lower { height: 1fr; }
     Paned #left { width: 1fr; }
-    Paned #right { width: 45%; }
-    Paned #below { height: 12; }
-    Paned.asking #below { max-height: 3; }
     Paned .gone { display: none; }
-    Paned.narrow #right, Paned.narrow #left { width: 1fr; }
-    Paned.narrow #below { height: 1fr; max-height: 100%; }
     Paned PaneTabs { display: none; }
     Paned.narrow PaneTabs { display: block; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.current = "left"
+        self.current = "top"
         """The pane that has the focus, or is shown alone."""
         self._zoomed = False
+        self._height: int | None = None
+        """The lines that the user gave the pane above; None: as many as it needs."""
+        self._width: int | str = "48%"
+        """The columns of the right pane."""
+
+    def wanted(self) -> tuple[int, int]:
+        """The lines that the pane above needs with its frame, and those that all panes have."""
+        raise NotImplementedError
 
     def target(self, pane: str) -> Widget:
         """The widget that gets the focus in a pane."""
@@ -64,8 +71,20 @@ class Paned(View):
         shown = {self.current} if narrow else set(PANES)
         for pane in PANES:
             self.query_one(f"#{pane}").set_class(pane not in shown, "gone")
-        self.query_one("#upper").set_class(shown == {"below"}, "gone")
+        self.query_one("#lower").set_class(shown == {"top"}, "gone")
         self.query_one(PaneTabs).show(self.current)
+        self.divide()
+
+    def divide(self) -> None:
+        """Give the pane above the lines that it needs, and the others what is left."""
+        top, right = self.query_one("#top"), self.query_one("#right")
+        right.styles.width = "1fr" if self.has_class("narrow") else self._width
+        if self.has_class("narrow"):
+            top.styles.height = "1fr"
+            return
+        needed, room = self.wanted()
+        most = max(room // 2, room - LOW) if self._height is None else room - LEAST
+        top.styles.height = max(LEAST, min(self._height or needed, most))
 
     def enter(self, pane: str) -> None:
         """Go to a pane; if only one is shown, show this one."""
@@ -108,8 +127,7 @@ class Paned(View):
 
     def action_resize(self, which: str, by: int) -> None:
         if which == "side":
-            right = self.query_one("#right")
-            right.styles.width = max(20, min(self.size.width - 20, right.outer_size.width - by))
+            self._width = max(20, min(self.size.width - 20, self.query_one("#right").outer_size.width - by))
         else:
-            below = self.query_one("#below")
-            below.styles.height = max(5, min(self.size.height - 12, below.outer_size.height + by))
+            self._height = max(LEAST, self.query_one("#top").outer_size.height - by)
+        self.divide()

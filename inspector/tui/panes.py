@@ -6,64 +6,17 @@ from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
-from rich.text import Text
 from textual.containers import Vertical
 from textual.markup import escape
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from inspector import regex
-from inspector.text import clean, counts
-
 if TYPE_CHECKING:
     from textual import events
 
-    from inspector.summaries.summary import RunBrief
-
-
 NARROW = 100
-"""Width below which panes are tabs, and a verdict takes twice as many lines."""
-
-
-def verdict_text(run: RunBrief, width: int) -> Text:
-    """The verdict of a run and its fix, shortened to fit; the findings contain the full text."""
-    if run.verdict is None:
-        found = counts(run.findings)
-        return Text(f"complete{f'; {found}' if found else ', no deviations'}")
-    room = max(20, (width - 4) * lines(width))
-    message, fix = clean(run.verdict.message), clean(run.fix)
-    return Text.assemble((_without_middle(message, room), "bold"), "\nfix: ", _begun(fix, room))
-
-
-def lines(width: int) -> int:
-    """Maximum number of lines of a verdict; its fix may take as many again."""
-    return 4 if width < NARROW else 2
-
-
-def _without_middle(text: str, room: int) -> str:
-    """Leave out the middle: errors of Puppet begin with the failure and end with its place.
-
-    The time is shown elsewhere.
-    """
-    text = text if len(text) <= room else regex.sub(r", (?:since|at) [0-9-]{10} [0-9:]{8} UTC", "", text)
-    if len(text) <= room:
-        return text
-    before = text[: room * 2 // 3].rpartition(" ")[0]
-    after = text[-(room // 3 - 3) :].partition(" ")[2]
-    return f"{before} … {after}"
-
-
-def _begun(fix: str, room: int) -> str:
-    """The beginning of a fix that fits; commands are never cut."""
-    if len(fix) <= room:
-        return fix
-    begun = ""
-    for piece in regex.findall(r"\s*(?:\S*`[^`]*`\S*|\S+)", fix):
-        if len(begun) + len(piece) > room - 2:
-            break
-        begun += piece
-    return f"{begun} …"
+"""Width below which panes are tabs."""
 
 
 class Pane(Vertical):

@@ -18,13 +18,14 @@ from inspector.pages import highlight, languages
 from inspector.text import clean, ends
 from inspector.tui.panes import Pane
 from inspector.tui.rows import Rows
-from inspector.tui.view import View
+from inspector.tui.view import View, unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from textual.widget import Widget
 
+    from inspector.model import Place
     from inspector.pages.languages import Language
     from inspector.summaries.summary import RunBrief
     from inspector.tui.columns import Column
@@ -118,6 +119,10 @@ class PartView[T](View):
         """The record that is evidence for an item."""
         raise NotImplementedError
 
+    def place(self, item: T) -> Place | None:
+        """Where in that record it is; None: at its beginning."""
+        return None
+
     def nothing(self) -> str:
         """The message if there are no items."""
         raise NotImplementedError
@@ -189,7 +194,7 @@ class PartView[T](View):
             items = reading()
             total = self.sums(items) if items else ""
         except InspectorError as error:
-            trouble = str(error)
+            trouble = unread(error)
         except Cancelled:
             return
         self.later(self._take, items, total, trouble)
@@ -211,8 +216,8 @@ class PartView[T](View):
         ]
         self.show_items(items)
         self.retitle()
-        self.show_message(self._trouble)
-        self._total(self._sums or ("" if self._trouble else self.nothing()))
+        self.show_message(self._trouble if self._all else "")
+        self._total(self._sums or self._trouble or self.nothing())
         self._detail()
 
     def _total(self, text: str) -> None:
@@ -223,8 +228,8 @@ class PartView[T](View):
         details = Details()
         if item is not None:
             self.describe(item, details)
-        elif not self._all and not self._trouble:
-            details.line("", self.nothing())
+        elif not self._all:
+            details.line("", self._trouble or self.nothing())
         self.query_one("#details Static", Static).update(details.table)
 
     def on_rows_moved(self, event: Rows.Moved[Any]) -> None:
@@ -245,7 +250,7 @@ class PartView[T](View):
             return
         seq = self.proof(item)
         if seq is not None:
-            self.inspector.open_exchange(self.number, seq)
+            self.inspector.open_exchange(self.number, seq, self.place(item))
 
     def action_differing(self) -> None:
         """Show only items that deviate, or all."""

@@ -109,6 +109,9 @@ class _Choices(Static):
 class Prompt(Vertical):
     """The prompt. It is hidden until it is opened; Enter accepts the input, Escape cancels."""
 
+    class Closed(Message):
+        """The prompt was closed, with or without a line."""
+
     BINDINGS: ClassVar = [Binding("escape", "cancel", "Cancel", show=False)]
     DEFAULT_CSS = """
     Prompt { height: auto; display: none; background: $panel; }
@@ -207,6 +210,8 @@ class Prompt(Vertical):
 
     def _show_line(self, *, shown: bool) -> None:
         self.set_class(shown, "open")
+        if not shown:
+            self.post_message(self.Closed())
         self.screen.set_class(shown, "asking")  # the widgets around it make room, and do not handle its keys
 
     def on_descendant_blur(self) -> None:

@@ -67,6 +67,7 @@ class Relations(View):
     Relations.beside #graph { layout: horizontal; }
     Relations.beside #graph Pane { width: 4fr; }
     Relations.beside #graph #here-pane { width: 3fr; }
+    Relations.beside #graph Pane.empty { width: 28; }
     Relations.beside #lower { height: 1fr; }
     Relations Rows { scrollbar-size-vertical: 0; }
     Relations Rows > .rows--cursor { background: $surface; }
@@ -158,7 +159,9 @@ class Relations(View):
             "after": f"Needed by {_many(len(around.needed_by), more[2])}: applied after",
         }
         for name in LISTS:
-            self.query_one(f"#{name}-pane", Pane).name_it(titles[name])
+            pane = self.query_one(f"#{name}-pane", Pane)
+            pane.name_it(titles[name])
+            pane.set_class(not self.list(name).items, "empty")
             self.list(name).move_to(cursor if name == focus else 0)
         self.current = focus if self.list(focus).items else "here"
         self.list(self.current).focus()

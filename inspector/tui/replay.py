@@ -15,7 +15,7 @@ from inspector.explain.playback import Player
 from inspector.protocol import documents as d
 from inspector.runs.run import Run
 from inspector.tui.transport import Knowledge, Transport
-from inspector.tui.view import View
+from inspector.tui.view import View, unread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Played(View):
     """
 
     BINDINGS = [
-        Binding("space", "play", "Play"),
+        Binding("space", "play", "Play", show=False),
         Binding("i", "knowledge", "Agent state"),
         Binding("plus,equals_sign", "speed(1)", "Faster", key_display="+", show=False),
         Binding("minus", "speed(-1)", "Slower", key_display="-", show=False),
@@ -97,12 +97,17 @@ class Played(View):
     def _show_knowledge(self) -> None:
         self.query_one("#exchange").add_class("gone")
         self.query_one("#knowledge").remove_class("gone")
+        self.named("Agent state")
         self.draw()
 
     def show_exchange(self) -> None:
         """Show the exchange instead of the state of the agent."""
         self.query_one("#knowledge").add_class("gone")
         self.query_one("#exchange").remove_class("gone")
+        self.named("")
+
+    def named(self, what: str) -> None:
+        """Name what is shown in that pane; empty: the exchange."""
 
     def revealed(self) -> None:
         """Show the pane of the agent's state, if only one pane is shown at a time."""
@@ -199,7 +204,7 @@ class Played(View):
                 if step.run is not None:
                     learned.append((step.record.ended, known(step.run, request, catalog)))
         except InspectorError as error:  # what was read so far is valid
-            trouble = str(error)
+            trouble = f"The agent's state {unread(error)}"
         learned.sort(key=lambda entry: entry[0])
         self.later(self._learned, learned, trouble)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rich.text import Text
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
@@ -20,16 +19,19 @@ from inspector.tui.columns import Column
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.onrecord import OnRecord
 from inspector.tui.paned import Paned
-from inspector.tui.panes import Pane, PaneTabs, verdict_text
+from inspector.tui.panes import Pane, PaneTabs
 from inspector.tui.replay import Played
 from inspector.tui.rows import Rows
 from inspector.tui.sequence import Sequence as Diagram
 from inspector.tui.transport import Knowledge, Transport
+from inspector.tui.verdicts import headline, in_full
 from inspector.tui.waterfall import Timed, Waterfall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rich.console import Group
+    from rich.text import Text
     from textual.widget import Widget
 
     from inspector.summaries.summary import Brief, RunBrief
@@ -46,6 +48,7 @@ class RunView(Paned, Played, OnRecord):
 
     BINDINGS = [
         Binding("enter", "open", "Open", show=False),
+        Binding("c", "cause", "Fix"),
         Binding("w", "other", "Sequence"),
         Binding("F", "part('files')", "Files"),
         Binding("C", "part('catalog')", "Catalog"),
@@ -62,13 +65,9 @@ class RunView(Paned, Played, OnRecord):
     ]
     DEFAULT_CSS = """
     RunView #verdict { height: auto; padding: 0 1; border-left: outer $error; }
-    RunView #below { layout: horizontal; }
-    RunView #findings { width: 2fr; }
-    RunView #explanation { width: 3fr; padding: 0 1; border-left: solid $border-blurred; }
+    RunView #findings { max-height: 40%; }
+    RunView #explanation { height: 1fr; padding: 0 1; border-top: solid $border-blurred; }
     RunView #explanation Static { height: auto; }
-    RunView.narrow #below { layout: vertical; }
-    RunView.narrow #findings { width: 1fr; height: 2fr; }
-    RunView.narrow #explanation { width: 1fr; height: 3fr; border: none; }
     """
 
     def __init__(self, number: int, seq: int | None = None, finding: Finding | None = None) -> None:
@@ -77,12 +76,14 @@ class RunView(Paned, Played, OnRecord):
         self.number = number
         self._wanted = seq
         self._finding = finding
-        self._filter = ""
+        self._filter = self._applied = ""
         self._shown: RunBrief | None = None
         self._briefs: list[Brief] = []
         """The records that match the filter."""
         self._whole: dict[int, Brief] = {}
         """All records of the run, by number."""
+        self._explained: object = None
+        """What is explained beside the record."""
         self._came: str | None = None
         """The pane from which a finding led to its evidence."""
 
@@ -90,22 +91,22 @@ class RunView(Paned, Played, OnRecord):
 
     def body(self) -> Iterable[Widget]:
         yield Static("", id="verdict", markup=False)
-        yield PaneTabs({"left": "Exchanges", "right": "Exchange", "below": "Findings"})
-        with Horizontal(id="upper"):
-            with Pane(id="left", title="Exchanges"):
-                yield Waterfall(id="waterfall")
-                yield Diagram(id="sequence", classes="gone")
-            with Pane(id="right", classes="side", title="Exchange"):
+        yield PaneTabs({"top": "Exchanges", "left": "Record", "right": "Findings"})
+        with Pane(id="top", title="Exchanges"):
+            yield Waterfall(id="waterfall")
+            yield Diagram(id="sequence", classes="gone")
+        with Horizontal(id="lower"):
+            with Pane(id="left", classes="below", title="Record"):
                 yield ExchangePane(id="exchange")
                 yield Knowledge(id="knowledge", classes="gone")
-        with Pane(id="below", classes="below", title="Findings"):
-            proof = Column[Finding](
-                "record", lambda finding, _: str(self._proof(finding)) if finding.seqs else "-", 6, right=True
-            )
-            columns = (*FINDINGS[:2], proof, *FINDINGS[2:])
-            yield Rows(columns, lambda finding: (finding.rule, finding.message), id="findings")
-            with VerticalScroll(id="explanation"):
-                yield Static("", markup=False)
+            with Pane(id="right", classes="side", title="Findings"):
+                proof = Column[Finding](
+                    "record", lambda finding, _: str(self._proof(finding)) if finding.seqs else "-", 6, right=True
+                )
+                columns = (*FINDINGS[:2], proof, *FINDINGS[2:])
+                yield Rows(columns, lambda finding: (finding.rule, finding.message), id="findings")
+                with VerticalScroll(id="explanation"):
+                    yield Static("", markup=False)
         yield Transport(id="transport")
 
     @property
@@ -125,6 +126,10 @@ class RunView(Paned, Played, OnRecord):
             return f"run {self.number} is now part of another run"
         version = f" ({clean(run.agent_version)})" if run.agent_version else ""
         text = f"run {run.label} of {clean(run.name)}{version}: {run.outcome} in {seconds(run.duration)}"
+        connected = self.query_one(Waterfall).connected
+        if self._shown and seconds(run.duration + connected) != seconds(run.duration):
+            more = f" from its first request, {seconds(connected)} after it connected"
+            text += more if len(text) + len(more) + 2 <= self.app.size.width else ""
         return text + (f"   {clean(self._filter)}" if self._filter else "")
 
     def update(self) -> None:
@@ -143,11 +148,16 @@ class RunView(Paned, Played, OnRecord):
 
     def _show(self, run: RunBrief, briefs: list[Brief]) -> None:
         self._briefs = briefs
-        self.timed.load(run, briefs, self._whole.values())
+        # Another filter leaves the cursor on its record.
+        self.timed.load(run, briefs, self._whole.values(), tail=self._filter == self._applied)
+        self._applied = self._filter
         self._show_verdict(run)
         findings: Rows[Finding] = self.query_one("#findings", Rows)
         findings.show(run.ordered)
+        findings.styles.height = len(run.ordered) + 1
+        self.divide()
         self._show_finding()
+        self.retitle()
         self.take(entries(run, self._whole.values()))
         if self._wanted is None and self.query_one(ExchangePane).seq is None:
             self._wanted, self._finding = self._start(run)
@@ -157,7 +167,7 @@ class RunView(Paned, Played, OnRecord):
 
     def _show_verdict(self, run: RunBrief) -> None:
         verdict = self.query_one("#verdict", Static)
-        verdict.update(verdict_text(run, self.app.size.width - 2))
+        verdict.update(headline(run, self.app.size.width - 4))
         verdict.set_class(not run.verdict, "gone")
 
     def opened(self) -> None:
@@ -168,12 +178,20 @@ class RunView(Paned, Played, OnRecord):
     def lay_out(self) -> None:
         """Lay out the panes, and as much of the verdict as fits."""
         super().lay_out()
+        self.call_after_refresh(self._show_finding)
         if (run := self.run) is not None:
             self._show_verdict(run)
 
+    def wanted(self) -> tuple[int, int]:
+        """The lines of all records with titles, legend and frame, and those below the verdict."""
+        width, height = self.app.size
+        run = self.run
+        verdict = len(headline(run, width - 4).wrap(self.app.console, width - 4)) if run and run.verdict else 0
+        return self.timed.number_of_lines + 4, height - 3 - verdict
+
     def target(self, pane: str) -> Widget:
         """The widget that gets the focus in a pane."""
-        return {"left": self.timed, "right": self.query_one(ExchangePane), "below": self.query_one("#findings")}[pane]
+        return {"top": self.timed, "left": self.query_one(ExchangePane), "right": self.query_one("#findings")}[pane]
 
     # -- the cursor -------------------------------------------------------------------------------------
 
@@ -189,7 +207,7 @@ class RunView(Paned, Played, OnRecord):
     def follow_cursor(self) -> None:
         """Show the selected exchange."""
         entry = self.timed.item
-        self.query_one("#left", Pane).name_it("Exchanges", self.timed.spent())
+        self.query_one("#top", Pane).name_it("Exchanges", self.timed.spent())
         if entry is not None:
             self.query_one(ExchangePane).show(entry.seq)
             self.show_mark()
@@ -209,25 +227,43 @@ class RunView(Paned, Played, OnRecord):
                 self.inspector.open_exchange(self.number, item.seq)
         elif item.seqs:
             self.show_record(self._proof(item), item)
-            self.enter("right")
-            self._came = "below"
+            self.enter("left")
+            self._came = "right"
 
     def on_exchange_pane_loaded(self, event: ExchangePane.Loaded) -> None:
         """Name the record in the frame."""
         event.stop()
-        self.query_one("#right", Pane).name_it(f"Record {event.seq}")
+        self.named("" if self.query_one(Knowledge).has_class("gone") else "Agent state")
+
+    def named(self, what: str) -> None:
+        """Name the agent's state or the record in the frame."""
+        seq = self.query_one(ExchangePane).seq
+        self.query_one("#left", Pane).name_it(what or ("Record" if seq is None else f"Record {seq}"))
 
     def revealed(self) -> None:
         """Show the right pane if it is hidden."""
         if self.has_class("narrow"):
-            self.current = "right"
+            self.current = "left"
             self.lay_out()
 
     def _show_finding(self) -> None:
         """Show the selected finding in full."""
         rows: Rows[Finding] = self.query_one("#findings", Rows)
-        found = advice.text(rows.item, self.run) if rows.item and self.run else Text()
-        self.query_one("#explanation Static", Static).update(advice.hung(found))
+        if rows.item and self.run:
+            self._explain(advice.hung(advice.text(rows.item, self.run, self._wide)), rows.key(rows.item))
+        elif self.run:
+            self._explain(in_full(self.run, self._wide), self.run.verdict)
+
+    @property
+    def _wide(self) -> int:
+        """The columns of an explanation, beside its scrollbar."""
+        return (self.query_one("#explanation").size.width or self.app.size.width // 2 - 4) - 2
+
+    def _explain(self, text: Text | Group, about: object) -> None:
+        self.query_one("#explanation Static", Static).update(text)
+        if about != self._explained:  # the same text stays where it was scrolled to
+            self._explained = about
+            self.query_one("#explanation").scroll_home(animate=False)
 
     def _proof(self, finding: Finding) -> int:
         """The best evidence for a finding: a record of this run, if possible one that failed."""
@@ -244,7 +280,7 @@ class RunView(Paned, Played, OnRecord):
 
     def value_to_copy(self) -> str | None:
         """The selected value; for a finding, its fix."""
-        if self.current == "below":
+        if self.current == "right":
             rows: Rows[Finding] = self.query_one("#findings", Rows)
             return clean(fixes.plain(self.run.fix_for(rows.item.rule))) if rows.item and self.run else None
         return super().value_to_copy()
@@ -291,6 +327,19 @@ class RunView(Paned, Played, OnRecord):
             self._set_filter("")
         else:
             super().action_back()
+
+    def action_cause(self) -> None:
+        """Go to the finding that is the cause, with its fix; to the verdict if none is."""
+        run = self.run
+        if run is None or run.verdict is None:
+            self.show_message("This run went well: it has no cause of a failure.")
+            return
+        rows: Rows[Finding] = self.query_one("#findings", Rows)
+        self._came = self.current
+        self.enter("right")
+        found = run.cause_found
+        if found is None or not rows.go(rows.key(found)):
+            self._explain(in_full(run, self._wide), run.verdict)
 
     def action_neighbour(self, by: int) -> None:
         """Open the next or the previous run."""

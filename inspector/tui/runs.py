@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
 from textual.binding import Binding
+from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from inspector.errors import InspectorError
@@ -14,9 +15,10 @@ from inspector.pages.styles import DOUBT
 from inspector.summaries import wording
 from inspector.text import clean, clock, day, seconds
 from inspector.tui.columns import Column
-from inspector.tui.histogram import Histogram
-from inspector.tui.panes import Pane, verdict_text
+from inspector.tui.histogram import BARS, Histogram
+from inspector.tui.panes import Pane
 from inspector.tui.rows import Rows
+from inspector.tui.verdicts import in_full
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from inspector.summaries.summary import RunBrief
+    from inspector.tui.prompt import Prompt
 
 
 class RunLine(NamedTuple):
@@ -57,6 +60,11 @@ def _outcome(line: RunLine) -> Text:
         return palette.outcome(line.run)
     bad = sum(run.outcome != "complete" for run in line.of)
     return Text(f"{bad} not ok", style=palette.OUTCOMES["failed"]) if bad else palette.outcome(line.run)
+
+
+def _verdict(run: RunBrief) -> str:
+    """Its cause, without what other columns show."""
+    return clean(f"{run.cause or ''} {run.verdict.reason}".strip()) if run.verdict else ""
 
 
 def _worst(run: RunBrief) -> int:
@@ -102,15 +110,18 @@ class Runs(View):
         Binding("b", "bodies", "Search bodies", show=False),
     ]
     DEFAULT_CSS = """
-    Runs #lower { height: auto; }
-    Runs #detail { height: 5; padding: 0 1; }
-    Runs.-slim #detail { height: 9; }
+    Runs #scroll { padding: 0 1; }
+    Runs #detail { height: auto; }
+    Runs.asking #lower { display: none; }
     Runs Histogram.hidden { display: none; }
     """
 
     def __init__(self, *, grouped: bool = False) -> None:
         super().__init__()
         self._filter = ""
+        self._typed: str | None = None
+        """The filter that is being typed, which is applied already if that is fast."""
+        self._shown_filter = ""
         self._grouped = grouped
         self._plain = False
         """Whether the histogram is hidden."""
@@ -136,33 +147,39 @@ class Runs(View):
                    sort=_by(lambda run: run.duration)),
             Column("outcome", lambda line, _: _outcome(line), 10, sort=_by(lambda run: run.outcome)),
             Column("findings", _cell(lambda run, _: palette.counts(run)), 8, sort=_by(lambda run: -_worst(run))),
-            Column("verdict", _cell(lambda run, _: clean(run.verdict.message) if run.verdict else ""), 20, 5,
-                   least=130),
+            Column("verdict", _cell(lambda run, _: _verdict(run)), 20, 5, least=130),
         )  # fmt: skip
         yield Histogram()
-        with Pane(id="upper", title="Runs"):
+        with Pane(id="upper", title="Runs") as pane:
+            pane.name_it("Runs", palette.phases())
             yield RunRows(
                 columns, lambda line: (bool(line.of), (line.of and line.run.name) or line.run.number), id="runs"
             )
-        with Pane(id="lower"):
+        with Pane(id="lower"), VerticalScroll(id="scroll", can_focus=False):
             yield Static("", id="detail", markup=False)
 
     def on_resize(self) -> None:
-        """Adapt to the width: on a narrow terminal the verdict takes more lines."""
+        """Adapt to the size of the terminal."""
         if self.ready:
+            self._divide()
             self._show_details()
+
+    def _divide(self) -> None:
+        """Give the verdict of the selected run what the list does not need, and always a third."""
+        height = self.size.height - 2 - (0 if self.query_one(Histogram).has_class("hidden") else BARS + 1)
+        self.query_one("#lower").styles.height = max(height // 3, height - len(self._rows.items) - 3)
 
     def heading(self) -> str:
         source = self.source
         number = len(source.runs)
         text = f"{clean(source.path.name)}: {number} run{'s' if number != 1 else ''}"
-        if self._filter:
-            text += f", {len(self._numbers())} shown: {clean(self._filter)}"
+        if self._shown_filter:
+            text += f", {len(self._numbers())} shown: {clean(self._shown_filter)}"
         if source.indexing:
             text += f"   {source.progress}"
         elif source.open and source.runs:
-            text += "   following" if self.inspector.following.on else ""
-            text += f"   being written, last record {clock(max(run.ended for run in source.runs))[:8]}"
+            text += f"   last record {clock(max(run.ended for run in source.runs))[:8]}, being written"
+            text += ", following" if self.inspector.following.on else ""
         if left := len(source.unanalyzed):
             text += f"   {left} record{'s were' if left != 1 else ' was'} not analyzed"
         trouble = source.trouble or self.inspector.marks.trouble
@@ -182,7 +199,9 @@ class Runs(View):
 
     def update(self) -> None:
         """Show the current state of the runs."""
-        if not self._filter:
+        if self._typed:
+            self._show(self.inspector.filtering.runs(self._typed))
+        elif not self._filter or self._typed is not None:
             self._show(self.source.runs)
         elif self.inspector.filtering.slow(self._filter):
             now = self._filter, self.source.revision
@@ -194,14 +213,18 @@ class Runs(View):
         super().update()
 
     def _show(self, runs: list[RunBrief]) -> None:
+        chosen = self._filter if self._typed is None else self._typed
         following = self.inspector.following.on
-        self._rows.show(self._lines(runs), tail=True, flash=following)
+        # Another filter leaves the cursor on its run.
+        self._rows.show(self._lines(runs), tail=chosen == self._shown_filter, flash=following)
+        self._shown_filter = chosen
         if following and runs and runs[-1].number != self._newest:
             self._newest = runs[-1].number
             self._rows.go((False, runs[-1].number)) or self._rows.go((True, runs[-1].name))
         histogram = self.query_one(Histogram)
         histogram.show(runs)
         histogram.set_class(self._plain or len(runs) < 2, "hidden")  # a histogram of one run shows nothing
+        self._divide()
         self._show_details()
         self.retitle()
 
@@ -225,11 +248,12 @@ class Runs(View):
             return
         run = line.run
         self.query_one("#lower", Pane).name_it(f"Run {run.label}")
-        text = verdict_text(run, self.size.width - 4)
+        text = in_full(run, self.size.width - 6)
         note = self.inspector.marks.note_of_run(run.number)
         if note:
             text.append(f"\nnote: {clean(note)}")
-        self.query_one("#detail", Static).update(text, layout=False)
+        self.query_one("#detail", Static).update(text)
+        self.query_one("#scroll").scroll_home(animate=False)
 
     def _nothing(self) -> str:
         """Why no runs are shown."""
@@ -238,6 +262,8 @@ class Runs(View):
             return f"{clean(trouble)}\n`puppet-inspector runs` reads the capture without an index."
         if source.indexing or not source.state.complete:
             return f"Reading record {source.state.last:,} of {source.total:,}: runs appear as they are analyzed."
+        if self._filter and self.filter_trouble:
+            return self.filter_trouble
         if self._filter:
             return f"No run matches the filter: {clean(self._filter)}"
         return "There are no runs in this capture."
@@ -293,13 +319,22 @@ class Runs(View):
     def action_filter(self) -> None:
         self.ask_filter(self._set_filter, self._filter, self._matching)
 
+    def on_prompt_closed(self, event: Prompt.Closed) -> None:
+        """Show what the accepted filter matches."""
+        event.stop()
+        if self._typed is not None:
+            self._typed = None
+            self.update()
+
     def _matching(self, text: str) -> str:
-        """How many runs match a filter that is being typed; empty while it is none, or is slow to answer."""
+        """Show the runs that match a filter that is being typed, and how many they are; empty while it is none."""
         every = len(self.source.runs)
         try:
-            if self.inspector.filtering.slow(text):
-                return "Enter searches the bodies"
+            if not self.inspector.filtering.live(text):
+                return "Enter applies it"
             number = len(self.inspector.filtering.runs(text)) if text.strip() else every
+            self._typed = text.strip()
+            self.update()
         except InspectorError:
             return ""
         return f"{number:,} of {every:,} runs"
@@ -310,6 +345,7 @@ class Runs(View):
 
     def _set_filter(self, text: str) -> None:
         self.cancel_filter()
+        self._typed = None
         before, self._filter, self._applied = self._filter, text.strip(), None
         if not self.attempt(self.update):
             self._filter = before

@@ -22,7 +22,7 @@ from inspector.tui.columns import Column
 from inspector.tui.panes import Pane
 from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Rows
-from inspector.tui.view import View
+from inspector.tui.view import View, unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,13 +58,24 @@ class SearchView(View):
     class Progressed(Message):
         """The progress of the search, and the matches since the last report."""
 
-        def __init__(self, number: int, done: int, found: list[Hit], trouble: str = "", *, over: bool = False) -> None:
+        def __init__(
+            self,
+            number: int,
+            done: int,
+            found: list[Hit],
+            trouble: str = "",
+            *,
+            unread: bool = False,
+            over: bool = False,
+        ) -> None:
             super().__init__()
             self.number = number
             """The number of the search."""
             self.done = done
             self.found = found
             self.trouble = trouble
+            self.unread = unread
+            """Whether the rest could not be read."""
             self.over = over
 
     def __init__(self, text: str = "") -> None:
@@ -73,7 +84,7 @@ class SearchView(View):
         self._text = text
         self._hits: list[Hit] = []
         self._number = 0
-        self._running = False
+        self._running = self._unread = False
         self._done = self._total = 0
         self._owners: dict[int, RunBrief | None] = {}
 
@@ -124,7 +135,7 @@ class SearchView(View):
         self._hits, self._owners = [], {}
         self._done, self._total = 0, self.source.total
         self._number += 1
-        self._running = True
+        self._running, self._unread = True, False
         self.query_one(Rows).show([])
         self.show_message("")
         self.update()
@@ -158,7 +169,7 @@ class SearchView(View):
                         if capture.following(done) is None:
                             break
         except CaptureError as error:
-            self.post_message(self.Progressed(number, done, found, str(error), over=True))
+            self.post_message(self.Progressed(number, done, found, f"The rest {unread(error)}", unread=True, over=True))
             return
         trouble = f"only the first {MOST:,} matches are shown" if every >= MOST else ""
         self.post_message(self.Progressed(number, done if trouble else total, found, trouble, over=True))
@@ -170,6 +181,7 @@ class SearchView(View):
             return
         self._done = event.done
         self._running = not event.over
+        self._unread = event.unread
         if event.found:
             self._owners |= self.source.owners({hit.seq for hit in event.found} - self._owners.keys())
             self._hits += event.found
@@ -180,6 +192,8 @@ class SearchView(View):
 
     def _show_progress(self) -> None:
         text = f"{self._done:,} of {self._total:,} records, {len(self._hits):,} matches"
+        if self._unread:
+            text = f"could not be read after {self._done:,} of {self._total:,}, {len(self._hits):,} matches"
         self.query_one(_Progress).show(self._done, self._total, text)
 
     # -- keys -------------------------------------------------------------------------------------------

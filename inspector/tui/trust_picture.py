@@ -50,18 +50,24 @@ def _wide(chain: TrustChain, width: int) -> Iterator[Text]:
     for row in _ROWS:
         if row is _ROWS[1]:
             yield from _down(chain.link(Part.CA, Part.CERTIFICATE), box, link)
-        boxes = [_boxed(chain.box(part), box) for part in row]
+        boxes = [_boxed(chain.box(part), box, _style(chain, part)) for part in row]
         links = [chain.link(before, after) for before, after in pairwise(row)]
         for at in range(_INNER + 2):
-            line = boxes[0][at].copy()
+            line = Text().append_text(boxes[0][at])
             for following, between in zip(boxes[1:], links, strict=True):
                 line.append_text(_across(between, link, at)).append_text(following[at])
             yield line
 
 
-def _boxed(box: Box, width: int) -> list[Text]:
+def _style(chain: TrustChain, part: Part) -> str:
+    """The colour of a box; at a link that breaks none is good."""
+    condition = chain.box(part).condition
+    broken = any(part in (link.source, link.target) for link in chain.broken)
+    return "" if condition is Condition.SOUND and broken else _STYLES[condition]
+
+
+def _boxed(box: Box, width: int, style: str) -> list[Text]:
     """A box in lines of this width."""
-    style = _STYLES[box.condition]
     title = f" {_MARKS[box.condition]}{box.part} "
     lines = [Text(f"╭─{title}".ljust(width - 1, "─") + "╮", style=style)]
     for at in range(_INNER):
@@ -128,7 +134,7 @@ def _narrow(chain: TrustChain, width: int) -> Iterator[Text]:
             bar = "│" if link.condition is Condition.SOUND else "╎"
             yield Text(f"  {bar} {link.does}{by} {what}".rstrip(), style=style)
         box = chain.box(part)
-        line = Text(f"{_MARKS[box.condition]}{part}", style=_STYLES[box.condition])
+        line = Text().append(f"{_MARKS[box.condition]}{part}", style=_style(chain, part))
         line.append(f"  {'  '.join(map(clean, box.lines))}", style="dim")
         line.truncate(width, overflow="ellipsis")
         yield line

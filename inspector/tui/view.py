@@ -48,6 +48,11 @@ def later(widget: Widget, act: Callable[..., object], *arguments: object) -> Non
         widget.app.call_from_thread(if_here)
 
 
+def unread(reason: object) -> str:
+    """That something could not be read, and why: never shown as if there were nothing."""
+    return clean(f"could not be read: {reason}")
+
+
 @runtime_checkable
 class Searchable(Protocol):
     """A widget whose lines can be searched."""
@@ -124,6 +129,8 @@ class View(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._filter_worker: Worker[None] | None = None
+        self.filter_trouble = ""
+        """Why the records that a filter needs could not be read."""
         self._message = ""
         self._pattern = ""
         self._mounted = False
@@ -253,7 +260,7 @@ class View(Screen[None]):
                     if done < total:
                         self.later(self.show_message, f"reading {done:,} of {total:,} (Escape cancels)")
             except InspectorError as error:
-                self.later(self.show_message, str(error))
+                self.later(self._filter_done, worker, found, then, unread(error))
                 return
             self.later(self._filter_done, worker, found, then)
 
@@ -261,10 +268,13 @@ class View(Screen[None]):
             self._filter_worker.cancel()
         self._filter_worker = self.run_worker(read, thread=True, group="filter")
 
-    def _filter_done[T](self, worker: Worker[None], found: list[T], then: Callable[[list[T]], None]) -> None:
+    def _filter_done[T](
+        self, worker: Worker[None], found: list[T], then: Callable[[list[T]], None], trouble: str = ""
+    ) -> None:
         if worker is self._filter_worker:  # it may have been cancelled at the last moment
             self._filter_worker = None
-            self.show_message("")
+            self.filter_trouble = trouble
+            self.show_message(trouble)
             then(found)
             self.update()
 

@@ -51,9 +51,6 @@ SLOW = 0.5
 """Seconds from which an exchange can be an outlier,"""
 OUTLIER = 5
 """which it is if it took this many times the median of its run."""
-_ZERO = "0.00 s"
-ROOMY = 20
-"""Width from which nothing is abbreviated."""
 CLOSEST = 4096.0
 """Maximum zoom of the time axis."""
 _BAD = palette.SEVERITIES[Severity.ERROR]
@@ -82,15 +79,18 @@ class Timed(Rows[Entry]):
         """The run that is shown."""
         return self.run_brief.certname if self.run_brief else None
 
-    def load(self, run: RunBrief, briefs: Iterable[Brief], whole: Iterable[Brief] | None = None) -> None:
-        """Show these records of a run, on the axis of the ``whole`` run (by default, these records are all of it)."""
+    def load(
+        self, run: RunBrief, briefs: Iterable[Brief], whole: Iterable[Brief] | None = None, *, tail: bool = True
+    ) -> None:
+        """Show these records of a run, on the axis of the ``whole`` run (by default, these records are all of it). With
+        ``tail`` the cursor stays at the end if it was there."""
         self.run_brief = run
         shown = list(briefs)
         timeline = entries(run, shown if whole is None else whole)
         self.measure(timeline)
         self._whole = self.arranged(timeline if whole is None else _only(timeline, {brief.seq for brief in shown}))
         self._begins = [entry.began for entry in self._whole]
-        self._show()
+        self._show(tail=tail)
 
     def measure(self, timeline: list[Entry]) -> None:
         """Use the whole run, of which possibly only a part is shown."""
@@ -98,6 +98,11 @@ class Timed(Rows[Entry]):
     def arranged(self, timeline: list[Entry]) -> list[Entry]:
         """The lines for these entries, in the order in which they began."""
         return timeline
+
+    @property
+    def number_of_lines(self) -> int:
+        """The lines of the whole run, also while a moment of it is shown."""
+        return len(self._whole)
 
     def number(self, entry: Entry) -> str:
         """The number of an entry's record, with a star if it is marked."""
@@ -121,11 +126,12 @@ class Timed(Rows[Entry]):
         """Whether an entry has ended by the moment that is shown."""
         return self._until is None or entry.ended <= self._until
 
-    def _show(self) -> None:
+    def _show(self, *, tail: bool = True) -> None:
         number = len(self._whole) if self._until is None else bisect_right(self._begins, self._until)
         # During playback most pictures have the same lines as the one before.
-        if number != len(self.items) or (number and self.items[-1] is not self._whole[number - 1]):
-            self.show(self._whole[:number], tail=bool(self.items) or self._until is not None)
+        same = number == len(self.items) and (not number or self.items[-1] is self._whole[number - 1])
+        if not same or self._sort is not None:
+            self.show(self._whole[:number], tail=(tail and bool(self.items)) or self._until is not None)
         self.refresh()
 
     def title(self, width: int) -> str:
@@ -175,17 +181,22 @@ def _only(timeline: Iterable[Entry], seqs: set[int]) -> list[Entry]:
 
 
 def marks(brief: Brief, width: int = 400, *, words: bool = True) -> Text:
-    """The findings of a record, the worst first, and missing verification: letter, rules, words."""
-    text = Text()
+    """The findings of a record, the worst first, and missing verification: letter, rules, and words that fit."""
+    ids = Text()
     for severity, signs in groupby(brief.signs, key=lambda sign: sign.severity):
         rules = " ".join(dict.fromkeys(sign.rule for sign in signs))
-        text.append(f"{severity.value[0].upper()} {rules} ", style=palette.SEVERITIES[severity])
-    if words:
-        missing = "no certificate" if width >= ROOMY else "no cert"
-        notes = [*(["unverified"] if unverified(brief) else []), *([missing] if anonymous(brief) else [])]
-        text.append(", ".join([*notes, *wording.asides(brief)]))
-    text.rstrip()
-    return text
+        ids.append(f"{severity.value[0].upper()} {rules} ", style=palette.SEVERITIES[severity])
+    asides = wording.asides(brief)
+    for missing in ("no certificate", "no cert") if words else ():
+        notes = [*(["unverified"] if unverified(brief) else []), *([missing] if anonymous(brief) else []), *asides]
+        text = ids + Text(", ".join(notes))
+        text.rstrip()
+        if text.cell_len <= width:
+            return text
+    if words and asides:  # a reason tells more than the certificate that was not there
+        ids.append(", ".join(asides))
+    ids.rstrip()
+    return ids
 
 
 def unverified(brief: Brief) -> bool:
@@ -220,14 +231,17 @@ class Waterfall(Timed):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         columns: tuple[Column[Entry], ...] = (
-            Column("record", lambda entry, _: self.number(entry), 6, right=True),
-            Column("request", self._request, 17, 2),
-            Column("status", lambda entry, _: self._if_over(entry, status), 6, right=True),
-            Column("size", lambda entry, _: self._if_over(entry, _size), 8, right=True, least=90),
-            Column("time", lambda entry, _: self._took(entry), 7, right=True),
-            Column("", self._bar, 14, 3),
-            Column("findings", lambda entry, width: self._if_over(entry, lambda brief: marks(brief, width)), 9, 1),
-        )
+            Column("record", lambda entry, _: self.number(entry), 6, right=True, sort=lambda entry: entry.seq or 0),
+            Column("request", self._request, 24, 2, sort=lambda entry: entry.text),
+            Column("status", lambda entry, _: self._if_over(entry, status), 6, right=True,
+                   sort=lambda entry: -(entry.brief.status or 999) if entry.brief else 0),
+            Column("size", lambda entry, _: self._if_over(entry, _size), 8, right=True, least=90,
+                   sort=lambda entry: -entry.brief.received if entry.brief else 0),
+            Column("time", lambda entry, _: self._took(entry), 7, right=True,
+                   sort=lambda entry: entry.began - entry.ended),
+            Column("", self._bar, 14, 1, drawn=True),
+            Column("findings", lambda entry, width: self._if_over(entry, lambda brief: marks(brief, width)), 9, 2),
+        )  # fmt: skip
         super().__init__(columns, id=id, classes=classes)
         self._axis = Axis()
         self._opens: dict[int, tuple[bool, bool]] = {}
@@ -259,6 +273,12 @@ class Waterfall(Timed):
         first = brief.times.agent_connected if self._opens[brief.seq][0] else None
         return entry.began if first is None else min(first, entry.began), entry.ended
 
+    def _arrange(self) -> None:
+        """In the order of time records are in their phases; in another order there are only records."""
+        super()._arrange()
+        if self._sort is not None:
+            self.items = [entry for entry in self.items if entry.kind == "record"]
+
     # -- the time axis ----------------------------------------------------------------------------------
 
     def action_scale(self, by: float) -> None:
@@ -280,50 +300,55 @@ class Waterfall(Timed):
             event.prevent_default().stop()
             self.action_scale(0.5)
 
-    def _window(self, width: int) -> tuple[float, float]:
-        """The part of the axis that is drawn in this width: its start and length.
-
-        The selected entry is always in it. The time before the first request is left out if its label does not fit.
-        """
-        zero = self._axis.place(self._start)
-        begins = zero if int(zero * width) + len(_ZERO) + 1 + len(self._moment(1.0)) > width else 0.0
-        wide = (1 - begins) / self._zoom
+    def _window(self) -> tuple[float, float]:
+        """The part of the axis that is drawn: its start and length. The selected entry is always in it."""
+        wide = 1 / self._zoom
         if self.item is not None and self._zoom > 1:
             place = self._axis.place(self.item.began)
             if not self._left <= place < self._left + wide:
                 self._left = place - wide / 5
-        self._left = min(max(self._left, begins), 1 - wide)
+        self._left = min(max(self._left, 0.0), 1 - wide)
         return self._left, wide
 
     @property
-    def _start(self) -> float:
-        return self.run_brief.started if self.run_brief else 0.0
+    def first(self) -> float:
+        """When the time axis begins: when the agent connected, before its first request."""
+        return self._axis.moment(0.0)
+
+    @property
+    def connected(self) -> float:
+        """Seconds between the beginning of the axis and the first request."""
+        return max(0.0, self.run_brief.started - self.first) if self.run_brief else 0.0
 
     def _moment(self, place: float) -> str:
-        """The moment at a position, in seconds from the run's start; never a negative zero."""
-        return f"{round(self._axis.moment(place) - self._start, 2) + 0.0:.2f} s"
+        """The moment at a position, in seconds from the beginning of the axis."""
+        return f"{self._axis.moment(place) - self.first:.2f} s"
 
     def title(self, width: int) -> str:
-        """The moments at both ends of the drawn part, in seconds from the run's start."""
+        """The moments at both ends of the drawn part."""
         if not self._whole:
             return ""
-        left, wide = self._window(width)
+        left, wide = self._window()
         first, last = self._moment(left), self._moment(left + wide)
-        zero = int((self._axis.place(self._start) - left) / wide * width)
-        if zero >= 0:  # what was before the first request has no number
-            first = " " * zero + _ZERO if zero < width - len(_ZERO) - len(last) else ""
         return f"{first}{last:>{max(0, width - len(first))}}"
 
     def spent(self) -> str:
-        """How long each activity of the selected record took: connect 2 ms, TLS 8 ms, waiting 170 ms."""
+        """What the time of the selected record was: 180 ms = connect 2 ms + TLS 8 ms + waiting 170 ms.
+
+        The agent's TLS was before its request: it is not part of that time.
+        """
         entry = self.item
         if entry is None or entry.kind != "record" or entry.brief is None or not self.over(entry):
             return ""
         agent, master = self._opens[entry.brief.seq]
         took: dict[Work, float] = {}
+        before = 0.0
         for piece in pieces(entry.brief, opens_agent_leg=agent, opens_master_leg=master):
-            took[piece.kind] = took.get(piece.kind, 0.0) + piece.ended - piece.began
-        return ", ".join(f"{WORK[kind][2]} {seconds(took[kind])}" for kind in WORK if took.get(kind))
+            before += max(0.0, min(piece.ended, entry.began) - piece.began)
+            took[piece.kind] = took.get(piece.kind, 0.0) + max(0.0, piece.ended - max(piece.began, entry.began))
+        whole = _sum(entry.ended - entry.began, {WORK[kind][2]: took[kind] for kind in WORK if took.get(kind)})
+        who = " with the agent" if entry.brief.times.agent_connected is not None else ""
+        return ", then ".join(filter(None, (f"TLS{who} {seconds(before)}" if before else "", whole)))
 
     def render_line(self, y: int) -> Strip:
         """Draw lines as ``Rows`` does; the last line is a legend of the glyphs if it is free."""
@@ -341,7 +366,8 @@ class Waterfall(Timed):
     def _took(self, entry: Entry) -> Text:
         """The duration: of a phase that of all its records; an outlier stands out."""
         if entry.kind == "phase":
-            return Text(seconds(self._phases.get(entry.key, 0.0)) if self._until is None else "", style="dim")
+            took = self._phases.get(entry.key, 0.0)  # 0: failed handshakes only
+            return Text(seconds(took) if took and self._until is None else "", style="dim")
         if entry.brief and entry.brief.kind != "exchange":
             return Text("")
         if not self.over(entry):
@@ -361,7 +387,7 @@ class Waterfall(Timed):
         return Text(entry.text, style=_BAD)
 
     def _bar(self, entry: Entry, width: int) -> Text:
-        left, wide = self._window(width)
+        left, wide = self._window()
         until = self._until if self._until is not None else math.inf
         drawn: list[tuple[str, str] | None] = [None] * width
 
@@ -389,6 +415,18 @@ class Waterfall(Timed):
                     glyph, style, _ = WORK[piece.kind]
                     draw(piece.began, piece.ended, glyph, style)
         return Text.assemble(*(cell or " " for cell in drawn))
+
+
+def _sum(whole: float, parts: dict[str, float]) -> str:
+    """A duration and its parts, in one unit: 180 ms = connect 2 + TLS 8 + waiting 170."""
+    scale, unit, digits = (1000, "ms", 0) if whole < 1 else (1, "s", 2)
+    figures = ((name, f"{took * scale:.{digits}f}") for name, took in parts.items())
+    return (
+        f"{whole * scale:.{digits}f} {unit} = "
+        + " + ".join(f"{name} {figure}" for name, figure in figures if float(figure))
+        if parts
+        else ""
+    )
 
 
 def request(brief: Brief, certname: str | None, width: int) -> str:

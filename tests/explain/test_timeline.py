@@ -309,8 +309,8 @@ def test_every_sample_is_drawn(name: str, kind: Kind, size: tuple[int, int], tmp
 def test_the_waterfall_says_what_came_of_each_and_draws_it_in_time(tmp_path: Path) -> None:
     lines = drawn(Waterfall, *of("compile-error", tmp_path)).splitlines()
     assert "-0" not in lines[0]
-    assert lines[0].index("0.00 s") > lines[0].index("time  ") + 6  # what was before has its place to the left
-    assert "0.61 s" in lines[0]
+    assert lines[0].index("0.00 s") == lines[0].index("time ") + 5  # nothing is drawn before that
+    assert "0.70 s" in lines[0]
     catalog = next(line for line in lines if "catalog/~" in line)
     assert "500" in catalog
     assert "E S01" in catalog
@@ -321,17 +321,32 @@ def test_the_waterfall_says_what_came_of_each_and_draws_it_in_time(tmp_path: Pat
     assert any("gathers facts" in line and ".." in line for line in lines)
 
 
-def test_what_was_before_the_first_request_is_left_out_where_it_would_take_the_room() -> None:
+def test_the_axis_begins_with_the_first_connection() -> None:
     times = Times(agent_connected=0.0, agent_secured=8.0, request_began=10.0, response_ended=10.2)
     briefs = [exchange(1, 10.0, 0.2, times=times)]
     lines = drawn(Waterfall, run_of(briefs), briefs).splitlines()
-    assert lines[0].index("0.00 s") == lines[0].index("time") + 5
-    assert "┼" not in lines[2]
-    slight = Times(agent_connected=9.999, agent_secured=9.9995, request_began=10.0, response_ended=10.2)
-    briefs = [exchange(1, 10.0, 0.2, times=slight)]
-    lines = drawn(Waterfall, run_of(briefs), briefs).splitlines()
-    assert "0.00 s" in lines[0]
-    assert "-0.00" not in lines[0]
+    zero = lines[0].index("0.00 s")
+    assert zero == lines[0].index("time") + 5
+    assert "10.20 s" in lines[0]
+    assert lines[2].index("┼") == zero
+
+
+def test_the_parts_of_a_records_time_add_up() -> None:
+    times = Times(
+        agent_connected=9.9, agent_secured=9.95, request_began=10.0, request_ended=10.01, master_connecting=10.01,
+        master_connected=10.03, master_secured=10.06, response_began=10.16, response_ended=10.2,
+    )  # fmt: skip
+    briefs = [exchange(1, 10.0, 0.2, times=times)]
+    spent: list[str] = []
+
+    async def act(pilot: Pilot[None], app: Shown) -> None:
+        app.rows.go(1)
+        spent.append(app.rows.spent())
+
+    show(Waterfall, run_of(briefs), briefs, act)
+    assert spent == [
+        "TLS with the agent 50 ms, then 200 ms = connect 20 + TLS 30 + request 10 + waiting 100 + answer 40"
+    ]
 
 
 def test_the_last_line_says_what_the_glyphs_mean_if_there_is_room() -> None:
@@ -532,7 +547,7 @@ def test_the_cursor_tells_of_entries(kind: Kind, tmp_path: Path) -> None:
         assert app.rows.go(11)
         assert app.rows.item is not None
         assert app.rows.item.text == "POST catalog/~"
-        await pilot.click(app.rows, offset=(40, 0))  # a title: there is nothing to sort by
+        await pilot.click(app.rows, offset=(60, 0))  # a title: there is nothing to sort by
         assert app.rows.items[0].kind == "phase"
         await pilot.click(app.rows, offset=(10, 3))
         await pilot.pause()

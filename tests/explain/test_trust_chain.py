@@ -72,6 +72,7 @@ def test_a_healthy_bootstrap_holds_in_all_links() -> None:
         ((bundle(foreign_ca()), refused("unknown_ca")), Part.CA, Part.MASTER, "another CA"),
         ((ca(), crl(), refused("bad_certificate", leg={"sni": "puppet.wrong"})), Part.CA, Part.MASTER, "another name"),
         ((ca(), crl(), csr(), issued(key="another")), Part.REQUEST, Part.CERTIFICATE, "another key"),
+        ((catalog(), report(), csr(key="another"), not_issued()), Part.REQUEST, Part.CERTIFICATE, "another key"),
         (
             (refused("certificate_revoked", by="proxy", leg={"peer_chain": carried(made())}),),
             Part.CA, Part.CERTIFICATE, "revoked",
@@ -85,6 +86,15 @@ def test_each_fault_breaks_at_its_link(parts: tuple[ExamplePart, ...], source: P
     assert (link.source, link.target, link.breaks) == (source, target, breaks)
     assert link.why
     assert found.link(source, target) is link
+
+
+def test_what_does_not_fit_is_broken_and_what_made_it_is_not() -> None:
+    found = chain(ca(), crl(), csr(), issued(key="another"))
+    conditions = {box.part: box.condition for box in found.boxes}
+    assert conditions[Part.CERTIFICATE] is BROKEN
+    assert conditions[Part.KEY] is conditions[Part.REQUEST] is SOUND
+    found = chain(ca(), crl(expired=True))
+    assert (found.box(Part.CRL).condition, found.box(Part.CA).condition) == (BROKEN, SOUND)
 
 
 def test_a_request_that_waits_is_not_broken() -> None:

@@ -18,6 +18,11 @@ def test_a_sparkline_has_a_block_for_each_run_as_high_as_it_took_long() -> None:
     assert palette.sparkline([], 10).plain == ""
 
 
+def test_each_letter_of_a_bar_is_explained() -> None:
+    assert palette.phases().startswith("C certificates  n node  P plugins  K catalog")
+    assert all(str(phase) in palette.phases() for phase in palette.PHASES)
+
+
 @pytest.mark.parametrize("width", [1, 3, 7])
 def test_of_more_runs_than_fit_the_longest_and_the_worst_are_shown(width: int) -> None:
     runs = [*[run(1)] * 20, run(8, "failed"), run(1, "waiting"), *[run(1)] * 3]

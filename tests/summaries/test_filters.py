@@ -15,12 +15,14 @@ from inspector.errors import InspectorError
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.summaries import completion, filters, wording
+from inspector.summaries.summary import RunBrief
 from inspector.text import utc
 from tests.support.conversations import START, Agent, steps, together
 
 if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
     from inspector.model import Record
+    from inspector.runs.snapshot import Outcome
 
 
 def conversation() -> list[Record]:
@@ -228,7 +230,7 @@ def test_bodies_are_read_without_their_encoding_and_only_for_text(monkeypatch: p
     [
         ("statsu:404", ["no key 'statsu'", "status: ", "status:>=400"]),
         ("certname:x", ["no key 'certname'", "agent:web*"]),
-        ("zzz:1", ["no key 'zzz'", "There are agent, phase"]),
+        ("zzz:1", ["no key 'zzz'", "There are outcome, agent"]),
         ("status:abc", ["status cannot be 'abc'", "status:4xx"]),
         ("status:>=", ["status cannot be '>='"]),
         ("status:500-400", ["ends before it begins"]),
@@ -382,3 +384,21 @@ def test_a_completed_value_means_itself(name: str) -> None:
 def test_no_half_written_filter_troubles_completion(text: str) -> None:
     for output in completion.complete(text, KNOWN):
         assert output != text
+
+
+def test_a_plain_word_that_may_be_an_outcome_is_completed_to_it() -> None:
+    assert completion.complete("failed") == ["outcome:failed", "!outcome:complete"]
+    assert completion.complete("x err") == ["x severity:error"]
+    assert completion.complete("comp")[0] == "outcome:complete"
+    assert completion.complete("")[0] == "outcome:"
+    assert completion.complete("!fail") == []
+
+
+def test_several_outcomes() -> None:
+    chosen = filters.parse("outcome:failed,refused")
+    expectations: list[tuple[Outcome, bool]] = [("failed", True), ("refused", True), ("complete", False)]
+    for outcome, expected in expectations:
+        run = RunBrief(number=1, outcome=outcome)
+        assert chosen.matches_run(run, "", marked=False) is expected
+    with pytest.raises(InspectorError, match="cannot be 'failed,nothing'"):
+        filters.parse("outcome:failed,nothing")

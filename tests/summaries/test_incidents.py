@@ -8,10 +8,11 @@ import pytest
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
-from inspector.runs.examples import together
+from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
 from inspector.summaries import conclusions
 from inspector.summaries.incidents import Condition, condition
 from inspector.summaries.summary import Conclusion, RunBrief
+from tests.support.conversations import SIGNED
 from tests.support.nodes import refused, uncompiled, well
 
 if TYPE_CHECKING:
@@ -46,11 +47,20 @@ def test_what_a_later_run_does_not_show_any_more_is_over() -> None:
     (incident,) = found.incidents
     assert incident.nodes == ["web3.example"]
     assert len(incident.runs) == 2
-    assert (found.failing, len(found.well), found.over) == (1, 1, [])
+    assert (found.failing, len(found.well), found.past) == (1, 1, [])
     found = shown(uncompiled(2), well(2, after=600))
     assert found.incidents == []
-    assert [incident.nodes for incident in found.over] == [[]]
+    assert [incident.nodes for incident in found.past] == [[]]
+    assert [incident.over for incident in found.past] == [True]
     assert (found.failing, [run.started > 600 for run in found.well]) == (0, [True])
+
+
+def test_what_later_runs_could_not_show_is_not_over() -> None:
+    unlike = talk(ca(), crl(), csr(status=400, text=SIGNED), not_issued(), certname="web2.example", after=600)
+    (incident,) = shown(uncompiled(2), unlike).past
+    assert (incident.cause, incident.over) == ("S01", False)
+    (incident,) = [each for each in shown(uncompiled(2), well(2, after=300), unlike).past if each.cause == "S01"]
+    assert incident.over
 
 
 @pytest.mark.parametrize(
@@ -64,6 +74,15 @@ def test_what_a_later_run_does_not_show_any_more_is_over() -> None:
             "the certificate of the node is revoked",
         ),
         ("a", "a certificate for a is revoked", "a certificate is revoked"),
+        ("a", "no catalog for abc", "no catalog for abc"),
+        (
+            "a.example",
+            "no role (file: /manifests/a.example.pp, line: 2) for a.example.",
+            "no role (file: /manifests/a.example.pp, line: 2).",
+        ),
+        ("a.example", "no 'role for a.example' in a.example", "no 'role for a.example' in the node"),
+        ("a.example", "the agent's name 'a.example', or a.example", "the agent's name 'a.example', or the node"),
+        ("a.example", "for a.example", ""),
     ],
 )
 def test_what_differs_between_nodes_is_not_part_of_the_cause(name: str, reason: str, expected: str) -> None:
@@ -75,6 +94,19 @@ def test_what_differs_between_nodes_is_not_part_of_the_cause(name: str, reason: 
 
     (incident,) = condition([failed(name, reason)]).incidents
     assert incident.reason == expected
+
+
+def test_what_is_quoted_keeps_the_name_and_nodes_with_the_same_failure_are_one_incident() -> None:
+    def failed(number: int, name: str) -> RunBrief:
+        reason = f"no catalog: none for '{name}' in nodes/{name}.pp"
+        verdict = Conclusion(
+            lead="", reason=reason, cause="S01", severity=Severity.ERROR, certainty="certain", since=1.0
+        )
+        return RunBrief(number=number, certname=name, started=number, outcome="failed", verdict=verdict)
+
+    (incident,) = condition([failed(1, "a.example"), failed(2, "b.example")]).incidents
+    assert incident.nodes == ["a.example", "b.example"]
+    assert incident.reason == "no catalog: none for 'b.example' in nodes/b.example.pp"
 
 
 def test_a_capture_without_runs_shows_nothing() -> None:

@@ -60,6 +60,18 @@ def play(
     asyncio.run(go())
 
 
+def test_a_list_that_scrolls_down_is_not_cut_at_its_right_end() -> None:
+    async def act(pilot: Pilot[None], app: Host) -> None:
+        app.rows.show([f"{at} {'x' * 300}!" for at in range(30)])
+        await pilot.pause()
+        assert app.rows.show_vertical_scrollbar
+        assert not app.rows.show_horizontal_scrollbar
+        assert app.rows.room == 59
+
+    ends = Column[str]("end", lambda word, width: word[-width:], 4, 1)
+    play(act, (ABLE[0], ends))
+
+
 def test_a_list_has_the_layout_that_was_chosen_for_it() -> None:
     async def choose(pilot: Pilot[None], app: Host) -> None:
         assert app.rows.table == "Screen.words"

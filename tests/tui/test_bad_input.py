@@ -13,13 +13,16 @@ import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
+from textual.widgets import Input
 
 from inspector.model import Exchange
+from inspector.summaries.source import Source
+from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.run import RunView
 from tests.support.captures import save
 from tests.support.conversations import Agent, together
 from tests.support.recorded import SAMPLES
-from tests.tui.screens import indexed, play, screen_text
+from tests.tui.screens import SIZES, indexed, play, screen_text, settled, unframed
 from tests.tui.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -182,6 +185,63 @@ def test_one_that_is_deleted_meanwhile_is_reported_as_gone(tmp_path: Path) -> No
         await pilot.press("enter", "down", "f", "escape", "escape")
 
     play(path, act)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("key", "empty"),
+    [
+        ("B", "No agent in this capture sent a request"),
+        ("F", "The agent requested no files"),
+        ("C", "This run has no catalog"),
+        ("O", "No connections were recorded"),
+        ("enter", "Meaning"),
+        ("b", "No record contains"),
+    ],
+)
+def test_what_cannot_be_read_is_not_shown_as_empty(tmp_path: Path, key: str, empty: str, size: tuple[int, int]) -> None:
+    path = indexed(sample(tmp_path))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        if key in "FCO" or key == "enter":
+            await pilot.press("enter")
+            await settled(pilot, app)
+        path.replace(path.with_name("gone"))
+        await pilot.press(key)
+        if key == "b":
+            app.screen.query_one(Input).value = "x"
+            await pilot.press("enter")
+        await settled(pilot, app)
+        text = screen_text(app)
+        words = "could not be read" if key == "b" else "could not be read: There is no capture at"
+        assert words in " ".join(unframed(text).split())
+        assert empty not in text
+        assert "0 agents" not in text
+        if key == "B":
+            path.with_name("gone").replace(path)
+            bootstrap = app.screen
+            assert isinstance(bootstrap, Bootstrap)
+            bootstrap._rests = 0.0
+            bootstrap.update()
+            await settled(pilot, app)
+            assert "could not be read" not in screen_text(app)
+
+    play(path, act, size)
+
+
+def test_findings_without_an_index_are_not_no_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Source, "trouble", "the disk is full")
+    monkeypatch.setattr(Source, "runs", [])
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("F")
+        await settled(pilot, app)
+        text = screen_text(app)
+        assert "could not be read: the disk is full" in text
+        assert "No deviations" not in text
+        assert "no findings" not in text
+
+    play(indexed(sample(tmp_path)), act)
 
 
 def test_a_look_that_comes_after_the_last_view_finds_nobody(tmp_path: Path) -> None:

@@ -101,6 +101,21 @@ def test_json_and_masked_values_have_colours_and_the_raw_body_too(capture: Path)
     play(capture, act, start="")
 
 
+def test_on_a_line_without_a_value_all_of_the_body_is_copied(capture: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        screen = await shown(pilot, app, 1, "3", "]")
+        body = screen.query_one(Bytes)
+        await pilot.press("home", "y")
+        assert body.plain(0) == "{"
+        assert app.clipboard.splitlines() == [body.plain(line) for line in body.items]
+        assert "hunter2" not in app.clipboard
+        assert MASK in app.clipboard
+        await pilot.press("down", "y")
+        assert app.clipboard == body.plain(1)
+
+    play(capture, act, start="")
+
+
 def test_without_colour_all_of_it_can_be_read(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 

@@ -82,7 +82,7 @@ def test_branches_open_and_close_by_keys_and_mouse(tmp_path: Path) -> None:
 
 def test_filters_show_what_matches_and_what_it_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[tuple[int | None, int]] = []
-    monkeypatch.setattr(Inspector, "open_exchange", lambda _, number, seq: found.append((number, seq)))
+    monkeypatch.setattr(Inspector, "open_exchange", lambda _, number, seq, _place: found.append((number, seq)))
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await catalog_of(pilot, app, "w", "home", "left", "d")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.capture.store import Capture
 from inspector.runs.examples import catalog, plugins, report, talk
 from inspector.tui.causes import Causes
 from inspector.tui.findings import Findings, FoundRows
@@ -120,6 +121,50 @@ def test_a_healthy_capture_shows_that_nothing_is_wrong(tmp_path: Path) -> None:
         assert "Nothing is wrong" in shown
 
     play(indexed(save(tmp_path / "well.sqlite", *well(1), *well(2, after=5))), act, start="")
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_cursor_is_on_the_worst_cause_unless_the_user_moved_it(tmp_path: Path, moved: bool) -> None:
+    path = indexed(save(tmp_path / "growing.sqlite", *refused(1), *well(1, after=5)))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        rows = app.screen.query_one(Rows)
+        if moved:
+            await pilot.press("down")
+        before = rows.item
+        with Capture.create(path) as capture:
+            for record in (*uncompiled(2, after=60), *uncompiled(3, after=90)):
+                capture.append(record)
+            capture.flush()
+        indexed(path)
+        app.poll()
+        await pilot.pause()
+        worst = rows.items[0].incident
+        assert worst is not None
+        assert worst.cause == "S01"  # of two nodes
+        assert (rows.at == 0) is not moved
+        assert (before is not None and rows.item is not None and rows.item.ident == before.ident) is moved
+
+    play(path, act, start="")
+
+
+def test_the_text_stays_where_it_was_scrolled_to_while_the_capture_grows(faults: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        scroll = app.screen.query_one("#detail")
+        scroll.scroll_to(y=3, animate=False, immediate=True)
+        with Capture.create(faults) as capture:
+            for record in well(4, after=3000):
+                capture.append(record)
+            capture.flush()
+        indexed(faults)
+        app.poll()
+        await pilot.pause()
+        assert scroll.scroll_offset.y == 3
+        await pilot.press("down")
+        await pilot.pause()
+        assert scroll.scroll_offset.y == 0
+
+    play(faults, act, (80, 24), start="")
 
 
 def test_a_failed_run_stands_beside_the_last_good_one_of_its_node(tmp_path: Path) -> None:

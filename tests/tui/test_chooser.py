@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from textual.app import App
+from textual.widgets import Static
 
 from inspector.tui.chooser import Choice, Chooser
 from inspector.tui.rows import Rows
@@ -34,6 +35,24 @@ def chosen(
 
     asyncio.run(go())
     return found
+
+
+def test_what_a_line_is_can_be_read_whole_where_the_list_has_no_room() -> None:
+    long = f"{'many words ' * 20}and the last"
+
+    async def cut(pilot: Pilot[None]) -> None:
+        about = pilot.app.screen.query_one("#about", Static)
+        assert about.display
+        assert str(about.render()) == long
+        await pilot.press("down")
+        await pilot.pause()
+        assert str(about.render()) == "short"
+
+    async def whole(pilot: Pilot[None]) -> None:
+        assert not pilot.app.screen.query_one("#about", Static).display
+
+    chosen(cut, Chooser("Title", [Choice("a", long), Choice("b", "short")]))
+    chosen(whole, Chooser("Title", CHOICES))
 
 
 @pytest.mark.parametrize(

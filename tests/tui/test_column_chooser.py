@@ -33,6 +33,17 @@ async def opened(pilot: Pilot[None], app: Inspector, *keys: str) -> ColumnChoose
     return app.screen
 
 
+@pytest.mark.parametrize("width", [131, 132])
+def test_a_hidden_column_says_from_which_terminal_on_it_is_shown(tmp_path: Path, width: int) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app)
+        assert ("from 132 columns on" in screen_text(app)) is (width < 132)
+        await pilot.press("escape")
+        assert ("day" in titles(app)) is (width == 132)
+
+    play(sample("out-of-sync", tmp_path), act, (width, 40))
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_a_column_is_hidden_shown_and_sorted_by(tmp_path: Path, size: tuple[int, int]) -> None:
     path = sample("out-of-sync", tmp_path)

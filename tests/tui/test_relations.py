@@ -12,7 +12,7 @@ from inspector.runs.examples import catalog, report, talk
 from inspector.tui.catalog import Catalog
 from inspector.tui.relations import Relations
 from tests.support.catalogs import HOSTILE, related, resource
-from tests.tui.screens import SIZES, catalog_of, play, screen_text, written
+from tests.tui.screens import SIZES, catalog_of, play, sample, screen_text, written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,6 +104,15 @@ def test_one_walks_along_and_back_and_the_catalog_follows(tmp_path: Path, size: 
         assert app.screen.selected.ref == "Service[web]"
 
     play(written(tmp_path, related()), act, size, start="")
+
+
+def test_a_list_with_nothing_in_it_leaves_its_room_to_the_others(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await around(pilot, app, "Notify[role web, rack A7]")
+        widths = {name: view.query_one(f"#{name}-pane").size.width for name in ("needs", "here", "after")}
+        assert widths["needs"] == widths["after"] < widths["here"]
+
+    play(sample("first-run", tmp_path), act, (120, 40))
 
 
 def test_containers_and_contents_are_walked_too(tmp_path: Path) -> None:

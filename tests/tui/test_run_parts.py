@@ -16,6 +16,8 @@ from inspector.summaries.source import Source
 from inspector.tui.app import Inspector
 from inspector.tui.catalog import Catalog
 from inspector.tui.connections import Connections
+from inspector.tui.doc_widgets import Sheet
+from inspector.tui.exchange import ExchangeView
 from inspector.tui.files import Files
 from inspector.tui.part import PartView, middle
 from tests.tui.screens import SIZES, play, sample, screen_text, written
@@ -34,7 +36,7 @@ FILE = "modules/demo/app.conf"
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int | None, int]]:
     """The exchanges that were opened."""
     found: list[tuple[int | None, int]] = []
-    monkeypatch.setattr(Inspector, "open_exchange", lambda _, number, seq: found.append((number, seq)))
+    monkeypatch.setattr(Inspector, "open_exchange", lambda _, number, seq, _place=None: found.append((number, seq)))
     return found
 
 
@@ -203,7 +205,7 @@ def test_what_can_not_be_read_is_reported(tmp_path: Path, monkeypatch: pytest.Mo
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Files(1))
         assert "It can't be read. Check its disk." in screen_text(app)
-        assert totals(view) == ""
+        assert totals(view) == "could not be read: It can't be read. Check its disk."
 
     play(sample("first-run", tmp_path), act)
 
@@ -237,6 +239,41 @@ def test_the_catalog_of_a_first_run(
         await pilot.click("#items", offset=(titles.index("time"), 0))
         times = [item.time or -1 for item in view.rows.items]
         assert times == sorted(times, reverse=True)
+
+    play(sample("first-run", tmp_path), act, size)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+def test_the_line_of_a_resource_can_always_be_read(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Catalog(1))
+        view.rows.move_to(next(at for at, item in enumerate(view.rows.items) if item.line == 11))
+        await pilot.pause()
+        text = screen_text(app)
+        assert "init.pp:11" in text
+        assert not view.rows.show_horizontal_scrollbar
+        if size[0] == 200:
+            assert "/srv/puppet/code/environments/production/modules/demo/manifests/init.pp:12" in text
+
+    play(sample("first-run", tmp_path), act, size)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (200, 60)])
+def test_enter_on_a_resource_opens_the_report_at_it(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Catalog(1))
+        view.rows.move_to(next(at for at, item in enumerate(view.rows.items) if item.line == 11))
+        await pilot.press("enter")
+        for _ in range(3):
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+        assert isinstance(app.screen, ExchangeView)
+        rows = app.screen.query_one(Sheet).rows
+        selected = rows.plain(rows.item) if rows.item is not None else ""
+        assert "File[/srv/agent/node1.example/managed/logo.bin]" in selected
+        line = next(line for line in screen_text(app).splitlines() if "logo.bin]" in line)
+        assert "init.pp:11" in line
+        assert "2026-11-21T12:10:44.510+00:00" in line
 
     play(sample("first-run", tmp_path), act, size)
 

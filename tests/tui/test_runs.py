@@ -10,6 +10,7 @@ import pytest
 from textual.widgets import Input, Label, Static
 
 from inspector.capture.store import Capture
+from inspector.errors import CaptureError
 from inspector.summaries.filtering import Progress
 from inspector.tui.help import Help
 from inspector.tui.histogram import Histogram
@@ -84,7 +85,8 @@ def test_what_a_run_comes_down_to_stands_below_with_what_to_do(tmp_path: Path, s
         text = screen_text(app)
         assert "Run 1" in text
         assert "node1.example failed: S01" in text
-        assert "fix: " in text
+        assert "1. Correct the code that the message names" in text
+        assert "     puppet agent -t --noop" in text
 
     play(sample("compile-error", tmp_path), act, size)
 
@@ -291,6 +293,25 @@ def test_what_came_while_a_run_was_looked_at_is_there_afterwards(tmp_path: Path)
     play(capture, act)
 
 
+def test_a_filter_whose_records_cannot_be_read_is_not_one_that_matches_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        def read_runs(text: str) -> Iterator[Progress[RunBrief]]:
+            raise_at_first = f"{text}: the disk is gone"
+            yield Progress(1, 2, app.source.runs[:1])
+            raise CaptureError(raise_at_first)
+
+        monkeypatch.setattr(app.filtering, "read_runs", read_runs)
+        await type_in(pilot, "f", 'text:"class x"')
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert names(app) == ["a.example"]
+        assert 'could not be read: text:"class x": the disk is gone' in screen_text(app)
+
+    play(several(tmp_path), act)
+
+
 def test_a_filter_that_takes_long_is_not_begun_again_while_the_capture_grows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -414,11 +435,41 @@ def test_while_a_filter_is_typed_it_says_how_many_runs_match(tmp_path: Path) -> 
         assert await typed("status:") == "", "not a filter yet"
         assert await typed("999") == "0 of 2 runs"
         await pilot.press("ctrl+u")
-        assert await typed("text:x") == "Enter searches the bodies"
+        assert await typed("text:x") == "Enter applies it"
         await pilot.press("escape", "slash")
         assert await typed("a") == ""
 
     play(sample("out-of-sync", tmp_path), act)
+
+
+def test_what_matches_is_shown_while_a_filter_is_typed(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        every = names(app)
+        await pilot.press("f", *"b.exa")
+        await pilot.pause(2 * PAUSE)
+        assert names(app) == ["b.example"]
+        assert "1 shown: b.exa" in screen_text(app)
+        app.source.revision += 1
+        app.screen.update() if isinstance(app.screen, Runs) else None
+        assert names(app) == ["b.example"]
+        await pilot.press("escape")
+        await pilot.pause()
+        assert names(app) == every
+        assert "shown" not in screen_text(app).splitlines()[0]
+
+    play(several(tmp_path), act, (80, 24))
+
+
+def test_without_a_filter_the_cursor_is_where_it_was_with_it(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await type_in(pilot, "f", "agent:b.example")
+        assert under(app).name == "b.example"
+        await pilot.press("escape")
+        await pilot.pause()
+        assert len(names(app)) > 1
+        assert under(app).name == "b.example"
+
+    play(several(tmp_path), act)
 
 
 def test_marked_runs_are_gone_through(tmp_path: Path) -> None:

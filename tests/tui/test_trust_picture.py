@@ -6,6 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from inspector.explain.trust_chain import Box, Condition, Link, Part, TrustChain
+from inspector.pages.styles import GOOD
 from inspector.tui.trust_picture import WIDE, picture
 
 
@@ -27,6 +28,15 @@ def test_each_line_fits_and_is_harmless(width: int, text: str) -> None:
     assert all(line.isprintable() for line in lines)
     for part in Part:
         assert any(part in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [76, WIDE])
+def test_no_box_at_a_link_that_breaks_is_drawn_as_good(width: int) -> None:
+    drawn = picture(chain(Condition.BROKEN), width)
+    good = "".join(drawn.plain[span.start : span.end] for span in drawn.spans if span.style == GOOD)
+    assert Part.KEY in good
+    assert Part.REQUEST not in good
+    assert Part.CERTIFICATE not in good
 
 
 @pytest.mark.parametrize("width", [76, 116])

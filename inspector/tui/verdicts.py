@@ -1,0 +1,66 @@
+"""The verdict of a run: in a few lines above its exchanges, and in full with the steps of its fix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from inspector import regex
+from inspector.pages.styles import COMMAND
+from inspector.rules import fixes
+from inspector.text import clean, counts
+from inspector.tui.panes import NARROW
+
+if TYPE_CHECKING:
+    from inspector.rules.fixes import Fix
+    from inspector.summaries.summary import RunBrief
+
+
+def headline(run: RunBrief, width: int) -> Text:
+    """The verdict, shortened to a few lines; a key shows its fix."""
+    if run.verdict is None:
+        return _well(run)
+    room = max(20, width * lines(width) - width // 8)  # words are not broken at the ends of the lines
+    return Text().append(_without_middle(clean(run.verdict.message), room), style="bold")
+
+
+def in_full(run: RunBrief, width: int) -> Text:
+    """The verdict and the numbered steps of its fix."""
+    if run.verdict is None:
+        return _well(run)
+    text = Text().append(clean(run.verdict.message), style="bold").append("\n")
+    return text.append_text(steps(run.steps, width)) if run.steps else text
+
+
+def steps(fix: Fix, width: int) -> Text:
+    """The steps of a fix, numbered, their commands on lines of their own."""
+    commands = {step.command for step in fix}
+    text = Text("\nFix\n", style="bold")
+    for each in fixes.lines(fix, width):
+        style = COMMAND if each.strip() in commands else "not bold"
+        text.append(f"{clean(each)}\n", style=style)
+    return text
+
+
+def lines(width: int) -> int:
+    """Maximum number of lines of a headline."""
+    return 3 if width < NARROW else 2
+
+
+def _well(run: RunBrief) -> Text:
+    found = counts(run.findings)
+    return Text(f"{run.outcome}{f'; {found}' if found else ', no deviations'}")
+
+
+def _without_middle(message: str, room: int) -> str:
+    """Leave out the middle: errors of Puppet begin with the failure and end with its place.
+
+    The time is shown elsewhere.
+    """
+    text = message if len(message) <= room else regex.sub(r", (?:since|at) [0-9-]{10} [0-9:]{8} UTC", "", message)
+    if len(text) <= room:
+        return text
+    before = text[: room * 2 // 3].rpartition(" ")[0]
+    after = text[-(room // 3 - 3) :].partition(" ")[2]
+    return f"{before} … {after}"

@@ -1,0 +1,45 @@
+"""The verdict of a run: a few lines that keep what and where, and in full with a numbered fix."""
+
+from __future__ import annotations
+
+from inspector.model import Finding, Severity
+from inspector.rules.fixes import Fix, advice, on_node
+from inspector.summaries.summary import Conclusion, RunBrief
+from inspector.tui import verdicts
+
+
+def concluded(lead: str, reason: str, *fix: str) -> Conclusion:
+    since = 1763727055.0  # 2025-11-21 12:10:55
+    steps: Fix = tuple(map(advice, fix))
+    return Conclusion(lead=lead, reason=reason, advice=steps, certainty="certain", since=since)
+
+
+def test_a_headline_keeps_what_and_where() -> None:
+    reason = f"S01 no catalog: {'evaluation ' * 60}(file: /x/site.pp, line: 2)"
+    run = RunBrief(number=1, verdict=concluded("a.example failed", reason, "correct it"))
+    for width in (80, 100, 200):
+        shown = verdicts.headline(run, width).plain
+        assert shown.startswith("a.example failed: S01 no catalog")
+        assert shown.endswith("line: 2)")
+        assert len(shown) <= width * verdicts.lines(width)
+    whole = RunBrief(number=1, verdict=concluded("a", "short"))
+    assert verdicts.headline(whole, 80).plain == "a: short, since 2025-11-21 12:10:55 UTC"
+
+
+def test_in_full_a_fix_has_numbered_steps_and_whole_commands() -> None:
+    conclusion = Conclusion(
+        lead="a", reason="b " * 200, certainty="certain", since=0.0,
+        advice=(advice("look"), on_node("run it", "puppet agent -t --verbose --debug")),
+    )  # fmt: skip
+    lines = verdicts.in_full(RunBrief(number=1, verdict=conclusion), 40).plain.splitlines()
+    assert lines[0].count("b ") == 200
+    assert lines[1:] == ["", "Fix", "1. Look.", "2. On the node, run it:", "     puppet agent -t --verbose --debug"]
+
+
+def test_what_is_shown_of_a_run_that_went_well() -> None:
+    run = RunBrief(number=1, outcome="complete")
+    assert verdicts.headline(run, 100).plain == "complete, no deviations"
+    findings = (Finding("B01", Severity.WARNING, "x"), Finding("R21", Severity.NOTICE, "y"),
+                Finding("B45", Severity.NOTICE, "z"))  # fmt: skip
+    run = RunBrief(number=1, outcome="complete", findings=findings)
+    assert verdicts.in_full(run, 100).plain == "complete; 1 warning, 2 notices"
