@@ -7,10 +7,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.capture import paths
 from inspector.cli.arguments import add_full, add_rules
 from inspector.cli.output import columns, print_block, print_failed, print_json, print_line, print_unanalyzed
 from inspector.cli.progress import shown
-from inspector.cli.reading import whole_message
+from inspector.cli.reading import Unreadable, whole_message
 from inspector.doctor import fix_script, report
 from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.errors import InspectorError
@@ -20,12 +21,17 @@ from inspector.model import Severity
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
+
+    from inspector.summaries.whole_messages import Whole
 
 EXAMPLE = "puppet-inspector doctor --live puppet.example:8140"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, nargs="?", help="print the verdicts of its runs, worst first")
+    parser.add_argument("captures", metavar="capture", type=Path, nargs="*", help="print the verdicts of its runs, "
+                        "worst first; also several, and directories (default: the newest in captures/, if nothing else "
+                        "is given)")  # fmt: skip
     parser.add_argument("--auth-conf", type=Path, metavar="FILE", help="with a capture: name the rule of the master's "
                          "auth.conf behind each request that was refused")  # fmt: skip
     parser.add_argument("--ssldir", type=Path, metavar="DIR", help="check an agent's ssldir (read-only)")
@@ -46,17 +52,17 @@ def execute(arguments: argparse.Namespace) -> int:
     """Diagnose a capture, an agent's or a CA's directory, or a running master, and print what is wrong and how to fix
     it. Several of them are also compared with each other. Nothing is changed; --fix-script writes one file. The exit
     status is 1 if an agent's latest run or a diagnosis is an error (`check` uses --fail-on, and only its findings)."""
-    capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
-    if not (capture or directories or arguments.live):
-        raise InspectorError("There is nothing to check.", "Pass a capture, --ssldir DIR, --cadir DIR or --live HOST.")
-    if arguments.auth_conf and not capture:
+    directories = arguments.ssldir or arguments.cadir
+    others = directories or arguments.live
+    captures = _captures(arguments.captures) if arguments.captures or not others else []
+    if arguments.auth_conf and not captures:
         raise InspectorError("--auth-conf needs a capture.", "`puppet-inspector auth --request` decides without one.")
     conf = reading.read(arguments.auth_conf) if arguments.auth_conf else None
+    unreadable = Unreadable(captures)
     with shown() as watch:
-        found = report.of_capture(capture, watch) if capture else report.CaptureReport()
-    print_failed(found.failed.values())
-    whole = functools.partial(whole_message, capture) if capture and arguments.full else None
-    diagnoses = report.by_auth_conf(found, capture, conf) if conf else []
+        found = report.of_captures(captures, watch, unreadable.report) if captures else report.CaptureReport()
+    print_failed(found.failed)
+    diagnoses = report.by_auth_conf(found, conf) if conf else []
     if directories:
         diagnoses += report.of_directories(
             arguments.ssldir, arguments.cadir, arguments.certname, found.keys, master=arguments.live
@@ -71,13 +77,16 @@ def execute(arguments: argparse.Namespace) -> int:
         fix_script.write(problems, arguments.fix_script, time.time())
     if arguments.json:
         verdicts = [
-            {"run": agent.run.number, "certname": agent.run.certname, "runs": agent.times,
-             "superseded_by": agent.superseded_by,
-             **(json_output.verdict_fields(agent.run, whole) or {})}
+            {"capture": str(agent.capture), "run": agent.run.number, "certname": agent.run.certname,
+             "runs": agent.times, "superseded_by": agent.superseded_by,
+             "superseded_in": agent.superseded_in and str(agent.superseded_in),
+             **(json_output.verdict_fields(agent.run, _whole(agent.capture) if arguments.full else None) or {})}
             for agent in found.agents
         ]  # fmt: skip
-        unanalyzed = [{"seq": seq, "reason": reason} for seq, reason in found.unanalyzed.items()]
-        notes = [{"rule": rule, "runs": numbers} for rule, numbers in found.notes.items()]
+        unanalyzed = [
+            {"capture": str(capture), "seq": seq, "reason": reason} for capture, seq, reason in found.unanalyzed
+        ]
+        notes = [{"rule": rule, "capture": str(capture), "runs": numbers} for rule, capture, numbers in found.notes]
         written = str(arguments.fix_script) if problems else None
         print_json(
             {"verdicts": verdicts, "notes": notes, "diagnoses": report.plain(diagnoses), "not_analyzed": unanalyzed,
@@ -86,15 +95,29 @@ def execute(arguments: argparse.Namespace) -> int:
     else:
         if lead := report.summary(found, diagnoses):
             print_line(lead)
-        for block in report.verdict_blocks(found, whole, columns()) if capture else ():
+        for block in report.verdict_blocks(found, _whole if arguments.full else None, columns()) if captures else ():
             print_block(block)
-        print_unanalyzed(found.unanalyzed.items())
-        asked = bool(diagnoses or directories or arguments.live)
-        for block in report.diagnosis_blocks(diagnoses, columns()) if asked else ():
+        for capture, seq, reason in found.unanalyzed:
+            print_unanalyzed([(seq, reason)], found.where(capture))
+        for block in report.diagnosis_blocks(diagnoses, columns()) if diagnoses or others else ():
             print_block(block)
         if problems:
             print(f"wrote {arguments.fix_script}: say in it how the hosts are reached, then run it")
         elif arguments.fix_script:
             print(f"{arguments.fix_script} was not written: there is nothing to heal")
     failed = any(agent.rank == Severity.ERROR.rank and agent.superseded_by is None for agent in found.agents)
-    return int(failed or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses))
+    return unreadable.status or int(failed or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses))
+
+
+def _captures(given: Sequence[Path]) -> list[Path]:
+    """Return the captures to check. Raises InspectorError."""
+    try:
+        return paths.chosen(given)
+    except InspectorError as error:
+        hint = error.hint if given else "Pass a capture, --ssldir DIR, --cadir DIR or --live HOST."
+        raise InspectorError(error.message, hint) from error
+
+
+def _whole(capture: Path) -> Whole:
+    """Return what reads the whole messages of a capture."""
+    return functools.partial(whole_message, capture)

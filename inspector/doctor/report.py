@@ -1,11 +1,11 @@
-"""Collect and print what ``puppet-inspector doctor`` finds in a capture, in directories and at a live master."""
+"""Collect and print what ``puppet-inspector doctor`` finds in captures, in directories and at a live master."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inspector.analysis import verdicts
 from inspector.capture.store import Capture
@@ -17,13 +17,14 @@ from inspector.progress import unwatched
 from inspector.rules import fixes, rule_of
 from inspector.summaries import conclusions, reading, wording
 from inspector.summaries.wording import Block
-from inspector.text import counts
+from inspector.text import clean, counts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from inspector.doctor.findings import Diagnosis
+    from inspector.errors import CaptureError
     from inspector.host.auth_conf.rules import AuthConf
     from inspector.progress import Watch
     from inspector.summaries.keys import WireKey
@@ -44,80 +45,110 @@ class AgentVerdict:
     """On that run."""
     rank: int
     """3 for an error, 2 for a warning."""
+    capture: Path
+    """The capture with that run."""
     times: int = 1
     superseded_by: int | None = None
     """The number of a later run of the agent that ended differently: this verdict is history."""
+    superseded_in: Path | None = None
+    """The capture with that later run."""
+
+
+class Note(NamedTuple):
+    """What is by a site's versions."""
+
+    rule: str
+    capture: Path
+    runs: list[int]
+    """The runs in which it was found."""
 
 
 @dataclass(slots=True)
 class CaptureReport:
-    """What is known of a capture."""
+    """What is known of captures."""
 
+    captures: list[Path] = field(default_factory=list)
     agents: list[AgentVerdict] = field(default_factory=list)
     """Worst first."""
     runs: int = 0
-    notes: dict[str, list[int]] = field(default_factory=dict)
-    """What is by a site's versions: rules, and the runs in which they were found."""
+    notes: list[Note] = field(default_factory=list)
     keys: list[WireKey] = field(default_factory=list)
-    """The public keys in its traffic."""
-    unanalyzed: dict[int, str] = field(default_factory=dict)
+    """The public keys in their traffic."""
+    unanalyzed: list[tuple[Path, int, str]] = field(default_factory=list)
     """The records that were not analyzed, and why."""
-    failed: dict[str, str] = field(default_factory=dict)
-    """The rules that failed, and why."""
+    failed: list[str] = field(default_factory=list)
+    """Why rules failed."""
+
+    def where(self, capture: Path) -> str:
+        """Return what names a capture before the number of a run; empty if there is only one."""
+        return f"{clean(capture.name)} " if len(self.captures) > 1 else ""
 
 
-def of_capture(path: Path, watch: Watch = unwatched) -> CaptureReport:
-    """Return what is known of a capture. Raises CaptureError."""
-    (found,) = reading.read_together([path], watch=watch)
-    runs = found.briefs
-    return CaptureReport(agent_verdicts(runs), len(runs), _notes(runs), found.keys, found.unanalyzed, found.failed)
+def of_captures(
+    paths: Sequence[Path], watch: Watch = unwatched, unreadable: Callable[[CaptureError], None] | None = None
+) -> CaptureReport:
+    """Return what is known of captures. ``unreadable`` is called for each that cannot be read. Raises CaptureError."""
+    read = reading.read_together(paths, watch, *([unreadable] if unreadable else []))
+    runs = [(found.capture, run) for found in read for run in found.briefs]
+    return CaptureReport(
+        list(paths),
+        agent_verdicts(runs),
+        len(runs),
+        _notes(runs),
+        [key for found in read for key in found.keys],
+        [(found.capture, seq, reason) for found in read for seq, reason in found.unanalyzed.items()],
+        [reason for found in read for reason in found.failed.values()],
+    )
 
 
-def agent_verdicts(runs: Iterable[RunBrief]) -> list[AgentVerdict]:
-    """Return the verdicts of runs, one per agent and cause: the worst first, then the latest; history is last.
+def agent_verdicts(runs: Iterable[tuple[Path, RunBrief]]) -> list[AgentVerdict]:
+    """Return the verdicts of runs, each with its capture, one per agent and cause: the worst first, then the latest;
+    history is last.
 
     An agent is judged by its latest run. What an earlier one showed is history, unless the latest shows nothing at all.
     """
     by_cause: dict[tuple[str | None, str | None, str], AgentVerdict] = {}
-    latest: dict[str | None, tuple[RunBrief, AgentVerdict | None]] = {}
-    for run in conclusions.with_shared(sorted(runs, key=lambda run: run.started)):
+    latest: dict[str | None, tuple[Path, RunBrief, AgentVerdict | None]] = {}
+    in_order = sorted(runs, key=lambda pair: pair[1].started)
+    shared = conclusions.with_shared([run for _, run in in_order])
+    for (capture, _), run in zip(in_order, shared, strict=True):
         verdict = run.verdict
         agent = run.certname or run.address
         if verdict is None:
             if run.outcome == "complete" and not run.tool and not run.command:
-                latest[agent] = run, None
+                latest[agent] = capture, run, None
             continue
         rank = verdict.severity.rank if verdict.severity and verdict.is_over else Severity.ERROR.rank
         if verdict.cause is None and run.command:
             rank = Severity.NOTICE.rank  # likely no run of an agent
         key = (agent, verdict.cause, run.outcome if verdict.cause is None else "")
         earlier = by_cause.pop(key, None)
-        by_cause[key] = AgentVerdict(run, verdict, rank, earlier.times + 1 if earlier else 1)
+        by_cause[key] = AgentVerdict(run, verdict, rank, capture, earlier.times + 1 if earlier else 1)
         if verdict.certainty != "not visible" and verdict.evidence is None and not run.command:
-            latest[agent] = run, by_cause[key]
+            latest[agent] = capture, run, by_cause[key]
     for (agent, _, _), each in by_cause.items():
-        last, current = latest.get(agent, (each.run, each))
+        capture, last, current = latest.get(agent, (each.capture, each.run, each))
         if current is not each and last.started >= each.run.started:
-            each.superseded_by = last.number
+            each.superseded_by, each.superseded_in = last.number, capture
     latest_first = sorted(by_cause.values(), key=lambda verdict: -verdict.run.started)
     return sorted(
         latest_first, key=lambda each: (each.superseded_by is not None, -each.rank, each.run.outcome == "complete")
     )
 
 
-def _notes(runs: Iterable[RunBrief]) -> dict[str, list[int]]:
-    notes: dict[str, list[int]] = {}
-    for run in runs:
+def _notes(runs: Iterable[tuple[Path, RunBrief]]) -> list[Note]:
+    notes: dict[tuple[str, Path], Note] = {}
+    for capture, run in runs:
         for rule in sorted({finding.rule for finding in run.findings} & verdicts.BY_NATURE):
-            notes.setdefault(rule, []).append(run.number)
-    return notes
+            notes.setdefault((rule, capture), Note(rule, capture, [])).runs.append(run.number)
+    return list(notes.values())
 
 
-def by_auth_conf(found: CaptureReport, capture: Path, conf: AuthConf) -> list[Diagnosis]:
+def by_auth_conf(found: CaptureReport, conf: AuthConf) -> list[Diagnosis]:
     """Name the rule behind each refused request, in the verdicts; return it for runs with another cause."""
     diagnoses: list[Diagnosis] = []
-    with Capture.open(capture) as records:
-        for agent in found.agents:
+    for agent in found.agents:
+        with Capture.open(agent.capture) as records:
             agent.run = auth_conf.explained(agent.run, records, conf)
             agent.verdict = agent.run.verdict or agent.verdict
             if agent.superseded_by is None:
@@ -186,7 +217,7 @@ def worst(found: CaptureReport, diagnoses: Iterable[Diagnosis]) -> list[fix_scri
     ]
     for agent in found.agents:
         if agent.run.steps and agent.superseded_by is None:
-            what = f"run {agent.run.number}: {agent.verdict.message}"
+            what = f"{found.where(agent.capture)}run {agent.run.number}: {agent.verdict.message}"
             ranked.append(
                 (agent.rank, fix_script.Problem(what, agent.run.steps, agent.run.certname or agent.run.address))
             )
@@ -213,27 +244,33 @@ def summary(found: CaptureReport, diagnoses: Sequence[Diagnosis]) -> str:
     return "; ".join([*parts, *filter(None, [counts(diagnoses)])])
 
 
-def verdict_blocks(found: CaptureReport, whole: Whole | None = None, width: int | None = None) -> Iterator[Block]:
-    """Yield a capture's verdicts, at most one screen of them, and what is by nature; with the whole messages of the
-    causes if ``whole`` reads them. ``width`` is that of the terminal."""
+def verdict_blocks(
+    found: CaptureReport, whole: Callable[[Path], Whole] | None = None, width: int | None = None
+) -> Iterator[Block]:
+    """Yield the verdicts, at most one screen of them, and what is by nature; with the whole messages of the causes if
+    ``whole`` returns what reads those of a capture. ``width`` is that of the terminal."""
     agents, runs = found.agents, found.runs
     fixes = wording.FixLines(width)
     for agent in agents[:SCREEN]:
         times = f" ({agent.times} runs)" if agent.times > 1 else ""
-        past = "" if agent.superseded_by is None else f" (history: run {agent.superseded_by} ended differently)"
-        block = wording.verdict(agent.run, width, times=times, past=past)
-        block.lines.extend(wording.quoted(whole(agent.run.cause_found), width) if whole else ())
+        where, past = found.where(agent.capture), ""
+        if agent.superseded_in is not None:
+            later = f"{found.where(agent.superseded_in)}run {agent.superseded_by}"
+            past = f" (history: {later} ended differently)"
+        block = wording.verdict(agent.run, width, where, times=times, past=past)
+        block.lines.extend(wording.quoted(whole(agent.capture)(agent.run.cause_found), width) if whole else ())
         if agent.superseded_by is None:
-            block.lines.extend(fixes.of(agent.run.steps, f"run {agent.run.number}"))
+            block.lines.extend(fixes.of(agent.run.steps, f"{where}run {agent.run.number}"))
         yield block
     notes = []
     if len(agents) > SCREEN:
         notes.append(f"... and {len(agents) - SCREEN} more: `puppet-inspector runs` and `check` list all of them")
     if not agents:
         notes.append(f"no problems in {runs} run{'' if runs == 1 else 's'}" if runs else "the capture contains no runs")
-    for rule, numbers in found.notes.items():
+    for rule, capture, numbers in found.notes:
         shown = ", ".join(map(str, numbers[:SCREEN])) + (", ..." if len(numbers) > SCREEN else "")
-        notes.append(f"note: {rule} {rule_of(rule).title} (run{'s' if len(numbers) > 1 else ''} {shown})")
+        of_runs = f"{found.where(capture)}run{'s' if len(numbers) > 1 else ''} {shown}"
+        notes.append(f"note: {rule} {rule_of(rule).title} ({of_runs})")
     for note in notes:
         yield Block(wording.flowing(note, width))
 

@@ -208,7 +208,36 @@ def test_doctor_notes_what_comes_with_the_versions_once(run: Run, tmp_path: Path
     assert status == 0
     assert out.splitlines() == ["no problems in 3 runs", "note: S16 the agent is newer than its master (runs 1, 2, 3)"]
     document = valid("doctor", run("doctor", capture, "--json")[1])
-    assert document["notes"] == [{"rule": "S16", "runs": [1, 2, 3]}]
+    assert document["notes"] == [{"rule": "S16", "capture": str(capture), "runs": [1, 2, 3]}]
+
+
+def test_doctor_judges_an_agent_by_its_latest_run_in_all_captures(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = save(tmp_path / "a.sqlite", *talk(plugins(), catalog(status=500)))
+    healed = save(tmp_path / "b.sqlite", *talk(plugins(), catalog(), report(), after=1800.0))
+    other = save(tmp_path / "c.sqlite", *talk(plugins(), catalog(status=500), certname="other.example", after=9.0))
+    assert run("doctor", broken)[0] == 1
+    status, out, _ = run("doctor", tmp_path)
+    lines = out.splitlines()
+    assert (status, lines[0]) == (1, "1 agent failing, in 3 runs")
+    assert lines[1].startswith("c.sqlite run 1: other.example failed: S01 ")
+    assert any(line.startswith("a.sqlite run 1: ") for line in lines)
+    assert "(history: b.sqlite run 1 ended differently)" in " ".join(map(str.strip, lines))
+    assert run("doctor", broken, healed)[0] == 0
+    first, second = valid("doctor", run("doctor", tmp_path, "--json")[1])["verdicts"]
+    assert (first["capture"], first["superseded_in"]) == (str(other), None)
+    assert (second["capture"], second["superseded_by"], second["superseded_in"]) == (str(broken), 1, str(healed))
+    (tmp_path / "d.sqlite").write_bytes(b"no capture")
+    status, out, err = run("doctor", tmp_path)
+    assert (status, out.splitlines()[0]) == (2, "1 agent failing, in 3 runs")
+    assert "d.sqlite" in err
+    # Without any word it reads the newest.
+    (tmp_path / "captures").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert run("doctor")[0] == 2
+    save(tmp_path / "captures" / "e.sqlite", *talk(plugins(), catalog(), report()))
+    assert run("doctor")[:2] == (0, "no problems in 1 run\n")
 
 
 def test_doctor_fits_on_a_screen(run: Run, tmp_path: Path) -> None:

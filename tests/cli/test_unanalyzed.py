@@ -176,7 +176,7 @@ def test_doctor_and_bootstrap(run: Run, path: Path, reason: str) -> None:
     sentence = f"record {SEQ} was not analyzed: {reason}\n"
     assert sentence in run("doctor", path)[1]
     found = valid("doctor", run("doctor", path, "--json")[1])
-    assert found["not_analyzed"] == [{"seq": SEQ, "reason": reason}]
+    assert found["not_analyzed"] == [{"capture": str(path), "seq": SEQ, "reason": reason}]
     assert run("bootstrap", path)[2] == sentence
 
 

@@ -110,7 +110,8 @@ def understood(records: Sequence[Record]) -> Analyzer:
         clean([result["message"]["text"], result["locations"][0]["logicalLocations"][0]["name"]])
         clean(result["partialFingerprints"].values())
     clean(junit.document(found, [(CAPTURE, run) for run in briefs], Severity.WARNING).splitlines())
-    capture = doctor_report.CaptureReport(doctor_report.agent_verdicts(briefs), len(runs))
+    agents = doctor_report.agent_verdicts((CAPTURE, run) for run in briefs)
+    capture = doctor_report.CaptureReport([CAPTURE, CAPTURE], agents, len(runs))
     clean(line for block in doctor_report.verdict_blocks(capture) for line in block.lines)
     for at in (0.0, max((record.ended for record in records), default=0.0), 4e9):
         for name in bootstraps.names():
