@@ -46,6 +46,9 @@ class Inspector(App[None]):
     """A capture in a terminal."""
 
     TITLE = "puppet-inspector"
+    DEFAULT_CSS = """
+    VerticalScroll { scrollbar-size-vertical: 1; }
+    """
     BINDINGS: ClassVar = [
         Binding("q", "quit", "Quit"),
         Binding("T", "theme", "Next theme", show=False),

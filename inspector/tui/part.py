@@ -71,7 +71,7 @@ class PartView[T](View):
     DEFAULT_CSS = """
     PartView #totals { height: auto; max-height: 2; padding: 0 1; }
     PartView #lower { height: 35%; }
-    PartView #details { padding: 0 1; scrollbar-size-vertical: 1; }
+    PartView #details { padding: 0 1; }
     PartView #details Static { width: 1fr; height: auto; }
     """
     TITLE = ""

@@ -61,7 +61,7 @@ class Relations(View):
     Relations Pane:focus-within { border: none; border-top: solid $border; }
     Relations #why { height: auto; max-height: 3; padding: 0 1; background: $panel; }
     Relations #lower { height: 35%; display: none; }
-    Relations #details { padding: 0 1; scrollbar-size-vertical: 1; }
+    Relations #details { padding: 0 1; }
     Relations #details Static { height: auto; }
     Relations.-tall #lower { display: block; }
     Relations.beside #graph { layout: horizontal; }
