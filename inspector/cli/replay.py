@@ -79,11 +79,10 @@ def execute(arguments: argparse.Namespace) -> int:
     with contextlib.closing(Journal(target)) as journal, _folder(arguments.dir) as folder:
         master = _listening(replayed, folder, name, listen, pace)
         printer = (_Events if arguments.json else _Lines)(master, journal, name, folder, arguments.capture)
-        with master:
+        with master, contextlib.suppress(KeyboardInterrupt):
             printer.begin()
-            with contextlib.suppress(KeyboardInterrupt):
-                while True:
-                    _take(master, journal, printer)
+            while True:
+                _take(master, journal, printer)
         _take(master, journal, printer)
         printer.end()
     return int(bool(journal.missing))

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inspector.proxy import runtime
+from inspector.proxy import runtime, side_process
 from inspector.proxy.engine.link import Link
 from inspector.proxy.engine.server import Server
 from inspector.proxy.mitm import addon as addon_module
@@ -78,8 +78,11 @@ def switch(folder: Path) -> Path:
 
 
 def start(broken: str, speed: float, arguments: list[str]) -> None:
-    """Break it, and be what would have been started: `-P -c CODE ROOT proxy ...` or `-c CODE ...` of mitmdump."""
-    own = arguments[0] == "-P"
+    """Break it, and be what would have been started (``inspector.proxy.launched``): `-P -c CODE ROOT PARENT FUNCTION
+    proxy ...` or the same with mitmdump's arguments."""
+    parent, function, *words = arguments[4:]
+    side_process.end_with(int(parent), signal.SIGTERM)
+    own = function.startswith("inspector.")
     _break_functions(Path(broken), own=own)
     _turn_the_clock(speed)
     _remember(own=own)
@@ -87,12 +90,11 @@ def start(broken: str, speed: float, arguments: list[str]) -> None:
         from inspector.proxy.engine import server
 
         # As `inspector.proxy.workers` does, without the process in between.
-        given = dict(argument.split("=", 1) for argument in arguments[6::2])
+        given = dict(word.split("=", 1) for word in words[2::2])
         sys.exit(server.main([json.dumps(given), "1"]))
     from mitmproxy.tools.main import mitmdump
 
-    sys.argv[1:] = arguments[2:]
-    sys.exit(mitmdump())
+    sys.exit(mitmdump(words))
 
 
 def _break_functions(switch: Path, *, own: bool) -> None:
