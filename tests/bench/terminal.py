@@ -220,7 +220,7 @@ def screens(folder: Path, number: int) -> Iterator[str]:
     began = time.monotonic()
     indexer.build(path, index.place(path))
     yield f"| the index is made (once) | {time.monotonic() - began:.1f} s | | |"
-    taken = [opened(path, "went well") for _ in range(5)]
+    taken = [opened(path, WELL) for _ in range(5)]
     middle = statistics.median(sample[0] for sample in taken)
     aim = aims.at_most(middle, 0.5, " s")
     yield f"| first screen, median of 5 | {middle:.2f} s | {aim} | {taken[-1][1]:.0f} MB |"
