@@ -1,0 +1,40 @@
+"""The result of a rehearsal as a JSON-able structure (docs/json/rehearse.schema.json)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from inspector.compare import plain
+from inspector.rehearsal.result import PERCENTILES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inspector.rehearsal.rehearsal import Plan
+    from inspector.rehearsal.result import Result
+
+
+def plain_result(plan: Plan, result: Result, capture: Path) -> dict[str, Any]:
+    """Return a result."""
+    grouped = plain.grouped(result.groups)
+    del grouped["only_before"], grouped["only_after"]
+    return {
+        "master": str(plan.target),
+        "road": plan.road.name,
+        "environment": plan.environment,
+        "facts_changed": str(plan.facts) or None,
+        "capture": str(capture),
+        "versions": {"recorded": sorted(result.old_versions), "rehearsed": sorted(result.new_versions)},
+        **grouped,
+        "noise": {"differences": result.noise, "nodes": sorted(result.noisy)} if plan.twice else None,
+        "waited_s": round(result.waited, 3),
+        "reused": result.reused,
+        "time_ratio": {
+            f"p{percentile}": None if (ratio := result.ratio(percentile)) is None else round(ratio, 3)
+            for percentile in PERCENTILES
+        },
+        "slowest": [
+            {"node": time.node, "before_s": round(time.before, 3), "after_s": round(time.after, 3)}
+            for time in result.slowest
+        ],
+    }
