@@ -27,6 +27,7 @@ def plain_result(plan: Plan, result: Result, capture: Path) -> dict[str, Any]:
         "versions": {"recorded": sorted(result.old_versions), "rehearsed": sorted(result.new_versions)},
         **grouped,
         "noise": {"differences": result.noise, "nodes": sorted(result.noisy)} if plan.twice else None,
+        "deferred_not_compared": result.deferred,
         "waited_s": round(result.waited, 3),
         "reused": result.reused,
         "time_ratio": {

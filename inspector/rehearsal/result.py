@@ -39,6 +39,8 @@ class Result:
     """Differences that were left out because two compiles of the same have them."""
     noisy: list[str] = field(default_factory=list)
     """The nodes of which two compiles of the same differ."""
+    deferred: int = 0
+    """Deferred values that could not be compared, because v4 shows them as text."""
     waited: float = 0.0
     """Seconds for which the master was too busy, by its own words."""
     old_versions: set[str] = field(default_factory=set)

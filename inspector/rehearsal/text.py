@@ -33,6 +33,11 @@ def lines(plan: Plan, result: Result, *, full: bool = False) -> Iterator[Line]:
         found = f"{plural(result.noise, 'difference')} of {plural(len(result.noisy), 'node')} left out"
         noise = f"{found}: two compiles of the same have them" if result.noisy else "two compiles of the same are equal"
         yield Line("plain", f"  noise: {noise}")
+    if result.deferred:
+        values = plural(result.deferred, "Deferred value")
+        yield Line(
+            "plain", f"  not compared: {values}: v4 shows them as text, only an agent gets them (--road keys:DIR)"
+        )
     if result.waited:
         yield Line("plain", f"  it was too busy at times: waited {seconds(result.waited)}")
     yield from _times(result, full=full)

@@ -202,4 +202,4 @@ def test_an_older_master(run: Run, tmp_path: Path) -> None:
         words = ["rehearse", fleet(tmp_path, "a.example"), *master.v4, "-o", tmp_path / "new.sqlite"]
         ended, out, err = run(*words)
     assert (ended, out) == (2, "")
-    assert f"{master.address} has no /puppet/v4/catalog (404): it is older than Puppet Server 6.3" in err
+    assert f"{master.address} has no /puppet/v4/catalog (404): it is older than Puppet Server 6" in err

@@ -173,3 +173,16 @@ def test_only_compiles_and_reads_are_on_the_wire(run: Run, tmp_path: Path, road:
     with Capture.open(tmp_path / "new.sqlite") as made:
         recorded = [record for record in made.records() if isinstance(record, Exchange)]
     assert len(recorded) == len(master.received)
+
+
+def test_a_deferred_that_v4_shows_as_text_is_no_difference(run: Run, tmp_path: Path) -> None:
+    deferred = {"__ptype": "Deferred", "name": "sprintf", "arguments": ["a"]}
+    resources = [file("/etc/d", content=deferred), file("/etc/e", content=deferred)]
+    answer = [file("/etc/d", content="Deferred({'name' => 'sprintf'})"), file("/etc/e", content="other")]
+    capture = save(tmp_path / "a.sqlite", *talk(catalog(resources=resources), report(), certname="a.example"))
+    with new_master(tmp_path, lambda *_: answer) as master:
+        status, out = rehearsed(run, tmp_path, master, capture)
+    assert status == 1
+    assert "not compared: 1 Deferred value: v4 shows them as text" in out
+    assert "File[/etc/e]/content" in out
+    assert "File[/etc/d]" not in out

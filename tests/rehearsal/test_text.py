@@ -32,6 +32,7 @@ def test_noise_and_facts_and_waiting() -> None:
     assert "  noise: 3 differences of 1 node left out: two compiles of the same have them" in found
     assert found[1].endswith("and with others: without legacy facts")
     assert "  it was too busy at times: waited 7.0 s" in found
+    assert any("not compared: 1 Deferred value: v4" in line for line in lines(Result(deferred=1)))
     assert "  noise: two compiles of the same are equal" in lines(Result(), twice=True)
 
 
