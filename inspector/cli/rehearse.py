@@ -19,6 +19,7 @@ from inspector.host import puppetconf
 from inspector.model import Phase
 from inspector.progress import named
 from inspector.rehearsal import fact_changes, junit, plain, roads, text
+from inspector.rehearsal.bisection import Bisection
 from inspector.rehearsal.client import Target
 from inspector.rehearsal.fact_changes import FactChanges
 from inspector.rehearsal.rehearsal import Plan, Rehearsal
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import argparse
 
     from inspector.progress import Watch
+    from inspector.rehearsal.bisection import Bisected
     from inspector.rehearsal.roads import Road
     from inspector.summaries.pairing import ChosenRun
 
@@ -64,6 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "value of a fact; may be repeated")  # fmt: skip
     parser.add_argument("--drop-fact", action="append", default=[], metavar="PATTERN", help="show what depends on "
                         "these facts; may be repeated")  # fmt: skip
+    parser.add_argument("--bisect-facts", metavar="RESOURCE", help="find the smallest set of these facts that changes "
+                        "a resource, like 'File[/etc/motd]', of one node")  # fmt: skip
     add_ignoring(parser)
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="catalogs that are compiled at the same time "
                         "(default: 2)")  # fmt: skip
@@ -85,13 +89,18 @@ def execute(arguments: argparse.Namespace) -> int:
     output = _output(arguments)
     with shown() as watch:
         nodes = _nodes(arguments.captures, arguments.agent, watch)
-        with Rehearsal(plan, nodes, output, resume=arguments.resume) as rehearsal:
-            rehearsal.result.each = {} if arguments.junit else None
-            try:
-                result = rehearsal.run(watch)
-            except KeyboardInterrupt:
-                _print_interrupted(rehearsal, output)
-                raise
+        if arguments.bisect_facts:
+            with Bisection(plan, nodes, output) as bisection:
+                found = bisection.bisect(arguments.bisect_facts, watch)
+    if arguments.bisect_facts:
+        return _print_bisected(found, plan, output, arguments)
+    with shown() as watch, Rehearsal(plan, nodes, output, resume=arguments.resume) as rehearsal:
+        rehearsal.result.each = {} if arguments.junit else None
+        try:
+            result = rehearsal.run(watch)
+        except KeyboardInterrupt:
+            _print_interrupted(rehearsal, output)
+            raise
     if arguments.junit:
         with files.created(arguments.junit) as file:
             file.write(junit.document(result).encode())
@@ -102,6 +111,15 @@ def execute(arguments: argparse.Namespace) -> int:
         if output.exists():
             print_line(f"recorded in {output}")
     return result.groups.status
+
+
+def _print_bisected(found: Bisected, plan: Plan, output: Path, arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        print_json(plain.plain_bisected(found, plan, output))
+    else:
+        print_lines(text.bisected(found, full=arguments.full))
+        print_line(f"recorded in {output}")
+    return int(bool(found.facts))
 
 
 def _print_interrupted(rehearsal: Rehearsal, output: Path) -> None:
@@ -123,6 +141,11 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         raise InspectorError(f"--timeout {arguments.timeout:g} is not possible.", "Use a number of seconds.")
     given = tuple(fact_changes.given(each) for each in arguments.fact)
     facts = FactChanges(arguments.without_legacy_facts, given, tuple(arguments.drop_fact))
+    if arguments.bisect_facts and not facts:
+        raise InspectorError(
+            "--bisect-facts needs facts that are changed.",
+            "Add --without-legacy-facts, --drop-fact PATTERN ('*' for each) or --fact NAME=VALUE.",
+        )
     choices = Choices(ignored_of(arguments), tags=arguments.tags)
     road = roads.road_of(arguments.road, arguments.certificate, arguments.key, stores=arguments.stores_data_of_nodes)
     target = Target(host, port, _ca(arguments.ca, road), arguments.timeout)
@@ -142,6 +165,8 @@ def _ca(given: Path | None, road: Road) -> Path:
 def _output(arguments: argparse.Namespace) -> Path:
     if arguments.junit and os.path.lexists(arguments.junit):
         raise InspectorError(f"{arguments.junit} already exists.", "Choose another name.")
+    if arguments.bisect_facts and (arguments.resume or arguments.junit):
+        raise InspectorError("--bisect-facts cannot be used with --resume or --junit.", "Leave them out.")
     if arguments.resume and not arguments.output:
         raise InspectorError("--resume needs the capture to continue.", "Name it: -o CAPTURE --resume.")
     return capture_to_write(arguments)

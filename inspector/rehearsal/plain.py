@@ -10,6 +10,7 @@ from inspector.rehearsal.result import PERCENTILES
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from inspector.rehearsal.bisection import Bisected
     from inspector.rehearsal.rehearsal import Plan
     from inspector.rehearsal.result import Result
 
@@ -38,4 +39,18 @@ def plain_result(plan: Plan, result: Result, capture: Path) -> dict[str, Any]:
             {"node": time.node, "before_s": round(time.before, 3), "after_s": round(time.after, 3)}
             for time in result.slowest
         ],
+    }
+
+
+def plain_bisected(found: Bisected, plan: Plan, capture: Path) -> dict[str, Any]:
+    """Return on which facts a resource depends."""
+    return {
+        "master": str(plan.target),
+        "capture": str(capture),
+        "node": found.node,
+        "resource": found.resource,
+        "facts": [{"name": fact.name, "before": fact.before, "after": fact.after} for fact in found.facts],
+        "differences": [plain.difference(each) for each in found.differences],
+        "candidates": found.candidates,
+        "compiles": found.compiles,
     }

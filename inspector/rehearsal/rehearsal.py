@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from inspector.capture.store import Capture
 from inspector.compare import comparison, documents
@@ -88,7 +88,7 @@ class Rehearsal:
         self._sources: dict[Path, Capture] = {}
         self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> Rehearsal:
+    def __enter__(self) -> Self:
         with self._stack as stack:
             for path in dict.fromkeys(node.found.capture for node in self.nodes):
                 self._sources[path] = stack.enter_context(Capture.open(path))

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from inspector.compare import text
 from inspector.compare.text import Line
 from inspector.rehearsal.result import PERCENTILES, SLOWEST
-from inspector.text import clean, plural, seconds
+from inspector.text import clean, excerpt, plural, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from inspector.rehearsal.bisection import Bisected
     from inspector.rehearsal.rehearsal import Plan
     from inspector.rehearsal.result import Result
 
@@ -65,3 +66,19 @@ def _times(result: Result, *, full: bool) -> Iterator[Line]:
     for time in slower:
         spans = f"{seconds(time.before)} -> {seconds(time.after)}"
         yield Line("note", f"    {clean(time.node)}: {spans}  ({time.ratio:.1f} times)")
+
+
+def bisected(found: Bisected, *, full: bool = False) -> Iterator[Line]:
+    """Yield on which facts a resource depends, and what they change about it."""
+    what = f"{clean(found.resource)} of {clean(found.node)}"
+    tried = f"{plural(found.candidates, 'fact')} changed, {plural(found.compiles, 'compile')}"
+    if not found.facts:
+        yield Line("head", f"{what} depends on none of them ({tried})")
+        return
+    yield Line("head", f"{what} depends on {plural(len(found.facts), 'fact')} ({tried})")
+    for fact in found.facts:
+        before = "not there" if fact.before is None else excerpt(text.word(fact.before), text.LONG)
+        after = "not there" if fact.after is None else excerpt(text.word(fact.after), text.LONG)
+        yield Line("changed", f"  {clean(fact.name)}: {before} -> {after}")
+    yield Line("plain", "what they change")
+    yield from text.differences(found.differences, full=full)

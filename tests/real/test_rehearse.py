@@ -134,3 +134,6 @@ def test_what_another_environment_changes(recorded: Stage, run: Run) -> None:
     assert changes(found) == {("legacy]", "content")}
     status, found = rehearse("--fact", "os.family=Suse", "--ignore", "*[*]/mode")
     assert (status, changes(found)) == (1, {("legacy]", "content")})
+    words = ["--agent", NAMES[0], "--fact", "os.family=Suse", "--without-legacy-facts"]
+    status, found = rehearse(*words, "--bisect-facts", f"File[{stage.directory / NAMES[0]}/managed/legacy]")
+    assert (status, [fact["name"] for fact in found["facts"]]) == (1, ["osfamily"])
