@@ -28,6 +28,7 @@ file { 'BASE/deferred': content => Deferred('sprintf', ['hello %s', 'you']) }
 file { 'BASE/copied': source => 'puppet:///modules/rehearsed/copied.txt' }
 file { 'BASE/looked-up': content => lookup('rehearsed::text', String, 'first', 'no data') }
 file { 'BASE/legacy': content => "${facts['osfamily']} ${facts['os']['family']}" }
+file { 'BASE/flat': content => "${facts['osfamily']}" }
 include rehearsed
 """  # noqa: E501 - a manifest
 
@@ -131,9 +132,9 @@ def test_what_another_environment_changes(recorded: Stage, run: Run) -> None:
     # What depends on legacy facts.
     status, found = rehearse("--without-legacy-facts")
     assert status == 1
-    assert changes(found) == {("legacy]", "content")}
+    assert changes(found) == {("legacy]", "content"), ("flat]", "content")}
     status, found = rehearse("--fact", "os.family=Suse", "--ignore", "*[*]/mode")
     assert (status, changes(found)) == (1, {("legacy]", "content")})
     words = ["--agent", NAMES[0], "--fact", "os.family=Suse", "--without-legacy-facts"]
-    status, found = rehearse(*words, "--bisect-facts", f"File[{stage.directory / NAMES[0]}/managed/legacy]")
+    status, found = rehearse(*words, "--bisect-facts", f"File[{stage.directory / NAMES[0]}/managed/flat]")
     assert (status, [fact["name"] for fact in found["facts"]]) == (1, ["osfamily"])
