@@ -23,6 +23,15 @@ def must_be_new(target: Path) -> None:
         raise CaptureError(f"{target} already exists.", "Choose another name.")
 
 
+def close(capture: Capture) -> None:
+    """Close a capture that was created, and remove it if it has no record."""
+    empty = capture.last == 0 and not capture.pending
+    capture.close()
+    if empty:
+        for ending in ("", *guard.BESIDE):
+            paths.companion(capture.path, ending).unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def created(target: Path, *, after: int = 0) -> Iterator[Capture]:
     """Create a capture, which is at its path when it is complete. Raises CaptureError, also if something is there.

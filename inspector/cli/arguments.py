@@ -8,7 +8,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import clocks, rules
+from inspector import clocks, inputs, rules
+from inspector.compare import patterns
+from inspector.compare.differences import Section
 from inspector.errors import InspectorError
 from inspector.proxy.options import capture_path
 from inspector.text import beginning, clean
@@ -16,6 +18,8 @@ from inspector.text import beginning, clean
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
+
+    from inspector.compare.patterns import Patterns
 
 WARNING = 400
 """Characters of a warning about the site's rules: it may quote them."""
@@ -67,6 +71,33 @@ def rules_of(arguments: argparse.Namespace) -> Iterator[None]:
         yield
     finally:
         rules.use(None)
+
+
+def add_ignoring(command: argparse.ArgumentParser) -> None:
+    """Add what is compared of catalogs; ``ignored_of`` returns what is not."""
+    command.add_argument(
+        "--ignore", metavar="PATTERN", action="append", default=[],
+        help="do not compare what matches: 'File[/tmp/*]', '*[*]/mode', 'facts:dhcp*'; may be repeated",
+    )  # fmt: skip
+    command.add_argument("--ignore-file", metavar="FILE", type=Path, help="a file with such patterns, one on a line")
+    command.add_argument("--tags", action="store_true", help="compare the tags of resources as well")
+
+
+def ignored_of(arguments: argparse.Namespace) -> Patterns:
+    """Return what is not compared. Raises InspectorError."""
+    ignored = list(arguments.ignore)
+    if arguments.ignore_file:
+        try:
+            ignored += patterns.of_lines(inputs.read(arguments.ignore_file, inputs.SMALL).decode())
+        except OSError as error:
+            raise InspectorError(
+                f"Cannot read {arguments.ignore_file}: {error.strerror}.", "Give a file with one pattern on each line."
+            ) from error
+        except UnicodeDecodeError as error:
+            raise InspectorError(
+                f"{arguments.ignore_file} is not text.", "Give a file with one pattern on each line."
+            ) from error
+    return patterns.Patterns(ignored, Section)
 
 
 def add_full(command: argparse.ArgumentParser, example: str) -> None:

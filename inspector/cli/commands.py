@@ -26,6 +26,7 @@ COMMANDS = {
     "why": "show why a resource changed, failed or stayed as it was",
     "doctor": "diagnose a capture, a directory or a live master",
     "replay": "answer a real agent like the master of a recorded run",
+    "rehearse": "ask another master for the catalogs of recorded agents, and compare",
     "auth": "show which rule of an auth.conf allows or denies requests",
     "rules": "test a site's own rules",
     "readiness": "list what a newer version removed or changed that was recorded",

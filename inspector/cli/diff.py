@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inspector import inputs, regex
+from inspector import regex
 from inspector.capture import paths
 from inspector.capture.store import Capture
+from inspector.cli.arguments import add_ignoring, ignored_of
 from inspector.cli.output import print_json, print_line, print_lines
 from inspector.cli.progress import shown
 from inspector.cli.reading import documents_of
-from inspector.compare import comparison, facts, patterns, plain, text
+from inspector.compare import comparison, facts, plain, text
 from inspector.compare.comparison import Choices
 from inspector.compare.differences import Section
 from inspector.compare.groups import Groups
@@ -55,17 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--agent", metavar="PATTERN", help="the node, or a shell pattern: of several nodes, what is "
                         "different is grouped")  # fmt: skip
-    parser.add_argument(
-        "--ignore", metavar="PATTERN", action="append", default=[],
-        help="do not compare what matches: 'File[/tmp/*]', '*[*]/mode', 'facts:dhcp*'; may be repeated",
-    )  # fmt: skip
-    parser.add_argument("--ignore-file", metavar="FILE", type=Path, help="a file with such patterns, one on a line")
+    add_ignoring(parser)
     parser.add_argument(
         "--volatile", metavar="PATTERN", action="append", default=[],
         help="a fact that may change at any time and does not count, besides uptime, memory and the like; 'none': "
         "all facts count",
     )  # fmt: skip
-    parser.add_argument("--tags", action="store_true", help="compare the tags of resources as well")
     parser.add_argument("--full", action="store_true", help="print all differences with whole values")
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/diff.schema.json)")
 
@@ -101,21 +97,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _choices(arguments: argparse.Namespace) -> Choices:
     """How runs are compared. Raises InspectorError."""
-    ignored = list(arguments.ignore)
-    if arguments.ignore_file:
-        try:
-            ignored += patterns.of_lines(inputs.read(arguments.ignore_file, inputs.SMALL).decode())
-        except OSError as error:
-            raise InspectorError(
-                f"Cannot read {arguments.ignore_file}: {error.strerror}.", "Give a file with one pattern on each line."
-            ) from error
-        except UnicodeDecodeError as error:
-            raise InspectorError(
-                f"{arguments.ignore_file} is not text.", "Give a file with one pattern on each line."
-            ) from error
     volatile = facts.VOLATILE if NONE not in arguments.volatile else ()
     more = [pattern for pattern in arguments.volatile if pattern != NONE]
-    return Choices(patterns.Patterns(ignored, Section), facts.Volatile((*volatile, *more)), arguments.tags)
+    return Choices(ignored_of(arguments), facts.Volatile((*volatile, *more)), arguments.tags)
 
 
 def _named(given: str) -> Named:

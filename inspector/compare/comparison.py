@@ -67,19 +67,9 @@ def compare(
 ) -> Comparison:
     """Compare two runs. ``history`` are other good runs of the agent, by which is known what its usual times are."""
     choices = choices or Choices()
-    both = (before, after)
-    masks = Masks(
-        [side.catalog for side in both if side.catalog is not None],
-        [side.facts for side in both if side.facts is not None],
-    )
-    names = tuple(name for side in both for name in side.own_names)
-    found, changing = (Differences(masks, choices.ignored, names) for _ in range(2))
-    uncompared: dict[Section, str] = {}
+    found, changing = (_differences(before, after, choices) for _ in range(2))
     circumstances.compare(before, after, found)
-    if missing := [f"{side.label} {side.without_catalog}" for side in both if side.without_catalog]:
-        uncompared[Section.CATALOG] = "; ".join(missing)
-    elif before.catalog is not None and after.catalog is not None:
-        catalogs.compare(before.catalog, after.catalog, found, tags=choices.tags)
+    uncompared = _catalogs(before, after, found, choices)
     files.compare(before, after, found)
     if before.facts is not None and after.facts is not None:
         facts.compare(before.facts, after.facts, found, changing, choices.volatile)
@@ -95,6 +85,33 @@ def compare(
     return Comparison(
         before, after, found.found, changing.found, compared, found.ignored + changing.ignored, uncompared
     )
+
+
+def answers(before: RunDocuments, after: RunDocuments, choices: Choices, *, with_files: bool) -> Comparison:
+    """Compare what two masters answered to the same questions: the catalog, and ``with_files`` the files."""
+    found = _differences(before, after, choices)
+    uncompared = _catalogs(before, after, found, choices)
+    if with_files and not uncompared:
+        files.compare(before, after, found)
+    return Comparison(before, after, found.found, [], [], found.ignored, uncompared)
+
+
+def _differences(before: RunDocuments, after: RunDocuments, choices: Choices) -> Differences:
+    both = (before, after)
+    masks = Masks(
+        [side.catalog for side in both if side.catalog is not None],
+        [side.facts for side in both if side.facts is not None],
+    )
+    return Differences(masks, choices.ignored, tuple(name for side in both for name in side.own_names))
+
+
+def _catalogs(before: RunDocuments, after: RunDocuments, found: Differences, choices: Choices) -> dict[Section, str]:
+    """Add the differences of the catalogs; return why they cannot be compared, if they cannot."""
+    if missing := [f"{side.label} {side.without_catalog}" for side in (before, after) if side.without_catalog]:
+        return {Section.CATALOG: "; ".join(missing)}
+    if before.catalog is not None and after.catalog is not None:
+        catalogs.compare(before.catalog, after.catalog, found, tags=choices.tags)
+    return {}
 
 
 def _without(before: RunDocuments, what: str, *, there: bool, other: RunDocuments) -> str:

@@ -73,6 +73,13 @@ def lines(comparison: Comparison, *, full: bool = False) -> Iterator[Line]:
 
 
 def grouped(groups: Groups, *, full: bool = False) -> Iterator[Line]:
+    """The lines of several nodes whose runs were compared."""
+    yield from nodes(groups, full=full)
+    sections = [str(section) for section in Section if section not in GROUPED]
+    yield Line("note", f"{', '.join(sections)} are compared with --agent NAME")
+
+
+def nodes(groups: Groups, *, full: bool = False) -> Iterator[Line]:
     """The lines of several nodes."""
     compared = groups.changed + len(groups.same)
     yield Line(
@@ -101,8 +108,6 @@ def grouped(groups: Groups, *, full: bool = False) -> Iterator[Line]:
     ):
         if names:
             yield Line("head", f"{label}: {plural(len(names), 'node')}: {_names(names, full=full)}")
-    sections = [str(section) for section in Section if section not in GROUPED]
-    yield Line("note", f"{', '.join(sections)} are compared with --agent NAME")
     if groups.ignored:
         yield Line("note", f"{plural(groups.ignored, 'difference')} ignored")
 

@@ -30,27 +30,33 @@ def document(found: Sequence[Found], runs: Iterable[tuple[Path, RunBrief]], limi
     for capture, run in runs:
         cases += 1
         name = wording.agent(run)
-        case = ET.SubElement(suite, "testcase", classname=_xml(name), name=f"{capture.name} run {run.number}",
+        case = ET.SubElement(suite, "testcase", classname=printable(name), name=f"{capture.name} run {run.number}",
                              time=f"{run.duration:.3f}")  # fmt: skip
         run_findings = by_run.get(id(run), [])
         failing = [finding for finding in run_findings if limit is not None and finding.severity.rank >= limit.rank]
         failures += bool(failing)
         if failing:  # build servers show one failure per case
             worst = max(failing, key=lambda finding: finding.severity.rank)
-            message = _xml(f"{worst.rule} {clean(worst.message)}")
+            message = printable(f"{worst.rule} {clean(worst.message)}")
             failure = ET.SubElement(case, "failure", type=worst.rule, message=message)
-            failure.text = _xml("\n".join(_lines(finding, run) for finding in failing))
+            failure.text = printable("\n".join(_lines(finding, run) for finding in failing))
         if rest := [finding for finding in run_findings if finding not in failing]:
-            ET.SubElement(case, "system-out").text = _xml("\n".join(_lines(finding, run) for finding in rest))
+            ET.SubElement(case, "system-out").text = printable("\n".join(_lines(finding, run) for finding in rest))
     suite.set("tests", str(cases))
     suite.set("failures", str(failures))
-    ET.indent(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode")
+    return serialized(suite)
 
 
 def _lines(finding: Finding, run: RunBrief) -> str:
     return "\n".join(wording.finding(finding, run)).rstrip()
 
 
-def _xml(text: str) -> str:
+def serialized(suite: ET.Element) -> str:
+    """Return a suite as a document."""
+    ET.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode")
+
+
+def printable(text: str) -> str:
+    """Return a text without the characters that XML cannot contain."""
     return text.translate(_NOT_XML)

@@ -183,6 +183,15 @@ def puppet_extensions(certificate: x509.Certificate) -> list[x509.Extension[x509
     ]
 
 
+def alt_names(certificate: x509.Certificate) -> list[str]:
+    """Return the DNS names in a certificate, besides its common name."""
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except x509.ExtensionNotFound:
+        return []
+    return found.value.get_values_for_type(x509.DNSName)
+
+
 def make_crl(
     ca: Authority,
     revoked_serials: Iterable[int] = (),

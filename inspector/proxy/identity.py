@@ -121,8 +121,10 @@ class Mint:
 
     mode = "mint"
 
-    def __init__(self, cadir: Path, *, unsafe: bool = False) -> None:
+    def __init__(self, cadir: Path, *, unsafe: bool = False, alt_names: bool = False) -> None:
+        """``alt_names``: with the alternative names of the agent's certificate."""
         self._authority = pki.read_authority(cadir)
+        self._alt_names = alt_names
         if not unsafe:
             check_permissions(cadir / "ca_key.pem")
         self._cache: dict[bytes, tuple[float, Credentials]] = {}
@@ -131,11 +133,12 @@ class Mint:
         presented = agent.public_bytes(Encoding.DER)
         cached = self._cache.get(presented)
         if cached is None or time.time() > cached[0]:
-            key, extensions = pki.new_key(), pki.puppet_extensions(agent)
+            key = pki.new_key()
             try:
                 leaf = pki.sign(
-                    self._authority, key.public_key(), certname, lifetime=MINTED_LIFETIME, extensions=extensions
-                )
+                    self._authority, key.public_key(), certname, pki.alt_names(agent) if self._alt_names else (),
+                    lifetime=MINTED_LIFETIME, extensions=pki.puppet_extensions(agent),
+                )  # fmt: skip
             except ValueError as error:  # a name of more than 64 characters, say
                 raise IdentityError(f"cannot make a certificate for {certname}: {error}.") from error
             due = time.time() + MINTED_LIFETIME.total_seconds() / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from inspector.capture import guard, paths, replacing
+from inspector.capture import replacing
 from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange
 
@@ -46,8 +46,4 @@ class Journal:
 
     def close(self) -> None:
         """Close the capture, and remove it if it is empty."""
-        empty = self._capture.last == 0
-        self._capture.close()
-        if empty:
-            for ending in ("", *guard.BESIDE):
-                paths.companion(self.target, ending).unlink(missing_ok=True)
+        replacing.close(self._capture)

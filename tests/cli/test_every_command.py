@@ -40,6 +40,7 @@ WORDS = {
     "doctor": "{}/a.sqlite",
     "rules": "test {}/rules.yaml",
     "replay": "{}/a.sqlite --run 99",
+    "rehearse": "{}/a.sqlite --master localhost:1 --road v5",
     "fix": "new-crl --cadir {}/none",
     "bootstrap": "{}/a.sqlite",
     "export": "{}/a.sqlite",
@@ -55,7 +56,7 @@ WORDS = {
     "completion": "bash",
 }
 """A command line of each command that ends by itself, once its output is not taken any more."""
-MISTAKES = ("open", "proxy", "run", "replay", "fix", "provision")
+MISTAKES = ("open", "proxy", "run", "replay", "rehearse", "fix", "provision")
 """Those that are none here."""
 MUTE = {"COLUMNS": "40", "PYTHONUNBUFFERED": ""}
 QUICK = ("check", "explain", "export", "merge")

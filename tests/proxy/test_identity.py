@@ -66,7 +66,7 @@ def test_no_more_identities_are_kept_than_the_limit(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(identity, "IDENTITIES", 3)
     authority = pki.make_ca("Puppet CA")
     minting: Any = object.__new__(identity.Mint)
-    minting._authority, minting._cache = authority, {}
+    minting._authority, minting._cache, minting._alt_names = authority, {}, False
     keys = identity.KeyDirectory(tmp_path)
     for number in range(6):
         name = f"agent{number}.example"

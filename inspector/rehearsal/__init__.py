@@ -1,0 +1,1 @@
+"""Recorded agents against another master: what it would answer them."""

@@ -1,0 +1,83 @@
+"""The capture of a rehearsal: which node was answered what. It can be continued after an interruption."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inspector.capture import replacing
+from inspector.capture.store import Capture
+from inspector.errors import InspectorError
+from inspector.model import Connection, Exchange
+from inspector.rehearsal.compiling import UNAVAILABLE, Role, read_name
+from inspector.rehearsal.requests import is_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+META = "rehearsal"
+"""The item of metadata that says what a capture rehearses."""
+
+
+class Answers:
+    """Writes the answers, and finds those that were written before."""
+
+    def __init__(self, path: Path, identity: str, *, resume: bool) -> None:
+        """Create the capture, or continue one of the same ``identity``. Raises InspectorError."""
+        self._seqs: dict[str, dict[Role, list[int]]] = {}
+        if resume:
+            self._seqs = _read(path, identity)
+        else:
+            replacing.must_be_new(path)
+        self.path = path
+        self._capture = Capture.create(path)
+        self._capture.set_meta([(META, identity)])
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no answer yet."""
+        return self._capture.last == 0
+
+    def of(self, node: str) -> dict[Role, list[Exchange]]:
+        """Return what was answered to a node before."""
+        return {role: self._exchanges(seqs) for role, seqs in self._seqs.get(node, {}).items()}
+
+    def add(self, exchanges: Iterable[Exchange]) -> None:
+        """Write the answers to a node, all or none."""
+        for exchange in exchanges:
+            for leg in (exchange.agent, exchange.master):
+                if leg is not None:
+                    self._capture.note(Connection(leg))
+            self._capture.append(exchange)
+        self._capture.flush()
+
+    def close(self) -> None:
+        """Close the capture; one without an answer does not remain."""
+        replacing.close(self._capture)
+
+    def _exchanges(self, seqs: list[int]) -> list[Exchange]:
+        records = (self._capture.record(seq) for seq in seqs)
+        return [record for record in records if isinstance(record, Exchange)]
+
+
+def _read(path: Path, identity: str) -> dict[str, dict[Role, list[int]]]:
+    """Return the numbers of the records that are answers, by node. Raises InspectorError."""
+    found: dict[str, dict[Role, list[int]]] = {}
+    with Capture.open(path) as capture:
+        if capture.meta().get(META) != identity:
+            raise InspectorError(
+                f"{path} is not the beginning of this rehearsal.",
+                "Continue it with the options that it was begun with, or choose another name with -o.",
+            )
+        for record in capture.records():
+            named = read_name(record.agent.id) if isinstance(record, Exchange) else None
+            if named is None or not isinstance(record, Exchange):
+                continue
+            role, roles = named[1], found.setdefault(named[0], {})
+            if not is_file(record.request):
+                roles.pop(role, None)
+                if record.response is not None and record.response.status != UNAVAILABLE:
+                    roles[role] = [record.seq]
+            elif role in roles:
+                roles[role].append(record.seq)
+    return found

@@ -1,0 +1,56 @@
+"""The result of a rehearsal as a JSON-able structure (docs/json/rehearse.schema.json)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from inspector.compare import plain
+from inspector.rehearsal.result import PERCENTILES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inspector.rehearsal.bisection import Bisected
+    from inspector.rehearsal.rehearsal import Plan
+    from inspector.rehearsal.result import Result
+
+
+def plain_result(plan: Plan, result: Result, capture: Path) -> dict[str, Any]:
+    """Return a result."""
+    grouped = plain.grouped(result.groups)
+    del grouped["only_before"], grouped["only_after"]
+    return {
+        "master": str(plan.target),
+        "road": plan.road.name,
+        "environment": plan.environment,
+        "facts_changed": str(plan.facts) or None,
+        "capture": str(capture),
+        "versions": {"recorded": sorted(result.old_versions), "rehearsed": sorted(result.new_versions)},
+        **grouped,
+        "noise": {"differences": result.noise, "nodes": sorted(result.noisy)} if plan.twice else None,
+        "deferred_not_compared": result.deferred,
+        "waited_s": round(result.waited, 3),
+        "reused": result.reused,
+        "time_ratio": {
+            f"p{percentile}": None if (ratio := result.ratio(percentile)) is None else round(ratio, 3)
+            for percentile in PERCENTILES
+        },
+        "slowest": [
+            {"node": time.node, "before_s": round(time.before, 3), "after_s": round(time.after, 3)}
+            for time in result.slowest
+        ],
+    }
+
+
+def plain_bisected(found: Bisected, plan: Plan, capture: Path) -> dict[str, Any]:
+    """Return on which facts a resource depends."""
+    return {
+        "master": str(plan.target),
+        "capture": str(capture),
+        "node": found.node,
+        "resource": found.resource,
+        "facts": [{"name": fact.name, "before": fact.before, "after": fact.after} for fact in found.facts],
+        "differences": [plain.difference(each) for each in found.differences],
+        "candidates": found.candidates,
+        "compiles": found.compiles,
+    }

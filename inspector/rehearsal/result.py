@@ -1,0 +1,73 @@
+"""What a rehearsal found: nodes in groups, how long their catalogs took, what was noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from inspector.compare.groups import Groups
+
+if TYPE_CHECKING:
+    from inspector.compare.comparison import Comparison
+
+SLOWEST = 10
+"""Nodes that are listed with their times."""
+PERCENTILES = (50, 90, 99)
+
+
+class Time(NamedTuple):
+    """How long the catalog of a node took."""
+
+    node: str
+    before: float
+    """Seconds when it was recorded."""
+    after: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long it takes now."""
+        return self.after / self.before if self.before > 0 else 1.0
+
+
+@dataclass(slots=True)
+class Result:
+    """What was found so far."""
+
+    groups: Groups = field(default_factory=Groups)
+    times: list[Time] = field(default_factory=list)
+    noise: int = 0
+    """Differences that were left out because two compiles of the same have them."""
+    noisy: list[str] = field(default_factory=list)
+    """The nodes of which two compiles of the same differ."""
+    deferred: int = 0
+    """Deferred values that could not be compared, because v4 shows them as text."""
+    waited: float = 0.0
+    """Seconds for which the master was too busy, by its own words."""
+    old_versions: set[str] = field(default_factory=set)
+    new_versions: set[str] = field(default_factory=set)
+    reused: int = 0
+    """Nodes that had been answered before the rehearsal was continued."""
+    each: dict[str, Comparison | str] | None = None
+    """By node, if they are wanted: what is different, or why it could not be compared."""
+
+    def add(self, name: str, comparison: Comparison) -> None:
+        """Add a node that was compared."""
+        self.groups.add(comparison)
+        if self.each is not None:
+            self.each[name] = comparison
+
+    def fail(self, name: str, reason: str) -> None:
+        """Add a node that could not be compared."""
+        self.groups.fail(name, reason)
+        if self.each is not None:
+            self.each[name] = reason
+
+    def ratio(self, percentile: int) -> float | None:
+        """How many times as long catalogs take, at a percentile of the nodes; None without any."""
+        ratios = sorted(time.ratio for time in self.times)
+        return ratios[min(len(ratios) - 1, len(ratios) * percentile // 100)] if ratios else None
+
+    @property
+    def slowest(self) -> list[Time]:
+        """The nodes whose catalogs take the longest, compared with before."""
+        return sorted(self.times, key=lambda time: -time.ratio)[:SLOWEST]

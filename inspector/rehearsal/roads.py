@@ -1,0 +1,147 @@
+"""The ways to ask another master for a node's catalog: with which certificate, and at which endpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from cryptography import x509 as cx509
+
+from inspector.errors import IdentityError, InspectorError
+from inspector.host import puppetconf
+from inspector.model import Identity
+from inspector.protocol import x509
+from inspector.protocol.pem import UNREADABLE
+from inspector.proxy import identity
+from inspector.rehearsal import requests
+from inspector.rehearsal.requests import Asked, Unsendable
+
+if TYPE_CHECKING:
+    from inspector.model import Request
+    from inspector.protocol import documents as d
+    from inspector.proxy.identity import Credentials
+
+RULE = """\
+Add this to the rules in auth.conf of the new master, and reload it (systemctl reload puppetserver):
+{{
+    match-request: {{
+        path: "^/puppet/v4/catalog/?$"
+        type: regex
+        method: [post]
+    }}
+    allow: ["{certname}"]
+    sort-order: 499
+    name: "puppet-inspector rehearse"
+}}"""
+STORES = (
+    "A master that stores in PuppetDB would overwrite the data of every node that is rehearsed as an agent; whether it "
+    "stores cannot be seen on the wire."
+)
+
+
+class Road(Protocol):
+    """A way to a catalog."""
+
+    name: str
+    ca: Path | None
+    """The CA bundle beside its certificates, if there is one."""
+
+    def credentials(self, of: Asked) -> Credentials:
+        """Return the certificate and key for a node. Raises IdentityError or Unsendable."""
+
+    def request(self, of: Asked, environment: str | None, facts: d.Facts | None) -> Request:
+        """Return the request for its catalog; ``facts`` if they are not those that were recorded. Raises Unsendable."""
+
+    def identity(self, of: Asked) -> Identity:
+        """Return what the record says of the certificate."""
+
+
+class AsAgent:
+    """``keys:DIR`` and ``mint:CADIR``: as each node itself asks."""
+
+    def __init__(self, name: str, source: identity.IdentitySource, ca: Path) -> None:
+        self.name, self._source = name, source
+        self.ca = ca if ca.is_file() else None
+
+    def credentials(self, of: Asked) -> Credentials:
+        if not identity.CERTNAME.fullmatch(of.certname):
+            raise Unsendable("its name is no certname")
+        if of.certificate is None:
+            if self.name == "mint":
+                raise Unsendable("its certificate was not recorded, so its trusted facts are not known")
+            certificate = None
+        else:
+            certificate = _certificate(of.certificate)
+        found = self._source.credentials_for(certificate, of.certname)  # type: ignore[arg-type]
+        assert found is not None  # noqa: S101 - both sources have credentials
+        return found
+
+    def request(self, of: Asked, environment: str | None, facts: d.Facts | None) -> Request:
+        return requests.as_recorded(of, environment, facts)
+
+    def identity(self, of: Asked) -> Identity:
+        return Identity(self.name, of.certname)
+
+
+class V4:
+    """``v4``: one certificate for all nodes, and nothing is stored."""
+
+    name = "v4"
+
+    def __init__(self, credentials: Credentials, ca: Path | None) -> None:
+        self._credentials, self.ca = credentials, ca
+        self.certname = identity.certname_of(credentials.chain[0])
+
+    def credentials(self, of: Asked) -> Credentials:
+        return self._credentials
+
+    def request(self, of: Asked, environment: str | None, facts: d.Facts | None) -> Request:
+        certificate = x509.certificate(_certificate(of.certificate)) if of.certificate else None
+        return requests.v4(of, certificate, environment, facts)
+
+    def identity(self, of: Asked) -> Identity:
+        return Identity("keys", self.certname)
+
+    @property
+    def rule(self) -> str:
+        """What allows this certificate to compile for all nodes."""
+        return RULE.format(certname=self.certname)
+
+
+def road_of(text: str, certificate: Path | None, key: Path | None, *, stores: bool) -> AsAgent | V4:
+    """Return the road that the user named; ``stores``: the user knows that data of nodes may be overwritten. Raises
+    InspectorError."""
+    name, _, argument = text.partition(":")
+    match name, argument:
+        case (("keys" | "mint"), directory) if directory:
+            if not stores:
+                raise InspectorError(
+                    STORES,
+                    "Use --road v4, which stores nothing; or, if it may, add --stores-data-of-nodes.",
+                )
+            folder = Path(directory).expanduser()
+            if name == "keys":
+                return AsAgent(name, identity.KeyDirectory(folder), folder / "certs" / "ca.pem")
+            return AsAgent(name, identity.Mint(folder, alt_names=True), folder / "ca_crt.pem")
+        case "v4", "":
+            return _v4(certificate, key)
+    raise InspectorError(f"{text!r} is no road.", "Use --road v4, keys:DIR or mint:CADIR.")
+
+
+def _v4(certificate: Path | None, key: Path | None) -> V4:
+    if certificate is not None:
+        return V4(identity.load(certificate, key or certificate), None)
+    conf = puppetconf.read()
+    if not conf.certificate.is_file():
+        raise InspectorError(
+            f"This host has no certificate {conf.certificate}.",
+            "Name one that the new master's CA signed: --certificate PEM --key PEM.",
+        )
+    return V4(identity.load(conf.certificate, conf.key), conf.ca if conf.ca.is_file() else None)
+
+
+def _certificate(der: bytes) -> cx509.Certificate:
+    try:
+        return cx509.load_der_x509_certificate(der)
+    except UNREADABLE as error:
+        raise IdentityError("its recorded certificate cannot be read.") from error

@@ -1,0 +1,84 @@
+"""The result of a rehearsal in lines for a console."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inspector.compare import text
+from inspector.compare.text import Line
+from inspector.rehearsal.result import PERCENTILES, SLOWEST
+from inspector.text import clean, excerpt, plural, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspector.rehearsal.bisection import Bisected
+    from inspector.rehearsal.rehearsal import Plan
+    from inspector.rehearsal.result import Result
+
+SLOWER = 1.5
+"""How many times as long a catalog takes that is listed."""
+
+
+def lines(plan: Plan, result: Result, *, full: bool = False) -> Iterator[Line]:
+    """Yield the summary, and each group of nodes with its differences."""
+    new, old = (", ".join(sorted(map(clean, versions))) for versions in (result.new_versions, result.old_versions))
+    versions = f", version {new}" if new else ""
+    yield Line("head", f"{plan.target}{versions}; recorded: {f'version {old}' if old else 'another master'}")
+    if older(result):
+        yield Line("changed", "  it is older than the recorded master")
+    if plan.facts:
+        others = clean(str(plan.facts))
+        yield Line("plain", f"  compared: its catalogs with the recorded facts, and with others: {others}")
+    if plan.twice:
+        found = f"{plural(result.noise, 'difference')} of {plural(len(result.noisy), 'node')} left out"
+        noise = f"{found}: two compiles of the same have them" if result.noisy else "two compiles of the same are equal"
+        yield Line("plain", f"  noise: {noise}")
+    if result.deferred:
+        values = plural(result.deferred, "Deferred value")
+        yield Line(
+            "plain", f"  not compared: {values}: v4 shows them as text, only an agent gets them (--road keys:DIR)"
+        )
+    if result.waited:
+        yield Line("plain", f"  it was too busy at times: waited {seconds(result.waited)}")
+    yield from _times(result, full=full)
+    yield Line("plain", "")
+    yield from text.nodes(result.groups, full=full)
+
+
+def older(result: Result) -> bool:
+    """Whether every version that answered is older than every recorded one."""
+    new, old = ([_order(version) for version in versions] for versions in (result.new_versions, result.old_versions))
+    return bool(new and old) and max(new) < min(old)
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def _times(result: Result, *, full: bool) -> Iterator[Line]:
+    if not result.times:
+        return
+    median, *others = (f"{result.ratio(percentile) or 0.0:.2g}" for percentile in PERCENTILES)
+    rest = ", ".join(f"{percentile} %: {ratio}" for percentile, ratio in zip(PERCENTILES[1:], others, strict=True))
+    yield Line("plain", f"  compile time: {median} times the recorded one (median; {rest})")
+    slower = [time for time in result.slowest if full or time.ratio >= SLOWER][:SLOWEST]
+    for time in slower:
+        spans = f"{seconds(time.before)} -> {seconds(time.after)}"
+        yield Line("note", f"    {clean(time.node)}: {spans}  ({time.ratio:.1f} times)")
+
+
+def bisected(found: Bisected, *, full: bool = False) -> Iterator[Line]:
+    """Yield on which facts a resource depends, and what they change about it."""
+    what = f"{clean(found.resource)} of {clean(found.node)}"
+    tried = f"{plural(found.candidates, 'fact')} changed, {plural(found.compiles, 'compile')}"
+    if not found.facts:
+        yield Line("head", f"{what} depends on none of them ({tried})")
+        return
+    yield Line("head", f"{what} depends on {plural(len(found.facts), 'fact')} ({tried})")
+    for fact in found.facts:
+        before = "not there" if fact.before is None else excerpt(text.word(fact.before), text.LONG)
+        after = "not there" if fact.after is None else excerpt(text.word(fact.after), text.LONG)
+        yield Line("changed", f"  {clean(fact.name)}: {before} -> {after}")
+    yield Line("plain", "what they change")
+    yield from text.differences(found.differences, full=full)

@@ -1,0 +1,188 @@
+"""A rehearsal as a whole: noise, files, environments, nodes that fail, and what is on the wire of a hostile capture."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from inspector.capture.store import Capture
+from inspector.model import Exchange, Response
+from inspector.runs.examples import (
+    altered,
+    asked,
+    bucket,
+    catalog,
+    content,
+    csr,
+    node,
+    plugins,
+    report,
+    talk,
+    together,
+)
+from tests.support.captures import save
+from tests.support.compared import file
+from tests.support.rehearsals import fleet, metadata, new_master, usual
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Run
+    from tests.support.rehearsals import NewMaster
+
+
+def rehearsed(run: Run, tmp_path: Path, master: NewMaster, capture: Path, *words: object) -> tuple[int, str]:
+    status, out, err = run("rehearse", capture, *master.v4, "-o", tmp_path / "new.sqlite", *words)
+    assert err == ""
+    return status, out
+
+
+def test_noise_is_left_out(run: Run, tmp_path: Path) -> None:
+    counter = itertools.count()
+
+    def random(*words: Any) -> list[dict[str, Any]]:
+        return [*usual(*words), file("/etc/random", content=str(next(counter)))]
+
+    recorded = [*usual("a.example", {}, ""), file("/etc/random", content="x")]
+    capture = save(tmp_path / "a.sqlite", *talk(catalog(resources=recorded), report(), certname="a.example"))
+    with new_master(tmp_path, random) as master:
+        status, out = rehearsed(run, tmp_path, master, capture, "--twice")
+    assert (status, len(master.received)) == (0, 2)
+    assert "noise: 1 difference of 1 node left out: two compiles of the same have them" in out
+    assert "1 node compared: 0 changed, 1 without a change" in out
+
+
+def test_a_difference_beside_noise_stays(run: Run, tmp_path: Path) -> None:
+    counter = itertools.count()
+
+    def random(*_: Any) -> list[dict[str, Any]]:
+        return [file("/etc/always"), file("/etc/name", content="other"), file("/etc/r", content=str(next(counter)))]
+
+    with new_master(tmp_path, random) as master:
+        status, out = rehearsed(run, tmp_path, master, fleet(tmp_path, "a.example"), "--twice")
+    assert status == 1
+    assert '~ File[/etc/name]/content: "a.example" -> "other"' in out
+
+
+def test_other_bytes_behind_the_same_catalog(run: Run, tmp_path: Path) -> None:
+    resources = [file("/etc/a", source="puppet:///modules/m/a"), file("/etc/b", source="puppet:///modules/m/b")]
+    recorded = talk(
+        plugins(), catalog(resources=resources),
+        asked("file_metadata/modules/m/a", metadata("modules/m/a", b"one\n")), content("modules/m/a", b"one\n"),
+        asked("file_metadata/modules/m/b", metadata("modules/m/b", b"same\n")),
+        report(), certname="a.example",
+    )  # fmt: skip
+    capture = save(tmp_path / "a.sqlite", *recorded)
+    files = {"modules/m/a": b"two\n", "modules/m/b": b"same\n"}
+    with new_master(tmp_path, lambda *_: resources, files=files) as master:
+        status, out = rehearsed(run, tmp_path, master, capture, "--files")
+    assert status == 1
+    assert "~ modules/m/a/content: " in out
+    assert "      -one\n      +two\n" in out
+    assert "modules/m/b" not in out
+    assert [request.path for request, _ in master.received if "file_content" in request.path] == [
+        "/puppet/v3/file_content/modules/m/a"
+    ]
+
+
+def test_another_environment(run: Run, tmp_path: Path) -> None:
+    def compiles(name: str, facts: dict[str, Any], environment: str) -> list[dict[str, Any]]:
+        return [*usual(name, facts, environment), file("/etc/environment", content=environment)]
+
+    with new_master(tmp_path, compiles) as master:
+        status, out = rehearsed(
+            run, tmp_path, master, fleet(tmp_path, "a.example"), "--environment", "staging", "--full"
+        )
+    assert status == 1
+    assert 'content => "staging"' in out
+
+
+def test_nodes_that_cannot_be_rehearsed_are_listed(run: Run, tmp_path: Path) -> None:
+    records = together(
+        talk(catalog(resources=usual("a.example", {}, "")), report(), certname="a.example"),
+        talk(node(), report(), certname="b.example", after=60),
+        talk(catalog(status=500), certname="c.example", after=120),
+    )
+    capture = save(tmp_path / "a.sqlite", *records)
+    with new_master(tmp_path) as master:
+        status, out = rehearsed(run, tmp_path, master, capture)
+        master.received.clear()
+        (tmp_path / "new.sqlite").unlink()
+        master.enrol("a.example")
+        words = [capture, *master.as_agents(), "-o", tmp_path / "new.sqlite"]
+        _, by_key, _ = run("rehearse", *words)
+    assert status == 2
+    assert "not compared: 1 node: b.example\n  it asked for no catalog\n" in out
+    assert (
+        "not compared: 1 node: c.example\n  it has a catalog now; the recorded run got no catalog: 500 Server Error: "
+        "no catalog\n"
+    ) in out
+    assert "without a change: 1 node: a.example" in out
+    assert "no key for c.example: " in by_key
+    assert len(master.received) == 1
+
+
+def test_a_master_that_ends_in_the_middle(run: Run, tmp_path: Path) -> None:
+    left = [1]
+
+    def ends(_: Any) -> Response | None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise ConnectionAbortedError
+        return None
+
+    with new_master(tmp_path, before=ends) as master:
+        status, out = rehearsed(run, tmp_path, master, fleet(tmp_path, "a.example", "b.example"), "--jobs", "1")
+    assert status == 2
+    assert "without a change: 1 node: a.example" in out
+    assert "not compared: 1 node: b.example\n  no catalog: the connection was closed without an answer" in out
+
+
+@pytest.mark.parametrize("road", ["v4", "keys"])
+def test_only_compiles_and_reads_are_on_the_wire(run: Run, tmp_path: Path, road: str) -> None:
+    """Whatever a capture contains: reports, signing requests, the filebucket, paths that lead elsewhere."""
+    hostile = [
+        file("/up", source="puppet:///modules/../../../puppet-ca/v1/certificate_status/a"),
+        file("/crlf", source="puppet:///modules/m/a\r\nDELETE /x HTTP/1.1\r\n\r\n"),
+        file("/away", source="puppet://elsewhere.example/modules/m/a"),
+        file("/web", source="https://elsewhere.example/a"),
+    ]
+    header = ("X-Client-DN", "CN=admin")
+    records = together(
+        talk(csr(), node(), plugins(), catalog(resources=hostile), bucket(), report(), certname="a.example"),
+        talk(altered(catalog(), request={"target": "/puppet/v3/report/b.example?environment=production"}),
+             report(), certname="b.example", after=60),
+        talk(altered(catalog(), request={"target": "/puppet/v3/catalog/..%2fb.example"}),
+             certname="c.example", after=90),
+        talk(altered(catalog(), request={"method": "PUT"}), certname="d.example", after=120),
+        talk(altered(catalog(), request={"headers": (header,)}), report(), certname="e.example", after=180),
+    )  # fmt: skip
+    capture = save(tmp_path / "a.sqlite", *records)
+    with new_master(tmp_path, lambda *_: hostile, files={"modules/m/a": b"a"}) as master:
+        master.enrol(*(f"{letter}.example" for letter in "abcde"))
+        words = master.v4 if road == "v4" else master.as_agents()
+        run("rehearse", capture, *words, "-o", tmp_path / "new.sqlite", "--files", "--twice")
+    assert master.received
+    for request, _ in master.received:
+        catalogs = request.path == "/puppet/v4/catalog" or request.path.startswith("/puppet/v3/catalog/")
+        reads = request.path.startswith(("/puppet/v3/file_metadata/modules/m/", "/puppet/v3/file_content/modules/m/"))
+        assert (request.method == "POST" and catalogs) or (request.method == "GET" and reads), request.target
+        assert request.header("x-client-dn") is None
+    with Capture.open(tmp_path / "new.sqlite") as made:
+        recorded = [record for record in made.records() if isinstance(record, Exchange)]
+    assert len(recorded) == len(master.received)
+
+
+def test_a_deferred_that_v4_shows_as_text_is_no_difference(run: Run, tmp_path: Path) -> None:
+    deferred = {"__ptype": "Deferred", "name": "sprintf", "arguments": ["a"]}
+    resources = [file("/etc/d", content=deferred), file("/etc/e", content=deferred)]
+    answer = [file("/etc/d", content="Deferred({'name' => 'sprintf'})"), file("/etc/e", content="other")]
+    capture = save(tmp_path / "a.sqlite", *talk(catalog(resources=resources), report(), certname="a.example"))
+    with new_master(tmp_path, lambda *_: answer) as master:
+        status, out = rehearsed(run, tmp_path, master, capture)
+    assert status == 1
+    assert "not compared: 1 Deferred value: v4 shows them as text" in out
+    assert "File[/etc/e]/content" in out
+    assert "File[/etc/d]" not in out

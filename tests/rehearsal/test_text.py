@@ -1,0 +1,44 @@
+"""The result of a rehearsal in lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from inspector.compare.comparison import Choices
+from inspector.rehearsal import text
+from inspector.rehearsal.client import Target
+from inspector.rehearsal.fact_changes import FactChanges
+from inspector.rehearsal.rehearsal import Plan
+from inspector.rehearsal.result import Result, Time
+
+
+def lines(result: Result, **options: Any) -> list[str]:
+    plan = Plan(Target("new.example", 8140, Path("ca.pem"), 1.0), None, Choices(), **options)  # type: ignore[arg-type]
+    return [line.text for line in text.lines(plan, result)]
+
+
+def test_versions() -> None:
+    assert lines(Result())[0] == "new.example:8140; recorded: another master"
+    result = Result(old_versions={"7.23.0", "8.1.0"}, new_versions={"8.10.0"})
+    assert lines(result)[0] == "new.example:8140, version 8.10.0; recorded: version 7.23.0, 8.1.0"
+    assert text.older(Result(old_versions={"8.9.0"}, new_versions={"7.0.0"}))
+    assert not text.older(Result(old_versions={"8.9.0"}, new_versions={"8.10.0"}))
+    assert "  it is older than the recorded master" in lines(Result(old_versions={"8.9"}, new_versions={"7.0"}))
+
+
+def test_noise_and_facts_and_waiting() -> None:
+    found = lines(Result(noise=3, noisy=["a"], waited=7.0), twice=True, facts=FactChanges(without_legacy=True))
+    assert "  noise: 3 differences of 1 node left out: two compiles of the same have them" in found
+    assert found[1].endswith("and with others: without legacy facts")
+    assert "  it was too busy at times: waited 7.0 s" in found
+    assert any("not compared: 1 Deferred value: v4" in line for line in lines(Result(deferred=1)))
+    assert "  noise: two compiles of the same are equal" in lines(Result(), twice=True)
+
+
+def test_times() -> None:
+    result = Result(times=[Time("slow\x1b", 1.0, 3.0), Time("fast", 1.0, 0.5)])
+    found = lines(result)
+    assert found[1] == "  compile time: 3 times the recorded one (median; 90 %: 3, 99 %: 3)"
+    assert found[2] == "    slow\\x1b: 1.0 s -> 3.0 s  (3.0 times)"
+    assert not any("fast" in line for line in found)
