@@ -28,6 +28,7 @@ URLS = {
     "explain/authorization/ruby.py": "the indirections of URLs, as auth.conf compares them",
     "explain/authorization/targets.py": "how puppetserver translates the URLs of Puppet 3",
     "doctor/auth_conf.py": "puppetserver's own rules, by the indirections of URLs",
+    "rehearsal/requests.py": "which URLs may be sent",
     "lab": "plays both ends by URL",
 }
 """Modules and packages that may name what is in a URL, with the reason."""
