@@ -5,9 +5,12 @@ The agent is where it was then (``/srv/agent``), with the facts of then; only th
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,26 +24,30 @@ from tests.support.replays import NAME, of_sample, replayed, sample, served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from inspector.replay.master import ReplayMaster
     from tests.real.agent import CompletedRun
     from tests.real.reports import Account
 
 
+LOCK = Path(tempfile.gettempdir()) / "puppet-inspector-tests-replay.lock"
+
+
 @pytest.fixture(autouse=True)
 def place() -> Iterator[Path]:
-    """Where agents lived when the samples were recorded."""
-    reason = ""
-    if os.geteuid() != 0 or shutil.which("puppet") is None:
-        reason = "needs root, and puppet-agent"
-    elif AGENTS.exists():
-        reason = f"{AGENTS} exists"
-    if reason:
-        (pytest.fail if os.environ.get("PUPPET_INSPECTOR_REAL") == "required" else pytest.skip)(reason)
-    AGENTS.mkdir()
-    yield AGENTS
-    shutil.rmtree(AGENTS)
+    """Where agents lived when the samples were recorded; only one test at a time may be there."""
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        reason = ""
+        if os.geteuid() != 0 or shutil.which("puppet") is None:
+            reason = "needs root, and puppet-agent"
+        elif AGENTS.exists():
+            reason = f"{AGENTS} exists"
+        if reason:
+            (pytest.fail if os.environ.get("PUPPET_INSPECTOR_REAL") == "required" else pytest.skip)(reason)
+        AGENTS.mkdir()
+        yield AGENTS
+        shutil.rmtree(AGENTS)
 
 
 class Replayed:
