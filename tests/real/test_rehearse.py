@@ -114,7 +114,7 @@ def test_what_another_environment_changes(recorded: Stage, run: Run) -> None:
     (staging / "modules/rehearsed/manifests/init.pp").write_text("class rehearsed { notify { 'new': } }\n")
     (staging / "modules/rehearsed/files/copied.txt").write_text("two\n")
     (staging / "hiera.yaml").write_text("version: 5\nhierarchy: [{name: all, path: all.yaml}]\n")
-    (staging / "data").mkdir()
+    (staging / "data").mkdir(exist_ok=True)
     (staging / "data/all.yaml").write_text("rehearsed::text: from Hiera\n")
     status, found = rehearse("--environment", "staging", "--files")
     assert status == 1
