@@ -5,6 +5,7 @@ No other module may derive a path from ``__file__``: it would change when the mo
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from inspector.errors import InspectorError
 
 PACKAGE = Path(__file__).resolve().parent
 """The directory of the package ``inspector``."""
+ONE_FILE = bool(getattr(sys, "frozen", False))
+"""Whether this is the build that contains its Python (``make onefile``): there, no interpreter can be started."""
+PROCESS = "--process"
+"""The first word of that build's command line if it is another process of ours; a module and its arguments follow."""
 _CODE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {} import main; sys.exit(main(sys.argv[1:]))"
 
 
@@ -45,4 +50,17 @@ def command(module: str, *arguments: str) -> list[str]:
 
     It imports this installation, whatever the working directory contains (``-P``).
     """
+    if ONE_FILE:
+        return [sys.executable, PROCESS, module, *arguments]
     return [sys.executable, "-P", "-c", _CODE.format(module), str(PACKAGE.parent), *arguments]
+
+
+def digest() -> str:
+    """Return a digest of the code, by the names, sizes and times of its files: an edited rule changes it."""
+    files = [Path(sys.executable)] if ONE_FILE else sorted(PACKAGE.rglob("*.py"))
+    found = hashlib.sha256()
+    for path in files:
+        status = path.stat()
+        name = path.name if ONE_FILE else path.relative_to(PACKAGE)
+        found.update(f"{name} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return found.hexdigest()[:16]

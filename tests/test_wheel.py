@@ -55,6 +55,7 @@ def command(site: Path, tmp_path: Path) -> Command:
 
 def test_the_program_is_there_and_is_the_installed_one(site: Path, command: Command) -> None:
     assert "puppet-inspector" in command("--help")
+    assert "(installed package)" in command("--version", "--verbose")
     assert "B01" in command("explain", "B01")
     assert (site / "bin" / "puppet-inspector").is_file()
 

@@ -10,8 +10,6 @@ import argparse
 import importlib
 from typing import Protocol, cast
 
-from inspector import __version__
-
 COMMANDS = {
     "open": "browse a capture in the terminal (the default command)",
     "demo": "record an embedded lab and print what happened",
@@ -83,7 +81,8 @@ def parser_of(first: str) -> tuple[argparse.ArgumentParser, argparse.ArgumentPar
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"puppet-inspector {__version__}")
+    parser.add_argument("--version", action="store_true", help="print the version")
+    parser.add_argument("--verbose", action="store_true", help="with --version: also what a bug report needs")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     chosen = parser
     for name, line in COMMANDS.items():
@@ -91,7 +90,9 @@ def parser_of(first: str) -> tuple[argparse.ArgumentParser, argparse.ArgumentPar
         if name == first:
             chosen = command
             fill(command, name)
-    if first not in COMMANDS:
+    if first in ("--version", "--verbose"):
+        parser.set_defaults(function=importlib.import_module("inspector.cli.version").execute)
+    elif first not in COMMANDS:
         module = _module(DEFAULT)
         parser.set_defaults(function=module.execute, capture=None, ascii=False, theme=None, bell=False)
     return parser, chosen

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.host import privileges
-from inspector.proxy import options, workers
+from inspector.proxy import options, options_file, workers
 
 if TYPE_CHECKING:
     import argparse
@@ -21,6 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="OPTION=VALUE",
         help="set an option of the addon, as for mitmdump (docs/proxy.md lists them)",
     )
+    parser.add_argument("--options", type=Path, metavar="FILE", help="YAML with options of the addon, like mitmproxy's "
+                        "config.yaml; --set comes before it")  # fmt: skip
     parser.add_argument(
         "--workers",
         type=int,
@@ -34,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Run the proxy with the addon's options on an engine of its own, to stay on in front of a master: it costs a
     fraction of `mitmdump -w` (docs/performance.md), and has no scripts and no user interface."""
-    settings = options.parse_assignments(arguments.set)
+    given = options.parse_assignments(arguments.set)
+    file = options.parse_assignments(options_file.assignments_of(arguments.options)) if arguments.options else {}
     if arguments.user:
         privileges.drop(arguments.user)
-    return workers.run(settings, arguments.workers)
+    return workers.run(file | given, arguments.workers)

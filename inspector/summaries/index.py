@@ -121,11 +121,7 @@ class Changes(NamedTuple):
 def maker() -> str:
     """The builder of an index: the version and a digest of the code and of the site's rules, so that an edited rule is
     applied again."""
-    digest = hashlib.sha256()
-    for path in sorted(installation.PACKAGE.rglob("*.py")):
-        status = path.stat()
-        digest.update(f"{path.relative_to(installation.PACKAGE)} {status.st_size} {status.st_mtime_ns}\n".encode())
-    digest.update(rules.in_use().digest.encode())
+    digest = hashlib.sha256(f"{installation.digest()} {rules.in_use().digest}".encode())
     return f"{__version__} {digest.hexdigest()[:16]}"
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import __version__, installation
+from inspector import installation
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli import commands
@@ -312,8 +312,7 @@ def test_the_help_of_every_command_ends_with_an_example_that_parses(
     assert commands.parser_of(name)[0].parse_args(words).function
 
 
-def test_version_addon_and_help(run: Run) -> None:
-    assert run("--version") == (0, f"puppet-inspector {__version__}\n", "")
+def test_addon_and_help(run: Run) -> None:
     status, out, _ = run("addon")
     assert (status, Path(out.strip()).name, Path(out.strip()).is_file()) == (0, "puppet.py", True)
     assert strict(run("addon", "--json")[1]) == {"addon": out.strip()}
