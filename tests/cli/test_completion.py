@@ -20,7 +20,7 @@ CASES = {
     "open --theme ": {"dark", "light", "contrast"},
     "check --fail-on w": {"warning"},
     "completion ": {"bash", "zsh", "fish"},
-    "--ver": {"--version"},
+    "--ver": {"--version", "--verbose"},
 }
 
 

