@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-real check lint docs bench soak faults samples clean
+.PHONY: help demo test test-slow test-all test-real check lint docs bench soak faults samples package onefile release clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n auto --dist loadgroup
@@ -44,6 +44,14 @@ faults: .venv/installed  ## make real agents fail in every way we know, and try 
 
 samples: .venv/installed  ## record captures/samples anew from real runs (root, needs real Puppet)
 	$(BIN)/python -m tests.real.record_samples
+
+package: .venv/installed  ## build wheel, sdist, one-file build, .deb and SBOM into dist/, with their digests
+	$(BIN)/python .ci/package/build.py all
+
+onefile: package  ## the same: the file with its own Python is dist/puppet-inspector-VERSION-linux-MACHINE
+
+release:  ## check that version, changelog, tag and the files in dist/ belong together
+	$(BIN)/python .ci/package/release.py
 
 clean:  ## take the virtual environment and caches away
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

