@@ -29,6 +29,7 @@ BENCHES: dict[str, tuple[str, ...]] = {
     "analysis": (),
     "compare": (),
     "terminal": (),
+    "start": (),
 }
 """Each bench with its arguments."""
 
