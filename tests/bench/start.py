@@ -51,9 +51,9 @@ def main() -> None:
                     found.append(taken(program, words, folder))
             usual, carried = (statistics.median(found) for found in times.values())
             ratio = round(carried / usual, 2)
-            print(
-                f"| `{' '.join(words[:2])}` | {usual:.2f} s | {carried:.2f} s | {ratio:.2f} | {aims.at_most(ratio, 2)} |"
-            )
+            command = " ".join(words[:2])
+            cells = [f"`{command}`", f"{usual:.2f} s", f"{carried:.2f} s", f"{ratio:.2f}", aims.at_most(ratio, 2)]
+            print(f"| {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":
