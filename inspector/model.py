@@ -124,6 +124,12 @@ class Response(Message):
     reason: str = ""
 
 
+REHEARSAL = "rehearsal"
+"""The client whose requests are those of a rehearsal, where other clients have the name of their program."""
+REHEARSED = f"{REHEARSAL} of "
+"""What the names of a rehearsal's connections begin with; the node, ``#`` and more follow."""
+
+
 @dataclass(frozen=True, slots=True)
 class Leg:
     """One TLS connection, agent to proxy or proxy to master, as known when it was established."""
@@ -149,6 +155,11 @@ class Leg:
     own_chain: tuple[bytes, ...] = ()
     """DER certificates the proxy presented to this peer, its own first. On the agent's leg: the certificate that the
     agent saw as the master's; on the master's leg: the identity used on the agent's behalf."""
+
+    @property
+    def rehearsed(self) -> str | None:
+        """The node that another master was asked for (``inspector.rehearsal``); None if an agent connected."""
+        return self.id.removeprefix(REHEARSED).rpartition("#")[0] or None if self.id.startswith(REHEARSED) else None
 
     @property
     def probed(self) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from inspector import regex
 from inspector.analysis import limits
 from inspector.analysis.decoded import DecodedAnswers
-from inspector.model import Exchange, Finding, Handshake, Phase
+from inspector.model import REHEARSAL, Exchange, Finding, Handshake, Phase
 from inspector.privacy import redact
 from inspector.protocol import documents as d
 from inspector.protocol import endpoints, x509
@@ -248,6 +248,10 @@ class Analyzer:
         step.certname = peer.common_name if peer else None
         if step.certname is None and not stranger:
             step.certname = match.certname if match else None
+        rehearsed = leg.rehearsed if leg else None
+        if rehearsed is not None:
+            step.certname = rehearsed
+            step.phase = Phase.CATALOG if step.phase is Phase.OTHER else step.phase  # v4 is no endpoint of agents
         placed = Placed(
             record,
             step.phase,
@@ -265,7 +269,7 @@ class Analyzer:
             placed.key = placed.key or step.request.key
         if isinstance(record, Exchange):
             placed.agent_version, placed.version_from = _agent_version(record, step.request)
-            placed.tool = _tool(record, match)
+            placed.tool = REHEARSAL if rehearsed is not None else _tool(record, match)
             placed.transaction_uuid = _transaction(match, step.request)
             if match is not None and placed.tool is None:
                 placed.single = commands.without_run(match, step.request, placed.transaction_uuid)

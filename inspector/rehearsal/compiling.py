@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from inspector import regex
+from inspector.model import REHEARSED
 from inspector.rehearsal import answered, requests
 from inspector.rehearsal.client import Client, Unreachable
 from inspector.rehearsal.requests import Unsendable
@@ -72,12 +73,12 @@ class Compiled:
 
 def connection_name(node: str, role: Role) -> str:
     """Return the name of a node's connection in the capture."""
-    return f"{node}#{role}"
+    return f"{REHEARSED}{node}#{role}"
 
 
 def read_name(leg: str) -> tuple[str, Role] | None:
     """Return the node and the role from the name of a connection; None if it is none of a rehearsal."""
-    node, _, rest = leg.rpartition("#")
+    node, _, rest = leg.removeprefix(REHEARSED).rpartition("#")
     role = rest.partition(".")[0]
     return (node, Role(role)) if node and role in set(Role) else None
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from inspector.model import Severity, Visible
+from inspector.model import REHEARSAL, Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
 from inspector.rules.fixes import advice, on_master
@@ -34,7 +34,7 @@ def unknown_client(case: RunCase) -> Iterator[Statement]:
     """A client that is not a Puppet agent sent requests that agents send: curl, a monitoring check, a script with an
     agent's certificate. Its requests are not judged as an agent's run."""
     run = case.run
-    if run.tool:
+    if run.tool and run.tool != REHEARSAL:
         seqs = tuple(dict.fromkeys((run.seqs[0], run.seqs[-1])))
         yield Statement(
             f"{cut(run.tool, 80)} sends requests that agents send",

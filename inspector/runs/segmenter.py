@@ -10,7 +10,7 @@ from bisect import insort
 from typing import TYPE_CHECKING
 
 from inspector.clocks import DAY
-from inspector.model import Exchange, Gap, Handshake, Phase
+from inspector.model import REHEARSAL, Exchange, Gap, Handshake, Phase
 from inspector.protocol.kinds import PLUGIN_LISTINGS, Kind
 from inspector.runs.observations import is_redirect
 from inspector.runs.run import Run, listing
@@ -46,7 +46,11 @@ RETRY = 120.0
 
 def _may_follow(run: Run, step: Placed) -> bool:
     """Whether a step can be a further step of a run."""
-    if run.closed or step.phase not in PHASE_FOLLOWS[run.phase]:
+    if run.closed:
+        return False
+    if step.tool == REHEARSAL:  # asks for several catalogs of a node, in any order
+        return run.tool == step.tool and run.certname == step.certname
+    if step.phase not in PHASE_FOLLOWS[run.phase]:
         return False
     # Who shows no certificate after others did, or where one is needed, is somebody else behind the same address.
     if step.stranger != run.stranger or (run.authenticated and not step.authenticated):

@@ -41,8 +41,8 @@ def _what(line: DifferenceLine, width: int) -> Text:
     )
 
 
-class DifferencesView(PartView[DifferenceLine]):
-    """What is different between two runs. Enter opens the record that shows it."""
+class ComparedView(PartView[DifferenceLine]):
+    """What is different between two sides. Enter opens the record that shows it."""
 
     TITLE = "Differences"
     BINDINGS = [
@@ -56,17 +56,17 @@ class DifferencesView(PartView[DifferenceLine]):
         Column("after", lambda line, width: beginning(line.after, width), 10, 2, least=90),
     )
 
-    def __init__(self, before: int, after: int) -> None:
-        """Compare two runs, by their numbers."""
-        super().__init__(after)
-        self.before = before
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
         self._differing = True
 
+    def sides(self) -> str:
+        """What is compared."""
+        raise NotImplementedError
+
     def heading(self) -> str:
-        sides = [self.source.run(number) for number in (self.before, self.number)]
-        names = [f"run {run.label} of {clean(run.name)} ({run.outcome})" for run in sides if run]
         only = f", {self._only}" if self._only else "" if self._differing else " (all)"
-        return f"{self.TITLE}{only}: {', now '.join(names)}"
+        return f"{self.TITLE}{only}: {self.sides()}"
 
     def key(self, item: DifferenceLine) -> int:
         return item.key
@@ -76,29 +76,6 @@ class DifferencesView(PartView[DifferenceLine]):
 
     def differs(self, item: DifferenceLine) -> bool:
         return item.counts
-
-    def prepare(self) -> Callable[[], Sequence[DifferenceLine]]:
-        source = self.source
-        before, after = source.run(self.before), source.run(self.number)
-        if before is None or after is None:
-            return list
-        others = [
-            run
-            for run in source.runs
-            if run.name == after.name and run not in (before, after) and incidents.went_well(run)
-        ]
-
-        def read() -> Sequence[DifferenceLine]:
-            with source.capture() as capture:
-
-                def of(run: RunBrief) -> RunDocuments:
-                    seqs = source.seqs(run.number)
-                    return documents.of_run(capture, seqs, run, f"run {run.label}", source.unanalyzed)
-
-                compared = comparison.compare(of(before), of(after), history=others[-_HISTORY:])
-                return difference_lines.lines(compared)
-
-        return read
 
     def nothing(self) -> str:
         return "There is no difference."
@@ -147,3 +124,39 @@ class DifferencesView(PartView[DifferenceLine]):
                 details.line(str(name), text.word(value))
         if difference.lines:
             details.line("", "\n".join(difference.lines), language=languages.DIFF)
+
+
+class DifferencesView(ComparedView):
+    """What is different between two runs."""
+
+    def __init__(self, before: int, after: int) -> None:
+        """Compare two runs, by their numbers."""
+        super().__init__(after)
+        self.before = before
+
+    def sides(self) -> str:
+        runs = [self.source.run(number) for number in (self.before, self.number)]
+        return ", now ".join(f"run {run.label} of {clean(run.name)} ({run.outcome})" for run in runs if run)
+
+    def prepare(self) -> Callable[[], Sequence[DifferenceLine]]:
+        source = self.source
+        before, after = source.run(self.before), source.run(self.number)
+        if before is None or after is None:
+            return list
+        others = [
+            run
+            for run in source.runs
+            if run.name == after.name and run not in (before, after) and incidents.went_well(run)
+        ]
+
+        def read() -> Sequence[DifferenceLine]:
+            with source.capture() as capture:
+
+                def of(run: RunBrief) -> RunDocuments:
+                    seqs = source.seqs(run.number)
+                    return documents.of_run(capture, seqs, run, f"run {run.label}", source.unanalyzed)
+
+                compared = comparison.compare(of(before), of(after), history=others[-_HISTORY:])
+                return difference_lines.lines(compared)
+
+        return read

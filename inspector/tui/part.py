@@ -81,7 +81,7 @@ class PartView[T](View):
         """Show this part of run ``number``."""
         super().__init__()
         self.number = number
-        self._shown_state: tuple[int, bool] | None = None
+        self._shown_state: Hashable | None = None
         self._reading = False
         self._all: Sequence[T] = ()
         self._sums = ""
@@ -102,6 +102,11 @@ class PartView[T](View):
     def differs(self, item: T) -> bool:
         """Whether an item deviates from the expected state."""
         raise NotImplementedError
+
+    def now(self) -> Hashable | None:
+        """The state of what is read: it is read again when this changes; None: there is nothing to read."""
+        run = self.run
+        return (run.records, run.closed) if run else None
 
     def prepare(self) -> Callable[[], Sequence[T]]:
         """Return the function that reads the items in a thread; called on the event loop."""
@@ -173,8 +178,7 @@ class PartView[T](View):
 
     def update(self) -> None:
         super().update()
-        run = self.run
-        now = (run.records, run.closed) if run else None
+        now = self.now()
         if now is None or now == self._shown_state or self._reading:
             return
         self._shown_state = now
