@@ -76,22 +76,42 @@ class RealPuppetDB:
         binaries = max(POSTGRES.glob("*/bin/postgres"), key=lambda path: int(path.parts[-3])).parent
         data = self._directory("sql", "postgres")
         as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig=TERM"]
-        initdb = [binaries / "initdb", "-D", data, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        initdb: list[str | Path] = [
+            binaries / "initdb",
+            "-D",
+            data,
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+        ]
         subprocess.run([*as_user, *initdb], check=True, capture_output=True, cwd=data)
         settings = {"listen_addresses": HOST, "port": self._sql, "unix_socket_directories": data, "fsync": "off"}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        process = subprocess.Popen(
-            [*as_user, binaries / "postgres", "-D", data, *options], cwd=data,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        psql = [binaries / "psql", "-h", HOST, "-p", str(self._sql), "-U", "postgres", "-q", "-v", "ON_ERROR_STOP=1"]
+        server: list[str | Path] = [*as_user, binaries / "postgres", "-D", data, *options]
+        process = subprocess.Popen(server, cwd=data, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        psql: list[str | Path] = [
+            binaries / "psql",
+            "-h",
+            HOST,
+            "-p",
+            str(self._sql),
+            "-U",
+            "postgres",
+            "-q",
+            "-v",
+            "ON_ERROR_STOP=1",
+        ]
 
         def execute(database: str, command: str) -> bool:
             return subprocess.run([*psql, "-c", command, database], capture_output=True, check=False).returncode == 0
 
         try:
             self._wait_until(lambda: execute("postgres", "select 1"), "PostgreSQL does not start")
-            for database, command in (("postgres", "create database puppetdb"), ("puppetdb", "create extension pg_trgm")):
+            for database, command in (
+                ("postgres", "create database puppetdb"),
+                ("puppetdb", "create extension pg_trgm"),
+            ):
                 assert execute(database, command), command
         except BaseException:
             end(process)
@@ -125,8 +145,10 @@ class RealPuppetDB:
             conf.write(file)
         subprocess.run(["chown", "-R", "puppet:puppet", base], check=True)
         as_user = ["setpriv", "--reuid=puppet", "--regid=puppet", "--clear-groups", "--pdeathsig=TERM"]
-        command = [*as_user, *JAVA.split(), "-cp", JAR, "clojure.main", "-m", "puppetlabs.puppetdb.core", "services",
-                   "--config", base / "conf.d", "--bootstrap-config", CONFIG / "bootstrap.cfg"]  # fmt: skip
+        command: list[str | Path] = [
+            *as_user, *JAVA.split(), "-cp", JAR, "clojure.main", "-m", "puppetlabs.puppetdb.core", "services",
+            "--config", base / "conf.d", "--bootstrap-config", CONFIG / "bootstrap.cfg",
+        ]  # fmt: skip
         with (base / "console.log").open("wb") as console:
             return subprocess.Popen(command, stdout=console, stderr=console, cwd=base)
 
@@ -157,7 +179,7 @@ class RealPuppetDB:
     def query(self, path: str) -> Any:
         """What it answers to a query. Raises OSError."""
         url = f"http://{HOST}:{self._plain}/pdb/query/v4/{path}"
-        with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - it is our own
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return json.load(answer)
 
     def data(self, certname: str) -> dict[str, Any]:
@@ -186,10 +208,10 @@ class RealPuppetDB:
     @contextmanager
     def used(self) -> Iterator[None]:
         """Let the master store there, for as long as the block lasts."""
-        conf = self.master.confdir / "puppetdb.conf"
+        master, conf = self.master, self.master.confdir / "puppetdb.conf"
         conf.write_text(f"[main]\nserver_urls = https://{NAME}:{self.port}\n")
         try:
-            with self.master.with_terminus(), self.master.configured(storeconfigs="true", storeconfigs_backend="puppetdb"):
+            with master.with_terminus(), master.configured(storeconfigs="true", storeconfigs_backend="puppetdb"):
                 yield
         finally:
             conf.unlink()
