@@ -126,6 +126,8 @@ class Response(Message):
 
 REHEARSAL = "rehearsal"
 """The client whose requests are those of a rehearsal, where other clients have the name of their program."""
+REHEARSAL_OF = "rehearsal-of"
+"""The item of a capture's metadata that says which runs it rehearses, and how they are compared."""
 REHEARSED = f"{REHEARSAL} of "
 """What the names of a rehearsal's connections begin with; the node, ``#`` and more follow."""
 

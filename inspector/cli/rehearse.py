@@ -22,7 +22,8 @@ from inspector.rehearsal import fact_changes, junit, plain, roads, text
 from inspector.rehearsal.bisection import Bisection
 from inspector.rehearsal.client import Target
 from inspector.rehearsal.fact_changes import FactChanges
-from inspector.rehearsal.rehearsal import Plan, Rehearsal
+from inspector.rehearsal.plan import Plan
+from inspector.rehearsal.rehearsal import Rehearsal
 from inspector.summaries import pairing, reading
 from inspector.summaries.incidents import went_well
 from inspector.text import clean
@@ -57,9 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", type=Path, metavar="PEM", help="for v4: its key, if that is in another file")
     parser.add_argument("--ca", type=Path, metavar="PEM", help="the CA bundle by which the master's certificate is "
                         "verified (default: the one beside the certificates)")  # fmt: skip
+    parser.add_argument("--crl", type=Path, metavar="PEM", help="the CRLs of all CAs in its chain, by which is checked "
+                        "that it is not revoked")  # fmt: skip
     parser.add_argument("--files", action="store_true", help="also compare the files that the catalogs name")
     parser.add_argument("--twice", action="store_true", help="compile each catalog twice, and leave out what differs "
                         "between the two")  # fmt: skip
+    parser.add_argument("--old-master", metavar="HOST[:PORT]", help="with --twice: the recorded master, which compiles "
+                        "each catalog twice, too")  # fmt: skip
     parser.add_argument("--without-legacy-facts", action="store_true", help="show what depends on the flat facts that "
                         "Puppet 8 does not send")  # fmt: skip
     parser.add_argument("--fact", action="append", default=[], metavar="NAME=VALUE", help="show what depends on this "
@@ -91,10 +96,12 @@ def execute(arguments: argparse.Namespace) -> int:
         nodes = _nodes(arguments.captures, arguments.agent, watch)
         if arguments.bisect_facts:
             with Bisection(plan, nodes, output) as bisection:
+                _print_warnings(bisection)
                 found = bisection.bisect(arguments.bisect_facts, watch)
     if arguments.bisect_facts:
         return _print_bisected(found, plan, output, arguments)
     with shown() as watch, Rehearsal(plan, nodes, output, resume=arguments.resume) as rehearsal:
+        _print_warnings(rehearsal)
         rehearsal.result.each = {} if arguments.junit else None
         try:
             result = rehearsal.run(watch)
@@ -120,6 +127,11 @@ def _print_bisected(found: Bisected, plan: Plan, output: Path, arguments: argpar
         print_lines(text.bisected(found, full=arguments.full))
         print_line(f"recorded in {output}")
     return int(bool(found.facts))
+
+
+def _print_warnings(rehearsal: Rehearsal) -> None:
+    for warning in rehearsal.result.warnings:
+        print(f"puppet-inspector: {warning}. The rehearsal says little about them.", file=sys.stderr)
 
 
 def _print_interrupted(rehearsal: Rehearsal, output: Path) -> None:
@@ -148,8 +160,24 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         )
     choices = Choices(ignored_of(arguments), tags=arguments.tags)
     road = roads.road_of(arguments.road, arguments.certificate, arguments.key, stores=arguments.stores_data_of_nodes)
-    target = Target(host, port, _ca(arguments.ca, road), arguments.timeout)
-    return Plan(target, road, choices, arguments.environment, facts, arguments.twice, arguments.files, arguments.jobs)
+    target = Target(host, port, _ca(arguments.ca, road), arguments.timeout, arguments.crl)
+    return Plan(
+        target, road, choices, arguments.environment, facts, arguments.twice, _old(arguments, target, facts),
+        arguments.files, arguments.jobs,
+    )  # fmt: skip
+
+
+def _old(arguments: argparse.Namespace, target: Target, facts: FactChanges) -> Target | None:
+    """The recorded master, if its noise is measured. Raises InspectorError."""
+    if arguments.old_master is None:
+        return None
+    if not arguments.twice or facts:
+        raise InspectorError(
+            "--old-master is only of use with --twice, and without other facts.",
+            "Add --twice: it says by which two compiles of the old master differ." if not facts else "Leave it out.",
+        )
+    host, port = puppetconf.split_address(arguments.old_master)
+    return Target(host, port, target.ca, target.timeout, target.crl)
 
 
 def _ca(given: Path | None, road: Road) -> Path:

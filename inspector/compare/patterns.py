@@ -22,10 +22,10 @@ class Patterns:
 
     def __init__(self, texts: Iterable[str] = (), sections: Iterable[str] = ()) -> None:
         """``sections`` are those that a pattern may name."""
-        names = set(sections)
+        names, self.texts = set(sections), tuple(texts)
         self._everywhere: list[regex.Pattern[str]] = []
         self._of: dict[str, list[regex.Pattern[str]]] = {}
-        for text in texts:
+        for text in self.texts:
             section, colon, rest = text.partition(":")
             named = bool(colon) and section.lower() in names
             pattern = _compiled(rest if named else text)

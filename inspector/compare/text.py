@@ -91,30 +91,31 @@ def nodes(groups: Groups, *, full: bool = False) -> Iterator[Line]:
         what = plural(len(group.differences), "change")
         if len(group.nodes) > 1:
             what = f"the same {what.removeprefix('1 ')}"
-        yield Line("head", f"{what} on {plural(len(group.nodes), 'node')}: {_names(group.nodes, full=full)}")
+        yield Line("head", f"{what} on {plural(len(group.nodes), 'node')}: {names(group.nodes, full=full)}")
         yield from differences(group.differences, full=full)
         if not full and number + 1 == MOST and len(groups.groups) > MOST:
             yield Line("note", f"... {len(groups.groups) - MOST:,} more groups (--full)")
             break
     yield Line("plain", "")
     for failed in groups.failed:
-        text = f"not compared: {plural(len(failed.nodes), 'node')}: {_names(failed.nodes, full=True)}"
+        text = f"not compared: {plural(len(failed.nodes), 'node')}: {names(failed.nodes, full=True)}"
         yield Line("head", text)
         yield Line("removed", f"  {clean(excerpt(failed.reason, WHOLE if full else 600))}")
-    for label, names in (
+    for label, found in (
         ("without a change", groups.same),
         ("with a run before only", groups.only_before),
         ("with a run after only", groups.only_after),
     ):
-        if names:
-            yield Line("head", f"{label}: {plural(len(names), 'node')}: {_names(names, full=full)}")
+        if found:
+            yield Line("head", f"{label}: {plural(len(found), 'node')}: {names(found, full=full)}")
     if groups.ignored:
         yield Line("note", f"{plural(groups.ignored, 'difference')} ignored")
 
 
-def _names(names: Sequence[str], *, full: bool) -> str:
-    shown = names if full else names[:NODES]
-    more = f" and {len(names) - len(shown):,} more (--full)" if len(shown) < len(names) else ""
+def names(nodes: Sequence[str], *, full: bool) -> str:
+    """The names of some nodes."""
+    shown = nodes if full else nodes[:NODES]
+    more = f" and {len(nodes) - len(shown):,} more (--full)" if len(shown) < len(nodes) else ""
     return f"{', '.join(map(clean, shown))}{more}"
 
 

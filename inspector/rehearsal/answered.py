@@ -20,7 +20,6 @@ from inspector.runs.snapshot import RunSnapshot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.compare.differences import Difference
     from inspector.compare.documents import RunDocuments
     from inspector.model import Exchange, Response
     from inspector.rehearsal.requests import Asked
@@ -66,13 +65,6 @@ def gathered(of: Asked, exchanges: Sequence[Exchange], label: str) -> RunDocumen
     """Return what is compared of the answers to one node."""
     seen = [to_agent(of, exchange) for exchange in exchanges]
     return documents.gather(retrace(seen), RunSnapshot(number=None, certname=of.certname), label)
-
-
-def is_deferred_as_text(difference: Difference) -> bool:
-    """Whether a difference is that of a Deferred and the text that v4 makes of it: what is in it is not compared."""
-    before, after = difference.before, difference.after
-    deferred = isinstance(before, dict) and before.get("__ptype") == "Deferred"
-    return deferred and isinstance(after, str) and after.startswith("Deferred(")
 
 
 def catalog_of(exchanges: Sequence[Exchange]) -> Exchange | None:

@@ -11,7 +11,7 @@ from inspector.compare import comparison
 from inspector.compare.masks import Masks
 from inspector.errors import CaptureError, IdentityError, InspectorError
 from inspector.rehearsal import answered, compiling, fact_changes
-from inspector.rehearsal.compiling import Role, Task
+from inspector.rehearsal.compiling import Question, Role, Task
 from inspector.rehearsal.rehearsal import Rehearsal
 from inspector.rehearsal.requests import Unsendable
 from inspector.text import clean, plural
@@ -119,14 +119,13 @@ class _Compiler:
         road, role = rehearsal.plan.road, Role.PLAIN if facts is None else Role.CHANGED
         self._count += 1
         task = Task(
-            f"{of.certname}#{self._count}", of, {role: road.request(of, rehearsal.plan.environment, facts)},
+            f"{of.certname}#{self._count}", of,
+            {role: Question(rehearsal.plan.target, road.request(of, rehearsal.plan.environment, facts))},
             road.credentials(of), road.identity(of), files=False,
         )  # fmt: skip
-        compiled = compiling.compile_all(rehearsal.plan.target, task, rehearsal._stop)
+        compiled = compiling.compile_all(task, rehearsal._stop)
         if compiled.unreachable:
-            raise InspectorError(
-                f"The connection to {rehearsal.plan.target} failed: {compiled.unreachable}.", "Try it again."
-            )
+            raise InspectorError(f"There is {compiled.unreachable}.", "Try it again.")
         rehearsal._check_first(task, compiled)
         exchanges = compiled.exchanges[role]
         rehearsal._answers.add(exchanges)

@@ -51,6 +51,8 @@ class Target:
     """The CA bundle by which its certificate is verified."""
     timeout: float
     """Seconds for one answer."""
+    crl: Path | None = None
+    """CRLs of all CAs of its certificate; None: whether it is revoked is not checked."""
     _open: set[socket.socket] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -60,13 +62,16 @@ class Target:
     def context(self, credentials: Credentials) -> ssl.SSLContext:
         """Return the TLS context for a certificate. Raises InspectorError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        try:
-            context.load_verify_locations(cafile=self.ca)
-        except OSError as error:
-            reason = "it has no certificate" if isinstance(error, ssl.SSLError) else error.strerror
-            raise InspectorError(
-                f"Cannot read the CA bundle {self.ca}: {reason}.", "Name the new master's: --ca PEM."
-            ) from error
+        _load(context, "CA bundle", self.ca, "certificate", "Name the new master's: --ca PEM.")
+        if self.crl is not None:
+            before, hint = context.cert_store_stats(), "Name the CRLs of the new master's CA: --crl PEM."
+            _load(context, "CRLs", self.crl, "CRL", hint)
+            after = context.cert_store_stats()
+            if after["crl"] == before["crl"]:
+                raise InspectorError(f"{self.crl} has no CRL.", hint)
+            if after["x509"] != before["x509"]:  # they would be trusted
+                raise InspectorError(f"{self.crl} has certificates, not only CRLs.", hint)
+            context.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN
         with _in_memory(pki.pem(*credentials.chain) + pki.key_pem(credentials.key)) as path:
             context.load_cert_chain(path)
         return context
@@ -77,6 +82,14 @@ class Target:
             for connection in self._open:
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
+
+
+def _load(context: ssl.SSLContext, what: str, path: Path, part: str, hint: str) -> None:
+    try:
+        context.load_verify_locations(cafile=path)
+    except OSError as error:
+        reason = f"it has no {part}" if isinstance(error, ssl.SSLError) else error.strerror
+        raise InspectorError(f"Cannot read the {what} {path}: {reason}.", hint) from error
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""One node at another master: its catalogs, and the files that they name. Works in a thread of its own."""
+"""One node at another master: its catalogs. Works in a thread of its own."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ import time
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from inspector import regex
 from inspector.model import REHEARSED
-from inspector.rehearsal import answered, requests
+from inspector.rehearsal import fetching
 from inspector.rehearsal.client import Client, Unreachable
-from inspector.rehearsal.requests import Unsendable
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from inspector.model import Exchange, Identity, Request, Response
-    from inspector.protocol.documents import Catalog
     from inspector.proxy.identity import Credentials
     from inspector.rehearsal.client import Target
     from inspector.rehearsal.requests import Asked
@@ -29,9 +26,6 @@ ATTEMPTS = 8
 """Requests for one catalog, if the master is busy."""
 LONGEST = 300.0
 """Seconds to wait at most, whatever the master says."""
-FILES = 10_000
-"""Files of one catalog that are asked for."""
-_HERE = regex.compile(r"puppet:///+(.*[^/])/*", regex.DOTALL)
 
 
 class Role(StrEnum):
@@ -43,6 +37,21 @@ class Role(StrEnum):
     """The same once more: what differs is noise."""
     CHANGED = "changed"
     """With other facts."""
+    OLD = "old"
+    """As it was recorded, by the recorded master."""
+    OLD_AGAIN = "old-again"
+
+    @property
+    def of_old(self) -> bool:
+        """Whether it is for the recorded master, of which only the noise is wanted."""
+        return self in (Role.OLD, Role.OLD_AGAIN)
+
+
+class Question(NamedTuple):
+    """A request for a catalog, and the master to ask."""
+
+    target: Target
+    request: Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +60,7 @@ class Task:
 
     name: str
     asked: Asked
-    requests: Mapping[Role, Request]
+    questions: Mapping[Role, Question]
     credentials: Credentials
     identity: Identity
     files: bool
@@ -66,7 +75,7 @@ class Compiled:
 
     exchanges: dict[Role, list[Exchange]] = field(default_factory=dict)
     unreachable: str = ""
-    """Why there was no connection; empty if there was one."""
+    """To which master there was no connection, and why; empty if there was one."""
     waited: float = 0.0
     """Seconds for which the master was busy."""
 
@@ -83,19 +92,19 @@ def read_name(leg: str) -> tuple[str, Role] | None:
     return (node, Role(role)) if node and role in set(Role) else None
 
 
-def compile_all(target: Target, task: Task, stop: threading.Event) -> Compiled:
+def compile_all(task: Task, stop: threading.Event) -> Compiled:
     """Ask for a node's catalogs. ``stop`` ends what waits."""
     found = Compiled()
-    for role, request in task.requests.items():
+    for role, (target, request) in task.questions.items():
         if stop.is_set():
             break
         with Client(target, task.credentials, task.identity, connection_name(task.name, role)) as client:
             try:
                 exchanges = [_patiently(client, request, found, stop)]
-                if task.files and role is not Role.AGAIN:
-                    exchanges += _files(client, task, exchanges[0], stop)
+                if task.files and role in (Role.PLAIN, Role.CHANGED):
+                    exchanges += fetching.fetched(client, task.asked, task.known, exchanges[0], stop)
             except Unreachable as error:
-                found.unreachable = str(error)
+                found.unreachable = f"no connection to {target}: {error}"
                 break
         found.exchanges[role] = exchanges
     return found
@@ -125,52 +134,3 @@ def retry_after(response: Response, default: float) -> float:
         return min(max(0.0, parsedate_to_datetime(text).timestamp() - time.time()), LONGEST)
     except (ValueError, TypeError, OverflowError):
         return min(default, LONGEST)
-
-
-# -- files ------------------------------------------------------------------------------------------------
-
-
-def _files(client: Client, task: Task, compiled: Exchange, stop: threading.Event) -> Iterator[Exchange]:
-    """Ask for the metadata of the files that a catalog names, and for contents that the agent has not seen."""
-    documents = answered.gathered(task.asked, [compiled], "")
-    if documents.catalog is None:
-        return
-    environment = documents.catalog.environment or task.asked.document.environment or "production"
-    kinds = (task.asked.document.checksum_type or "").split(".")
-    checksum = next((kind for kind in kinds if kind in ("sha256", "md5", "sha512", "sha384", "sha224")), "sha256")
-    for number, sources in enumerate(sources_of(documents.catalog)):
-        if stop.is_set() or number == FILES:
-            return
-        for source in sources:
-            try:
-                asked = client.ask(requests.metadata(task.asked, source, environment, checksum))
-            except Unsendable:
-                continue
-            yield asked
-            if asked.response is None or asked.response.status == 404:
-                continue  # the next source of this file
-            yield from _content(client, task, asked, source, environment)
-            break
-
-
-def _content(client: Client, task: Task, asked: Exchange, source: str, environment: str) -> Iterator[Exchange]:
-    use = next(iter(answered.gathered(task.asked, [asked], "").files), None)
-    if use is None or use.metadata is None or use.metadata.type not in ("", "file"):
-        return
-    checksum = use.metadata.checksum
-    if checksum is None or task.known.get(source) != checksum.digest:
-        yield client.ask(requests.content(task.asked, source, environment))
-
-
-def sources_of(catalog: Catalog) -> Iterator[list[str]]:
-    """Yield, for each file resource, the names of its sources at this master; not those whose metadata is in the
-    catalog, nor directories with everything in them."""
-    for resource in catalog.resources:
-        parameters = resource.parameters
-        if resource.type.lower() != "file" or resource.title in catalog.metadata or parameters.get("recurse"):
-            continue
-        given = parameters.get("source")
-        texts = given if isinstance(given, list) else [given]
-        found = [match[1] for text in texts if isinstance(text, str) and (match := _HERE.fullmatch(text))]
-        if found:
-            yield found

@@ -19,6 +19,11 @@ def document(result: Result) -> str:
     times = {time.node: time.after for time in result.times}
     failures = errors = 0
     each = result.each or {}
+    logs: dict[str, list[str]] = {}
+    for logged in result.logs:
+        place = f"  ({logged.place})" if logged.place else ""
+        for node in logged.nodes:
+            logs.setdefault(node, []).append(clean(f"{logged.level} {logged.message}{place}"))
     for name, found in each.items():
         case = ET.SubElement(suite, "testcase", classname="catalog", name=printable(clean(name)),
                              time=f"{times.get(name, 0.0):.3f}")  # fmt: skip
@@ -30,6 +35,8 @@ def document(result: Result) -> str:
             message = plural(len(found.differences), "difference")
             failure = ET.SubElement(case, "failure", type="changed", message=message)
             failure.text = printable("\n".join(line.text for line in text.differences(found.differences, full=True)))
+        if name in logs:
+            ET.SubElement(case, "system-out").text = printable("\n".join(logs[name]))
     for name, count in (("tests", len(each)), ("failures", failures), ("errors", errors)):
         suite.set(name, str(count))
     return serialized(suite)

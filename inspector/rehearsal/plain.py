@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.rehearsal.bisection import Bisected
-    from inspector.rehearsal.rehearsal import Plan
+    from inspector.rehearsal.plan import Plan
     from inspector.rehearsal.result import Result
 
 
@@ -21,13 +21,22 @@ def plain_result(plan: Plan, result: Result, capture: Path) -> dict[str, Any]:
     del grouped["only_before"], grouped["only_after"]
     return {
         "master": str(plan.target),
+        "old_master": str(plan.old) if plan.old else None,
         "road": plan.road.name,
+        "warnings": result.warnings,
+        "revocation_checked": plan.target.crl is not None,
         "environment": plan.environment,
         "facts_changed": str(plan.facts) or None,
         "capture": str(capture),
         "versions": {"recorded": sorted(result.old_versions), "rehearsed": sorted(result.new_versions)},
         **grouped,
-        "noise": {"differences": result.noise, "nodes": sorted(result.noisy)} if plan.twice else None,
+        "noise": {
+            "differences": result.noise, "nodes": sorted(result.noisy), "not_measured": sorted(result.unmeasured),
+        } if plan.twice else None,
+        "logs": [
+            {"level": each.level, "message": each.message, "place": each.place or None, "nodes": each.nodes}
+            for each in result.logs
+        ],
         "deferred_not_compared": result.deferred,
         "waited_s": round(result.waited, 3),
         "reused": result.reused,
@@ -39,7 +48,7 @@ def plain_result(plan: Plan, result: Result, capture: Path) -> dict[str, Any]:
             {"node": time.node, "before_s": round(time.before, 3), "after_s": round(time.after, 3)}
             for time in result.slowest
         ],
-    }
+    }  # fmt: skip
 
 
 def plain_bisected(found: Bisected, plan: Plan, capture: Path) -> dict[str, Any]:

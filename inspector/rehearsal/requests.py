@@ -6,7 +6,7 @@ import base64
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlencode
 
 from inspector import regex
 from inspector.analysis.analyzer import retrace
@@ -25,9 +25,9 @@ V4 = "/puppet/v4/catalog"
 HEADERS = ("accept", "x-puppet-version", "user-agent", "content-type", "accept-encoding", "content-encoding")
 """What is sent again of the recorded headers."""
 _TRUSTED = ("pp_", "1.3.6.1.4.1.34380.1.")
-_READS = (Kind.FILE_METADATA, Kind.FILE_LISTING, Kind.FILE_CONTENT)
+_READS = (Kind.FILE_METADATA, Kind.FILE_LISTING, Kind.FILE_CONTENT, Kind.STATIC_CONTENT)
 _CATALOG = regex.compile(r"/(?:puppet/v3|[A-Za-z0-9_]{1,255})/catalog/([A-Za-z0-9_][A-Za-z0-9_.-]{0,254})(?:\?[!-~]*)?")
-_FILE = regex.compile(r"/puppet/v3/file_(?:metadatas?|content)/[!-~]*")
+_FILE = regex.compile(r"/puppet/v3/(?:file_metadatas?|(?:static_)?file_content)/[!-~]*")
 _VALUE = regex.compile(r"[ -~\x80-\xff]*")
 
 
@@ -137,16 +137,32 @@ def _extensions(certificate: Certificate) -> dict[str, str]:
     return {name: value for name, value in certificate.extensions.items() if name.startswith(_TRUSTED)}
 
 
-def metadata(of: Asked, name: str, environment: str, checksum: str) -> Request:
+def reading(checksum: str, environment: str, recursive: Iterable[tuple[str, str]] | None = None) -> str:
+    """Return the query with which an agent asks for metadata; ``recursive`` for a directory with what is in it."""
+    fields = [*(recursive or ()), ("links", "manage"), ("checksum_type", checksum), ("source_permissions", "ignore")]
+    return urlencode([*fields, ("environment", environment)], quote_via=quote)
+
+
+def metadata(of: Asked, name: str, query: str) -> Request:
     """Return the request for a file's metadata, as the agent makes it. Raises Unsendable."""
-    query = f"links=manage&checksum_type={quote(checksum)}&source_permissions=ignore&environment={quote(environment)}"
     return _read(of, f"/puppet/v3/file_metadata/{quote(name)}?{query}", "application/json")
+
+
+def listing(of: Asked, name: str, query: str) -> Request:
+    """Return the request for the metadata of what is in a directory. Raises Unsendable."""
+    return _read(of, f"/puppet/v3/file_metadatas/{quote(name)}?{query}", "application/json")
 
 
 def content(of: Asked, name: str, environment: str) -> Request:
     """Return the request for a file's content. Raises Unsendable."""
     target = f"/puppet/v3/file_content/{quote(name)}?environment={quote(environment)}"
     return _read(of, target, "application/octet-stream")
+
+
+def static_content(of: Asked, path: str, environment: str, code_id: str) -> Request:
+    """Return the request for a file's content in the version that a static catalog names. Raises Unsendable."""
+    query = urlencode([("environment", environment), ("code_id", code_id)], quote_via=quote)
+    return _read(of, f"/puppet/v3/static_file_content/{quote(path)}?{query}", "application/octet-stream")
 
 
 def is_file(request: Request) -> bool:

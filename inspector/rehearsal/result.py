@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.compare.groups import Groups
+from inspector.rehearsal.logs import Logs
 
 if TYPE_CHECKING:
     from inspector.compare.comparison import Comparison
@@ -39,10 +40,16 @@ class Result:
     """Differences that were left out because two compiles of the same have them."""
     noisy: list[str] = field(default_factory=list)
     """The nodes of which two compiles of the same differ."""
+    unmeasured: list[str] = field(default_factory=list)
+    """The nodes whose catalog the recorded master no longer compiles: what is noise there is not known."""
+    logs: Logs = field(default_factory=Logs)
+    """What the new master logged."""
     deferred: int = 0
     """Deferred values that could not be compared, because v4 shows them as text."""
     waited: float = 0.0
     """Seconds for which the master was too busy, by its own words."""
+    warnings: list[str] = field(default_factory=list)
+    """Why the rehearsal says little, known before anything is sent."""
     old_versions: set[str] = field(default_factory=set)
     new_versions: set[str] = field(default_factory=set)
     reused: int = 0

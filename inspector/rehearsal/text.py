@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from inspector.rehearsal.bisection import Bisected
-    from inspector.rehearsal.rehearsal import Plan
+    from inspector.rehearsal.plan import Plan
     from inspector.rehearsal.result import Result
 
 SLOWER = 1.5
@@ -30,10 +30,9 @@ def lines(plan: Plan, result: Result, *, full: bool = False) -> Iterator[Line]:
     if plan.facts:
         others = clean(str(plan.facts))
         yield Line("plain", f"  compared: its catalogs with the recorded facts, and with others: {others}")
-    if plan.twice:
-        found = f"{plural(result.noise, 'difference')} of {plural(len(result.noisy), 'node')} left out"
-        noise = f"{found}: two compiles of the same have them" if result.noisy else "two compiles of the same are equal"
-        yield Line("plain", f"  noise: {noise}")
+    if plan.target.crl is None:
+        yield Line("plain", "  whether its certificate is revoked was not checked (--crl)")
+    yield from _noise(plan, result, full=full)
     if result.deferred:
         values = plural(result.deferred, "Deferred value")
         yield Line(
@@ -44,6 +43,34 @@ def lines(plan: Plan, result: Result, *, full: bool = False) -> Iterator[Line]:
     yield from _times(result, full=full)
     yield Line("plain", "")
     yield from text.nodes(result.groups, full=full)
+    yield from _logs(result, full=full)
+
+
+def _noise(plan: Plan, result: Result, *, full: bool) -> Iterator[Line]:
+    if not plan.twice:
+        return
+    by = f" by {' or '.join(str(target) for target in plan.targets)}" if plan.old else ""
+    found = f"{plural(result.noise, 'difference')} of {plural(len(result.noisy), 'node')} left out"
+    noise = "have them" if result.noisy else "are equal"
+    yield Line("plain", f"  noise: {f'{found}: ' if result.noisy else ''}two compiles of the same{by} {noise}")
+    if result.unmeasured:
+        nodes = f"{plural(len(result.unmeasured), 'node')} got no catalog: {text.names(result.unmeasured, full=full)}"
+        yield Line("plain", f"  noise of {plan.old} not known: {nodes}")
+
+
+def _logs(result: Result, *, full: bool) -> Iterator[Line]:
+    found = list(result.logs)
+    if not found:
+        return
+    yield Line("plain", "")
+    yield Line("head", "what the master logged while it compiled")
+    for each in found if full else found[: text.MOST]:
+        place = f"  ({clean(each.place)})" if each.place else ""
+        message = clean(excerpt(each.message, text.WHOLE if full else 600))
+        yield Line("plain", f"  {clean(each.level)} {message}{place}")
+        yield Line("note", f"    {plural(len(each.nodes), 'node')}: {text.names(each.nodes, full=full)}")
+    if not full and len(found) > text.MOST:
+        yield Line("note", f"  ... {len(found) - text.MOST:,} more (--full)")
 
 
 def older(result: Result) -> bool:

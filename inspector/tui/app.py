@@ -13,6 +13,7 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding
 
 from inspector.errors import CaptureError, InspectorError
+from inspector.model import REHEARSAL_OF
 from inspector.summaries.source import Source
 from inspector.tui import hues, themes
 from inspector.tui.following import Following, newer
@@ -83,6 +84,8 @@ class Inspector(App[None]):
         from inspector.tui.causes import Causes
 
         self.push_screen(Causes())
+        if self.rehearsal:
+            self.open_pairs()
         self.set_interval(INTERVAL, self.poll)
         self.set_timer(INTERVAL, self._settle)
 
@@ -135,11 +138,11 @@ class Inspector(App[None]):
             return
         self.source.close()
         self.source = source
-        for name in ("filtering", "marks"):
+        for name in ("filtering", "marks", "rehearsal"):
             self.__dict__.pop(name, None)  # they belong to the capture
         while len(self.screen_stack) > ONLY:
             self.pop_screen()
-        self.open_runs()
+        self.open_pairs() if self.rehearsal else self.open_runs()
 
     def follow(self, *, on: bool) -> None:
         """Stay on the newest run from now on, or no more."""
@@ -238,6 +241,19 @@ class Inspector(App[None]):
             self.show_message("No earlier run of this node in the capture went well: m marks two runs to compare.")
         else:
             self.push_screen(DifferencesView(before, after))
+
+    @cached_property
+    def rehearsal(self) -> bool:
+        """Whether the capture is that of a rehearsal."""
+        with contextlib.suppress(CaptureError), self.source.capture() as capture:
+            return REHEARSAL_OF in capture.meta()
+        return False
+
+    def open_pairs(self) -> None:
+        """Show what each node received and what another master answered."""
+        from inspector.tui.pairs import PairsView
+
+        self.push_screen(PairsView())
 
     def open_marks(self) -> None:
         """List the marks and notes of the capture, to go to one of them."""
@@ -379,6 +395,8 @@ class Inspector(App[None]):
         yield SystemCommand("Findings", "All findings of the capture, by rule, agent or severity", self.open_findings)
         yield SystemCommand("Bootstrap", "How agents got their certificates", self.open_bootstrap)
         yield SystemCommand("Search bodies", "Search the bodies of all records", self.open_search)
+        if self.rehearsal:
+            yield SystemCommand("Rehearsal", "What nodes received, and what another master answers", self.open_pairs)
         yield SystemCommand("Next theme", f"{', '.join(themes.THEMES)}: the next one", self.action_theme)
         yield SystemCommand("Quit", "Leave the inspector", self.exit)
         from inspector.tui.help import keys

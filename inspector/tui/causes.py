@@ -43,6 +43,7 @@ class Causes(View):
         Binding("o", "good", "Last good run"),
         Binding("d", "differences", "What is different"),
         Binding("v", "whole", "Whole message"),
+        Binding("R", "pairs", "Rehearsal"),
         Binding("right,l", "unfold(True)", "Show nodes", show=False),
         Binding("left,h", "unfold(False)", "Hide nodes", show=False),
         Binding("b", "bodies", "Search bodies", show=False),
@@ -233,6 +234,14 @@ class Causes(View):
             self.show_message("No earlier run of this node in the capture went well.")
         else:
             self.inspector.open_run(good.number)
+
+    def action_pairs(self) -> None:
+        """Show the rehearsal that this capture is of."""
+        self.inspector.open_pairs()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the rehearsal only where there is one."""
+        return self.inspector.rehearsal if action == "pairs" else super().check_action(action, parameters)
 
     def action_differences(self) -> None:
         """Show what is different from the last run of the node that went well."""

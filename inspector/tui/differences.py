@@ -95,8 +95,9 @@ class ComparedView(PartView[DifferenceLine]):
     def action_open(self) -> None:
         """Open the record that shows the selected difference, among those of its run."""
         item = self.selected
-        if item is not None and item.proof is not None:
-            self.inspector.open_exchange(item.proof.run, item.proof.seq)
+        seq = self.proof(item) if item is not None else None
+        if item is not None and seq is not None:
+            self.inspector.open_exchange(item.proof.run if item.proof else None, seq)
         elif item is not None:
             self.show_message("No single record shows this.")
 

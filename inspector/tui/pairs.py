@@ -9,8 +9,9 @@ from rich.text import Text
 from inspector.compare import text
 from inspector.pages import difference_lines, languages
 from inspector.pages.styles import BAD, DOUBT, GOOD
+from inspector.progress import unwatched
 from inspector.protocol.kinds import Kind
-from inspector.rehearsal import pairs
+from inspector.rehearsal.pairs import Pairs
 from inspector.text import beginning, clean, plural, seconds
 from inspector.tui.columns import Column
 from inspector.tui.differences import ComparedView
@@ -19,11 +20,13 @@ from inspector.tui.part import Cancelled, Details, PartView
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from inspector.compare.comparison import Comparison
     from inspector.pages.difference_lines import DifferenceLine
-    from inspector.rehearsal.pairs import Pair, Pairs
+    from inspector.rehearsal.pairs import Pair
+    from inspector.rehearsal.result import Result
 
 _STYLES = {"no catalog": BAD, "changed": DOUBT, "the same": GOOD}
-_NAMED = 6
+_NAMED = 12
 """Other nodes of a group that are named."""
 
 
@@ -38,21 +41,25 @@ class PairsView(PartView["Pair"]):
     COLUMNS = (
         Column("node", lambda pair, width: beginning(clean(pair.node), width), 16, 3, sort=lambda pair: pair.node),
         Column("state", lambda pair, _: Text(pair.state, style=_STYLES[pair.state]), 10, sort=lambda pair: pair.state),
+        Column("groups", lambda pair, _: ", ".join(str(at) for at, _ in pair.groups), 6,
+               sort=lambda pair: [at for at, _ in pair.groups]),
         Column("what", lambda pair, width: beginning(pair.summary, width), 20, 6),
-        Column("group", lambda pair, _: f"{pair.group or ''}", 5, right=True, sort=lambda pair: pair.group or 0),
         Column("compile", _ratio, 7, right=True, sort=lambda pair: pair.time.ratio if pair.time else 0.0),
+        Column("before", lambda pair, _: seconds(pair.time.before) if pair.time else "", 7, right=True, least=100,
+               sort=lambda pair: pair.time.before if pair.time else 0.0),
         Column("now", lambda pair, _: seconds(pair.time.after) if pair.time else "", 7, right=True, least=100,
                sort=lambda pair: pair.time.after if pair.time else 0.0),
     )  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__(0)
-        self._pairs: Pairs | None = None
+        self.pairs: Pairs | None = None
+        self._result: Result | None = None
 
     def heading(self) -> str:
         only = f", {self._only}" if self._only else " (without those that stay the same)" if self._differing else ""
-        master = f" at {clean(self._pairs.master)}" if self._pairs else ""
-        return f"{self.TITLE} of {clean(self.source.path.name)}{master}{only}"
+        master = f" at {clean(self.pairs.master)}" if self.pairs else ""
+        return f"{self.TITLE} in {clean(self.source.path.name)}{master}{only}"
 
     def key(self, item: Pair) -> str:
         return item.node
@@ -70,12 +77,14 @@ class PairsView(PartView["Pair"]):
         path = self.source.path
 
         def read() -> Sequence[Pair]:
-            self._pairs = pairs.read(path, self._watch)
-            return self._pairs.nodes
+            self.pairs = Pairs(path)
+            nodes, self._result = self.pairs.read(self.show_progress)
+            return nodes
 
         return read
 
-    def _watch(self, done: int, total: int, _: str) -> None:
+    def show_progress(self, done: int, total: int, _: str) -> None:
+        """Show how much is compared. Raises Cancelled if nobody looks any more."""
         if not self.is_attached:
             raise Cancelled
         self.later(self._total, f"comparing node {done:,} of {total:,} ...")
@@ -85,8 +94,8 @@ class PairsView(PartView["Pair"]):
 
     def sums(self, items: Sequence[Pair]) -> str:
         states = [f"{sum(item.state == state for item in items):,} {state}" for state in _STYLES]
-        ratio = self._pairs and self._pairs.result.ratio(50)
-        times = f"   compile time {ratio:.1f} times the recorded one (median)" if ratio else ""
+        ratio = self._result.ratio(50) if self._result else None
+        times = f"   compile time {ratio:.1f} times the recorded one (median)" if ratio is not None else ""
         return f"{plural(len(items), 'node')}: {', '.join(states)}{times}"
 
     def proof(self, item: Pair) -> int | None:
@@ -97,58 +106,55 @@ class PairsView(PartView["Pair"]):
         item = self.selected
         if item is None:
             return
-        if item.compared is not None:
-            self.app.push_screen(PairView(item))
+        if item.groups and self.pairs:
+            self.app.push_screen(PairView(self.pairs, item.node))
         elif item.seq is not None:
             self.inspector.open_exchange(None, item.seq)
         else:
             self.show_message("This node was not asked: there is no record.")
 
     def describe(self, item: Pair, details: Details) -> None:
-        details.line("node", item.node, "bold")
-        if item.compared is None:
-            details.line("no catalog", item.summary, BAD)
-            return
-        others = [node for node in item.others if node != item.node]
-        if others:
-            more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
-            details.line("the same on", ", ".join(others[:_NAMED]) + more)
-        if item.time:
-            before, after = seconds(item.time.before), seconds(item.time.after)
-            details.line("compile time", f"{before} -> {after}")
-        lines = "\n".join(line.text for line in text.differences(item.compared.differences))
-        details.line("", lines, language=languages.DIFF)
+        if item.failure:
+            details.line("no catalog", item.failure, BAD)
+        elif not item.groups:
+            details.line("", "The new master gives it the same catalog.")
+        for number, group in item.groups:
+            others = [node for node in group.nodes if node != item.node]
+            if others:
+                more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
+                details.line(f"group {number}", f"the same on {', '.join(others[:_NAMED])}{more}", "bold")
+            else:
+                details.line(f"group {number}", "on this node only", "bold")
+            lines = text.differences(group.differences, full=True, indent="")
+            details.line("", "\n".join(line.text for line in lines), language=languages.DIFF)
 
 
 class PairView(ComparedView):
-    """What one node received, and what the other master answers."""
+    """What one node received, and what the other master answered."""
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pairs: Pairs, node: str) -> None:
         super().__init__(0)
-        self.pair = pair
+        self._pairs, self._node = pairs, node
+        self._compared: Comparison | None = None
 
     def sides(self) -> str:
-        return f"{clean(self.pair.node)} as recorded, and as rehearsed"
+        return f"{clean(self._node)} as recorded, and at {clean(self._pairs.master)}"
 
     def now(self) -> Hashable:
-        return self.pair.node
+        return self._node
 
     def prepare(self) -> Callable[[], Sequence[DifferenceLine]]:
-        compared = self.pair.compared
-        return lambda: difference_lines.lines(compared) if compared else []
+        def read() -> Sequence[DifferenceLine]:
+            self._compared = self._pairs.one(self._node, unwatched)
+            return difference_lines.lines(self._compared)
+
+        return read
 
     def proof(self, item: DifferenceLine) -> int | None:
-        """The record of the rehearsal that has the side that is new."""
-        after = self.pair.compared.after if self.pair.compared else None
+        """The record of the rehearsal that shows a difference."""
+        after = self._compared.after if self._compared else None
         if after is None:
             return None
-        files = [use.seq for use in after.files if use.name == item.difference.name] if item.difference else []
+        files = [use.seq for use in after.files if item.difference and use.name == item.difference.name]
         catalogs = [made.seq for made in after.requests if made.kind is Kind.CATALOG]
         return next(iter(files or catalogs[-1:]), None)
-
-    def action_open(self) -> None:
-        """Open the record of the rehearsal that shows the selected difference."""
-        item = self.selected
-        seq = self.proof(item) if item else None
-        if seq is not None:
-            self.inspector.open_exchange(None, seq)

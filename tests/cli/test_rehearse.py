@@ -70,7 +70,8 @@ def test_json(run: Run, tmp_path: Path) -> None:
     assert (status, found["status"], found["master"], found["road"]) == (2, 2, master.address, "v4")
     assert found["groups"][0]["nodes"] == ["a.example", "b.example"]
     assert found["without_change"] == ["c.example"]
-    assert found["noise"] == {"differences": 0, "nodes": []}
+    assert found["noise"] == {"differences": 0, "nodes": [], "not_measured": []}
+    assert (found["old_master"], found["revocation_checked"], found["warnings"], found["logs"]) == (None, False, [], [])
     assert {each["node"] for each in found["slowest"]} == {"a.example", "b.example", "c.example"}
 
 
@@ -161,6 +162,18 @@ def test_mistakes(run: Run, tmp_path: Path) -> None:
                 f"Cannot read the CA bundle {tmp_path}/none.pem: No such",
                 "Name the new",
             ),
+            (
+                ["--crl", master.tool.ca],
+                f"{master.tool.ca} has no CRL.",
+                "Name the CRLs",
+            ),
+            (["--old-master", "old.example"], "--old-master is only of use with --twice", "Add --twice"),
+            (
+                ["--old-master", "old.example", "--twice", "--fact", "a=1"],
+                "--old-master is only of use with --twice",
+                "Leave it out.",
+            ),
+            (["--old-master", "localhost:1", "--twice"], "Cannot connect to localhost:1: Connection", "Check the"),
             (["--resume"], f"There is no capture at {tmp_path}/new.sqlite.", "Give"),
             ([], f"{master.address} does not allow tool.example to compile catalogs of nodes (403).", "Add this to"),
         ):
@@ -170,6 +183,24 @@ def test_mistakes(run: Run, tmp_path: Path) -> None:
             assert f"\n  {hint}" in err
         assert '    allow: ["tool.example"]' in err
     assert not (tmp_path / "new.sqlite").exists()
+
+
+def test_a_revoked_master(run: Run, tmp_path: Path) -> None:
+    with new_master(tmp_path) as master:
+        crl = master.tool.crl
+        words = [fleet(tmp_path, "a.example"), *master.v4, "-o", tmp_path / "new.sqlite", "--crl", crl]
+        hints = []
+        for revoked in (False, True):
+            if revoked:
+                master.ca.revoke("localhost")
+            crl.write_bytes(master.ca.crl_bundle if revoked else master.ca.signing_crl)
+            status, out, err = run("rehearse", *words)
+            assert (status, out, master.received) == (2, "", [])
+            hints.append(err.splitlines()[1])
+    assert hints == [
+        f"  {crl} must have a valid CRL of each CA in its chain (on the CA: `puppet config print cacrl`).",
+        f"  It needs a new certificate, unless {crl} is not its CA's.",
+    ]
 
 
 def test_another_ca(run: Run, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -21,13 +21,15 @@ from tests.real.machine import SERVER_CONFIG, SERVER_JAR, end, free_port, host_n
 from tests.real.site import DEMO_MODULE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 # A session lasts minutes: Java's second compiler costs more than it gives (ready in 21 s, not 30).
 JAVA = "java -Xms512m -Xmx1g -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djruby.lib=/usr/share/jruby/lib"
 # A session under nohup ignores SIGHUP, and so would the server, which reads its configuration anew at it.
 AS_PUPPET = "env --default-signal=HUP setpriv --reuid=puppet --regid=puppet --clear-groups --pdeathsig=TERM"
 
+ABSENT = "absent"
+"""A directory in which files of Ruby are empty: the server takes what they would define as not installed."""
 AUTOSIGN = '#!/bin/sh\ncase "$1" in {}) exit 0;; esac\nexit 1\n'
 
 
@@ -94,7 +96,8 @@ class RealMaster:
             "idle-timeout-milliseconds": round(self.idle_timeout * 1000),
         }  # fmt: skip
         jruby = {
-            "ruby-load-path": ["/usr/lib/puppetserver/ruby/vendor_ruby"], "gem-home": f"{base}/gems",
+            "ruby-load-path": [f"{base}/{ABSENT}", "/usr/lib/puppetserver/ruby/vendor_ruby"],
+            "gem-home": f"{base}/gems",
             "gem-path": [f"{base}/gems", "/usr/lib/puppetserver/vendored-jruby-gems"],
             "server-conf-dir": f"{base}", "server-code-dir": f"{base}/code",
             "server-var-dir": f"{base}/var", "server-run-dir": f"{base}/run",
@@ -108,6 +111,7 @@ class RealMaster:
         }
         for name, settings in changed.items():  # the format is HOCON, of which JSON is a part
             (base / f"conf.d/{name}.conf").write_text(json.dumps(settings, indent=2))
+        self._hide_terminus()
         self._write_ca_conf(True)
         (base / "autosign").write_text(AUTOSIGN.format(self.autosign))
         (base / "autosign").chmod(0o755)
@@ -167,6 +171,35 @@ class RealMaster:
         if self._process is not None:
             end(self._process)
             self._process = None
+
+    def _hide_terminus(self) -> None:
+        for kind in ("catalog", "facts", "node", "resource"):
+            path = self.confdir / ABSENT / f"puppet/indirector/{kind}/puppetdb.rb"
+            path.parent.mkdir(parents=True)
+            path.touch()
+
+    @contextmanager
+    def with_terminus(self) -> Iterator[None]:
+        """Let the server find PuppetDB's terminus, from the next reload on for as long as the block lasts: whether it
+        is installed, no other master has it."""
+        shutil.rmtree(self.confdir / ABSENT)
+        try:
+            yield
+        finally:
+            self._hide_terminus()
+
+    @contextmanager
+    def configured(self, **settings: object) -> Iterator[None]:
+        """Set something in the server's puppet.conf, for as long as the block lasts."""
+        conf = self.confdir / "puppet.conf"
+        before = conf.read_text()
+        conf.write_text(before + "".join(f"{name} = {value}\n" for name, value in settings.items()))
+        try:
+            self.reload()
+            yield
+        finally:
+            conf.write_text(before)
+            self.reload()
 
     def signal(self, number: signal.Signals) -> None:
         """Send the server's process a signal."""

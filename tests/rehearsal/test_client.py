@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.errors import InspectorError
+from inspector.lab.ca import LabCA
 from inspector.model import Exchange, Identity, Request, Response
 from inspector.proxy import identity
 from inspector.rehearsal import client, requests
@@ -111,6 +112,35 @@ def test_a_bundle_without_a_certificate(tmp_path: Path) -> None:
         credentials = identity.load(master.tool.certificate, master.tool.key)
     with pytest.raises(InspectorError, match="it has no certificate"):
         Target("localhost", 1, tmp_path / "empty.pem", 1.0).context(credentials)
+
+
+def test_a_revoked_certificate_of_the_master(tmp_path: Path) -> None:
+    with new_master(tmp_path) as master:
+        credentials = identity.load(master.tool.certificate, master.tool.key)
+        host, _, port = master.address.partition(":")
+        crl = master.tool.crl
+
+        def connect() -> None:
+            target = Target(host, int(port), master.tool.ca, 30.0, crl)
+            with Client(target, credentials, Identity("keys", "tool.example"), "a.example#plain") as opened:
+                opened.connect()
+
+        connect()
+        crl.write_bytes(master.ca.signing_crl)
+        with pytest.raises(Unreachable, match="certificate verify failed: unable to get certificate CRL"):
+            connect()
+        master.ca.revoke(host)
+        crl.write_bytes(master.ca.crl_bundle)
+        with pytest.raises(Unreachable, match="certificate verify failed: certificate revoked"):
+            connect()
+        for content, reason in (
+            (b"x", f"Cannot read the CRLs {crl}: it has no CRL"),
+            (master.ca.ca_bundle, f"{crl} has no CRL"),
+            (master.ca.ca_bundle + LabCA("other").ca_bundle + master.ca.crl_bundle, f"{crl} has certificates"),
+        ):
+            crl.write_bytes(content)
+            with pytest.raises(InspectorError, match=reason):
+                connect()
 
 
 def test_a_connection_can_be_ended_by_another_thread(tmp_path: Path) -> None:

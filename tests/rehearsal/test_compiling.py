@@ -1,40 +1,21 @@
-"""One node: a busy master, files, the names of connections."""
+"""One node: a busy master, several masters, the names of connections."""
 
 from __future__ import annotations
 
 import threading
 from email.utils import formatdate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.model import Exchange, Identity, Request, Response
-from inspector.proxy.identity import KeyDirectory
+from inspector.model import Request, Response
 from inspector.rehearsal import compiling, requests
 from inspector.rehearsal.client import Target
-from inspector.rehearsal.compiling import Compiled, Role, Task
-from inspector.runs.examples import catalog, talk
-from tests.support.compared import decoded, file
-from tests.support.rehearsals import new_master
+from inspector.rehearsal.compiling import Question, Role, Task
+from tests.support.rehearsals import NODE, OF, compiled, identity_of, new_master
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from tests.support.rehearsals import NewMaster
-
-NODE = "node1.example"
-
-
-def compiled(master: NewMaster, *, files: bool = False, known: dict[str, str] | None = None) -> Compiled:
-    master.enrol(NODE)
-    of = requests.asked(record for record in talk(catalog()) if isinstance(record, Exchange))
-    credentials = KeyDirectory(master.keys).credentials_for(None, NODE)  # type: ignore[arg-type]
-    assert credentials is not None
-    task = Task(
-        NODE, of, {Role.PLAIN: requests.as_recorded(of)}, credentials, Identity("keys", NODE), files, known or {}
-    )
-    host, _, port = master.address.partition(":")
-    return compiling.compile_all(Target(host, int(port), master.tool.ca, 30.0), task, threading.Event())
 
 
 def test_a_busy_master_is_asked_again(tmp_path: Path) -> None:
@@ -70,31 +51,15 @@ def test_retry_after(text: str, seconds: float) -> None:
     assert compiling.retry_after(Response(status=503, headers=(("Retry-After", text),)), 4.0) == seconds
 
 
-def test_the_files_of_a_catalog(tmp_path: Path) -> None:
-    def sources(*_: Any) -> list[dict[str, Any]]:
-        return [
-            file("/a", source="puppet:///modules/m/a"),
-            file("/b", source=["puppet:///modules/m/none", "puppet:///modules/m/b"]),
-            file("/c", source="puppet://elsewhere.example/modules/m/c"),
-        ]
-
-    with new_master(tmp_path, sources, files={"modules/m/a": b"a", "modules/m/b": b"b"}) as master:
-        known = {"modules/m/a": "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"}
-        compiled(master, files=True, known=known)
-    assert [(request.method, request.path) for request, _ in master.received[1:]] == [
-        ("GET", "/puppet/v3/file_metadata/modules/m/a"),
-        ("GET", "/puppet/v3/file_metadata/modules/m/none"),
-        ("GET", "/puppet/v3/file_metadata/modules/m/b"),
-        ("GET", "/puppet/v3/file_content/modules/m/b"),
-    ]
-
-
-def test_sources_of_a_static_catalog_and_of_directories_are_left() -> None:
-    made = decoded([
-        file("/dir", source="puppet:///modules/m/dir", recurse=True), file("/text", content="x"),
-        file("/odd", source={"a": 1}), file("/plain", source="puppet:///modules/m/plain/"),
-    ])  # fmt: skip
-    assert list(compiling.sources_of(made)) == [["modules/m/plain"]]
+def test_each_question_goes_to_its_own_master(tmp_path: Path) -> None:
+    with new_master(tmp_path) as master:
+        gone = Target("localhost", 1, master.tool.ca, 30.0)
+        found = compiled(master)
+        task = Task(NODE, OF, {Role.OLD: Question(gone, requests.as_recorded(OF))}, *identity_of(master), files=False)
+        failed = compiling.compile_all(task, threading.Event())
+    assert (list(found.exchanges), found.unreachable) == ([Role.PLAIN], "")
+    assert (failed.exchanges, failed.unreachable) == ({}, "no connection to localhost:1: Connection refused")
+    assert [role for role in Role if role.of_old] == [Role.OLD, Role.OLD_AGAIN]
 
 
 def test_the_name_of_a_connection_says_what_it_was_for() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from inspector.compare.comparison import Choices
 from inspector.rehearsal import plain
 from inspector.rehearsal.client import Target
-from inspector.rehearsal.rehearsal import Plan
+from inspector.rehearsal.plan import Plan
 from inspector.rehearsal.result import Result, Time
 from tests.support import json_output
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,46 +24,12 @@ from inspector.runs.examples import (
 )
 from tests.support.captures import save
 from tests.support.compared import file
-from tests.support.rehearsals import fleet, metadata, new_master, usual
+from tests.support.rehearsals import fleet, metadata, new_master, rehearsed, usual
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import Run
-    from tests.support.rehearsals import NewMaster
-
-
-def rehearsed(run: Run, tmp_path: Path, master: NewMaster, capture: Path, *words: object) -> tuple[int, str]:
-    status, out, err = run("rehearse", capture, *master.v4, "-o", tmp_path / "new.sqlite", *words)
-    assert err == ""
-    return status, out
-
-
-def test_noise_is_left_out(run: Run, tmp_path: Path) -> None:
-    counter = itertools.count()
-
-    def random(*words: Any) -> list[dict[str, Any]]:
-        return [*usual(*words), file("/etc/random", content=str(next(counter)))]
-
-    recorded = [*usual("a.example", {}, ""), file("/etc/random", content="x")]
-    capture = save(tmp_path / "a.sqlite", *talk(catalog(resources=recorded), report(), certname="a.example"))
-    with new_master(tmp_path, random) as master:
-        status, out = rehearsed(run, tmp_path, master, capture, "--twice")
-    assert (status, len(master.received)) == (0, 2)
-    assert "noise: 1 difference of 1 node left out: two compiles of the same have them" in out
-    assert "1 node compared: 0 changed, 1 without a change" in out
-
-
-def test_a_difference_beside_noise_stays(run: Run, tmp_path: Path) -> None:
-    counter = itertools.count()
-
-    def random(*_: Any) -> list[dict[str, Any]]:
-        return [file("/etc/always"), file("/etc/name", content="other"), file("/etc/r", content=str(next(counter)))]
-
-    with new_master(tmp_path, random) as master:
-        status, out = rehearsed(run, tmp_path, master, fleet(tmp_path, "a.example"), "--twice")
-    assert status == 1
-    assert '~ File[/etc/name]/content: "a.example" -> "other"' in out
 
 
 def test_other_bytes_behind_the_same_catalog(run: Run, tmp_path: Path) -> None:
@@ -175,14 +141,20 @@ def test_only_compiles_and_reads_are_on_the_wire(run: Run, tmp_path: Path, road:
     assert len(recorded) == len(master.received)
 
 
-def test_a_deferred_that_v4_shows_as_text_is_no_difference(run: Run, tmp_path: Path) -> None:
-    deferred = {"__ptype": "Deferred", "name": "sprintf", "arguments": ["a"]}
-    resources = [file("/etc/d", content=deferred), file("/etc/e", content=deferred)]
-    answer = [file("/etc/d", content="Deferred({'name' => 'sprintf'})"), file("/etc/e", content="other")]
-    capture = save(tmp_path / "a.sqlite", *talk(catalog(resources=resources), report(), certname="a.example"))
-    with new_master(tmp_path, lambda *_: answer) as master:
-        status, out = rehearsed(run, tmp_path, master, capture)
-    assert status == 1
-    assert "not compared: 1 Deferred value: v4 shows them as text" in out
-    assert "File[/etc/e]/content" in out
-    assert "File[/etc/d]" not in out
+def test_a_shared_capture_is_warned_of_before_anything_is_sent(run: Run, tmp_path: Path) -> None:
+    capture = fleet(tmp_path, "a.example")
+    shared = tmp_path / "shared.sqlite"
+    assert run("share", capture, "-o", shared)[0] == 0
+    masked = save(tmp_path / "masked.sqlite", *talk(
+        catalog(resources=usual("b", {}, ""), facts={"db_password": "MASKED"}), report(), certname="b.example",
+    ))  # fmt: skip
+    words = [shared, masked, "-o", tmp_path / "new.sqlite", "--json"]
+    _, _, err = run("rehearse", *words, "--master", "localhost:1", "--ca", shared)
+    with new_master(tmp_path) as master:
+        _, out, err = run("rehearse", *words, *master.v4)
+    sentences = [
+        "shared.sqlite is a shared capture: its names and facts are not those of the nodes",
+        "masked.sqlite was recorded without secrets (puppet_redact): its facts are masked in part",
+    ]
+    assert json.loads(out)["warnings"] == sentences
+    assert err == "".join(f"puppet-inspector: {each}. The rehearsal says little about them.\n" for each in sentences)

@@ -89,12 +89,22 @@ def test_v4_stores_nothing_and_says_whom_it_trusts() -> None:
 
 def test_files() -> None:
     of = asked()
-    made = requests.metadata(of, "modules/m/a b", "production", "sha256")
+    query = requests.reading("sha256", "production")
+    made = requests.metadata(of, "modules/m/a b", query)
     assert made.target == (
         "/puppet/v3/file_metadata/modules/m/a%20b?links=manage&checksum_type=sha256&source_permissions=ignore"
         "&environment=production"
     )
-    assert requests.is_file(made)
+    listing = requests.listing(of, "modules/m", requests.reading("md5", "a&b", [("recurse", "true")]))
+    assert listing.target == (
+        "/puppet/v3/file_metadatas/modules/m?recurse=true&links=manage&checksum_type=md5&source_permissions=ignore"
+        "&environment=a%26b"
+    )
+    static = requests.static_content(of, "modules/m/files/a", "production", "a&recurse=true")
+    assert static.target == (
+        "/puppet/v3/static_file_content/modules/m/files/a?environment=production&code_id=a%26recurse%3Dtrue"
+    )
+    assert all(map(requests.is_file, (made, listing, static)))
     assert requests.is_file(requests.content(of, "modules/m/a", "production"))
     assert not requests.is_file(requests.as_recorded(of))
 

@@ -9,7 +9,8 @@ from inspector.compare.comparison import Choices
 from inspector.rehearsal import text
 from inspector.rehearsal.client import Target
 from inspector.rehearsal.fact_changes import FactChanges
-from inspector.rehearsal.rehearsal import Plan
+from inspector.rehearsal.logs import Logged
+from inspector.rehearsal.plan import Plan
 from inspector.rehearsal.result import Result, Time
 
 
@@ -36,9 +37,31 @@ def test_noise_and_facts_and_waiting() -> None:
     assert "  noise: two compiles of the same are equal" in lines(Result(), twice=True)
 
 
+def test_what_was_not_checked() -> None:
+    assert lines(Result())[1] == "  whether its certificate is revoked was not checked (--crl)"
+    plan = Plan(Target("a", 1, Path("ca.pem"), 1.0, Path("crl.pem")), None, Choices())  # type: ignore[arg-type]
+    assert not any("--crl" in line.text for line in text.lines(plan, Result()))
+
+
+def test_noise_of_two_masters() -> None:
+    old = Target("old.example", 8141, Path("ca.pem"), 1.0)
+    found = lines(Result(unmeasured=["b\x1b"]), twice=True, old=old)
+    assert found[2:4] == [
+        "  noise: two compiles of the same by new.example:8140 or old.example:8141 are equal",
+        "  noise of old.example:8141 not known: 1 node got no catalog: b\\x1b",
+    ]
+
+
+def test_many_messages_are_cut() -> None:
+    result = Result()
+    for number in range(20):
+        result.logs._found["", str(number), ""] = Logged("warning", str(number), "", ["a"])
+    assert lines(result)[-1] == "  ... 5 more (--full)"
+
+
 def test_times() -> None:
     result = Result(times=[Time("slow\x1b", 1.0, 3.0), Time("fast", 1.0, 0.5)])
     found = lines(result)
-    assert found[1] == "  compile time: 3 times the recorded one (median; 90 %: 3, 99 %: 3)"
-    assert found[2] == "    slow\\x1b: 1.0 s -> 3.0 s  (3.0 times)"
+    assert found[2] == "  compile time: 3 times the recorded one (median; 90 %: 3, 99 %: 3)"
+    assert found[3] == "    slow\\x1b: 1.0 s -> 3.0 s  (3.0 times)"
     assert not any("fast" in line for line in found)

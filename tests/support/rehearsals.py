@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,13 @@ from urllib.parse import parse_qs, unquote
 from inspector.host import pki
 from inspector.lab.ca import LabCA
 from inspector.lab.server import LabServer
-from inspector.model import Response
+from inspector.model import Exchange, Identity, Response
 from inspector.protocol import decode
 from inspector.protocol import documents as d
+from inspector.proxy.identity import KeyDirectory
+from inspector.rehearsal import compiling, requests
+from inspector.rehearsal.client import Target
+from inspector.rehearsal.compiling import Compiled, Question, Role, Task
 from inspector.rehearsal.requests import V4
 from inspector.runs.examples import catalog, report, talk, together
 from tests.support.captures import save
@@ -25,11 +30,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Request
+    from inspector.proxy.identity import Credentials
+    from tests.conftest import Run
 
     type Compile = Callable[[str, dict[str, Any], str], list[dict[str, Any]] | Response]
     """From certname, facts and environment to resources, or to another answer."""
 
 NAME = "localhost"
+NODE = "node1.example"
+OF = requests.asked(record for record in talk(catalog()) if isinstance(record, Exchange))
+"""What a node asked."""
 JSON = ("Content-Type", "application/json;charset=utf-8")
 VERSION = ("X-Puppet-Version", "8.10.0")
 
@@ -44,16 +54,20 @@ class NewMaster:
     """A master on loopback."""
 
     folder: Path
+    ca: LabCA
     compiles: Compile = usual
     v4_allowed: bool = True
     files: dict[str, bytes] = field(default_factory=dict)
+    logs: list[dict[str, Any]] = field(default_factory=list)
+    """What it logs while it compiles."""
+    catalog: dict[str, Any] = field(default_factory=dict)
+    """What is in each catalog besides resources."""
     before: Callable[[Request], Response | None] = lambda _: None
     """What it answers instead."""
     received: list[tuple[Request, str | None]] = field(default_factory=list)
     handshakes: int = 0
 
     def __post_init__(self) -> None:
-        self.ca = LabCA("new")
         self.place = self.ca.enrol(self.folder / "master", NAME)
         self.tool = self.ca.enrol(self.folder / "tool", "tool.example")
         self.keys = self.folder / "keys"
@@ -108,10 +122,15 @@ class NewMaster:
                 return Response(status=403, body=b"Forbidden request")
             return self._compiled(name, asked.facts.values, asked.environment or "", lambda made: made)
         kind, _, name = path.removeprefix("/puppet/v3/").partition("/")
+        if kind == "file_metadatas":
+            below = [path for path in self.files if path.startswith(f"{name}/")]
+            return _json([
+                metadata(name, self.files[path]) | {"relative_path": path.removeprefix(f"{name}/")} for path in below
+            ])  # fmt: skip
         content = self.files.get(name)
         if content is None:
             return Response(status=404, headers=(JSON, VERSION), body=b'{"message": "Not Found"}')
-        if kind == "file_content":
+        if kind in ("file_content", "static_file_content"):
             return Response(status=200, headers=(("Content-Type", "application/octet-stream"),), body=content)
         assert parse_qs(request.query)["checksum_type"] == ["sha256"]
         return _json(metadata(name, content))
@@ -121,8 +140,9 @@ class NewMaster:
         if not self.v4_allowed or certname != "tool.example":
             return Response(status=403, body=b"Forbidden request: /puppet/v4/catalog (method :post).")
         return self._compiled(
-            body["certname"], body["facts"]["values"], body["environment"], lambda made: {"catalog": made, "logs": []}
-        )
+            body["certname"], body["facts"]["values"], body["environment"],
+            lambda made: {"catalog": made, "logs": self.logs},
+        )  # fmt: skip
 
     def _compiled(
         self, name: str, facts: dict[str, Any], environment: str, wrap: Callable[[dict[str, Any]], object]
@@ -130,7 +150,7 @@ class NewMaster:
         made = self.compiles(name, facts, environment)
         if isinstance(made, Response):
             return made
-        return _json(wrap({"name": name, "environment": environment, "resources": made}))
+        return _json(wrap({"name": name, "environment": environment, "resources": made, **self.catalog}))
 
 
 def metadata(name: str, content: bytes) -> dict[str, Any]:
@@ -153,10 +173,13 @@ def failing(text: str = "no role for this node") -> Response:
 
 
 @contextmanager
-def new_master(folder: Path, compiles: Compile = usual, **options: Any) -> Iterator[NewMaster]:
-    place = folder / "new"
+def new_master(
+    folder: Path, compiles: Compile = usual, *, name: str = "new", ca: LabCA | None = None, **options: Any
+) -> Iterator[NewMaster]:
+    """``ca``: that of another one, so that both accept the same certificates."""
+    place = folder / name
     place.mkdir()
-    with NewMaster(place, compiles, **options) as master:
+    with NewMaster(place, ca or LabCA(name), compiles, **options) as master:
         yield master
 
 
@@ -167,3 +190,23 @@ def fleet(folder: Path, *names: str, facts: Mapping[str, Any] | None = None) -> 
         for number, name in enumerate(names)
     ]
     return save(folder / "fleet.sqlite", *together(*talks))
+
+
+def identity_of(master: NewMaster) -> tuple[Credentials, Identity]:
+    credentials = KeyDirectory(master.keys).credentials_for(None, NODE)  # type: ignore[arg-type]
+    assert credentials is not None
+    return credentials, Identity("keys", NODE)
+
+
+def compiled(master: NewMaster, *, files: bool = False, known: dict[str, str] | None = None) -> Compiled:
+    master.enrol(NODE)
+    host, _, port = master.address.partition(":")
+    question = Question(Target(host, int(port), master.tool.ca, 30.0), requests.as_recorded(OF))
+    task = Task(NODE, OF, {Role.PLAIN: question}, *identity_of(master), files, known or {})
+    return compiling.compile_all(task, threading.Event())
+
+
+def rehearsed(run: Run, tmp_path: Path, master: NewMaster, capture: Path, *words: object) -> tuple[int, str]:
+    status, out, err = run("rehearse", capture, *master.v4, "-o", tmp_path / "new.sqlite", *words)
+    assert err == ""
+    return status, out

@@ -164,12 +164,7 @@ class Scene:
 
     def configure_master(self, **settings: object) -> None:
         """Set something in the master's puppet.conf, and let it read that."""
-        conf = self.master.confdir / "puppet.conf"
-        text = conf.read_text()
-        self.later(self.master.reload)
-        self.later(self._put, conf, text.encode())
-        self._put(conf, (text + "".join(f"{name} = {value}\n" for name, value in settings.items())).encode())
-        self.master.reload()
+        self._changes.enter_context(self.master.configured(**settings))
 
     def behind(self, target: str) -> None:
         """Let the proxy take this address for its master."""

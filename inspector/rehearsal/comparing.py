@@ -1,0 +1,119 @@
+"""What another master answered to a node, compared with what the agent received; what is noise is left out."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, NamedTuple
+
+from inspector.compare import comparison
+from inspector.compare.masks import Masks
+from inspector.protocol.kinds import Kind
+from inspector.rehearsal import answered, deferred
+from inspector.rehearsal.compiling import Role
+from inspector.rehearsal.result import Time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from inspector.compare.comparison import Choices, Comparison
+    from inspector.compare.differences import Difference
+    from inspector.compare.documents import RunDocuments
+    from inspector.explain.file_transfers import FileUse
+    from inspector.model import Exchange
+    from inspector.rehearsal.requests import Asked
+    from inspector.rehearsal.result import Result
+
+    type Sides = Mapping[Role, RunDocuments]
+    """What was answered, by why it was asked."""
+
+_NAMED = ("metadata", "listing", "catalog")
+"""How an agent learns of a file that its catalog names."""
+_TWICE = ((Role.PLAIN, Role.AGAIN), (Role.OLD, Role.OLD_AGAIN))
+"""Two compiles of the same by one master."""
+
+
+class How(NamedTuple):
+    """How the answers are compared."""
+
+    choices: Choices
+    files: bool
+    """Whether files are, too."""
+    v4: bool
+    """Whether the answers are those of v4, which makes text of a Deferred."""
+
+
+def compare(
+    how: How, result: Result, asked: Asked, before: RunDocuments, exchanges: Mapping[Role, list[Exchange]]
+) -> None:
+    """Compare the answers to a node with the recorded run; add what is found to the result."""
+    name = before.name
+    sides = {role: answered.gathered(asked, made, name) for role, made in exchanges.items()}
+    for role in (role for role in sides if not role.of_old):
+        found = answered.catalog_of(exchanges[role])
+        if found is not None and found.response:
+            result.new_versions.update(filter(None, [found.response.header("x-puppet-version")]))
+        if found is not None and sides[role].without_catalog:
+            reason = answered.failure(asked, found, sides[role])
+            with_facts = " with the other facts" if role is Role.CHANGED else ""
+            result.fail(name, f"no catalog{with_facts}: {reason}")
+            return
+    _add_time(result, name, before, exchanges[Role.PLAIN])
+    old, new, role = before, sides[Role.PLAIN], Role.PLAIN
+    if Role.CHANGED in sides:
+        old, new, role = sides[Role.PLAIN], sides[Role.CHANGED], Role.CHANGED
+    _add_logs(result, old, new, exchanges[role])
+    if old.without_catalog:
+        result.fail(name, f"it has a catalog now; the recorded run {old.without_catalog}: {old.catalog_failure}")
+        return
+    if how.files:
+        old = dataclasses.replace(old, files=_named(old))
+    if how.v4 and role is Role.PLAIN and old.catalog is not None and new.catalog is not None:
+        restored, count = deferred.restored(old.catalog, new.catalog)
+        result.deferred += count
+        new = dataclasses.replace(new, catalog=restored)
+    found_all = comparison.answers(old, new, how.choices, with_files=how.files)
+    result.add(name, _without_noise(how, result, name, found_all, sides))
+
+
+def _without_noise(how: How, result: Result, name: str, found: Comparison, sides: Sides) -> Comparison:
+    noise: set[tuple[str, str, str]] = set()
+    for one, other in _TWICE:
+        if one not in sides or other not in sides:
+            continue
+        if sides[one].without_catalog or sides[other].without_catalog:
+            result.unmeasured.append(name)  # the old master: without a catalog of the new one nothing is compared
+            continue
+        differences = comparison.answers(sides[one], sides[other], how.choices, with_files=False).differences
+        noise |= {_place(difference) for difference in differences}
+    if not noise:
+        return found
+    left = [each for each in found.differences if _place(each) not in noise]
+    result.noisy.append(name)
+    result.noise += len(found.differences) - len(left)
+    return dataclasses.replace(found, differences=left)
+
+
+def _add_time(result: Result, name: str, before: RunDocuments, exchanges: list[Exchange]) -> None:
+    recorded = [made.duration for made in before.requests if made.kind is Kind.CATALOG]
+    found = answered.catalog_of(exchanges)
+    if recorded and found is not None:
+        result.times.append(Time(name, recorded[-1], max(0.0, found.ended - found.time)))
+    if before.run.master_version:
+        result.old_versions.add(before.run.master_version)
+
+
+def _add_logs(result: Result, before: RunDocuments, after: RunDocuments, exchanges: list[Exchange]) -> None:
+    found = answered.catalog_of(exchanges)
+    if found is not None:
+        both = (before, after)
+        masks = Masks([side.catalog for side in both if side.catalog], [side.facts for side in both if side.facts])
+        result.logs.add(after, found, masks)
+
+
+def _named(of: RunDocuments) -> list[FileUse]:
+    """The files that a catalog names: not plugins."""
+    return [use for use in of.files if use.asking in _NAMED]
+
+
+def _place(difference: Difference) -> tuple[str, str, str]:
+    return difference.section, difference.name, difference.part
