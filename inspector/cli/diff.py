@@ -18,8 +18,11 @@ from inspector.compare import comparison, facts, plain, text
 from inspector.compare.comparison import Choices
 from inspector.compare.differences import Section
 from inspector.compare.groups import Groups
+from inspector.compare.text import Line
 from inspector.errors import InspectorError
 from inspector.progress import named, watched
+from inspector.rehearsal import pairs
+from inspector.rehearsal.pairs import Pairs
 from inspector.summaries import pairing, reading
 from inspector.text import beginning, clean
 
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from inspector.compare.comparison import Comparison
-    from inspector.compare.text import Line
     from inspector.progress import Watch
     from inspector.summaries.pairing import Pair
     from inspector.summaries.reading import CaptureRuns
@@ -74,6 +76,8 @@ def execute(arguments: argparse.Namespace) -> int:
     names = [_named(name) for name in arguments.runs] or [Named(paths.newest(), None)]
     if len(names) > 2:
         raise InspectorError("Two runs are compared at a time.", f"For example: `{EXAMPLE}`.")
+    if len(names) == 1 and names[0].number is None and not names[0].path.is_dir() and pairs.recorded(names[0].path):
+        return _print_pairs(Pairs(names[0].path, choices), arguments)
     with shown() as watch:
         founds = _read(names, watch)
         agents = _agents(names, founds, arguments.agent)
@@ -90,6 +94,20 @@ def execute(arguments: argparse.Namespace) -> int:
     if reason := compared.uncompared.get(Section.CATALOG):
         print(f"puppet-inspector: The catalogs were not compared: {beginning(clean(reason), 1000)}.", file=sys.stderr)
     return compared.status
+
+
+def _print_pairs(found: Pairs, arguments: argparse.Namespace) -> int:
+    """Print what a rehearsal changes, of all nodes or of some. Raises InspectorError."""
+    wanted = regex.glob(arguments.agent) if arguments.agent is not None else None
+    names = [name for name in found.names if wanted is None or wanted.fullmatch(name)]
+    if not names:
+        raise InspectorError(f"No node {arguments.agent!r} was rehearsed.", f"{clean(found.names[0])} was, for example."
+                             if found.names else "Rehearse again.")  # fmt: skip
+    with shown() as watch:
+        groups = found.compared(watch, names).groups
+    head = Line("head", f"rehearsed at {clean(found.master)}")
+    _print(plain.grouped(groups), [head, *text.nodes(groups, full=arguments.full)], as_json=arguments.json)
+    return groups.status
 
 
 # -- what is compared ---------------------------------------------------------------------------------------

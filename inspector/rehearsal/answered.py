@@ -36,6 +36,7 @@ class _Compiled(msgspec.Struct):
 
 def to_agent(of: Asked, exchange: Exchange) -> Exchange:
     """Return an exchange as an agent would have had it: the recorded request, and the catalog alone as the answer."""
+    exchange = dataclasses.replace(exchange, agent=of.exchange.agent)
     if exchange.request.target != V4:
         return exchange
     recorded = of.exchange.request

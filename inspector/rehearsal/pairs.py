@@ -93,16 +93,22 @@ class Pair:
         """What became of it, in a line."""
         found = [difference for _, group in self.groups for difference in group.differences]
         if not found:
-            return clean(self.failure)
+            return clean(self.failure.removeprefix(f"{self.state}: "))
         more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
         return f"{plural(len(found), 'change')}: {clean(found[0].address)}{more}"
+
+
+def recorded(path: Path) -> bool:
+    """Whether a capture is that of a rehearsal. Raises CaptureError."""
+    with Capture.open(path) as capture:
+        return REHEARSAL_OF in capture.meta()
 
 
 class Pairs:
     """The rehearsal of a capture."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises InspectorError if the capture is not that of a rehearsal."""
+    def __init__(self, path: Path, choices: Choices | None = None) -> None:
+        """``choices`` are added to those of the rehearsal. Raises InspectorError if the capture is not that of one."""
         self.path = path
         with Capture.open(path) as capture:
             text = capture.meta().get(REHEARSAL_OF)
@@ -116,8 +122,10 @@ class Pairs:
         except (msgspec.MsgspecError, ValueError) as error:
             raise InspectorError(f"The metadata of {path} cannot be read: {error}.", "Rehearse again.") from error
         described = self._described
-        ignored = Patterns(described.ignored, map(str, Section))
-        self._how = How(Choices(ignored, tags=described.tags), described.files, described.v4)
+        choices = choices or Choices()
+        ignored = Patterns([*described.ignored, *choices.ignored.texts], Section)
+        tags = described.tags or choices.tags
+        self._how = How(Choices(ignored, tags=tags), described.files, described.v4)
         self._known: dict[str, CaptureRuns] = {}
 
     @property
@@ -130,11 +138,12 @@ class Pairs:
         """The nodes, in the order in which they were asked."""
         return [run.node for run in self._described.runs]
 
-    def compared(self, watch: Watch, node: str | None = None) -> Result:
-        """Compare all nodes, or one of them, of which the whole comparison is in ``Result.each``. Raises
+    def compared(self, watch: Watch, nodes: Sequence[str] | None = None, *, whole: bool = False) -> Result:
+        """Compare all nodes, or some; ``whole``: with everything that is found in ``Result.each``. Raises
         InspectorError, also if a capture with a recorded run is not there."""
-        runs = [run for run in self._described.runs if node in (None, run.node)]
-        result = Result(each={} if node is not None else None)
+        wanted = None if nodes is None else set(nodes)
+        runs = [run for run in self._described.runs if wanted is None or run.node in wanted]
+        result = Result(each={} if whole else None)
         with Capture.open(self.path) as rehearsed:
             for number, run in enumerate(runs):
                 watch(number, len(runs), "comparing node")
@@ -186,15 +195,15 @@ class Pairs:
             except Unsendable as error:
                 result.fail(run.node, str(error))
                 return
-        made = {role: _exchanges(rehearsed, seqs) for role, seqs in self._seqs.get(run.node, {}).items()}
-        if Role.PLAIN not in made:
-            result.fail(run.node, "it was not answered: --resume asks again")
-            return
-        comparing.compare(self._how, result, asked, before, made)
+            made = {role: _exchanges(rehearsed, seqs) for role, seqs in self._seqs.get(run.node, {}).items()}
+            if Role.PLAIN not in made:
+                result.fail(run.node, "it was not answered: --resume asks again")
+                return
+            comparing.compare(self._how, result, asked, before, made)
 
     def one(self, node: str, watch: Watch) -> Comparison:
         """Return the comparison of a node with a catalog. Raises InspectorError."""
-        found = (self.compared(watch, node).each or {}).get(node)
+        found = (self.compared(watch, [node], whole=True).each or {}).get(node)
         if isinstance(found, str | None):
             raise InspectorError(f"{clean(node)} was not compared: {clean(found or 'it was not rehearsed')}.")
         return found

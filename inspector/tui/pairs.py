@@ -83,7 +83,7 @@ class PairsView(PartView["Pair"]):
 
         return read
 
-    def show_progress(self, done: int, total: int, _: str) -> None:
+    def show_progress(self, done: int, total: int, *_: object) -> None:
         """Show how much is compared. Raises Cancelled if nobody looks any more."""
         if not self.is_attached:
             raise Cancelled
@@ -115,7 +115,7 @@ class PairsView(PartView["Pair"]):
 
     def describe(self, item: Pair, details: Details) -> None:
         if item.failure:
-            details.line("no catalog", item.failure, BAD)
+            details.line("why", item.failure, BAD)
         elif not item.groups:
             details.line("", "The new master gives it the same catalog.")
         for number, group in item.groups:
