@@ -13,11 +13,14 @@ import pytest
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
-from inspector.model import Exchange, Handshake, Record
+from inspector.model import Exchange, Handshake, Record, Response
 from inspector.pages.message import file_name
+from tests.support import json_output
 from tests.support.captures import save
+from tests.support.compared import file
 from tests.support.conversations import Agent, together
 from tests.support.recorded import SAMPLES
+from tests.support.rehearsals import fleet, new_master
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,6 +140,56 @@ def test_no_difference_prints_a_control_character(more: tuple[str, ...], run: Ru
         printed += out
     assert "gnp" in printed
     assert "catalog: " in printed or '"catalog"' in printed
+
+
+class HostileMaster:
+    """What a master answers to catalogs, so that everything in its answers is hostile."""
+
+    LOGS: tuple[dict[str, Any], ...] = (
+        {"level": "warning" + CONTROL, "message": "deprecated" + CONTROL, "file": "/m/" + CONTROL, "line": 3},
+    )
+    VERSION = ("X-Puppet-Version", "8.10.0\x1b[2J\x9b31m")
+
+    def __call__(self, name: str, _facts: object, environment: str) -> list[dict[str, Any]] | Response:
+        if name == "b.example":
+            body = json.dumps({"message": "Server Error: " + CONTROL, "issue_kind": CONTROL}).encode()
+            return Response(
+                status=500, reason="Bad\x1b[2J", headers=(("Content-Type", "application/json"), self.VERSION), body=body
+            )
+        changed = {"content" + CONTROL: "x" + CONTROL, "content": f"one\n{CONTROL}\n", "list": [{CONTROL: [CONTROL]}]}
+        return [
+            file("/etc/a" + CONTROL, mode=CONTROL), file("/etc/always", **changed),
+            file("/etc/c", source="puppet:///modules/m/c"),
+            file("/etc/x", require=f"File[{CONTROL}]", __ptype=CONTROL) | {"file": CONTROL},
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("road", ["v4", "keys"])
+@pytest.mark.parametrize("more", [(), ("--json",), ("--full", "--tags", "--files"), ("--fact", "a=b" + CONTROL[:20])])
+def test_no_answer_of_another_master_prints_a_control_character(
+    more: tuple[str, ...], road: str, run: Run, tmp_path: Path
+) -> None:
+    capture = fleet(tmp_path, "a.example", "b.example")
+    edges = [{"source": CONTROL, "target": f"Class[{CONTROL}"}]
+    options: dict[str, Any] = {"logs": [*HostileMaster.LOGS], "catalog": {"version": CONTROL, "edges": edges}}
+    options["files"] = {"modules/m/c": CONTROL.encode()}
+    with new_master(tmp_path, HostileMaster(), **options) as master:
+        master.enrol("a.example", "b.example")
+        words = master.v4 if road == "v4" else master.as_agents()
+        cases, output = tmp_path / "cases.xml", tmp_path / "new.sqlite"
+        status, out, err = run("rehearse", capture, *words, "-o", output, "--junit", cases, "--twice", *more)
+    assert (status, err) == (2, "")
+    printed = out + cases.read_text()
+    found = UNSEEN.search(printed)
+    assert not found, printed[max(0, found.start() - 80) : found.end() + 20]
+    assert "gnp" in out
+    assert [case.tag for case in ET.fromstring(cases.read_text())] == ["testcase"] * 2  # noqa: S314 - it is our own
+    if "--json" in more:
+        json_output.valid("rehearse", out)
+    for argv in (("runs", output), ("list", output), ("diff", capture, output), ("diff", capture, output, "--json")):
+        status, out, err = run(*argv)
+        assert "Traceback" not in err
+        assert not UNSEEN.search(out + err), argv
 
 
 def test_no_captured_text_is_in_a_files_name() -> None:

@@ -28,7 +28,7 @@ from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from inspector.compare.comparison import Comparison
     from inspector.progress import Watch
@@ -153,14 +153,24 @@ def _grouped(agents: list[str], founds: list[CaptureRuns], choices: Choices, wat
     found = Groups()
     if len(founds) == 2:
         _, found.only_before, found.only_after = pairing.common(founds[0], founds[1], None)
-    for number, agent in enumerate(watched(agents, watch, len(agents), "comparing node")):
-        try:
-            pair = pairing.within(founds[0], agent) if len(founds) == 1 else pairing.across(founds[0], founds[1], agent)
-        except InspectorError:  # it has one run only
-            found.only_after.append(agents[number])
-            continue
-        found.add(_compared(pair, founds, choices, alone=False))
+    with _opened(founds) as captures:
+        for agent in watched(agents, watch, len(agents), "comparing node"):
+            try:
+                one = len(founds) == 1
+                pair = pairing.within(founds[0], agent) if one else pairing.across(founds[0], founds[1], agent)
+            except InspectorError:  # it has one run only
+                found.only_after.append(agent)
+                continue
+            before, after = (documents_of(captures[chosen.found.capture], chosen) for chosen in pair)
+            found.add(comparison.compare(before, after, choices))
     return found
+
+
+@contextlib.contextmanager
+def _opened(founds: Iterable[CaptureRuns]) -> Iterator[dict[Path, Capture]]:
+    """Open the captures once, for all nodes. Raises CaptureError."""
+    with contextlib.ExitStack() as stack:
+        yield {found.capture: stack.enter_context(Capture.open(found.capture)) for found in founds}
 
 
 def _pair(names: list[Named], founds: list[CaptureRuns], agent: str | None) -> Pair:
@@ -190,13 +200,11 @@ def _pair(names: list[Named], founds: list[CaptureRuns], agent: str | None) -> P
     return pairing.across(founds[0], founds[1], pairing.common(founds[0], founds[1], agent)[0][0])
 
 
-def _compared(pair: Pair, founds: list[CaptureRuns], choices: Choices, *, alone: bool = True) -> Comparison:
-    """Compare two runs; of a node that is not ``alone``, without its history. Raises InspectorError."""
-    with contextlib.ExitStack() as stack:
-        before, after = (
-            documents_of(stack.enter_context(Capture.open(chosen.found.capture)), chosen) for chosen in pair
-        )
-        return comparison.compare(before, after, choices, pairing.history(founds, pair) if alone else ())
+def _compared(pair: Pair, founds: list[CaptureRuns], choices: Choices) -> Comparison:
+    """Compare two runs, with what is usual for the node. Raises InspectorError."""
+    with _opened(founds) as captures:
+        before, after = (documents_of(captures[chosen.found.capture], chosen) for chosen in pair)
+        return comparison.compare(before, after, choices, pairing.history(founds, pair))
 
 
 # -- what is printed ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from inspector import regex
 from inspector.compare.differences import NODE
 from inspector.protocol import bodies, decode
 from inspector.rehearsal.requests import V4
@@ -22,6 +23,8 @@ MOST = 1000
 """Messages of one compile."""
 LONGEST = 2**16
 """Characters of a message."""
+_OF_V4 = regex.compile(r".* contains an? .* value\. It will be converted to the String .*", regex.DOTALL)
+"""What a catalog without rich data costs: an agent gets it with rich data, and the master does not log this."""
 LEVELS = ("emerg", "alert", "crit", "err", "warning")
 """The worst first."""
 
@@ -52,7 +55,7 @@ class Logged(msgspec.Struct, frozen=True):
 class Logs:
     """The messages so far."""
 
-    _found: dict[tuple[str, str, str], Logged] = field(default_factory=dict)
+    _found: dict[tuple[str, str], Logged] = field(default_factory=dict)
 
     def add(self, of: RunDocuments, exchange: Exchange, masks: Masks) -> None:
         """Add what is in the answer to a node."""
@@ -61,10 +64,10 @@ class Logs:
             if place and entry.line is not None:
                 place = f"{place}:{entry.line}"
             message, place = masks.text(entry.message[:LONGEST]), masks.text(place)
-            same = message
+            same = f"{message}\n{place}"
             for name in of.own_names:
                 same = same.replace(name, NODE)
-            logged = self._found.setdefault((entry.level, same, place), Logged(entry.level, message, place, []))
+            logged = self._found.setdefault((entry.level, same), Logged(entry.level, message, place, []))
             if of.name not in logged.nodes[-1:]:
                 logged.nodes.append(of.name)
 
@@ -79,6 +82,7 @@ def _entries(exchange: Exchange) -> list[_Entry]:
     if exchange.request.target != V4 or response is None or (body := decode.content(response)) is None:
         return []
     try:
-        return bodies.structure(body, bodies.content_type(response), _Answer).logs[:MOST]
+        found = bodies.structure(body, bodies.content_type(response), _Answer).logs[:MOST]
     except (bodies.Unreadable, msgspec.MsgspecError):
         return []
+    return [entry for entry in found if not _OF_V4.fullmatch(entry.message)]

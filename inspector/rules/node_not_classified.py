@@ -14,7 +14,8 @@ from inspector.rules.words import brief, compile_error
 from inspector.runs.examples import catalog, plugins, report, talk
 
 UNCLASSIFIED = regex.compile(
-    r"Failed when searching for node |Could not find node '[^']{0,300}'; cannot compile|Node Manager service error"
+    r"Failed when searching for node |Could not find node '[^']{0,300}'; cannot compile|Node Manager service error|"
+    r"Failed to find \S{1,255} via exec: "
 )
 """What a master says if its classifier gives no answer for a node."""
 BROKEN = (

@@ -28,6 +28,7 @@ BENCHES: dict[str, tuple[str, ...]] = {
     "capture": (),
     "analysis": (),
     "compare": (),
+    "rehearsal": (),
     "terminal": (),
     "start": (),
 }

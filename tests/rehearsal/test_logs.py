@@ -35,11 +35,11 @@ def entry(message: str, level: str = "warning", **place: Any) -> dict[str, Any]:
 
 
 def test_the_same_message_of_several_nodes_is_one() -> None:
-    one = entry("Unknown variable on a.example", file="/m/site.pp", line=7)
-    other = entry("Unknown variable on b.example", file="/m/site.pp", line=7)
+    one = entry("Unknown variable on a.example", file="/m/a.example.pp", line=7)
+    other = entry("Unknown variable on b.example", file="/m/b.example.pp", line=7)
     assert found(("a.example", [one, one]), ("b.example", [other]), ("c.example", [entry("bad", "err")])) == [
         Logged("err", "bad", "", ["c.example"]),
-        Logged("warning", "Unknown variable on a.example", "/m/site.pp:7", ["a.example", "b.example"]),
+        Logged("warning", "Unknown variable on a.example", "/m/a.example.pp:7", ["a.example", "b.example"]),
     ]
 
 
@@ -47,6 +47,12 @@ def test_secrets_are_masked() -> None:
     secret = decoded([file("/a", content="correct horse battery", sensitive=["content"])])
     (logged,) = found(("a.example", [entry("got correct horse battery")]), masks=Masks([secret]))
     assert logged.message == "got MASKED"
+
+
+def test_what_v4_alone_causes_is_left_out() -> None:
+    text = "File[/a]['content'] contains a Deferred value. It will be converted to the String 'Deferred({})'"
+    other = "It contains a value"
+    assert [each.message for each in found(("a", [entry(text), entry(f"{text} (file: /x)\n"), entry(other)]))] == [other]
 
 
 def test_odd_logs() -> None:

@@ -55,7 +55,7 @@ def test_noise_of_two_masters() -> None:
 def test_many_messages_are_cut() -> None:
     result = Result()
     for number in range(20):
-        result.logs._found["", str(number), ""] = Logged("warning", str(number), "", ["a"])
+        result.logs._found["", str(number)] = Logged("warning", str(number), "", ["a"])
     assert lines(result)[-1] == "  ... 5 more (--full)"
 
 

@@ -191,6 +191,7 @@ ELSEWHERE = {
         "Failed when searching for node n: Exception while executing '/enc': Cannot run program: error=13",
         "Failed when searching for node n: Could not find terminus ldap for indirection node",
         "Could not find node 'n'; cannot compile",
+        "org.jruby.exceptions.RuntimeError: (Error) Failed to find n via exec: Execution of '/enc n' returned 1: ",
     ),
     "S26": (
         "Failed when searching for node n: Could not find a directory environment named 'gone' anywhere in the path: /",
