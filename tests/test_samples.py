@@ -23,14 +23,16 @@ if TYPE_CHECKING:
 
 ROOT = places.ROOT
 SAMPLES = ROOT / "captures/samples"
-NAMES = ("first-run", "bootstrap-waiting", "out-of-sync", "compile-error", "mismatched-key", "revoked")
+NAMES = ("first-run", "bootstrap-waiting", "out-of-sync", "compile-error", "mismatched-key", "revoked",
+         "upgrade/recorded", "upgrade/rehearsed")  # fmt: skip
 LIMIT = 150_000
 
 PLACES = (str(ROOT).encode(), b"/tmp/", b"/root", b"/home/", b"pyenv", b"/usr/local", b"/sbin:", b"puppet-inspector-")
 ADDRESS = re.compile(rb"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|(?<![\w:])(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}")
 MAC = re.compile(rb"(?<![\w:])(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}(?![\w:])|(?<![\w:])fe80::")
 KERNEL = re.compile(rb"(?<![\d.])\d+\.\d+\.\d+-\d+-\w+")
-INVENTED = {"6.1.0-18-amd64", "localhost", "puppet", "proxy", "node1", "node2", "agent", "server", "production"}
+INVENTED = {"6.1.0-18-amd64", "localhost", "puppet", "proxy", "node1", "node2", "agent", "server", "production",
+            "web1", "web2", "db1", "mon1"}  # fmt: skip
 """What samples say of machines that do not exist, and words that they hold anyway."""
 DOCUMENTATION = [
     ipaddress.ip_network(net) for net in ("127.0.0.0/8", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
@@ -106,7 +108,7 @@ def test_one_small_file(name: str) -> None:
 
 
 def test_no_other_samples() -> None:
-    assert {path.stem for path in SAMPLES.glob("*.sqlite")} == set(NAMES)
+    assert {str(path.relative_to(SAMPLES).with_suffix("")) for path in SAMPLES.rglob("*.sqlite")} == set(NAMES)
     assert not [path.name for path in SAMPLES.iterdir() if path.name.endswith(("-wal", "-shm"))]
 
 

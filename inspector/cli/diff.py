@@ -76,8 +76,14 @@ def execute(arguments: argparse.Namespace) -> int:
     names = [_named(name) for name in arguments.runs] or [Named(paths.newest(), None)]
     if len(names) > 2:
         raise InspectorError("Two runs are compared at a time.", f"For example: `{EXAMPLE}`.")
-    if len(names) == 1 and names[0].number is None and not names[0].path.is_dir() and pairs.recorded(names[0].path):
-        return _print_pairs(Pairs(names[0].path, choices), arguments)
+    rehearsals = [name.path for name in names if not name.path.is_dir() and pairs.recorded(name.path)]
+    if rehearsals and len(names) > 1:
+        raise InspectorError(
+            f"{rehearsals[0]} is the capture of a rehearsal, and names the runs that it is compared with.",
+            f"Name it alone: `puppet-inspector diff {rehearsals[0]}`.",
+        )
+    if rehearsals:
+        return _print_pairs(Pairs(rehearsals[0], choices), arguments)
     with shown() as watch:
         founds = _read(names, watch)
         agents = _agents(names, founds, arguments.agent)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from inspector.compare import text
-from inspector.pages import difference_lines, languages
-from inspector.pages.styles import BAD, DOUBT, GOOD
+from inspector.pages import difference_lines
+from inspector.pages.styles import ADDED, BAD, DOUBT, GOOD, HEADING, REMOVED
 from inspector.progress import unwatched
 from inspector.protocol.kinds import Kind
 from inspector.rehearsal.pairs import Pairs
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from inspector.rehearsal.result import Result
 
 _STYLES = {"no catalog": BAD, "changed": DOUBT, "the same": GOOD}
+_LINES = {"added": ADDED, "new": ADDED, "removed": REMOVED, "old": REMOVED, "changed": DOUBT, "hunk": HEADING,
+          "note": "dim"}  # fmt: skip
 _NAMED = 12
 """Other nodes of a group that are named."""
 
@@ -125,8 +127,8 @@ class PairsView(PartView["Pair"]):
                 details.line(f"group {number}", f"the same on {', '.join(others[:_NAMED])}{more}", "bold")
             else:
                 details.line(f"group {number}", "on this node only", "bold")
-            lines = text.differences(group.differences, full=True, indent="")
-            details.line("", "\n".join(line.text for line in lines), language=languages.DIFF)
+            for line in text.differences(group.differences, full=True, indent=""):
+                details.draw(Text(line.text, _LINES.get(line.sort, "")))
 
 
 class PairView(ComparedView):

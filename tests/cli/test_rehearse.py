@@ -58,8 +58,11 @@ def test_as_the_agents_ask(run: Run, tmp_path: Path, road: str) -> None:
         ]
     assert sorted(one.body for one, _ in master.received) == sorted(one.body for one in sent)
     assert sorted(one.target for one, _ in master.received) == sorted(one.target for one in sent)
-    status, out, _ = run("diff", capture, tmp_path / "new.sqlite", "--json")
-    assert json_output.valid("diff", out)["groups"][0]["differences"][0]["section"] == "run"
+    status, out, _ = run("diff", tmp_path / "new.sqlite", "--json")
+    assert (status, json_output.valid("diff", out)["without_change"]) == (0, ["a.example", "b.example"])
+    status, out, err = run("diff", capture, tmp_path / "new.sqlite")
+    assert (status, out) == (2, "")
+    assert f"Name it alone: `puppet-inspector diff {tmp_path / 'new.sqlite'}`" in err
 
 
 def test_json(run: Run, tmp_path: Path) -> None:

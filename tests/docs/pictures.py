@@ -59,6 +59,7 @@ STILLS = (
     Still("inspector-findings", ALL, ("F", "right", "down"), size=(120, 40)),
     Still("inspector-files", "first-run", ("r", "enter", "F"), size=(120, 36)),
     Still("inspector-relations", "first-run", ("r", "enter", "C", *["down"] * 6, "r"), size=(100, 20)),
+    Still("inspector-rehearsal", "upgrade/rehearsed", ("down",), size=(120, 36)),
     Still("inspector-connections", "first-run", ("r", "enter", "O"), "contrast", size=(120, 30)),
 )
 
@@ -106,13 +107,18 @@ def main(folder: Path) -> None:
             os.environ[name] = str(place / name)
         time.time = lambda: NOW
         for still in STILLS:
-            capture = (
-                _all(place) if still.sample == ALL else Path(shutil.copy(SAMPLES / f"{still.sample}.sqlite", place))
-            )
+            capture = _all(place) if still.sample == ALL else _copied(SAMPLES / f"{still.sample}.sqlite", place)
             _indexed(capture)
             (svg,) = _shots(capture, [still.keys], still.size, still.theme, f"puppet-inspector open {capture.name}")
             _write(folder / f"{still.name}.svg", svg)
         _write(folder / "session.svg", _session(place))
+
+
+def _copied(sample: Path, place: Path) -> Path:
+    """Return a copy of a sample; what lies beside one in a directory of its own is there, too."""
+    for other in sample.parent.glob("*.sqlite") if sample.parent != SAMPLES else ():
+        shutil.copy(other, place)
+    return Path(shutil.copy(sample, place))
 
 
 def _session(place: Path) -> str:

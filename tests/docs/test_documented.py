@@ -179,7 +179,7 @@ WHERE = {
     "ExchangeView": "## An exchange",
     "PartView": "## Files, catalog, connections",
     "Catalog": "## Files, catalog, connections",
-    "DifferencesView": "## Differences",
+    "ComparedView": "## Differences",
     "Relations": "## Files, catalog, connections",
     "Findings": "## Findings",
     "Folding": "## Findings",

@@ -106,16 +106,16 @@ def record(directory: Path) -> None:
         recording.revoked(two)
 
 
-def publish(capture: Path) -> None:
+def publish(capture: Path, folder: Path = SAMPLES) -> None:
     """Put a capture among the samples, as one file that needs no other beside it."""
     with sqlite3.connect(capture, isolation_level=None) as database:
         database.execute("PRAGMA journal_mode=DELETE")
         database.execute("VACUUM")
     database.close()
     for suffix in ("-wal", "-shm"):
-        (SAMPLES / f"{capture.name}{suffix}").unlink(missing_ok=True)
-    shutil.copyfile(capture, SAMPLES / capture.name)
-    (SAMPLES / capture.name).chmod(0o644)
+        (folder / f"{capture.name}{suffix}").unlink(missing_ok=True)
+    shutil.copyfile(capture, folder / capture.name)
+    (folder / capture.name).chmod(0o644)
 
 
 def main() -> None:

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING
 
 from tests.real.machine import host_names, missing
 from tests.real.puppet import RealMaster
-from tests.real.record_samples import AGENTS, MASTER, publish
+from tests.real.record_samples import AGENTS, MASTER, SAMPLES, publish
 from tests.real.through import PROXY_HOST, PROXY_NAME, Stage
 
 if TYPE_CHECKING:
     from tests.real.agent import RealAgent
 
+FOLDER = SAMPLES / "upgrade"
 OLD, NEW, PORT = "puppet.example", "new.example", 8140
 LEGACY = {"osfamily": "Debian", "operatingsystem": "Debian", "operatingsystemrelease": "12.5", "architecture": "amd64"}
 """Flat facts, which Puppet 8 does not send."""
@@ -79,8 +80,9 @@ def _rehearse(master: RealMaster, capture: Path, output: Path) -> subprocess.Com
     """Ask the other master, as ``docs/upgrade.md`` does."""
     ssl = master.ssldir
     words = ["rehearse", capture, "--master", f"{NEW}:{PORT}", "--environment", "next", "--twice", "--files",
-             "--ca", ssl / "certs/ca.pem", "--certificate", ssl / f"certs/{PROXY_NAME}.pem",
-             "--key", ssl / f"private_keys/{PROXY_NAME}.pem", "-o", output]  # fmt: skip
+             "--ca", ssl / "certs/ca.pem", "--crl", master.cadir / "ca_crl.pem",
+             "--certificate", ssl / f"certs/{PROXY_NAME}.pem", "--key", ssl / f"private_keys/{PROXY_NAME}.pem",
+             "-o", output]  # fmt: skip
     return subprocess.run([sys.executable, "-m", "inspector.cli", *map(str, words)], capture_output=True, text=True)
 
 
@@ -102,13 +104,13 @@ def record(directory: Path) -> None:
             master.module_file(module, path, text.encode())
         stage = Stage(master, AGENTS)
         stack.callback(stage.close)
-        stage.capture = directory / "upgrade.sqlite"
+        stage.capture = directory / "recorded.sqlite"
         for agent in _agents(stage):
             with stage.proxy(f"keys:{agent.ssldir}") as road:
                 done = road.run(agent)
             assert done.status in (0, 2), done.output  # the machine is the same for all
         _next_environment(master)
-        output = directory / "upgrade-rehearsed.sqlite"
+        output = directory / "rehearsed.sqlite"
         refused = _rehearse(master, stage.capture, output)
         assert refused.returncode == 2, refused.stdout
         rule = "{" + refused.stderr.partition("\n  {")[2].replace("\n  ", "\n")
@@ -127,7 +129,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         record(Path(directory))
         for capture in sorted(Path(directory).glob("*.sqlite")):
-            publish(capture)
+            publish(capture, FOLDER)
             print(f"{capture.name}  {capture.stat().st_size / 1000:.0f} kB")
 
 
