@@ -43,7 +43,7 @@ class Causes(View):
         Binding("o", "good", "Last good run"),
         Binding("d", "differences", "What is different"),
         Binding("v", "whole", "Whole message"),
-        Binding("R", "pairs", "Rehearsal"),
+        Binding("p", "pairs", "Rehearsal"),
         Binding("right,l", "unfold(True)", "Show nodes", show=False),
         Binding("left,h", "unfold(False)", "Hide nodes", show=False),
         Binding("b", "bodies", "Search bodies", show=False),

@@ -42,7 +42,7 @@ def test_it_begins_with_the_pairs(made: Path, size: tuple[int, int]) -> None:
         await pilot.press("escape")
         await settled(pilot, app)
         assert isinstance(app.screen, Causes)
-        await pilot.press("R")
+        await pilot.press("p")
         await settled(pilot, app)
         assert isinstance(app.screen, PairsView)
 
@@ -97,7 +97,7 @@ def test_other_captures_have_none(tmp_path: Path) -> None:
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await settled(pilot, app)
-        await pilot.press("R")
+        await pilot.press("p")
         assert isinstance(app.screen, Causes)
         assert "Rehearsal" not in screen_text(app)
 
