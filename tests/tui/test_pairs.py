@@ -99,6 +99,6 @@ def test_other_captures_have_none(tmp_path: Path) -> None:
         await settled(pilot, app)
         await pilot.press("p")
         assert isinstance(app.screen, Causes)
-        assert "Rehearsal" not in screen_text(app)
+        assert "Rehearsal: not possible here." in screen_text(app)
 
     play(tmp_path / "first-run.sqlite", act, start="")
