@@ -52,7 +52,9 @@ def test_secrets_are_masked() -> None:
 def test_what_v4_alone_causes_is_left_out() -> None:
     text = "File[/a]['content'] contains a Deferred value. It will be converted to the String 'Deferred({})'"
     other = "It contains a value"
-    assert [each.message for each in found(("a", [entry(text), entry(f"{text} (file: /x)\n"), entry(other)]))] == [other]
+    assert [each.message for each in found(("a", [entry(text), entry(f"{text} (file: /x)\n"), entry(other)]))] == [
+        other
+    ]
 
 
 def test_odd_logs() -> None:
