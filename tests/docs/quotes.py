@@ -105,7 +105,8 @@ def _on_a_terminal(command: list[str], folder: Path) -> str:
         while data := _read(ours):
             printed += data
     os.close(ours)
-    return re.sub(r"\x1b\[[0-9;]*m", "", printed.decode().replace("\r\n", "\n"))
+    text = re.sub(r"\x1b\[[0-9;]*m", "", printed.decode().replace("\r\n", "\n"))
+    return text.lstrip("\n")  # a slow machine shows a bar, which leaves a line
 
 
 def _read(terminal: int) -> bytes:
