@@ -148,8 +148,9 @@ class Catalog(msgspec.Struct, frozen=True):
         """File resources with a source."""
         for resource in self.resources:
             source = resource.parameters.get("source") if resource.type == "File" else None
-            sources = [item for item in source if isinstance(item, str)] if isinstance(source, list) else [source]
-            if source and (named := [item for item in sources if isinstance(item, str)]):
+            if not source:
+                continue  # most of them
+            if named := [item for item in (source if isinstance(source, list) else [source]) if isinstance(item, str)]:
                 path, checksum, value = (
                     found if isinstance(found := resource.parameters.get(name), str) else None
                     for name in ("path", "checksum", "checksum_value")

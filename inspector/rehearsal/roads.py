@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inspector.proxy.identity import Credentials
 
 RULE = """\
-Add this to the rules in auth.conf of the new master, and reload it (systemctl reload puppetserver):
+Add this to the rules in auth.conf of that master, and reload it (systemctl reload puppetserver):
 {{
     match-request: {{
         path: "^/puppet/v4/catalog/?$"

@@ -1,8 +1,8 @@
 """What README.md and docs/ quote of the program's output: every ``console`` block is made by running its commands.
 
 A block begins with ``$ puppet-inspector ...``; below stands what the command prints on a terminal.
-Of `make demo`, which never prints the same times twice, the lines of ``DEMO`` are quoted. ``python -m tests.docs``
-writes the blocks anew, a test compares them.
+Of `make demo` the lines of ``DEMO`` are quoted, and `rehearse` is given a master (``rehearsed``);
+their times may differ. ``python -m tests.docs`` writes the blocks anew, a test compares them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from tests.docs import rehearsed
 from tests.docs.pictures import COMMAND
 from tests.support.places import ROOT
 
@@ -40,9 +41,9 @@ def renewed(page: str) -> str:
 def _renewed(block: str) -> str:
     parts = []
     for command in re.findall(r"^\$ (.+)$", block, re.MULTILINE):
-        printed = demo() if command == "make demo" else output(command)
+        printed = output(command)
         before = block.partition(f"$ {command}\n")[2].partition("\n$ ")[0]
-        if command == "make demo" and alike(printed) == alike(before):
+        if is_played(command) and alike(printed) == alike(before):
             printed = before  # only its times differ
         parts.append(f"$ {command}\n{printed}")
     return "\n".join(parts)
@@ -53,9 +54,18 @@ def commands(page: str) -> list[str]:
     return [line for block in BLOCK.findall(page) for line in re.findall(r"^\$ (.+)$", block, re.MULTILINE)]
 
 
+def is_played(command: str) -> bool:
+    """Whether a command is run with others that it needs, and never prints the same times twice."""
+    return command == "make demo" or command.startswith("puppet-inspector rehearse ")
+
+
 @cache
 def output(command: str) -> str:
     """Return what a command prints on a terminal, run in the checkout."""
+    if command == "make demo":
+        return demo()
+    if is_played(command):
+        return rehearsed.output(command, _on_a_terminal, COMMAND)
     program, *words = shlex.split(command)
     assert program == "puppet-inspector", command
     return _on_a_terminal([str(COMMAND), *words], ROOT)
@@ -95,7 +105,8 @@ def _on_a_terminal(command: list[str], folder: Path) -> str:
         while data := _read(ours):
             printed += data
     os.close(ours)
-    return re.sub(r"\x1b\[[0-9;]*m", "", printed.decode().replace("\r\n", "\n"))
+    text = re.sub(r"\x1b\[[0-9;]*m", "", printed.decode().replace("\r\n", "\n"))
+    return text.lstrip("\n")  # a slow machine shows a bar, which leaves a line
 
 
 def _read(terminal: int) -> bytes:
