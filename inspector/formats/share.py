@@ -1,7 +1,7 @@
-"""A capture to share: it has the same findings, and does not reveal whose network was captured.
+"""A copy of a capture that may leave: it has the same findings.
 
-``outgoing`` replaces what must not leave: secrets, free values, names and addresses. Unchanged are times, sizes,
-versions, and the identifiers of environments, classes and facts.
+``outgoing`` replaces what must not leave: secrets, free values, and for strangers names and addresses. Unchanged are
+times, sizes, versions, and the identifiers of environments, classes and facts.
 """
 
 from __future__ import annotations
@@ -29,10 +29,16 @@ _BATCH = 200
 
 
 def share(
-    source: Path, target: Path, opened: frozenset[Content] = frozenset(), watch: Watch = unwatched
+    source: Path,
+    target: Path,
+    opened: frozenset[Content] = frozenset(),
+    watch: Watch = unwatched,
+    *,
+    pseudonyms: bool = True,
 ) -> tuple[int, Counter[Content]]:
     """Make the capture to share; return the number of its records, and the numbers of values that were withheld.
-    ``opened`` is what is not withheld.
+    ``opened`` is what is not withheld. Without ``pseudonyms`` names, addresses, certificates and the texts of errors
+    stay, as in an export.
 
     Raises CaptureError, also if ``target`` exists.
     """
@@ -40,12 +46,13 @@ def share(
     with Capture.open(source) as capture, created(target, after=max(capture.first, 1) - 1) as made:
         # A proxy may be writing, and the names in later records were not learned.
         last, connections = capture.last, capture.connections()
-        outgoing = Outgoing.of(capture, last, pseudonyms=True, opened=opened, watch=watch)
+        outgoing = Outgoing.of(capture, last, pseudonyms=pseudonyms, opened=opened, watch=watch)
         for connection in connections:
             made.note(Connection(outgoing.leg(connection.leg), connection.closed))
         records = itertools.takewhile(lambda record: record.seq <= last, capture.records())
         number = _write(watched(records, watch, capture.count(), "writing record"), outgoing, made)
-        made.set_meta([("shared", "values withheld, names and addresses replaced, certificates issued again")])
+        replaced = ", names and addresses replaced, certificates issued again" if pseudonyms else ""
+        made.set_meta([("shared", f"values withheld{replaced}")])
     return number, outgoing.withheld
 
 

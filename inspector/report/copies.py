@@ -1,0 +1,93 @@
+"""The copy of a capture that a report is made of: nothing that must not leave is in it."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from inspector.errors import InspectorError
+from inspector.formats.share import share
+from inspector.progress import unwatched
+from inspector.summaries import index, indexer, reading
+from inspector.summaries.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspector.formats.outgoing import Content
+    from inspector.progress import Watch
+    from inspector.summaries.summary import RunBrief
+
+SHARED = "shared capture"
+"""Stands for the name of a capture whose names do not leave: a file's name may be a host's."""
+
+
+class Selection(NamedTuple):
+    """Which runs of a capture are reported."""
+
+    run: int | None = None
+    agent: str | None = None
+    filter: str = ""
+
+    @property
+    def terms(self) -> str:
+        """The same as a filter; empty: all runs."""
+        agent = (self.agent or "").replace("\\", "\\\\").replace('"', '\\"')
+        named = (f"run:{self.run}" if self.run is not None else "", f'agent:"{agent}"' if agent else "", self.filter)
+        return " ".join(filter(None, (term.strip() for term in named)))
+
+
+@dataclass(slots=True)
+class LeavingCapture:
+    """A capture as it may leave, with its runs that were chosen."""
+
+    source: Source
+    name: str
+    size: int
+    """Bytes of the capture that it was copied from."""
+    runs: list[RunBrief]
+    """In the order in which they began."""
+    every: int
+    """How many runs the capture has."""
+    terms: str = ""
+    """The filter by which they were chosen."""
+    shared: bool = False
+    withheld: Counter[Content] = field(default_factory=Counter)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all runs were chosen."""
+        return not self.terms
+
+
+@contextlib.contextmanager
+def leaving(
+    capture: Path,
+    selection: Selection = Selection(),  # noqa: B008 - it cannot be changed
+    opened: frozenset[Content] = frozenset(),
+    watch: Watch = unwatched,
+    *,
+    shared: bool = False,
+) -> Iterator[LeavingCapture]:
+    """Copy a capture as it may leave, and open the copy; it is deleted at the end. The runs are chosen by what the
+    capture itself shows: the copy may have other names. Raises InspectorError."""
+    terms = selection.terms
+    found = reading.read(capture, terms, watch)
+    if terms and not found.runs:
+        raise InspectorError(
+            f"No run of {capture} matches {terms!r}.", f"`puppet-inspector runs {capture}` lists its runs."
+        )
+    with tempfile.TemporaryDirectory(prefix="puppet-inspector-") as folder:
+        copy = Path(folder) / "capture.sqlite"
+        _, withheld = share(capture, copy, opened, watch, pseudonyms=shared)
+        indexer.build(copy, index.place(copy), watch=watch)
+        with Source(copy) as source:
+            numbers = {run.brief.number for run in found.runs}
+            runs = [run for run in source.runs if run.number in numbers]
+            name = SHARED if shared else capture.name
+            terms = "" if not terms else f"{len(runs)} runs were chosen" if shared else terms
+            yield LeavingCapture(source, name, capture.stat().st_size, runs, found.every, terms, shared, withheld)
