@@ -32,8 +32,8 @@ EXAMPLE = "puppet-inspector report captures/FILE.sqlite --agent web1.example -o 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/")
     parser.add_argument("--run", type=int, metavar="N", help="only this run")
-    parser.add_argument("--agent", metavar="NAME", help="only runs of this agent: a certname or an address, `*` for any "
-                        "part")  # fmt: skip
+    parser.add_argument("--agent", metavar="NAME", help="only runs of this agent: a certname or an address, `*` for "
+                        "any part")  # fmt: skip
     add_filter(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the file to create (default for HTML: the "
                         "capture's name with .html; for the other formats: standard output)")  # fmt: skip

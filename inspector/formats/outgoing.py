@@ -40,7 +40,7 @@ from inspector.protocol.pem import guard
 from inspector.protocol.x509 import Malformed, fingerprint, key_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from inspector.capture.store import Capture
     from inspector.model import Headers, Leg, Message, Record
@@ -110,6 +110,11 @@ def summary(withheld: Counter[Content]) -> str:
     return f"withheld: {numbers} ({openings})"
 
 
+def records_until(capture: Capture, last: int) -> Iterator[Record]:
+    """Yield the records of a capture up to a number: a proxy may be writing more."""
+    return itertools.takewhile(lambda record: record.seq <= last, capture.records())
+
+
 class Outgoing:
     """Replaces what must not leave. It learns all records first: a name or a secret of one may be in another."""
 
@@ -139,19 +144,22 @@ class Outgoing:
     @classmethod
     def of(
         cls,
-        capture: Capture,
-        last: int,
-        *,
+        *captures: tuple[Capture, int],
         pseudonyms: bool,
         opened: frozenset[Content] = frozenset(),
         watch: Watch = unwatched,
     ) -> Outgoing:
-        """Learn a whole capture up to a record number. Raises CaptureError."""
+        """Learn whole captures, each up to a record number: equal values of theirs stay equal. Raises CaptureError."""
         made = cls(pseudonyms=pseudonyms, opened=opened)
-        for connection in capture.connections():
-            made._learner.leg(connection.leg)
-        total = capture.count()
-        made.learn(lambda: itertools.takewhile(lambda record: record.seq <= last, capture.records()), watch, total)
+        for capture, _ in captures:
+            for connection in capture.connections():
+                made._learner.leg(connection.leg)
+
+        def records() -> Iterator[Record]:
+            for capture, last in captures:
+                yield from records_until(capture, last)
+
+        made.learn(records, watch, sum(capture.count() for capture, _ in captures))
         return made
 
     def learn(self, records: Callable[[], Iterable[Record]], watch: Watch = unwatched, total: int = 0) -> None:

@@ -97,8 +97,7 @@ class Answers:
             well = f", {self.well} without a remark" if self.well else ""
             return f"Every node succeeded: {plural(self.doubtful, 'node')} with warnings{well}"
         if self.well:
-            one = self.well == 1
-            return f"{plural(self.well, 'node')} succeeded: nothing in {'its' if one else 'their'} traffic is wrong"
+            return f"{plural(self.well, 'node')} succeeded: there is nothing to do"
         return "No run of an agent was recorded"
 
 

@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.formats.share import share
+from inspector.formats.outgoing import Outgoing
+from inspector.formats.share import share, together
 from inspector.progress import unwatched
 from inspector.summaries import index, indexer, reading
 from inspector.summaries.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from inspector.formats.outgoing import Content
     from inspector.progress import Watch
@@ -91,3 +93,33 @@ def leaving(
             name = SHARED if shared else capture.name
             terms = "" if not terms else f"{len(runs)} runs were chosen" if shared else terms
             yield LeavingCapture(source, name, capture.stat().st_size, runs, found.every, terms, shared, withheld)
+
+
+@contextlib.contextmanager
+def comparable(
+    captures: Iterable[Path], opened: frozenset[Content] = frozenset(), watch: Watch = unwatched
+) -> Iterator[tuple[dict[Path, Path], Counter[Content]]]:
+    """Copy captures as they may leave, under the same names, so that equal values stay equal; yield the copy of each.
+    They are deleted at the end. Raises InspectorError."""
+    with tempfile.TemporaryDirectory(prefix="puppet-inspector-") as folder:
+        copies = {}
+        for number, capture in enumerate(dict.fromkeys(captures)):
+            place = Path(folder) / str(number)
+            place.mkdir()
+            copies[capture] = place / capture.name
+        _, withheld = together(list(copies.items()), opened, watch, pseudonyms=False)
+        yield copies, withheld
+
+
+@contextlib.contextmanager
+def closed_texts(
+    captures: Iterable[Path], opened: frozenset[Content] = frozenset(), watch: Watch = unwatched
+) -> Iterator[tuple[Callable[[str], str], Counter[Content]]]:
+    """Yield what closes a text that was made of captures, as an export closes a finding's sentence, and the numbers of
+    values that were withheld. Raises InspectorError."""
+    with contextlib.ExitStack() as stack:
+        known = [stack.enter_context(Capture.open(capture)) for capture in dict.fromkeys(captures)]
+        outgoing = Outgoing.of(
+            *((capture, capture.last) for capture in known), pseudonyms=False, opened=opened, watch=watch
+        )
+        yield outgoing.sentence, outgoing.withheld

@@ -64,6 +64,14 @@ def _template(name: str) -> Template:
     return _environment().get_template(name)
 
 
+def rendered(name: str, **values: Any) -> str:
+    """Return a page from a template, with style, script and policy."""
+    style, script = _file("report.css"), _file("report.js")
+    return _template(name).render(
+        version=__version__, style=style, script=script, policy=policy(style, script), **values
+    )
+
+
 @cache
 def _file(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
@@ -81,23 +89,15 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def html(content: ReportContent, title: str = "") -> str:
+def html(content: ReportContent) -> str:
     """Return the page of a report."""
-    page = _page(content, title, large="")
-    if len(page) <= LARGE:
-        return page
-    return _page(content, title, large=size(len(page)))
-
-
-def _page(content: ReportContent, title: str, *, large: str) -> str:
-    style, script = _file("report.css"), _file("report.js")
+    blocks = _blocks(content)
+    taken = sum(len(block.data) for block in blocks)
+    large = size(taken) if taken > LARGE and content.messages else ""
     copy, runs = content.copy, content.runs
-    return _template("report.html.j2").render(
-        title=title or f"Puppet traffic: {clean(copy.name)}",
-        version=__version__,
-        style=style,
-        script=script,
-        policy=policy(style, script),
+    return rendered(
+        "report.html.j2",
+        title=f"Puppet traffic: {clean(copy.name)}",
         content=content,
         copy=copy,
         answers=content.answers,
@@ -105,7 +105,7 @@ def _page(content: ReportContent, title: str, *, large: str) -> str:
         sections=content.sections[:INLINE],
         rows=[(run, records.moment_of(run)) for run in runs[:ROWS]],
         inline={section.run.number for section in content.sections[:INLINE]},
-        blocks=_blocks(content),
+        blocks=blocks,
         large=large,
     )
 
