@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from inspector.compare import documents
 from inspector.explain import connection_usage, resource_outcomes
+from inspector.explain.file_transfers import FileState
 from inspector.pages import catalog as catalogs
 from inspector.pages import report as reports
 from inspector.pages.tabs import TabPart, facts_tree
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from inspector.summaries.indexed import IndexedCapture
     from inspector.summaries.summary import Brief, RunBrief
 
+_WORST_FILES = {state: place for place, state in enumerate(FileState)}
 _WORST = {status: place for place, status in enumerate(resource_outcomes.Status)}
 
 
@@ -91,7 +93,7 @@ def _by_file(applied: Sequence[Applied]) -> Drawing:
 def _files(found: RunDocuments) -> Drawing:
     rows = tuple(
         (str(use.state), clean(use.name), size(use.size) if use.size else "", str(use.asking), f"#{use.seq}")
-        for use in found.files[:MOST]
+        for use in sorted(found.files, key=lambda use: _WORST_FILES[use.state])[:MOST]
     )
     more = len(found.files) - len(rows)
     heads = ("state", "file", "bytes", "learned from", "record")
