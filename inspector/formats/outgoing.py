@@ -75,6 +75,15 @@ _CIPHER = regex.compile(
     r"|WITH|GOST(?:94|2001|2012|89)?|128|256|40|56|8|[-_])+"
 )
 """Names of cipher suites."""
+_VERSION = regex.compile(r"D?(?:TLS|SSL)v?[0-9](?:\.[0-9])?")
+_ALERT = regex.compile(
+    r"(?:access|application|bad|ca|canceled|certificate|close|decode|decompression|decrypt|decryption|denied|error"
+    r"|expired|export|extension|failed|failure|fallback|handshake|hash|identity|illegal|inappropriate|insufficient"
+    r"|internal|mac|message|missing|name|no|notify|overflow|parameter|protocol|psk|record|renegotiation|required"
+    r"|response|restriction|revoked|security|status|unexpected|unknown|unobtainable|unrecognized|unsupported|user|value"
+    r"|version|_)+"
+)
+"""Names of TLS alerts."""
 _HEADERS = frozenset(
     """
     accept accept-encoding accept-language accept-ranges age allow cache-control connection content-disposition
@@ -261,6 +270,7 @@ class Outgoing:
                     masked,
                     leg=self.leg(masked.leg),
                     reason=self._reason(masked.reason),
+                    alert=self._if_unknown(masked.alert, _ALERT),
                     culprits=tuple(map(self._reason, masked.culprits)),
                 )
             case Gap():
@@ -272,11 +282,16 @@ class Outgoing:
             id=self._text(leg.id),
             address=self.names.address(leg.address) if leg.address and self._pseudonyms else leg.address,
             sni=self._text(leg.sni) if leg.sni else leg.sni,
-            cipher=leg.cipher if leg.cipher is None or _CIPHER.fullmatch(leg.cipher) else self._text(leg.cipher),
+            tls_version=self._if_unknown(leg.tls_version, _VERSION),
+            cipher=self._if_unknown(leg.cipher, _CIPHER),
             alpn=self._text(leg.alpn) if leg.alpn else leg.alpn,
             peer_chain=tuple(map(self._issued, leg.peer_chain)),
             own_chain=tuple(map(self._issued, leg.own_chain)),
         )
+
+    def _if_unknown(self, text: str | None, known: regex.Pattern[str]) -> str | None:
+        """Return a text as it is if it is one of the protocol's names."""
+        return text if text is None or known.fullmatch(text) else self._text(text)
 
     def sentence(self, text: str) -> str:
         """Return a finding's sentence as it may leave."""

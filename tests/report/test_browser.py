@@ -6,6 +6,9 @@ import dataclasses
 import itertools
 import json
 import re
+import shutil
+import subprocess
+import tarfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -107,9 +110,7 @@ def test_nothing_captured_runs_or_is_loaded_or_becomes_an_element(
             page.wait_for_selector(f"#run-{number}")
         for seq in range(1, len(records) + 1):
             go(page, f"record-{seq}")
-            page.wait_for_function(
-                "start => document.querySelector('#record h3')?.textContent.startsWith(start)", arg=f"Record {seq}:"
-            )
+            page.wait_for_selector(f"#record h3:has-text('Record {seq}:')")
             assert harmless(re.sub(r"[\n\t]", "", page.inner_text("#record")))
         assert ("<img src=x" in page.inner_text("body")) is not bool(given.get("shared"))
         page.fill("#filter-records", f'"{ATTACK[:20]}"')
@@ -201,9 +202,7 @@ def shown(page: Page, which: str, text: str) -> list[int]:
     page.evaluate("which => { document.querySelector(`output[for=filter-${which}]`).textContent = ''; }", which)
     page.fill(f"#filter-{which}", text)
     page.press(f"#filter-{which}", "Enter")
-    page.wait_for_function(
-        "which => / of /.test(document.querySelector(`output[for=filter-${which}]`).textContent)", arg=which
-    )
+    page.wait_for_selector(f"output[for=filter-{which}]:has-text(' of ')")
     numbers = page.locator(f"#list-{which} .view .row a").all_inner_texts()
     count = int(page.inner_text(f"output[for=filter-{which}]").partition(" of ")[0].replace(",", ""))
     assert count == len(numbers)
@@ -288,7 +287,7 @@ def test_a_fragment_leads_to_every_run_record_and_finding(
     with opened(chromium, path, f"#finding-{failed.number}-1") as (page, troubles):
         assert failed.ordered[0].rule in page.inner_text(f"#finding-{failed.number}-1")
         go(page, "records?status:500")
-        page.wait_for_function("document.querySelector('output[for=filter-records]').textContent.startsWith('8 of')")
+        page.wait_for_selector("output[for=filter-records]:has-text('8 of')")
         assert troubles == []
 
 
@@ -332,3 +331,39 @@ def test_a_long_list_draws_what_is_visible(chromium: Browser, tmp_path: Path) ->
         assert rows.count() < 80
         assert page.get_attribute("#list-records .list", "aria-rowcount") == str(len(records) + 1)
         assert troubles == []
+
+
+# -- accessibility ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script of axe-core, as npm delivers it."""
+    folder = tmp_path_factory.mktemp("axe")
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not installed")
+    command = [npm, "pack", "--silent", "axe-core@4"]
+    if subprocess.run(command, cwd=folder, capture_output=True, timeout=300, check=False).returncode:
+        pytest.skip("npm's registry is not reachable")
+    (archive,) = folder.glob("*.tgz")
+    with tarfile.open(archive) as packed:
+        member = packed.extractfile("package/axe.min.js")
+        assert member is not None
+        return member.read().decode()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("name", ["mismatched-key", "first-run", "fleet"])
+def test_axe_finds_nothing(
+    chromium: Browser, axe: str, tmp_path: Path, fleet_page: Path, name: str, width: int, scheme: str
+) -> None:
+    path = fleet_page if name == "fleet" else written(tmp_path, sample(name))
+    options: dict[str, Any] = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "bypass_csp": True}
+    with opened(chromium, path, "#record-1", **options) as (page, _):
+        page.wait_for_selector("#record h3")
+        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+        page.evaluate(axe)
+        found = page.evaluate("async () => (await axe.run()).violations")
+    assert [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in found] == []
