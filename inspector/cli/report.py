@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from inspector.progress import Watch
     from inspector.report.copies import LeavingCapture
 
-EXAMPLE = "puppet-inspector report captures/FILE.sqlite --agent web1.example -o web1.html"
+EXAMPLE = "puppet-inspector report captures/FILE.sqlite --agent web1.example"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""The picture of a report in docs/report.md: ``python -m tests.docs.report_picture``; look at it before it is committed."""
+"""The picture of a report in docs/report.md: ``python -m tests.docs.report_picture``; look at it afterwards."""
 
 from __future__ import annotations
 
