@@ -178,6 +178,7 @@ def test_it_is_printed_black_on_white_without_controls(chromium: Browser, fleet_
         colours = page.evaluate("['color', 'backgroundColor'].map(name => getComputedStyle(document.body)[name])")
         assert colours == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"]
         assert page.locator("button:visible, input:visible, nav:visible").count() == 0
+        assert page.locator(".list:visible").count() == 0
         assert page.pdf().startswith(b"%PDF")
         assert troubles == []
 
@@ -307,6 +308,15 @@ def test_a_record_shows_headers_and_body(chromium: Browser, fleet_page: Path) ->
         assert "Could not find class" in text
         assert "Response" in text
         assert re.search(r"^content-type: ", text, re.MULTILINE | re.IGNORECASE)
+        assert troubles == []
+
+
+def test_a_form_is_shown_field_by_field(chromium: Browser, tmp_path: Path) -> None:
+    with opened(chromium, written(tmp_path, sample("first-run")), "#record-11") as (page, troubles):
+        page.wait_for_selector("#record h3")
+        text = page.inner_text("#record")
+        assert "facts_format = application/json\n" in text
+        assert 'facts = {\n  "name": "node1.example",' in text
         assert troubles == []
 
 

@@ -462,13 +462,23 @@
       made.append(element("h4", place ? "Response" : "Request"));
       const pre = made.appendChild(element("pre", message.headers.map((pair) => pair.join(": ")).join("\n"))); pre.tabIndex = 0;
       if (message.text || message.binary) {
-        const body = element("pre", message.text ? pretty(message.text) : message.binary); body.tabIndex = 0;
+        const form = message.headers.some(([name, value]) => /^content-type$/i.test(name) && /x-www-form-urlencoded/i.test(value));
+        const body = element("pre", message.text ? (form ? fields(message.text) : pretty(message.text)) : message.binary); body.tabIndex = 0;
         made.append(element("p", message.text ? "Body" : "Body, not text, as base64", "aside"), body);
       }
       if (message.lost) made.append(element("p", `${message.lost.toLocaleString("en")} bytes were not recorded`, "aside"));
     });
     host.replaceChildren(made);
     return host;
+  }
+
+  // A form has a line per field; facts in it are encoded twice.
+  function fields(text) {
+    return text.split("&").map((field) => {
+      const [name, value] = field.replace(/\+/g, " ").split(/=(.*)/s);
+      const once = unquoted(value || ""), again = /^%7B/i.test(once) ? unquoted(once) : once;
+      return `${cleaned(unquoted(name))} = ${pretty(again)}`;
+    }).join("\n");
   }
 
   function pretty(text) {
@@ -550,7 +560,7 @@
     }
     for (const shown of document.querySelectorAll(".scripted")) shown.hidden = false;
     for (const other of document.querySelectorAll(".unscripted")) if (!matchMedia("print").matches) other.hidden = true;
-    addEventListener("beforeprint", () => { for (const other of document.querySelectorAll(".unscripted")) other.hidden = false; });
+    addEventListener("beforeprint", () => { for (const evidence of document.querySelectorAll("#answer details")) evidence.open = true; for (const other of document.querySelectorAll(".unscripted")) other.hidden = false; });
     addEventListener("afterprint", () => { for (const other of document.querySelectorAll(".unscripted")) other.hidden = true; });
     addEventListener("hashchange", go);
     await go();
