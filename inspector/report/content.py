@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inspector.explain import bootstrap_reading
@@ -36,8 +36,6 @@ SECTIONS = 200
 """Runs that have a section of their own: those that did not go well first, then the latest."""
 LADDERS = 60
 """Agents whose bootstrap is drawn: those that are stuck first."""
-NOT_OURS = 4000
-"""Characters of an explanation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +85,6 @@ class ReportContent:
     axis: ValidityAxis | None
     records: RecordColumns
     messages: MessageBlocks | None
-    firsts: dict[int, list[int]] = field(default_factory=dict)
-    """The first record of each run."""
 
     @property
     def withheld(self) -> str:
@@ -120,8 +116,8 @@ def gathered(copy: LeavingCapture, watch: Watch = unwatched, *, bodies: bool = T
                 )
             )
     ladders, axis = _bootstraps(copy, runs, watch)
-    records, messages, firsts = _records(copy, watch, bodies=bodies)
-    return ReportContent(copy, answers_of(copy), runs, sections, ladders, axis, records, messages, firsts)
+    records, messages = _records(copy, watch, bodies=bodies)
+    return ReportContent(copy, answers_of(copy), runs, sections, ladders, axis, records, messages)
 
 
 def _deviations(run: RunBrief) -> tuple[FoundDeviation, ...]:
@@ -141,13 +137,10 @@ def _bootstraps(copy: LeavingCapture, runs: list[RunBrief], watch: Watch) -> tup
     return [ladder(bootstrap, at) for bootstrap in bootstraps[:LADDERS]], validity(bootstraps, at)
 
 
-def _records(
-    copy: LeavingCapture, watch: Watch, *, bodies: bool
-) -> tuple[RecordColumns, MessageBlocks | None, dict[int, list[int]]]:
+def _records(copy: LeavingCapture, watch: Watch, *, bodies: bool) -> tuple[RecordColumns, MessageBlocks | None]:
     source = copy.source
     numbers = {run.number for run in copy.runs}
     records, messages = RecordColumns(), MessageBlocks() if bodies else None
-    firsts: dict[int, list[int]] = {}
     done = 0
     with source.capture() as capture:
         for page in source.pages():
@@ -158,9 +151,7 @@ def _records(
                 if not copy.whole and (run is None or run.number not in numbers):
                     continue
                 records.add(brief, run)
-                if run is not None:
-                    firsts.setdefault(run.number, [brief.seq])
                 if messages is not None and (record := capture.record(brief.seq)) is not None:
                     messages.add(record)
     watch(source.last, source.last, "packing record")
-    return records, messages, firsts
+    return records, messages

@@ -30,7 +30,7 @@ TOGETHER = 10
 """Sections of runs in one block of data."""
 LARGE = 20_000_000
 """Bytes from which a page says that it is large."""
-_FOLDER = installation.PACKAGE / "report" / "templates"
+_LOADER = FileSystemLoader(installation.PACKAGE / "report" / "templates")
 WORDS = {Severity.ERROR: "failed", Severity.WARNING: "warning", Severity.NOTICE: "notice"}
 
 
@@ -41,7 +41,7 @@ def _environment() -> Environment:
         return clean(value) if type(value) is str else value
 
     made = Environment(
-        loader=FileSystemLoader(_FOLDER),
+        loader=_LOADER,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -74,7 +74,7 @@ def rendered(name: str, **values: Any) -> str:
 
 @cache
 def _file(name: str) -> str:
-    return (_FOLDER / name).read_text(encoding="utf-8")
+    return _LOADER.get_source(_environment(), name)[0]
 
 
 def policy(style: str, script: str) -> str:
@@ -127,8 +127,7 @@ def _blocks(content: ReportContent) -> list[Block]:
     for number, group in enumerate(batched(content.sections[INLINE:], TOGETHER)):
         made.append(Block.of(f"sections-{number}", {each.run.number: section.render(section=each) for each in group}))
         places |= {each.run.number: number for each in group}
-    numbers = [each.run.number for each in content.sections]
-    runs = records.runs_plain(content.runs, numbers, content.firsts)
+    runs = records.runs_plain(content.runs)
     latest = max((run.ended for run in content.runs), default=None)
     made.append(Block.of("runs", {"runs": runs, "places": places, "latest": latest, "columns": records.COLUMNS}))
     made.append(Block.of("records", content.records.plain()))

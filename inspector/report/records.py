@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from inspector.model import Phase
 from inspector.summaries import wording
 from inspector.summaries.wording import agent
 from inspector.text import clean, utc
@@ -77,10 +76,8 @@ class RecordColumns:
         return {"names": list(self._names.places), "columns": self._columns}
 
 
-def runs_plain(runs: Iterable[RunBrief], sections: Iterable[int], seqs: dict[int, list[int]]) -> list[dict[str, Any]]:
-    """Return runs for a page's list: its cells, and what its filter looks at. ``sections`` are the runs that have a
-    section of their own; ``seqs`` the first record of each run."""
-    drawn = set(sections)
+def runs_plain(runs: Iterable[RunBrief]) -> list[dict[str, Any]]:
+    """Return runs for a page's list: its cells, and what its filter looks at."""
     return [
         {
             "number": run.number,
@@ -89,16 +86,13 @@ def runs_plain(runs: Iterable[RunBrief], sections: Iterable[int], seqs: dict[int
             "address": clean(run.address or ""),
             "outcome": run.outcome,
             "version": clean(run.agent_version or ""),
-            "env": [clean(name) for name in (run.environment, run.environment_asked) if name],
+            "env": [clean(name or "") for name in (run.environment, run.environment_asked)],
             "started": run.started,
             "ended": run.ended,
             "ms": round(run.duration * 1000),
             "size": run.sent + run.received,
             "findings": [f"{finding.rule}:{finding.severity}" for finding in run.findings],
             "words": clean(wording.words(run).replace("\n", " ")),
-            "section": run.number in drawn,
-            "phases": _phases(run),
-            "first": seqs.get(run.number, [])[:1],
         }
         for run in runs
     ]
@@ -117,10 +111,6 @@ def _cells(run: RunBrief) -> list[str]:
 def moment_of(run: RunBrief) -> str:
     """When a run began, in UTC, to the second."""
     return utc(run.started)[:19].replace("T", " ")
-
-
-def _phases(run: RunBrief) -> list[tuple[str, float]]:
-    return [(str(span.phase), round(span.duration, 3)) for span in run.spans if span.phase is not Phase.OTHER]
 
 
 def order(runs: Sequence[RunBrief]) -> list[RunBrief]:

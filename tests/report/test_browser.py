@@ -240,6 +240,31 @@ def test_filters_find_what_the_command_line_finds(chromium: Browser, fleet: Path
     assert found > len(FILTERS)
 
 
+def test_lists_are_sorted_by_a_column(chromium: Browser, fleet_page: Path) -> None:
+    def numbers(page: Page, which: str) -> list[int]:
+        return [int(text) for text in page.locator(f"#list-{which} .view .row a").all_inner_texts()]
+
+    with opened(chromium, fleet_page, viewport=TALL) as (page, troubles):
+        before = numbers(page, "runs")
+        head = page.locator("#list-runs .head button")
+        head.nth(0).click()
+        assert numbers(page, "runs") == sorted(before)
+        head.nth(0).click()
+        assert numbers(page, "runs") == sorted(before, reverse=True)
+        assert page.get_attribute("#list-runs [role=columnheader] >> nth=0", "aria-sort") == "descending"
+        found = shown(page, "runs", "outcome:failed")
+        assert numbers(page, "runs") == sorted(found, reverse=True)
+        shown(page, "runs", "")
+        head.nth(0).click()
+        assert numbers(page, "runs") == before
+        shown(page, "records", "")
+        page.locator("#list-records .head button").nth(5).click()
+        states = page.locator("#list-records .view .row > :nth-child(6)").all_inner_texts()
+        assert states == sorted(states)
+        assert len(set(states)) > 2
+        assert troubles == []
+
+
 @pytest.mark.parametrize(
     "text", ["statu:404", "status:abc", "run:5-2", 'text:"a', "outcome:bad", "since:yesterday", "agent:", "ms:>x"]
 )

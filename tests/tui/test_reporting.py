@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from inspector.tui.app import Inspector
 
-IN_LIST, IN_RUN = ("home",), ("home", "enter")
+IN_LIST, IN_RUN, IN_CAUSES = ("home",), ("home", "enter"), ("escape", "home")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", [IN_LIST, IN_RUN])
+@pytest.mark.parametrize("way", [IN_LIST, IN_RUN, IN_CAUSES])
 def test_the_report_of_the_selected_run_is_written(tmp_path: Path, way: tuple[str, ...]) -> None:
     target = tmp_path / "out.html"
 

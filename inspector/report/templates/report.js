@@ -296,16 +296,23 @@
   // -- a list that draws only what is visible --------------------------------------------------------------------
 
   const HEIGHT = 30, BEYOND = 12, TALLEST = 8_000_000;
+  const ORDER = new Intl.Collator("en", { numeric: true });
 
   class List {
-    constructor(host, kind, heads, draw, open) {
-      this.draw = draw; this.open = open; this.rows = []; this.chosen = -1; this.drawn = new Map();
+    constructor(host, kind, heads, draw, open, key) {
+      this.draw = draw; this.open = open; this.key = key; this.found = []; this.rows = []; this.chosen = -1; this.drawn = new Map();
+      this.column = -1; this.descends = false;
       this.root = element("div", undefined, `list ${kind}`);
       this.root.setAttribute("role", "table");
       this.root.setAttribute("aria-label", kind === "runs" ? "Runs" : "Records");
       const top = element("div"); top.setAttribute("role", "rowgroup");
       const head = element("div", undefined, "row head"); head.setAttribute("role", "row");
-      heads.forEach((title) => { const cell = element("span", title); cell.setAttribute("role", "columnheader"); head.append(cell); });
+      this.heads = heads.map((title, column) => {
+        const cell = element("span"), button = element("button", title);
+        button.type = "button"; button.addEventListener("click", () => this.sortBy(column));
+        cell.setAttribute("role", "columnheader"); cell.append(button); head.append(cell);
+        return cell;
+      });
       top.append(head);
       this.view = element("div", undefined, "view"); this.view.tabIndex = 0; this.view.setAttribute("role", "rowgroup");
       this.view.setAttribute("aria-label", "Arrows choose, Enter opens");
@@ -314,15 +321,31 @@
       this.root.append(top, this.view);
       host.replaceChildren(this.root);
       this.view.addEventListener("scroll", () => requestAnimationFrame(() => this.paint()), { passive: true });
-      this.view.addEventListener("keydown", (event) => this.key(event));
+      this.view.addEventListener("keydown", (event) => this.press(event));
       this.view.addEventListener("click", (event) => {
         const row = event.target.closest(".row");
         if (row && !event.target.closest("a")) this.choose(Number(row.dataset.at), true);
       });
     }
 
+    // By a column; again: the other way round; once more: in the first order.
+    sortBy(column) {
+      if (this.column !== column) { this.column = column; this.descends = false; }
+      else if (!this.descends) this.descends = true;
+      else this.column = -1;
+      this.heads.forEach((cell, at) => { if (at === this.column) cell.setAttribute("aria-sort", this.descends ? "descending" : "ascending"); else cell.removeAttribute("aria-sort"); });
+      this.show(this.found);
+    }
+
+    sorted(rows) {
+      if (this.column < 0) return rows;
+      const keyed = rows.map((row) => [this.key(row, this.column), row]), order = this.descends ? -1 : 1;
+      const compare = (one, other) => (typeof one === "number" ? one - other : ORDER.compare(one, other));
+      return keyed.sort(([one], [other]) => order * compare(one, other)).map(([, row]) => row);
+    }
+
     show(rows) {
-      this.rows = rows; this.chosen = -1;
+      this.found = rows; this.rows = this.sorted(rows); this.chosen = -1;
       this.root.setAttribute("aria-rowcount", String(rows.length + 1));
       // A browser cannot scroll further than some millions of pixels: then one pixel stands for more.
       this.whole = Math.min(rows.length * HEIGHT, TALLEST);
@@ -371,7 +394,7 @@
       if (open && this.rows.length) this.open(this.rows[this.chosen]);
     }
 
-    key(event) {
+    press(event) {
       const page = Math.max(1, Math.floor(this.view.clientHeight / HEIGHT) - 1);
       const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
       if (event.key in steps) { event.preventDefault(); this.choose(this.chosen + steps[event.key], false); }
@@ -547,13 +570,17 @@
     const pages = { runs: $("filter-runs"), records: $("filter-records") };
     if (!pages.runs) return;
     const known = await loadRuns();
-    runList = new List($("list-runs"), "runs", known.columns, (run) => run.cells.map((cell, at) => (at === 0 ? link(cell, `run-${run.number}`) : at === 5 ? element("span", cell, `outcome ${run.outcome}`) : cell)), (run) => { location.hash = `run-${run.number}`; });
+    runList = new List($("list-runs"), "runs", known.columns, (run) => run.cells.map((cell, at) => (at === 0 ? link(cell, `run-${run.number}`) : at === 5 ? element("span", cell, `outcome ${run.outcome}`) : cell)), (run) => { location.hash = `run-${run.number}`; },
+      (run, column) => [run.number, run.started, run.cells[2], run.version, run.cells[4], run.outcome, run.ms, run.findings.length][column]);
     runList.show(known.runs);
     recordList = new List($("list-records"), "records", ["record", "began (UTC)", "agent", "method", "what", "status", "time", "findings"], (at) => {
       const cursor = records.cursor; cursor.at = at;
       const bad = cursor.kind !== "exchange" || !cursor.status || cursor.status >= 400;
       return cursor.cells().map((cell, column) => (column === 0 ? link(cell, `record-${cell}`) : column === 5 && bad ? element("span", cell, "bad") : cell));
-    }, (at) => { location.hash = `record-${records.seqs[at]}`; });
+    }, (at) => { location.hash = `record-${records.seqs[at]}`; }, (at, column) => {
+      const cursor = records.cursor; cursor.at = at;
+      return [cursor.seq, cursor.time, null, cursor.method, null, cursor.status, cursor.us, cursor.signs.length][column] ?? cursor.cells()[column];
+    });
     for (const [which, input] of Object.entries(pages)) {
       input.addEventListener("input", delayed(() => filtered(which)));
       input.form.addEventListener("submit", (event) => { event.preventDefault(); filtered(which); });
