@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.capture.store import Capture
-from inspector.errors import InspectorError
+from inspector.errors import CaptureError, InspectorError
 from inspector.formats.outgoing import Outgoing
 from inspector.formats.share import share, together
 from inspector.progress import unwatched
@@ -83,8 +83,8 @@ def leaving(
         raise InspectorError(
             f"No run of {capture} matches {terms!r}.", f"`puppet-inspector runs {capture}` lists its runs."
         )
-    with tempfile.TemporaryDirectory(prefix="puppet-inspector-") as folder:
-        copy = Path(folder) / "capture.sqlite"
+    with _workplace() as folder:
+        copy = folder / "capture.sqlite"
         _, withheld = share(capture, copy, opened, watch, pseudonyms=shared)
         indexer.build(copy, index.place(copy), watch=watch)
         with Source(copy) as source:
@@ -101,14 +101,30 @@ def comparable(
 ) -> Iterator[tuple[dict[Path, Path], Counter[Content]]]:
     """Copy captures as they may leave, under the same names, so that equal values stay equal; yield the copy of each.
     They are deleted at the end. Raises InspectorError."""
-    with tempfile.TemporaryDirectory(prefix="puppet-inspector-") as folder:
+    with _workplace() as folder:
         copies = {}
         for number, capture in enumerate(dict.fromkeys(captures)):
-            place = Path(folder) / str(number)
+            place = folder / str(number)
             place.mkdir()
             copies[capture] = place / capture.name
         _, withheld = together(list(copies.items()), opened, watch, pseudonyms=False)
         yield copies, withheld
+
+
+@contextlib.contextmanager
+def _workplace() -> Iterator[Path]:
+    """Yield a directory for copies, which is deleted at the end."""
+    with tempfile.TemporaryDirectory(prefix="puppet-inspector-") as folder:
+        try:
+            yield Path(folder)
+        except CaptureError as error:
+            if folder not in error.message:
+                raise
+            reason = error.message.rpartition(": ")[2]
+            raise InspectorError(
+                f"No copy of the capture can be made in {tempfile.gettempdir()}: {reason}",
+                "Make room there, or name a directory that has some: `TMPDIR=DIR puppet-inspector ...`.",
+            ) from error
 
 
 @contextlib.contextmanager
