@@ -75,6 +75,14 @@ def test_a_packaged_sample_is_read(site: Path, command: Command) -> None:
     assert "node1.example" in command("runs", str(site / "inspector" / "samples" / "first-run.sqlite"))
 
 
+def test_a_report_has_its_templates(site: Path, tmp_path: Path, command: Command) -> None:
+    words = ("report", str(site / "inspector" / "samples" / "revoked.sqlite"), "--format")
+    assert command(*words, "markdown").startswith("# 1 node did not succeed")
+    page = command("check", str(site / "inspector" / "samples" / "first-run.sqlite"), "--format", "html")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "<style>:root" in page
+
+
 def test_the_demo_records_with_the_real_proxy(tmp_path: Path, command: Command) -> None:
     assert "web1.lab.example" in command("demo", "-o", str(tmp_path / "demo.sqlite"))
     assert (tmp_path / "demo.sqlite").is_file()

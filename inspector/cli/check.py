@@ -18,8 +18,12 @@ from inspector.cli.output import (
 )
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message
+from inspector.errors import InspectorError
 from inspector.formats import baseline, json_output, junit, sarif
 from inspector.model import Severity
+from inspector.report import page
+from inspector.report.content import gathered
+from inspector.report.copies import leaving
 from inspector.summaries import reading, wording
 from inspector.text import counts
 
@@ -36,7 +40,8 @@ EXAMPLE = "puppet-inspector check captures/FILE.sqlite --fail-on warning"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_captures(parser)
-    parser.add_argument("--format", choices=("text", "json", "sarif", "junit"), default="text", help="default: text")
+    parser.add_argument("--format", choices=("text", "json", "sarif", "junit", "html"), default="text",
+                        help="default: text; html is the page of `report`")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="same as --format json (docs/json/check.schema.json)")
     add_full(parser, "check captures/FILE.sqlite")
     add_rules(parser)
@@ -54,6 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Report every deviation from the protocol, the worst first: what, where, why, and how to fix it."""
     captures = paths.chosen(arguments.captures)
+    kind = "json" if arguments.json else arguments.format
+    if kind == "html" and (len(captures) > 1 or arguments.baseline):
+        raise InspectorError(
+            "A page is about all findings of one capture.",
+            "Name one capture, without --baseline; `puppet-inspector merge` makes one of several.",
+        )
     unreadable = Unreadable(captures)
     with shown() as watch:
         read = reading.read_together(captures, watch, unreadable.report)
@@ -64,7 +75,10 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.baseline:
         findings = baseline.new(findings, baseline.read(arguments.baseline))
     limit = None if arguments.fail_on == "never" else Severity(arguments.fail_on)
-    match "json" if arguments.json else arguments.format:
+    match kind:
+        case "html":
+            with shown() as watch, leaving(captures[0], watch=watch) as copy:
+                print(page.html(gathered(copy, watch)))
         case "json":
             print_json(json_output.check(findings, unanalyzed, whole_message if arguments.full else None))
         case "sarif":

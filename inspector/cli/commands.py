@@ -30,6 +30,7 @@ COMMANDS = {
     "readiness": "list what a newer version removed or changed that was recorded",
     "fix": "repair a CA's CRLs: show what would be written, or write it",
     "bootstrap": "explain how an agent got its certificate, step by step",
+    "report": "write one HTML file that answers what failed, why, and what to do",
     "export": "export a capture for other tools: mitmproxy flows, HAR or jsonl",
     "share": "copy a capture without secrets and names, with the same findings",
     "import": "create a capture from mitmproxy flows, HAR or jsonl",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +12,7 @@ from inspector import regex
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli.arguments import add_ignoring, ignored_of
+from inspector.cli.opening import add_opening, opened_by
 from inspector.cli.output import print_json, print_line, print_lines
 from inspector.cli.progress import shown
 from inspector.cli.reading import documents_of
@@ -20,9 +22,12 @@ from inspector.compare.differences import Section
 from inspector.compare.groups import Groups
 from inspector.compare.text import Line
 from inspector.errors import InspectorError
+from inspector.formats.outgoing import summary
 from inspector.progress import named, watched
 from inspector.rehearsal import pairs
 from inspector.rehearsal.pairs import Pairs
+from inspector.report.copies import comparable
+from inspector.report.lines import html
 from inspector.summaries import pairing, reading
 from inspector.text import beginning, clean
 
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from inspector.compare.comparison import Comparison
+    from inspector.formats.outgoing import Content
     from inspector.progress import Watch
     from inspector.summaries.pairing import Pair
     from inspector.summaries.reading import CaptureRuns
@@ -65,7 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "all facts count",
     )  # fmt: skip
     parser.add_argument("--full", action="store_true", help="print all differences with whole values")
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/json/diff.schema.json)")
+    parser.add_argument("--format", choices=("text", "json", "html"), default="text", help="default: text; html is a "
+                        "page to pass on, in which values are withheld")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="same as --format json (docs/json/diff.schema.json)")
+    add_opening(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -73,33 +82,52 @@ def execute(arguments: argparse.Namespace) -> int:
     facts, requests, report, times. Secrets are compared and not shown. The exit status is 1 if something is different,
     2 if there is nothing to compare (also: a run without a catalog, or with an empty one)."""
     choices = _choices(arguments)
+    kind = "json" if arguments.json else arguments.format
+    opened = opened_by(arguments.opened)
+    if opened and kind != "html":
+        raise InspectorError("--with is for pages.", "Add --format html, or leave it out: nothing is withheld.")
     names = [_named(name) for name in arguments.runs] or [Named(paths.newest(), None)]
     if len(names) > 2:
         raise InspectorError("Two runs are compared at a time.", f"For example: `{EXAMPLE}`.")
-    rehearsals = [name.path for name in names if not name.path.is_dir() and pairs.recorded(name.path)]
-    if rehearsals and len(names) > 1:
-        raise InspectorError(
-            f"{rehearsals[0]} is the capture of a rehearsal, and names the runs that it is compared with.",
-            f"Name it alone: `puppet-inspector diff {rehearsals[0]}`.",
-        )
-    if rehearsals:
-        return _print_pairs(Pairs(rehearsals[0], choices), arguments)
-    with shown() as watch:
+    if rehearsal := _rehearsal(names, kind):
+        return _print_pairs(Pairs(rehearsal, choices), arguments)
+    with shown() as watch, contextlib.ExitStack() as stack:
+        withheld: Counter[Content] = Counter()
+        if kind == "html":
+            given = [name.path for name in names]
+            copies, withheld = stack.enter_context(comparable(given, opened, watch))
+            names = [name._replace(path=copies[name.path]) for name in names]
         founds = _read(names, watch)
         agents = _agents(names, founds, arguments.agent)
         if len(agents) > 1:
             found = _grouped(agents, founds, choices, watch)
         else:
             compared = _compared(_pair(names, founds, arguments.agent), founds, choices)
+    note = summary(withheld)
     if len(agents) > 1:
-        _print(plain.grouped(found), text.grouped(found, full=arguments.full), as_json=arguments.json)
+        _print(kind, plain.grouped(found), text.grouped(found, full=arguments.full), note)
         return found.status
-    _print(plain.plain(compared), text.lines(compared, full=arguments.full), as_json=arguments.json)
-    if len(names) == 1 and names[0].number is None and not (arguments.agent or arguments.json):
+    _print(kind, plain.plain(compared), text.lines(compared, full=arguments.full), note)
+    if len(names) == 1 and names[0].number is None and not arguments.agent and kind == "text":
         _print_others(founds[0], compared.after.name)
     if reason := compared.uncompared.get(Section.CATALOG):
         print(f"puppet-inspector: The catalogs were not compared: {beginning(clean(reason), 1000)}.", file=sys.stderr)
     return compared.status
+
+
+def _rehearsal(names: list[Named], kind: str) -> Path | None:
+    """The capture that is named, if it is that of a rehearsal. Raises InspectorError if more is wanted than it has."""
+    found = next((name.path for name in names if not name.path.is_dir() and pairs.recorded(name.path)), None)
+    if found and len(names) > 1:
+        raise InspectorError(
+            f"{found} is the capture of a rehearsal, and names the runs that it is compared with.",
+            f"Name it alone: `puppet-inspector diff {found}`.",
+        )
+    if found and kind == "html":
+        raise InspectorError(
+            "The page of a rehearsal is written when it is made.", "`puppet-inspector rehearse` has --format html."
+        )
+    return found
 
 
 def _print_pairs(found: Pairs, arguments: argparse.Namespace) -> int:
@@ -112,7 +140,8 @@ def _print_pairs(found: Pairs, arguments: argparse.Namespace) -> int:
     with shown() as watch:
         groups = found.compared(watch, names).groups
     head = Line("head", f"rehearsed at {clean(found.master)}")
-    _print(plain.grouped(groups), [head, *text.nodes(groups, full=arguments.full)], as_json=arguments.json)
+    kind = "json" if arguments.json else "text"
+    _print(kind, plain.grouped(groups), [head, *text.nodes(groups, full=arguments.full)], "")
     return groups.status
 
 
@@ -216,11 +245,14 @@ def _compared(pair: Pair, founds: list[CaptureRuns], choices: Choices) -> Compar
 # -- what is printed ----------------------------------------------------------------------------------------
 
 
-def _print(fields: dict[str, Any], lines: Iterable[Line], *, as_json: bool) -> None:
-    if as_json:
-        print_json(fields)
-    else:
-        print_lines(lines)
+def _print(kind: str, fields: dict[str, Any], lines: Iterable[Line], note: str) -> None:
+    match kind:
+        case "json":
+            print_json(fields)
+        case "html":
+            print(html(lines, "What is different between Puppet runs", note))
+        case _:
+            print_lines(lines)
 
 
 def _print_others(found: CaptureRuns, name: str) -> None:

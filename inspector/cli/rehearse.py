@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +9,13 @@ from typing import TYPE_CHECKING
 from inspector import regex
 from inspector.capture import paths
 from inspector.cli.arguments import add_ignoring, capture_to_write, ignored_of
+from inspector.cli.opening import add_opening, opened_by
 from inspector.cli.output import print_json, print_line, print_lines
 from inspector.cli.progress import shown
 from inspector.compare.comparison import Choices
 from inspector.errors import InspectorError
 from inspector.formats import files
+from inspector.formats.outgoing import summary
 from inspector.host import puppetconf
 from inspector.model import Phase
 from inspector.progress import named
@@ -24,6 +25,8 @@ from inspector.rehearsal.client import Target
 from inspector.rehearsal.fact_changes import FactChanges
 from inspector.rehearsal.plan import Plan
 from inspector.rehearsal.rehearsal import Rehearsal
+from inspector.report.copies import closed_texts
+from inspector.report.lines import html
 from inspector.summaries import pairing, reading
 from inspector.summaries.incidents import went_well
 from inspector.text import clean
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
     from inspector.progress import Watch
     from inspector.rehearsal.bisection import Bisected
+    from inspector.rehearsal.result import Result
     from inspector.rehearsal.roads import Road
     from inspector.summaries.pairing import ChosenRun
 
@@ -82,6 +86,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "captures/<UTC time>.sqlite)")  # fmt: skip
     parser.add_argument("--resume", action="store_true", help="continue the rehearsal in the capture that -o names")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML, with a case for each node")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the result as a page to pass on, in "
+                        "which values are withheld")  # fmt: skip
+    add_opening(parser)
     parser.add_argument("--full", action="store_true", help="print all differences with whole values")
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/rehearse.schema.json)")
 
@@ -111,6 +118,8 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.junit:
         with files.created(arguments.junit) as file:
             file.write(junit.document(result).encode())
+    if arguments.html:
+        _write_page(result, plan, output, arguments)
     if arguments.json:
         print_json(plain.plain_result(plan, result, output))
     else:
@@ -118,6 +127,15 @@ def execute(arguments: argparse.Namespace) -> int:
         if output.exists():
             print_line(f"recorded in {output}")
     return result.groups.status
+
+
+def _write_page(result: Result, plan: Plan, output: Path, arguments: argparse.Namespace) -> None:
+    """Write the result as a page: its lines are made of what was recorded, and closed like an export of it."""
+    opened = opened_by(arguments.opened)
+    recorded = [*paths.chosen(arguments.captures), *([output] if output.exists() else [])]
+    with shown() as watch, closed_texts(recorded, opened, watch) as (closed, withheld):
+        lines = [line._replace(text=closed(line.text)) for line in text.lines(plan, result, full=arguments.full)]
+    files.write([html(lines, "Recorded agents, rehearsed", summary(withheld))], arguments.html)
 
 
 def _print_bisected(found: Bisected, plan: Plan, output: Path, arguments: argparse.Namespace) -> int:
@@ -191,10 +209,13 @@ def _ca(given: Path | None, road: Road) -> Path:
 
 
 def _output(arguments: argparse.Namespace) -> Path:
-    if arguments.junit and os.path.lexists(arguments.junit):
-        raise InspectorError(f"{arguments.junit} already exists.", "Choose another name.")
-    if arguments.bisect_facts and (arguments.resume or arguments.junit):
-        raise InspectorError("--bisect-facts cannot be used with --resume or --junit.", "Leave them out.")
+    for also in filter(None, (arguments.junit, arguments.html)):
+        files.must_be_new(also)
+    if arguments.opened and not arguments.html:
+        raise InspectorError("--with is for pages.", "Add --html FILE, or leave it out: nothing is withheld.")
+    opened_by(arguments.opened)
+    if arguments.bisect_facts and (arguments.resume or arguments.junit or arguments.html):
+        raise InspectorError("--bisect-facts cannot be used with --resume, --junit or --html.", "Leave them out.")
     if arguments.resume and not arguments.output:
         raise InspectorError("--resume needs the capture to continue.", "Name it: -o CAPTURE --resume.")
     return capture_to_write(arguments)

@@ -160,7 +160,7 @@ class Chosen:
     def _outgoing(self, capture: Capture, watch: Watch) -> Outgoing | None:
         if self.opened is None:
             return None
-        outgoing = Outgoing.of(capture, capture.last, pseudonyms=False, opened=self.opened, watch=watch)
+        outgoing = Outgoing.of((capture, capture.last), pseudonyms=False, opened=self.opened, watch=watch)
         self.withheld = outgoing.withheld
         return outgoing
 

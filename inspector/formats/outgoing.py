@@ -40,7 +40,7 @@ from inspector.protocol.pem import guard
 from inspector.protocol.x509 import Malformed, fingerprint, key_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from inspector.capture.store import Capture
     from inspector.model import Headers, Leg, Message, Record
@@ -75,6 +75,15 @@ _CIPHER = regex.compile(
     r"|WITH|GOST(?:94|2001|2012|89)?|128|256|40|56|8|[-_])+"
 )
 """Names of cipher suites."""
+_VERSION = regex.compile(r"D?(?:TLS|SSL)v?[0-9](?:\.[0-9])?")
+_ALERT = regex.compile(
+    r"(?:access|application|bad|ca|canceled|certificate|close|decode|decompression|decrypt|decryption|denied|error"
+    r"|expired|export|extension|failed|failure|fallback|handshake|hash|identity|illegal|inappropriate|insufficient"
+    r"|internal|mac|message|missing|name|no|notify|overflow|parameter|protocol|psk|record|renegotiation|required"
+    r"|response|restriction|revoked|security|status|unexpected|unknown|unobtainable|unrecognized|unsupported|user|value"
+    r"|version|_)+"
+)
+"""Names of TLS alerts."""
 _HEADERS = frozenset(
     """
     accept accept-encoding accept-language accept-ranges age allow cache-control connection content-disposition
@@ -110,6 +119,11 @@ def summary(withheld: Counter[Content]) -> str:
     return f"withheld: {numbers} ({openings})"
 
 
+def records_until(capture: Capture, last: int) -> Iterator[Record]:
+    """Yield the records of a capture up to a number: a proxy may be writing more."""
+    return itertools.takewhile(lambda record: record.seq <= last, capture.records())
+
+
 class Outgoing:
     """Replaces what must not leave. It learns all records first: a name or a secret of one may be in another."""
 
@@ -139,19 +153,22 @@ class Outgoing:
     @classmethod
     def of(
         cls,
-        capture: Capture,
-        last: int,
-        *,
+        *captures: tuple[Capture, int],
         pseudonyms: bool,
         opened: frozenset[Content] = frozenset(),
         watch: Watch = unwatched,
     ) -> Outgoing:
-        """Learn a whole capture up to a record number. Raises CaptureError."""
+        """Learn whole captures, each up to a record number: equal values of theirs stay equal. Raises CaptureError."""
         made = cls(pseudonyms=pseudonyms, opened=opened)
-        for connection in capture.connections():
-            made._learner.leg(connection.leg)
-        total = capture.count()
-        made.learn(lambda: itertools.takewhile(lambda record: record.seq <= last, capture.records()), watch, total)
+        for capture, _ in captures:
+            for connection in capture.connections():
+                made._learner.leg(connection.leg)
+
+        def records() -> Iterator[Record]:
+            for capture, last in captures:
+                yield from records_until(capture, last)
+
+        made.learn(records, watch, sum(capture.count() for capture, _ in captures))
         return made
 
     def learn(self, records: Callable[[], Iterable[Record]], watch: Watch = unwatched, total: int = 0) -> None:
@@ -253,6 +270,7 @@ class Outgoing:
                     masked,
                     leg=self.leg(masked.leg),
                     reason=self._reason(masked.reason),
+                    alert=self._if_unknown(masked.alert, _ALERT),
                     culprits=tuple(map(self._reason, masked.culprits)),
                 )
             case Gap():
@@ -264,11 +282,16 @@ class Outgoing:
             id=self._text(leg.id),
             address=self.names.address(leg.address) if leg.address and self._pseudonyms else leg.address,
             sni=self._text(leg.sni) if leg.sni else leg.sni,
-            cipher=leg.cipher if leg.cipher is None or _CIPHER.fullmatch(leg.cipher) else self._text(leg.cipher),
+            tls_version=self._if_unknown(leg.tls_version, _VERSION),
+            cipher=self._if_unknown(leg.cipher, _CIPHER),
             alpn=self._text(leg.alpn) if leg.alpn else leg.alpn,
             peer_chain=tuple(map(self._issued, leg.peer_chain)),
             own_chain=tuple(map(self._issued, leg.own_chain)),
         )
+
+    def _if_unknown(self, text: str | None, known: regex.Pattern[str]) -> str | None:
+        """Return a text as it is if it is one of the protocol's names."""
+        return text if text is None or known.fullmatch(text) else self._text(text)
 
     def sentence(self, text: str) -> str:
         """Return a finding's sentence as it may leave."""

@@ -144,7 +144,7 @@ def _of(document: Document | None, by: TrustContext, side: str) -> Iterator[TabP
         case d.CatalogRequest():
             yield from _asked(document, side)
         case d.Facts():
-            yield TabPart("Facts", lambda: _facts(document))
+            yield TabPart("Facts", lambda: facts_tree(document))
         case d.Catalog():
             yield TabPart("Catalog", lambda: catalog.contained(document))
             yield TabPart("By type", lambda: catalog.by_type(document))
@@ -184,14 +184,14 @@ def _of(document: Document | None, by: TrustContext, side: str) -> Iterator[TabP
 def _asked(document: d.CatalogRequest, side: str) -> Iterator[TabPart]:
     if isinstance(document.facts, d.Facts):
         facts = document.facts
-        yield TabPart("Facts", lambda: _facts(facts))
+        yield TabPart("Facts", lambda: facts_tree(facts))
     elif isinstance(document.facts, d.Undecodable):
         yield from _of(document.facts, TrustContext(0.0), side)
     form = [name for name in document.__struct_fields__ if name != "facts"]
     yield TabPart("Form", lambda: Item("", inner=lambda: [of(name, getattr(document, name)) for name in form]))
 
 
-def _facts(facts: d.Facts) -> Item:
+def facts_tree(facts: d.Facts) -> Item:
     def inner() -> Iterator[Item]:
         values = hide.masked(facts.values)
         yield from (of(name, values[name]) for name in sorted(values))

@@ -415,6 +415,13 @@ class Inspector(App[None]):
         if view := self.front:
             export(view, seqs)
 
+    def report(self, number: int | None) -> None:
+        """Write the report of a run to an HTML file."""
+        from inspector.tui.reporting import report
+
+        if view := self.front:
+            report(view, number)
+
 
 if TYPE_CHECKING:
 

@@ -44,6 +44,7 @@ class Causes(View):
         Binding("d", "differences", "What is different"),
         Binding("v", "whole", "Whole message"),
         Binding("p", "pairs", "Rehearsal"),
+        Binding("E", "report", "Report in HTML", show=False),
         Binding("right,l", "unfold(True)", "Show nodes", show=False),
         Binding("left,h", "unfold(False)", "Hide nodes", show=False),
         Binding("b", "bodies", "Search bodies", show=False),
@@ -221,6 +222,11 @@ class Causes(View):
         """Show how the node got its certificate."""
         line = self._rows.item
         self.inspector.open_bootstrap(line.run.certname if line else None)
+
+    def action_report(self) -> None:
+        """Write the report of the latest run that shows the cause."""
+        line = self._rows.item
+        self.inspector.report(line.run.number if line else None)
 
     def action_bodies(self) -> None:
         """Search the bodies."""

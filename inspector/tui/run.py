@@ -58,6 +58,7 @@ class RunView(Paned, Played, OnRecord):
         Binding("P", "saved", "Saved filters", show=False),
         Binding("f", "filter", "Filter", show=False),
         Binding("e", "export", "Export", show=False),
+        Binding("E", "report", "Report in HTML", show=False),
         Binding("apostrophe", "marked(1)", "Next mark", key_display="'", show=False),
         Binding("quotation_mark", "marked(-1)", "Previous mark", key_display='"', show=False),
         Binding("ctrl+down", "neighbour(1)", "Next run", show=False),
@@ -384,6 +385,9 @@ class RunView(Paned, Played, OnRecord):
         marks = self.inspector.marks
         if not self.timed.seek(lambda entry: entry.seq is not None and marks.marked(entry.seq), forward=direction > 0):
             self.show_message("No record of this run is marked; m marks one.")
+
+    def action_report(self) -> None:
+        self.inspector.report(self.run.number if self.run else None)
 
     def action_export(self) -> None:
         shown = {entry.seq for entry in self.timed.items if entry.seq is not None}

@@ -107,6 +107,7 @@ class Runs(View):
         Binding("apostrophe", "marked(1)", "Next mark", key_display="'", show=False),
         Binding("quotation_mark", "marked(-1)", "Previous mark", key_display='"', show=False),
         Binding("e", "export", "Export", show=False),
+        Binding("E", "report", "Report in HTML", show=False),
         Binding("b", "bodies", "Search bodies", show=False),
     ]
     DEFAULT_CSS = """
@@ -390,6 +391,10 @@ class Runs(View):
             self.inspector.open_differences(None, selected)
         else:
             self.show_message("Select a run, or mark two: m.")
+
+    def action_report(self) -> None:
+        line = self._rows.item
+        self.inspector.report(line.run.number if line else None)
 
     def action_export(self) -> None:
         seqs = [seq for number in self._numbers() for seq in self.source.seqs(number)]

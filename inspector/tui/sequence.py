@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from inspector.explain.sequence import HandshakeLine, ResponseArrow, arranged
 from inspector.explain.timeline import Entry
 from inspector.model import Severity
 from inspector.pages import palette
@@ -16,8 +16,6 @@ from inspector.tui.columns import Column
 from inspector.tui.waterfall import Timed, anonymous, marks, request, unverified
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from inspector.summaries.summary import Brief
 
 AGENT, PROXY, MASTER = "agent", "proxy", "master"
@@ -29,24 +27,6 @@ WIDEST = 120
 """Width from which the lanes do not move further apart."""
 _BAD = palette.SEVERITIES[Severity.ERROR]
 _WARNING = palette.SEVERITIES[Severity.WARNING]
-
-
-@dataclass(frozen=True)
-class ResponseArrow(Entry):
-    """The arrow back: a separate line, at the moment when the exchange ended."""
-
-    @property
-    def key(self) -> Hashable:
-        return ("answer", self.seq)
-
-
-@dataclass(frozen=True)
-class HandshakeLine(Entry):
-    """The certificates shown at both ends, before the first exchange of a connection."""
-
-    @property
-    def key(self) -> Hashable:
-        return ("handshake", self.seq)
 
 
 class Sequence(Timed):
@@ -65,21 +45,8 @@ class Sequence(Timed):
         super().__init__(columns, id=id, classes=classes)
 
     def arranged(self, timeline: list[Entry]) -> list[Entry]:
-        """The entries, with a line for each answer: after its request, before anything else that begins then."""
-        lines: list[tuple[float, float, Entry]] = []
-        known: set[str | None] = {None}
-        for place, entry in enumerate(timeline):
-            lines.append((entry.began, place, entry))
-            brief = entry.brief
-            if entry.kind == "record" and brief is not None and brief.kind == "exchange":
-                if {brief.leg, brief.master} - known and (brief.presented or brief.master_presented):
-                    line = HandshakeLine("record", entry.seq, brief, entry.began, entry.began, entry.text)
-                    lines.append((entry.began, place - 0.5, line))
-                known |= {brief.leg, brief.master}
-            if entry.kind == "record" and entry.brief is not None and entry.brief.kind == "exchange":
-                answer = ResponseArrow("record", entry.seq, entry.brief, entry.ended, entry.ended, entry.text)
-                lines.append((entry.ended, place + 0.5, answer))
-        return [entry for _, _, entry in sorted(lines, key=lambda line: line[:2])]
+        """The entries, with a line for each answer."""
+        return arranged(timeline)
 
     def title(self, width: int) -> str:
         """The names of the lanes, above them."""

@@ -43,6 +43,7 @@ WORDS = {
     "rehearse": "{}/a.sqlite --master localhost:1 --road v5",
     "fix": "new-crl --cadir {}/none",
     "bootstrap": "{}/a.sqlite",
+    "report": "{}/a.sqlite --format markdown",
     "export": "{}/a.sqlite",
     "share": "{}/a.sqlite",
     "import": "{}/a.jsonl -o {}/new.sqlite",

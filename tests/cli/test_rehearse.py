@@ -89,6 +89,22 @@ def test_junit(run: Run, tmp_path: Path) -> None:
     assert kinds == {"a.example": ["failure"], "b.example": ["failure"], "c.example": [], "d.example": ["error"]}
 
 
+def test_a_page_to_pass_on(run: Run, tmp_path: Path) -> None:
+    with new_master(tmp_path, other) as master:
+        words = [fleet(tmp_path, *NODES), *master.v4]
+        status, out, _ = run("rehearse", *words, "-o", tmp_path / "new.sqlite", "--html", tmp_path / "a.html")
+        assert (status, "File[/etc/new]" in out) == (2, True)
+        refused = run("rehearse", *words, "--html", tmp_path / "a.html")
+        assert refused[2].startswith(f"puppet-inspector: {tmp_path}/a.html already exists.\n")
+        mistaken = run("rehearse", *words, "--with", "all")
+        assert mistaken[2].startswith("puppet-inspector: --with is for pages.\n")
+    page = (tmp_path / "a.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "3 nodes compared: 2 changed, 1 without a change" in page
+    assert "the same change on 2 nodes: a.example, b.example" in page
+    assert '<li class="added">  + File[/etc/new]' in page
+
+
 def test_nodes_are_chosen(run: Run, tmp_path: Path) -> None:
     with new_master(tmp_path) as master:
         words = [fleet(tmp_path, *NODES), *master.v4, "-o", tmp_path / "new.sqlite"]

@@ -202,3 +202,14 @@ def test_secrets_that_take_too_long_to_learn_keep_their_record_back(monkeypatch:
         limits._net.thread = None
     assert list(outgoing.unmasked.values()) == ["it took more than 0.3 s of CPU time"] * len(outgoing.unmasked)
     assert outgoing.unmasked
+
+
+def test_names_of_tls_stay_and_what_stands_in_their_place_does_not() -> None:
+    outgoing = Outgoing(pseudonyms=True)
+    for version, alert in (("TLSv1.3", "certificate_revoked"), ("Xk29secret77", "qz81-hidden")):
+        leg = Leg("a", "agent", tls_version=version)
+        leaving = outgoing.leaving(Handshake(leg, 1.0, "refused", alert, "agent"))
+        assert isinstance(leaving, Handshake)
+        known = alert == "certificate_revoked"
+        assert ((leaving.leg.tls_version, leaving.alert) == (version, alert)) is known
+        assert known or not any(core in str(leaving) for core in ("Xk29", "qz81"))

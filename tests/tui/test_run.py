@@ -13,6 +13,7 @@ from textual.widgets import Input, Static
 
 from inspector.capture.store import Capture
 from inspector.cli.main import main
+from inspector.explain.sequence import HandshakeLine
 from inspector.model import Exchange
 from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.bytes import Bytes
@@ -26,7 +27,7 @@ from inspector.tui.help import keys
 from inspector.tui.panes import PaneTabs
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
-from inspector.tui.sequence import HandshakeLine, Sequence
+from inspector.tui.sequence import Sequence
 from inspector.tui.transport import Knowledge, Transport
 from inspector.tui.waterfall import Waterfall
 from tests.tui.screens import SIZES, play, sample, screen_text

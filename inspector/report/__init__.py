@@ -1,0 +1,1 @@
+"""One HTML file of a capture, to pass on: the answer first, then runs, records, certificates; and the same in brief."""

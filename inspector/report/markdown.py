@@ -1,0 +1,100 @@
+"""The answer in Markdown, for a ticket: what failed, why, what to do, and what shows it."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from inspector import regex
+from inspector.formats.outgoing import summary
+from inspector.report.answers import fix_steps, moment
+from inspector.text import beginning, clean, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspector.report.answers import Answer, Answers
+    from inspector.report.copies import LeavingCapture
+
+MOST = 58
+"""Lines: a ticket is read."""
+CAUSES = 3
+"""Causes in full."""
+LONG = 600
+"""Characters of a sentence."""
+_MEANING = regex.compile(r"([\\`*_\[\]<>#|~])")
+_BACKTICKS = regex.compile(r"`+")
+
+
+def lines(answers: Answers, copy: LeavingCapture) -> list[str]:
+    """Return the answer in fewer than 60 lines."""
+    found = list(islice(_lines(answers, copy), MOST + 1))
+    if len(found) <= MOST:
+        return found
+    return [*found[: MOST - 1], "… the rest is in the report: `puppet-inspector report CAPTURE`"]
+
+
+def _lines(answers: Answers, copy: LeavingCapture) -> Iterator[str]:
+    yield f"# {_plain(answers.headline)}"
+    yield ""
+    of = "" if copy.whole else f" of {copy.every}"
+    yield f"{_plain(copy.name)}, {plural(len(copy.runs), 'run')}{of}" + (
+        f", the latest ended at {moment(answers.latest)}" if answers.latest is not None else ""
+    )
+    for answer in answers.found[:CAUSES]:
+        yield from _answer(answer)
+    for answer in answers.found[CAUSES : CAUSES + 5]:
+        yield f"- {_plain(answer.sentence)} ({_plain(answer.where)}, since {moment(answer.since)})"
+    if len(answers.found) > CAUSES + 5:
+        yield f"- and {plural(len(answers.found) - CAUSES - 5, 'more cause')}"
+    if answers.past and not answers.found:
+        yield ""
+        for answer in answers.past[:5]:
+            over = "over" if answer.over else "not seen since"
+            yield f"- {over}: {_plain(answer.sentence)} ({_plain(answer.where)}, last at {moment(answer.last)})"
+    yield ""
+    if withheld := summary(copy.withheld):
+        yield f"{_plain(withheld)}; secrets are masked."
+    else:
+        yield "Secrets are masked."
+
+
+def _answer(answer: Answer) -> Iterator[str]:
+    yield ""
+    yield f"## {_plain(answer.sentence)}"
+    yield ""
+    nodes = ", ".join(map(_plain, answer.named))
+    more = len(answer.nodes) - len(answer.named)
+    yield f"- nodes: {nodes}" + (f" and {more} more" if more else "")
+    yield f"- since: {moment(answer.since)}, in {plural(answer.runs, 'run')}, the latest is run {answer.run.number}"
+    if answer.rule:
+        yield f"- rule: {answer.rule} {_plain(answer.title)}"
+    if answer.certainty:
+        yield f"- certainty: {_plain(answer.certainty)}"
+    if answer.seqs:
+        yield f"- evidence: {plural(len(answer.seqs), 'record')}: {', '.join(map(str, answer.seqs[:8]))}"
+    if answer.explanation:
+        yield ""
+        yield _plain(answer.explanation)
+    if answer.steps:
+        yield ""
+        for number, step in enumerate(fix_steps(answer.steps), 1):
+            condition = f"If {step.only_if}: " if step.only_if else ""
+            text = f"{number}. {_plain(condition + step.text)}"
+            yield f"{text}: {_code(step.command)}" if step.command else f"{text}."
+            if step.variant:
+                yield f"   {_plain(step.variant_for)}: {_code(step.variant)}"
+
+
+def _plain(text: str) -> str:
+    """Text in which Markdown and HTML have no meaning, in one line."""
+    return _MEANING.sub(r"\\\1", beginning(clean(text), LONG))
+
+
+def _code(command: str) -> str:
+    """A command as code, whatever backticks it contains."""
+    text = clean(command)
+    longest = max((len(found) for found in _BACKTICKS.findall(text)), default=0)
+    fence = "`" * (longest + 1)
+    space = " " if longest else ""
+    return f"{fence}{space}{text}{space}{fence}"

@@ -1,0 +1,75 @@
+"""The answer: what failed, since when, where, why, and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.model import Severity
+from inspector.report.answers import answers_of, fix_steps
+from inspector.rules.fixes import advice, on_ca, on_node
+from tests.support.captures import save
+from tests.support.conversations import together
+from tests.support.nodes import uncompiled, well
+from tests.support.pages import copied, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inspector.report.answers import Answers
+
+
+def answers(path: Path) -> Answers:
+    with copied(path) as copy:
+        return answers_of(copy)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "words"),
+    [
+        ("mismatched-key", "B18", "another key than the agent's"),
+        ("revoked", "T05", "is revoked"),
+        ("compile-error", "S01", "no role for this node"),
+    ],
+)
+def test_a_failure_has_cause_fix_and_evidence(name: str, rule: str, words: str) -> None:
+    found = answers(sample(name))
+    (answer,) = found.found
+    assert (answer.rule, answer.severity, found.failing, found.well) == (rule, Severity.ERROR, 1, 0)
+    assert words in answer.sentence
+    assert answer.steps[-1].command == "puppet agent -t"
+    assert {quoted.seq for quoted in answer.quoted} <= set(answer.seqs)
+    assert any("HTTP" in line or "TLS" in line for line in answer.quoted[-1].lines)
+    assert found.headline == "1 node did not succeed"
+
+
+def test_success_says_that_nothing_is_to_do() -> None:
+    found = answers(sample("first-run"))
+    assert (found.found, found.well) == ((), 1)
+    assert found.headline == "1 node succeeded: there is nothing to do"
+
+
+def test_the_same_failure_of_several_nodes_is_one_answer(tmp_path: Path) -> None:
+    found = answers(save(tmp_path / "a.sqlite", *[*uncompiled(1), *uncompiled(2), *well(3)]))
+    (answer,) = found.found
+    assert (len(answer.nodes), answer.runs, found.failing, found.well) == (2, 2, 2, 1)
+    assert answer.where == "2 nodes"
+    assert found.headline == "2 nodes did not succeed, 1 did"
+
+
+def test_a_failure_that_is_over_is_past(tmp_path: Path) -> None:
+    found = answers(save(tmp_path / "a.sqlite", *[*uncompiled(1), *well(1, 5000)]))
+    (past,) = found.past
+    assert (found.found, past.over, past.rule) == ((), True, "S01")
+
+
+def test_a_capture_without_runs_has_no_answer(tmp_path: Path) -> None:
+    assert answers(save(tmp_path / "a.sqlite", *together())).headline == "No run of an agent was recorded"
+
+
+def test_a_condition_stands_once_and_holds_for_all_its_steps() -> None:
+    steps = (advice("look"), on_ca("clean", "a", only_if="lost"), on_node("enrol", "b", only_if="lost"), advice("wait"))
+    found = fix_steps(steps)
+    assert [(step.only_if, step.begins) for step in found] == [("", False), ("lost", True), ("lost", False), ("", True)]
+    assert [step.text for step in found] == ["Look", "On the CA, clean", "On the node, enrol", "Wait"]

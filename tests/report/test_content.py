@@ -1,0 +1,43 @@
+"""What a page shows, gathered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inspector.report import content as module
+from inspector.report.messages import MessageBlocks
+from tests.support.captures import save
+from tests.support.nodes import uncompiled, well
+from tests.support.pages import content_of, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def test_all_parts_of_a_sample_are_there() -> None:
+    found = content_of(sample("mismatched-key"))
+    assert [section.run.number for section in found.sections] == [1]
+    assert [deviation.rule.id for deviation in found.sections[0].findings] == ["B18", "B23"]
+    assert [deviation.follows for deviation in found.sections[0].findings] == [False, True]
+    assert [rule.id for rule in found.rules] == ["B18", "B23"]
+    assert (len(found.records), len(found.ladders)) == (2, 1)
+    assert found.axis is not None
+    assert isinstance(found.messages, MessageBlocks)
+    assert content_of(sample("mismatched-key"), bodies=False).messages is None
+
+
+def test_a_chosen_run_has_its_own_records_only(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.sqlite", *[*well(1), *uncompiled(2)])
+    whole, chosen = content_of(path), content_of(path, agent="web2.example")
+    assert [run.certname for run in chosen.runs] == ["web2.example"]
+    assert 0 < len(chosen.records) < len(whole.records)
+    assert chosen.copy.every == 2
+
+
+def test_of_many_runs_the_worst_have_sections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SECTIONS", 1)
+    found = content_of(save(tmp_path / "a.sqlite", *[*well(1), *uncompiled(2), *well(3)]))
+    assert [section.run.certname for section in found.sections] == ["web2.example"]
+    assert len(found.runs) == 3

@@ -1,0 +1,92 @@
+"""The markup of a page: what can be read without JavaScript, what may run, and that nothing captured is markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.report import page
+from inspector.report.packing import Block
+from tests.support.captures import save
+from tests.support.hostile import harmless, hostile_records
+from tests.support.nodes import uncompiled, well
+from tests.support.pages import html_of, sample
+from tests.support.recorded import SAMPLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def visible(text: str) -> str:
+    """The text of a page as it is read, without style, script and data."""
+    text = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
+
+
+def test_the_answer_is_in_the_markup_before_everything_else() -> None:
+    text = visible(html_of(sample("mismatched-key")))
+    words = ["1 node did not succeed", "another key than the agent's", "2026-11-21 12:10:59 UTC", "node1.example",
+             "puppetserver ca clean --certname node1.example", "Evidence: record 1", "Runs"]  # fmt: skip
+    text = text[text.index("✗") :]
+    places = [text.index(word) for word in words]
+    assert places == sorted(places)
+    assert "answered 400" in text
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_each_sample_has_a_page_with_waterfall_and_certificates(path: Path) -> None:
+    made = html_of(path)
+    assert '<table class="waterfall">' in made
+    assert "<rect class=" in made
+    assert "Withheld: " in made
+
+
+def test_only_our_style_and_script_may_run_and_nothing_is_loaded() -> None:
+    made = html_of(sample("revoked"))
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', made)
+    policy = html.unescape(policy)
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for tag in ("style", "script"):
+        (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", made, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert made.index("Content-Security-Policy") < made.index("<style>")
+    assert not re.findall(r'(?:src|href)="(?!#)[^"]*"', made)
+    assert not re.findall(r"\son\w+=|\sstyle=|javascript:", re.sub(r"<script>.*?</script>", "", made, flags=re.DOTALL))
+
+
+def test_every_link_leads_to_something() -> None:
+    made = html_of(sample("mismatched-key"))
+    targets = set(re.findall(r'\bid="([^"]+)"', made))
+    links = set(re.findall(r'href="#([^"]+)"', made))
+    assert {link for link in links if not re.match(r"record-|runs\?", link)} <= targets
+    assert len(targets) == len(re.findall(r'\bid="', made))
+
+
+def test_hostile_records_leave_no_control_character(tmp_path: Path) -> None:
+    made = html_of(save(tmp_path / "a.sqlite", *hostile_records()))
+    assert harmless(re.sub(r"<(script|style)>.*?</\1>", "", made, flags=re.DOTALL).replace("\n", ""))
+
+
+def test_many_runs_are_in_the_data_and_the_first_in_the_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "INLINE", 1)
+    monkeypatch.setattr(page, "ROWS", 2)
+    made = html_of(save(tmp_path / "a.sqlite", *[*well(1), *uncompiled(2), *well(3), *well(4)]))
+    assert re.findall(r'id="run-(\d+)"', made) == ["2"]
+    blocks = {name: Block(name, data).unpacked() for name, data in re.findall(r'id="data-([\w-]+)">([^<]*)<', made)}
+    assert set(blocks["sections-0"]) == {"1", "3", "4"}
+    assert all(f'id="run-{number}"' in text for number, text in blocks["sections-0"].items())
+    assert blocks["runs"]["places"] == {"1": 0, "3": 0, "4": 0}
+    assert "2 more runs" in made
+
+
+def test_a_large_page_says_so_and_offers_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "LARGE", 10)
+    assert "--no-bodies" in visible(html_of(sample("revoked")))
+    assert "Without the bodies it is smaller" not in visible(html_of(sample("revoked"), bodies=False))
