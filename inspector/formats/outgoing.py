@@ -247,6 +247,7 @@ class Outgoing:
                     else None,
                     error=self._reason(masked.error) if masked.error else masked.error,
                     stripped=tuple(map(self._text, masked.stripped)),
+                    injected=self._reason(masked.injected),
                 )
             case Handshake():
                 return dataclasses.replace(
@@ -254,6 +255,7 @@ class Outgoing:
                     leg=self.leg(masked.leg),
                     reason=self._reason(masked.reason),
                     culprits=tuple(map(self._reason, masked.culprits)),
+                    injected=self._reason(masked.injected),
                 )
             case Gap():
                 return dataclasses.replace(masked, reason=self._reason(masked.reason))
