@@ -80,6 +80,7 @@ def run(
             for finding in facts.findings
         ],
         "not_analyzed": [seq for seq in seqs if seq in unanalyzed],
+        "injected": list(facts.injected),
     }
 
 

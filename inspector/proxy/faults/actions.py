@@ -237,13 +237,15 @@ KINDS: dict[str, ActionKind] = {
         _empty_catalog,
     ),
     "crl": ActionKind(
-        "FILE or mint:CADIR", "answers requests for the CRL with that of a PEM file, or with one of this CA that has expired",
+        "FILE or mint:CADIR",
+        "answers requests for the CRL with that of a PEM file, or with one of this CA that has expired",
         "whether it checks it, and what it still does without a valid one",
         "crl=mint:/etc/puppetlabs/puppetserver/ca agent:192.0.2.7", _crl,
     ),
     "certificate": ActionKind(
         "FILE or mint:CADIR",
-        "presents the certificate of a PEM file with its key, or one of this CA for another name", "whether it verifies its master",
+        "presents the certificate of a PEM file with its key, or one of this CA for another name",
+        "whether it verifies its master",
         "certificate=mint:/etc/puppetlabs/puppetserver/ca agent:192.0.2.7 nth:1", _certificate,
     ),
     "refuse": ActionKind(

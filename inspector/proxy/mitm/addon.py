@@ -450,6 +450,13 @@ class PuppetInspector:
         injection = self._injections.get(flow.client_conn.id)
         if injection is None or not self._is_live(flow):
             return None
+        try:
+            return self._inject(flow, injection)
+        except Exception as error:  # noqa: BLE001 - then the request passes
+            self.internal_error("request", error)
+            return None
+
+    def _inject(self, flow: http.HTTPFlow, injection: Injection) -> Awaitable[None] | None:
         if injection.action.reset:
             handler.close(flow.client_conn.id, reset=True)
             flow.kill()  # type: ignore[no-untyped-call]
