@@ -419,12 +419,21 @@ def test_a_delayed_request_has_no_deadline_and_is_not_read_without_limit(site: S
     assert site.wire.reading
     site.link.agent_sent(b"a" * (FULL + 1))
     assert not site.wire.reading
+    site.link.shut()
+    assert site.errors == ["the proxy ended"]
+
+
+def test_a_delayed_request_is_passed_on_whole(site: Site) -> None:
+    _injected(site, "delay", "1h")
+    site.secure()
+    site.link.agent_sent(PUT % 3 + b"\r\na")
     exchange = site.link._exchange
     assert exchange
     site.link._release(exchange)
     _, wire = site.master()
+    site.link.agent_sent(b"bc")
     assert wire.data.startswith(b"PUT /a HTTP/1.1\r\n")
-    assert wire.data.endswith(b"a" * (FULL + 1))
+    assert wire.data.endswith(b"\r\n\r\nabc")
     site.link.shut()
     assert site.errors == ["the proxy ended"]
 
