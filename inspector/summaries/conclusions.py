@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
     from inspector.runs.snapshot import Outcome
 
+INJECTED = 5
+"""Records with injected faults that a verdict names."""
 REASON = 400
 """Maximum length of a run's reason: masters and agents send whole backtraces."""
 
@@ -110,9 +112,10 @@ def _conclusion(run: Run, found: verdicts.Verdict) -> Conclusion:
 
 def _injected(run: Run) -> str:
     """Return which faults were injected, and in which records, in a sentence."""
-    (seq, what), *more = run.injected.items()
-    others = f", and {len(more)} more" if more else ""
-    return _shortened(f"a fault was injected here on purpose ({clean(what)}, record {seq}{others})")
+    notes = ", ".join(map(clean, dict.fromkeys(run.injected.values())))
+    seqs = list(run.injected)
+    more = f" and {len(seqs) - INJECTED} more" if len(seqs) > INJECTED else ""
+    return _shortened(f"a fault was injected here on purpose ({notes}, {wording.numbers(seqs[:INJECTED])}{more})")
 
 
 def _ended(run: Run) -> str:
@@ -134,7 +137,7 @@ OUTCOMES: dict[Outcome, str] = {
 
 
 _AGENTS_LOG = advice("read the agent's log")
-_ON_PURPOSE = (advice("nothing to do: without the fault (puppet_fault, run --fault) the run shows what is wrong"),)
+_ON_PURPOSE = (advice("nothing to do: a run without the fault (puppet_fault, run --fault) shows how the agent does"),)
 _NEXT: dict[Outcome, Fix] = {
     "complete": (advice("nothing to do"),),
     "refused": (

@@ -214,7 +214,7 @@ def test_nobody_is_blamed_for_a_fault_that_was_injected() -> None:
     assert brief.verdict
     assert f": a fault was injected here on purpose (answered 500, record {hit}), since " in brief.verdict.message
     assert brief.why == f"a fault was injected here on purpose (answered 500, record {hit})"
-    assert brief.fix.startswith("Nothing to do: without the fault")
+    assert brief.fix.startswith("Nothing to do: a run without the fault")
 
 
 def test_a_run_that_went_well_says_it_too() -> None:
