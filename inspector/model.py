@@ -220,6 +220,8 @@ class Exchange:
     seq: int = 0
     failed: float | None = None
     """When it was aborted, if there was no response."""
+    injected: str = ""
+    """The fault that the proxy injected on purpose; empty: none."""
 
     @property
     def time(self) -> float:
@@ -248,6 +250,8 @@ class Handshake:
     culprits: tuple[str, ...] = ()
     """Every verification error found, each with the subject of its certificate or CRL."""
     seq: int = 0
+    injected: str = ""
+    """The fault that the proxy injected on purpose; empty: none."""
 
     @property
     def ended(self) -> float:

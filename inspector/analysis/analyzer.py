@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from inspector import regex
 from inspector.analysis import limits
 from inspector.analysis.decoded import DecodedAnswers
-from inspector.model import REHEARSAL, Exchange, Finding, Handshake, Phase
+from inspector.model import REHEARSAL, Exchange, Finding, Handshake, Phase, Severity
 from inspector.privacy import redact
 from inspector.protocol import documents as d
 from inspector.protocol import endpoints, x509
@@ -155,13 +155,17 @@ class Analyzer:
         record = step.record
         if step.run is None:
             return
-        if isinstance(record, Exchange):
+        injected = record.seq in step.run.injected
+        if injected:
+            pass  # nobody else is to blame for it
+        elif isinstance(record, Exchange):
             case: Case = ExchangeCase(step.run, self._ledger, step, record)
             step.findings += self._ask(On.EXCHANGE, case, step.trouble, functools.partial(_secrets, step, record))
-        elif isinstance(record, Handshake):
+        elif isinstance(record, Handshake) and not step.run.injected:
             case = HandshakeCase(step.run, self._ledger, step, record)
             step.findings += self._ask(On.HANDSHAKE, case, step.trouble)
-        self._ledger.remember(step.run, step)
+        if not injected:
+            self._ledger.remember(step.run, step)
         while self._segmenter.over:
             over = self._segmenter.over.pop(0)
             self._end(over, step.trouble)
@@ -192,7 +196,8 @@ class Analyzer:
                 reported = [finding for finding in run.findings if not self._ignored(finding, run)]
                 run.ignored += len(run.findings) - len(reported)
                 run.findings[:] = reported
-            self._ledger.fleet.remember(run)
+            if not run.injected:
+                self._ledger.fleet.remember(run)
 
     def _judge(self, run: Run, trouble: list[str], *, keep: bool) -> list[Finding]:
         return list(self._ask(On.RUN_END, RunCase(run, self._ledger), trouble, keep=keep))
@@ -268,7 +273,7 @@ class Analyzer:
         if isinstance(step.request, d.CertificateRequest) and match and match.endpoint.kind is Kind.CSR:
             placed.key = placed.key or step.request.key
         if isinstance(record, Exchange):
-            placed.agent_version, placed.version_from = _agent_version(record, step.request)
+            placed.agent_version, placed.version_from = agent_version(record, step.request)
             placed.tool = REHEARSAL if rehearsed is not None else _tool(record, match)
             placed.transaction_uuid = _transaction(match, step.request)
             if match is not None and placed.tool is None:
@@ -312,6 +317,10 @@ class Analyzer:
             try:
                 for statement in rule.ask(case):
                     finding = rule.finding(statement, case)
+                    if run.injected:
+                        if not run.injected.keys().isdisjoint(finding.seqs):
+                            continue
+                        finding = _after_injection(finding, run)
                     if not _made_before(run, finding):
                         # Only now: it takes as long as everything else.
                         quoted = secrets() if quoted is None else quoted
@@ -334,6 +343,14 @@ class Analyzer:
         self.failed[rule.id] = f"rule {rule.id} is not applied any more: it took more than {limits.SECONDS:g} s"
         self._rules[rule.on] = tuple(other for other in self._rules[rule.on] if other is not rule)
         self._chosen.clear()
+
+
+def _after_injection(finding: Finding, run: Run) -> Finding:
+    """Return a finding in a run with injected faults: after the first of these it may follow from it."""
+    if finding.severity is Severity.NOTICE or (finding.seqs and finding.seqs[-1] < next(iter(run.injected))):
+        return finding
+    message = f"{finding.message} (after a fault that was injected on purpose)"
+    return dataclasses.replace(finding, severity=Severity.NOTICE, message=message)
 
 
 def _where(error: Exception) -> str:
@@ -418,7 +435,7 @@ def _transaction(match: Match | None, request: d.Document | None) -> str | None:
     return None
 
 
-def _agent_version(exchange: Exchange, request: d.Document | None) -> tuple[str | None, str | None]:
+def agent_version(exchange: Exchange, request: d.Document | None) -> tuple[str | None, str | None]:
     """The agent's version and its source: header (4.0 and later) or user agent; for older agents their facts and
     reports."""
     if version := exchange.request.header("x-puppet-version"):

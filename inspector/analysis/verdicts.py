@@ -40,10 +40,15 @@ class Verdict:
     """Ids of further errors, which do not follow from the cause: they are there when it is mended."""
     evidence: int | None = None
     """The number of another run that shows the cause; None: this one."""
+    injected: int | None = None
+    """The first record in which the proxy injected a fault on purpose; None: there is none."""
 
 
 def verdict(run: Run) -> Verdict | None:
     """Return the verdict on a run; None if it was successful with nothing above a notice."""
+    if run.injected:
+        errors = dict.fromkeys(found.rule for found in run.findings if found.severity is Severity.ERROR)
+        return Verdict(None, (), "certain", run.started, tuple(errors), injected=next(iter(run.injected)))
     if run.tool:
         return None  # a client such as curl, not an agent's run (R22)
     if run.command and not any(finding.severity is Severity.ERROR for finding in run.findings):

@@ -56,8 +56,10 @@ CACHED_LEGS = 1024
 _LAST = "SELECT coalesce(max(seq), 0) FROM record"
 _NONE: Mapping[str, Spool] = MappingProxyType({})
 _REQUEST, _RESPONSE = (tuple(field.name for field in dataclasses.fields(kind)) for kind in (Request, Response))
-_EXCHANGE = tuple(field.name for field in dataclasses.fields(Exchange) if field.name not in ("agent", "master"))
-"""What is stored with the record; legs are stored separately."""
+_EXCHANGE = tuple(
+    field.name for field in dataclasses.fields(Exchange) if field.name not in ("agent", "master", "injected")
+)
+"""What is stored with every record; legs are stored separately."""
 _NAME = regex.compile(r"[^/\x00-\x1f\x7f]{0,250}\.sqlite")
 """The name of a capture."""
 
@@ -95,6 +97,7 @@ class _ExchangeFields(msgspec.Struct):
     error: str | None = None
     stripped: tuple[str, ...] = ()
     failed: float | None = None
+    injected: str = ""
 
 
 class _PackedExchange(msgspec.Struct):
@@ -381,6 +384,7 @@ class Capture:
                         response=_plain(record.response, _RESPONSE, body="") if record.response else None,
                         master=None,
                         identity=msgspec.to_builtins(record.identity),
+                        **({"injected": record.injected} if record.injected else {}),
                     ),
                     agent=record.agent.id,
                     master=record.master.id if record.master else None,
@@ -528,6 +532,7 @@ class Capture:
             stripped=fields.stripped,
             seq=seq,
             failed=fields.failed,
+            injected=fields.injected,
         )
 
     def _leg(self, ident: str | None) -> Leg:

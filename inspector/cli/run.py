@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from inspector import inputs, regex, rules
 from inspector.cli.arguments import add_rules, capture_to_write
+from inspector.cli.output import print_line
 from inspector.cli.relay import Relay
 from inspector.cli.runs import print_runs
 from inspector.doctor import report
@@ -30,6 +31,9 @@ from inspector.explain import reference
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.model import Severity
+from inspector.proxy.console import coloured
+from inspector.proxy.faults import ALARM, fault
+from inspector.proxy.faults.actions import KINDS
 from inspector.proxy.launcher import Proxy
 from inspector.proxy.options import of_rules
 from inspector.summaries import reading
@@ -54,7 +58,7 @@ REACH = 5.0
 DIAGNOSES = 5
 """Diagnoses of the agent's directory that are printed."""
 
-EXAMPLE = "puppet-inspector run -- puppet agent -t"
+EXAMPLE = "puppet-inspector run --fault '503=10 phase:catalog nth:1' -- puppet agent -t"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,6 +73,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--listen", metavar="HOST[:PORT]", help="the address to listen on (default: the address of the certname)"
     )
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="FAULT",
+        help="inject a fault on purpose, as in '503=10 phase:catalog nth:1'; several are possible; `help` lists them",
+    )
     parser.add_argument("--json", action="store_true", help="print the runs as JSON, after the agent's own output")
     add_rules(parser)
     parser.add_argument("agent", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="e.g. -- puppet agent -t")
@@ -77,6 +88,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Start the proxy with this host's own certificate and run the agent through it. The agent's output and exit
     status are passed on; then the run and its findings are printed."""
+    if "help" in arguments.fault:
+        for line in fault_help():
+            print_line(line)
+        return 0
     command = arguments.agent[1:] if arguments.agent[:1] == ["--"] else arguments.agent
     status, capture = run(
         command,
@@ -85,6 +100,7 @@ def execute(arguments: argparse.Namespace) -> int:
         ssldir=arguments.ssldir,
         confdir=arguments.confdir,
         listen=arguments.listen,
+        faults=arguments.fault,
     )
     print_runs([capture], as_json=arguments.json)
     return status
@@ -98,8 +114,10 @@ def run(
     ssldir: str | None = None,
     confdir: str | None = None,
     listen: str | None = None,
+    faults: Sequence[str] = (),
 ) -> tuple[int, Path]:
-    """Run the agent's command through a proxy of its own, and return its exit status and the capture.
+    """Run the agent's command through a proxy of its own, and return its exit status and the capture. The ``faults``
+    are injected into this run.
 
     If a signal ends the agent or this process, the status is 128 plus the signal's number. Raises InspectorError.
     """
@@ -115,6 +133,7 @@ def run(
     _must_be_lower_case(conf)
     _must_have_certificate(conf)
     where = _listen(conf.certname, listen)
+    of_this_run = tuple(_of_this_run(line, where) for line in faults)
     for note in _detours(conf, target):
         _print_note(note)
     with contextlib.ExitStack() as stack:
@@ -123,12 +142,12 @@ def run(
             proxy_ssldir = _only(
                 conf, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="puppet-inspector-")))
             )
-        options: dict[str, str | Path] = {
+        options: dict[str, str | Path | tuple[str, ...]] = {
             "puppet_master": f"{_host(target[0])}:{target[1]}", "puppet_listen": where, "puppet_ssldir": proxy_ssldir,
             "puppet_ca": conf.ca, "puppet_crl": conf.crl, "puppet_identity": f"keys:{conf.ssldir}",
-            "puppet_capture": output, **of_rules(rules.in_use().arguments),
+            "puppet_capture": output, "puppet_fault": of_this_run, **of_rules(rules.in_use().arguments),
         }  # fmt: skip
-        proxy = stack.enter_context(Proxy(options, own=True))
+        proxy = stack.enter_context(Proxy(options, own=True, on_line=_announce))
         full = [*command, *redirections(conf, proxy.address[1], _major(command))]
         status, printed = _run(full, _environment(conf))
         proxy_status = proxy.process.poll()
@@ -136,6 +155,46 @@ def run(
     _report(proxy, status, proxy_status, found)
     _explain(conf, status, printed, found)
     return status, output
+
+
+def fault_help() -> Iterator[str]:
+    """Yield the lines that `--fault help` prints."""
+    for name, kind in KINDS.items():
+        value = kind.value.strip("[]")
+        given = f"[={value}]" if kind.value.startswith("[") else f"={value}" if value else ""
+        yield f"{name}{given}"
+        yield f"    {kind.meaning}"
+        yield f"    shows {kind.shows}"
+        yield f"    {kind.example}"
+    yield ""
+    yield "Which requests: agent:, phase:, endpoint:, method:, path:, env:, version: as in --filter."
+    yield "How often:"
+    for name, meaning in fault.OWN.items():
+        yield f"    {name}: {meaning}"
+    yield "In a run without agent: a fault is for this host's agent (docs/faults.md)."
+
+
+def _of_this_run(line: str, where: str) -> str:
+    """Return a fault that only what comes from this host can meet. Raises InspectorError."""
+    if fault.names_agent(line):
+        fault.parse(line)
+        return line
+    # Whoever connects to an address of its own host comes from there: also before it has a certificate.
+    host, _ = split_address(where, 0)
+    with contextlib.closing(
+        socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+    ) as own:
+        own.connect((host, 9))
+        line = f"{line} agent:{own.getsockname()[0]}"
+    fault.parse(line)
+    return line
+
+
+def _announce(line: str) -> None:
+    """Print what the proxy says of an injected fault, on a terminal in red."""
+    if line.startswith(ALARM):
+        text = f"puppet-inspector: {line.removeprefix('-- ')}"
+        print(coloured(text) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
 
 
 # -- what the command would do without the proxy -----------------------------------------------------------------

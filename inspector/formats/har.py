@@ -40,6 +40,7 @@ _COPIED = (
     "findings",
     "identity",
     "stripped",
+    "injected",
     "tls",
     "not_analyzed",
 )

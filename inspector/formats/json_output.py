@@ -80,6 +80,7 @@ def run(
             for finding in facts.findings
         ],
         "not_analyzed": [seq for seq in seqs if seq in unanalyzed],
+        "injected": list(facts.injected),
     }
 
 
@@ -171,6 +172,7 @@ def show(step: Step, run: RunLike | None) -> dict[str, Any]:
                 "alert": record.alert,
                 "alert_by": record.alert_by,
                 "culprits": list(record.culprits),
+                "injected": record.injected or None,
                 "tls": {record.leg.side: _leg(record.leg)},
             }
         case Gap():
@@ -199,6 +201,7 @@ def _exchange(step: Step, exchange: Exchange) -> dict[str, Any]:
         "identity": msgspec.to_builtins(exchange.identity),
         "stripped": list(exchange.stripped),
         "error": exchange.error,
+        "injected": exchange.injected or None,
         "request": {
             "method": request.method,
             "target": request.target,

@@ -264,6 +264,7 @@ class Outgoing:
                     else None,
                     error=self._reason(masked.error) if masked.error else masked.error,
                     stripped=tuple(map(self._text, masked.stripped)),
+                    injected=self._reason(masked.injected),
                 )
             case Handshake():
                 return dataclasses.replace(
@@ -272,6 +273,7 @@ class Outgoing:
                     reason=self._reason(masked.reason),
                     alert=self._if_unknown(masked.alert, _ALERT),
                     culprits=tuple(map(self._reason, masked.culprits)),
+                    injected=self._reason(masked.injected),
                 )
             case Gap():
                 return dataclasses.replace(masked, reason=self._reason(masked.reason))

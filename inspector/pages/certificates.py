@@ -210,6 +210,8 @@ def handshakes(record: Exchange | Handshake, known: TrustContext) -> Item:
     def inner() -> Iterator[Item]:
         if isinstance(record, Handshake):
             yield Item("failed", wording.handshake(record), style=BAD)
+            if record.injected:
+                yield Item("injected on purpose", record.injected, style=DOUBT)
             yield from (Item("problem", culprit, style=BAD) for culprit in record.culprits)
         for leg in legs:
             if leg:

@@ -29,6 +29,7 @@ type Model = Item | Table | Content | Body
 
 RELATED = (Kind.CA_BUNDLE, Kind.CRL, Kind.CERTIFICATE, Kind.CSR, Kind.RENEWAL)
 """Kinds of requests whose bodies a record's certificates are judged by."""
+INJECTED = "The proxy did this because of puppet_fault or run --fault: neither the agent nor the master is to blame."
 MOST_RELATED = 12
 """Of such records of its run before it, so many are read."""
 
@@ -111,7 +112,9 @@ def _message(step: Step, exchange: Exchange, side: str) -> Iterator[TabPart]:
 
 
 def meaning(step: Step, exchange: Exchange, by: TrustContext) -> Iterator[TabPart]:
-    """The decoded response and request, if they have content."""
+    """The decoded response and request, if they have content; before them a fault that was injected."""
+    if exchange.injected:
+        yield TabPart("Injected", lambda: _prose(f"{wording.injection(exchange.injected)}.", INJECTED))
     if exchange.response is None:
         reason = exchange.error or "unknown reason"
         yield TabPart("No answer", lambda: _prose(f"No answer: {reason}"))
@@ -234,6 +237,8 @@ def _handshake(record: Handshake) -> Content:
     leg = record.leg
     who = f"the agent {leg.address or ''}" if leg.side == "agent" else f"the master {leg.sni or leg.address or ''}"
     more.append(f"This handshake was between the proxy and {who.strip()}.")
+    if record.injected:
+        more.append(f"{wording.injection(record.injected)}. {INJECTED}")
     if leg.probed:
         more.append("Verification probe: the agent was presented a certificate that it must refuse.")
     more.append(

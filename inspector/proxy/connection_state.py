@@ -46,6 +46,8 @@ class AgentConnection:
     presented: Credentials
     probed: bool = False
     """``presented`` is the verification probe's certificate: over this connection no identity is used."""
+    injected: str = ""
+    """The fault that was injected into its handshake; empty: none. Over this connection no identity is used."""
     certname: str = ""
     """The agent's certname, once its certificate is verified; empty without a certificate."""
     credentials: Credentials | None = None
@@ -91,6 +93,8 @@ class AgentConnection:
             self.certname = certname = identity.certname_of(certificate)
             if self.probed:
                 raise IdentityError("it was presented with the certificate of the verification probe")
+            if self.injected:
+                raise IdentityError("a fault was injected into its handshake on purpose")
             credentials, headers = source.credentials_for(certificate, certname), source.headers(certificate)
         except IdentityError as error:
             self.identity = Identity(source.mode, reason=str(error))
@@ -103,10 +107,13 @@ class AgentConnection:
         tls_state = self.tls_state
         worst = next((problem for problem in tls_state.problems if not problem.undecided), None)
         reason = str(worst) if worst else self._reason(leg, error)
-        return _handshake(leg, reason, tls_state, "agent")
+        handshake = _handshake(leg, reason, tls_state, "agent")
+        return dataclasses.replace(handshake, injected=self.injected) if self.injected else handshake
 
     def _reason(self, leg: Leg, error: str) -> str:
         """Return what an agent prints when it sends this alert, as far as the alert tells."""
+        if self.injected and self.tls_state.alert_by == "proxy":
+            return "the proxy refused the handshake"
         if self.probed and self.tls_state.alert_by == "peer" and refuses(self.tls_state.alert, "agent"):
             return "the agent refused the certificate of the verification probe, as it should"
         leaf = x509.certificate(self.presented.chain[0])

@@ -14,7 +14,10 @@ import sys
 import threading
 import time
 
+from inspector.proxy.faults import ALARM
+
 STDOUT = 1
+RED, PLAIN = "\x1b[1;31m", "\x1b[0m"
 WAITING = 10_000
 """Lines that wait for a slow reader; further ones are dropped."""
 BATCH = 200
@@ -29,6 +32,7 @@ class Console:
     def __init__(self) -> None:
         self._lines: queue.Queue[str | None] = queue.Queue(WAITING)
         self._dropped = 0
+        self._coloured = sys.stdout.isatty()
         if isinstance(sys.stdout, io.TextIOWrapper):
             # mitmproxy's own lines go through it; buffered, they would come after ours, or never.
             sys.stdout.reconfigure(line_buffering=True)
@@ -36,7 +40,9 @@ class Console:
         self._thread.start()
 
     def write_line(self, text: str) -> None:
-        """Print a line, from any thread."""
+        """Print a line, from any thread; on a terminal one about an injected fault in red."""
+        if self._coloured and text.startswith(ALARM):
+            text = coloured(text)
         try:
             if self._dropped:
                 self._lines.put_nowait(f"-- {self._dropped} lines dropped here: the output was not read")
@@ -71,3 +77,8 @@ class Console:
                     # Not through sys.stdout: a thread that is stuck in it holds its lock; at exit Python waits for
                     # that lock, and then aborts.
                     rest = rest[os.write(STDOUT, rest) :]
+
+
+def coloured(text: str) -> str:
+    """Return a line for a terminal in red, unless the user wants no colours."""
+    return text if os.environ.get("NO_COLOR") else f"{RED}{text}{PLAIN}"

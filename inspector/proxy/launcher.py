@@ -52,7 +52,7 @@ class Proxy:
 
     def __init__(
         self,
-        options: Mapping[str, str | Path],
+        options: Mapping[str, str | Path | tuple[str, ...]],
         *,
         on_line: Callable[[str], None] = lambda _line: None,
         arguments: tuple[str, ...] = (),
@@ -80,7 +80,8 @@ class Proxy:
             words += ["--set", f"confdir={self._confdir.name}"]
         command = installation.command("inspector.proxy.launched", str(os.getpid()), *words)
         for name, value in self._options.items():
-            command += ["--set", f"{name}={value}"]
+            for each in value if isinstance(value, tuple) else (value,):
+                command += ["--set", f"{name}={each}"]
         self._reader = threading.Thread(target=self._read, name="proxy output", daemon=True)
         with contextlib.ExitStack() as stack:
             with _uninterrupted():  # else a signal could leave a process behind of which nobody knows

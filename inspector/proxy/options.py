@@ -12,6 +12,7 @@ import difflib
 import ipaddress
 import socket
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,11 +27,14 @@ from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
 from inspector.proxy import identity, tls
+from inspector.proxy.faults import ALARM, fault
 from inspector.summaries import rule_files, ruleset
-from inspector.text import address
+from inspector.text import address, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
+
+    from inspector.proxy.faults.fault import Fault
 
     type Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -118,6 +122,17 @@ FLAGS: tuple[tuple[str, str], ...] = (
 )
 """Name and help of each option that is on or off. All are off by default."""
 
+LISTS: tuple[tuple[str, str], ...] = (
+    (
+        "puppet_fault",
+        (
+            "A fault to inject on purpose, as in '503=10 agent:web1.example phase:catalog nth:1' (docs/faults.md); may "
+            "be set several times. Default: none."
+        ),
+    ),
+)
+"""Name and help of each option that may be set several times. All are empty by default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -147,6 +162,8 @@ class Settings:
     balancers: tuple[Network, ...] = ()
     """Who says by the PROXY protocol where a connection comes from."""
     rotation: Rotation = field(default_factory=Rotation)
+    faults: tuple[Fault, ...] = ()
+    """The faults that are injected on purpose."""
     any_port: bool = False
     """Whether the next free port may be used instead."""
     warnings: tuple[str, ...] = field(default=())
@@ -183,12 +200,13 @@ class Settings:
 
 def with_defaults(**values: Any) -> SimpleNamespace:
     """Return all options: these values, and defaults for the others."""
-    return SimpleNamespace(**{**dict.fromkeys(dict(OPTIONS), ""), **dict.fromkeys(dict(FLAGS), False), **values})
+    defaults = dict.fromkeys(dict(OPTIONS), "") | dict.fromkeys(dict(FLAGS), False) | dict.fromkeys(dict(LISTS), ())
+    return SimpleNamespace(**defaults | values)
 
 
 def check_name(name: str) -> None:
     """Raise InspectorError if there is no option of this name."""
-    names = [*dict(OPTIONS), *dict(FLAGS)]
+    names = [*dict(OPTIONS), *dict(FLAGS), *dict(LISTS)]
     if name in names:
         return
     similar = difflib.get_close_matches(name, names, 1)
@@ -199,7 +217,7 @@ def check_name(name: str) -> None:
 def parse_assignments(words: Iterable[str]) -> dict[str, Any]:
     """Parse ``NAME=VALUE`` words into options, as mitmdump does. Raises InspectorError."""
     values: dict[str, Any] = {}
-    flags = dict(FLAGS)
+    flags, lists = dict(FLAGS), dict(LISTS)
     for word in words:
         name, separator, value = word.partition("=")
         check_name(name)
@@ -207,7 +225,10 @@ def parse_assignments(words: Iterable[str]) -> dict[str, Any]:
             raise InspectorError(f"{name} is {value!r}.", "Write true or false.")
         if not separator:
             raise InspectorError(f"--set {word} has no value.", "Write --set OPTION=VALUE.")
-        values[name] = value == "true" if name in flags else value
+        if name in lists:
+            values.setdefault(name, []).append(value)
+        else:
+            values[name] = value == "true" if name in flags else value
     return values
 
 
@@ -217,6 +238,8 @@ def declare(loader: Any) -> None:
         loader.add_option(name, str, "", text)
     for name, text in FLAGS:
         loader.add_option(name, bool, default=False, help=text)
+    for name, text in LISTS:
+        loader.add_option(name, Sequence[str], [], text)
 
 
 _RULES = {"--rules": "puppet_rules", "--rules-dir": "puppet_rules_dir"}
@@ -282,6 +305,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             f"{probe} will be presented once with a certificate that it must not trust: "
             "one request or run of it will fail"
         )
+    faults = _faults(values.puppet_fault, values.puppet_only)
     return Settings(
         conf=conf,
         masters=masters,
@@ -299,6 +323,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
         keep_body=rotation.bytes_of("puppet_keep_body", values.puppet_keep_body, KEEP),
         redact=_redact(values.puppet_redact),
         balancers=_balancers(values.puppet_proxy_protocol),
+        faults=faults,
         rotation=rotation.of(
             values.puppet_rotate_size,
             values.puppet_rotate_age,
@@ -333,6 +358,18 @@ def _master(values: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tupl
 def _only(text: str) -> regex.Pattern[str] | None:
     patterns = [regex.glob(pattern.strip()).pattern for pattern in text.split(",") if pattern.strip()]
     return regex.compile("|".join(patterns), regex.IGNORECASE | regex.DOTALL) if patterns else None
+
+
+def _faults(lines: Iterable[str], only: str) -> tuple[Fault, ...]:
+    """Return the faults to inject. Each must be for some agents only."""
+    faults = tuple(fault.parse(line) for line in lines if line.strip())
+    for each in faults:
+        if not each.agents and not only:
+            raise InspectorError(
+                f"The fault {each.line!r} would be injected into every agent's runs.",
+                "Name the agents in it (agent:web1.example, agent:192.0.2.7), or set puppet_only.",
+            )
+    return faults
 
 
 def _redact(text: str) -> bool:
@@ -432,7 +469,8 @@ def startup_lines(settings: Settings, addresses: Sequence[str]) -> list[str]:
         f"  try         puppet agent -t --server {settings.presented_name} --serverport {port}",
         "              (--masterport up to Puppet 6; the name must resolve to the address above)",
     ]
-    return lines + [f"-- {warning}" for warning in (*_exposed(addresses), *settings.warnings)]
+    lines += [f"-- {warning}" for warning in (*_exposed(addresses), *settings.warnings)]
+    return lines + [f"{ALARM}on purpose, as long as this proxy runs: {clean(each.line)}" for each in settings.faults]
 
 
 def _exposed(addresses: Sequence[str]) -> list[str]:

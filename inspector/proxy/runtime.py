@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import resource
 import time
@@ -15,6 +16,7 @@ from inspector.protocol import endpoints
 from inspector.proxy import tls
 from inspector.proxy.bodies import Copies
 from inspector.proxy.connection_state import AgentConnection, MasterConnection
+from inspector.proxy.faults.injector import Injector
 from inspector.proxy.limits.admission import Admission
 from inspector.proxy.probe import Probe
 from inspector.proxy.recorder import Recorder
@@ -28,7 +30,11 @@ if TYPE_CHECKING:
     from inspector.capture.spool import Spool
     from inspector.model import Closed, Exchange, Handshake, Leg
     from inspector.proxy.backlog import Callback
+    from inspector.proxy.faults.fault import Fault
+    from inspector.proxy.faults.injection import Injection
     from inspector.proxy.options import Settings
+
+    type Fields = tuple[tuple[bytes, bytes], ...]
 
 WARNINGS = 1000
 """Limit for the different internal errors that are printed; all of them are recorded."""
@@ -82,6 +88,7 @@ class Runtime:
         )
         self.copies = Copies(settings.capture.parent, settings.keep_body)
         self.probe = Probe(settings.probe, write_line)
+        self.injector = Injector(settings.faults, settings.only, write_line)
         self._filter = RecordingFilter(settings.only)
         self.recorder.start()
         self.admission = Admission(maximum if maximum != resource.RLIM_INFINITY else 2**20, self.gap)
@@ -97,9 +104,35 @@ class Runtime:
         for warning in filter(None, (settings.trust.error, settings.presented.error)):
             self._warn(warning)
         untrusted = self.probe.certificate_for(connection, address, presented)
-        context = self._contexts.for_agent(settings.trust, untrusted or presented)
-        made, tls_state = tls.agent_connection(context)
-        return made, AgentConnection(tls_state, untrusted or presented, probed=untrusted is not None)
+        fault = self._fault_in_handshake(address)
+        shown = (fault and fault.action.credentials) or untrusted or presented
+        if fault and fault.action.refuse:
+            made, tls_state = tls.refused_agent()
+        else:
+            made, tls_state = tls.agent_connection(self._contexts.for_agent(settings.trust, shown))
+        injected = fault.action.note if fault else ""
+        return made, AgentConnection(tls_state, shown, probed=shown is untrusted, injected=injected)
+
+    def _fault_in_handshake(self, address: str) -> Fault | None:
+        try:
+            return self.injector.on_handshake(address)
+        except Exception as error:  # noqa: BLE001 - it must not stop a run that was not chosen
+            self.internal_error("fault_in_handshake", error)
+            return None
+
+    def fault_for(
+        self, agent: AgentConnection | None, address: str, method: bytes, target: bytes, fields: Fields
+    ) -> Injection | None:
+        """Return the fault that is injected into a request; its agent's identity is chosen."""
+        if not self.injector.waits:
+            return None
+        try:
+            return self.injector.on_request(
+                address, agent.certname if agent else "", method.decode("latin-1"), target.decode("latin-1"), fields
+            )
+        except Exception as error:  # noqa: BLE001 - it must not stop a run that was not chosen
+            self.internal_error("fault_for", error)
+            return None
 
     def meet_master(self, agent: AgentConnection | None, sni: str | None) -> tuple[SSL.Connection, MasterConnection]:
         """Return the TLS of the connection to the master for an agent that sent this SNI, and its state. May raise
@@ -129,6 +162,8 @@ class Runtime:
     ) -> None:
         """Record an exchange, if its agent is one to be recorded. ``spools`` are its large bodies."""
         leg = exchange.agent
+        if agent and agent.injected and not exchange.injected:
+            exchange = dataclasses.replace(exchange, injected=agent.injected)
         self._filter.admit(
             leg.id, leg.address or "", self._name(agent, exchange),
             lambda: self.recorder.put(exchange, callback, spools or {}),

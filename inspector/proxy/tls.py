@@ -339,6 +339,13 @@ def agent_connection(context: SSL.Context) -> tuple[SSL.Connection, TlsState]:
     return connection, tls_state
 
 
+def refused_agent() -> tuple[SSL.Connection, TlsState]:
+    """Return a connection for an agent whose handshake cannot succeed, and its state."""
+    connection, tls_state = _watched(SSL.Context(SSL.TLS_SERVER_METHOD))
+    connection.set_accept_state()
+    return connection, tls_state
+
+
 def master_connection(
     context: SSL.Context, name: str, sni: str | None, credentials: identity.Credentials | None
 ) -> tuple[SSL.Connection, TlsState]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from inspector import clocks
-from inspector.model import Exchange, Finding, Handshake, Phase
+from inspector.model import Exchange, Finding, Gap, Handshake, Phase
 from inspector.protocol import documents as d
 from inspector.protocol import kinds
 from inspector.protocol.kinds import Kind
@@ -121,6 +121,8 @@ class Run:
     findings: list[Finding] = field(default_factory=list)
     matches: dict[str, Bounded[int]] = field(default_factory=dict)
     """The records that a site's own rules count, by rule."""
+    injected: dict[int, str] = field(default_factory=dict)
+    """The faults that the proxy injected on purpose, by record."""
     ignored: int = 0
     """How many findings were dropped because of a site's rules.yaml."""
     beyond: dict[str, int] = field(default_factory=dict)
@@ -273,6 +275,7 @@ class Run:
             waits=dict(self.waits),
             clocks=dict(self.clocks),
             findings=tuple(self.findings),
+            injected=tuple(islice(self.injected, RETAINED)),
         )
 
     # -- adding steps -----------------------------------------------------------------------------
@@ -302,6 +305,8 @@ class Run:
             self.phase = phase
         self.certname = self.certname or placed.certname
         self.key = placed.key or self.key
+        if not isinstance(record, Gap) and record.injected:
+            self.injected[record.seq] = record.injected
         if isinstance(record, Handshake):
             self.handshakes.append(record)
         elif isinstance(record, Exchange):

@@ -62,6 +62,8 @@ class RunSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     waits: dict[Wait, float] = {}
     clocks: dict[Side, Offset] = {}
     findings: tuple[Finding, ...] = ()
+    injected: tuple[int, ...] = ()
+    """Records in which the proxy injected a fault on purpose: the first ones."""
 
     @property
     def name(self) -> str:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
     from inspector.runs.snapshot import Outcome
 
+INJECTED = 5
+"""Records with injected faults that a verdict names."""
 REASON = 400
 """Maximum length of a run's reason: masters and agents send whole backtraces."""
 
@@ -83,6 +85,17 @@ def _by_others(run: RunBrief, shared: Iterable[tuple[Finding, RunBrief]]) -> Run
 def _conclusion(run: Run, found: verdicts.Verdict) -> Conclusion:
     command, cause = run.command, found.cause
     name = wording.agent(run)
+    if found.injected is not None:
+        return Conclusion(
+            lead=f"{name} {_ended(run)}",
+            reason=_injected(run),
+            severity=Severity.NOTICE,
+            besides=found.besides,
+            certainty=found.certainty,
+            since=found.since,
+            is_over=run.outcome == "complete",
+            advice=_ON_PURPOSE,
+        )
     return Conclusion(
         lead=f"{f'`{command.name}` of {name}' if command and command.certain else name} {_ended(run)}",
         reason=_shortened(clean(cause.message) if cause else _outcome(run) or run.outcome),
@@ -95,6 +108,14 @@ def _conclusion(run: Run, found: verdicts.Verdict) -> Conclusion:
         is_over=run.outcome == "complete",
         advice=() if cause else _next(run),
     )
+
+
+def _injected(run: Run) -> str:
+    """Return which faults were injected, and in which records, in a sentence."""
+    notes = ", ".join(map(clean, dict.fromkeys(run.injected.values())))
+    seqs = list(run.injected)
+    more = f" and {len(seqs) - INJECTED} more" if len(seqs) > INJECTED else ""
+    return _shortened(f"a fault was injected here on purpose ({notes}, {wording.numbers(seqs[:INJECTED])}{more})")
 
 
 def _ended(run: Run) -> str:
@@ -116,6 +137,7 @@ OUTCOMES: dict[Outcome, str] = {
 
 
 _AGENTS_LOG = advice("read the agent's log")
+_ON_PURPOSE = (advice("nothing to do: a run without the fault (puppet_fault, run --fault) shows how the agent does"),)
 _NEXT: dict[Outcome, Fix] = {
     "complete": (advice("nothing to do"),),
     "refused": (
@@ -174,6 +196,8 @@ def _shortened(reason: str) -> str:
 
 def _why(run: Run, cause: Finding | None) -> str | None:
     """Why a run failed, in one sentence; None if it succeeded and has no errors."""
+    if run.injected:
+        return None if run.outcome == "complete" else _injected(run)
     if cause and cause.severity is Severity.ERROR:
         return _shortened(f"{cause.rule} {clean(cause.message)}")
     reason = _outcome(run)

@@ -413,6 +413,11 @@ def _number(value: str, read: Callable[[str], float]) -> Number:
     return lambda number: first <= number <= last
 
 
+def numbers(value: str) -> Number:
+    """Return the test for whole numbers: ``2``, ``1-3`` or ``>=4``. Raises ValueError."""
+    return _number(value, _plain)
+
+
 def _plain(text: str) -> float:
     if not regex.fullmatch(r"[0-9]+(?:\.[0-9]+)?", text):
         raise ValueError("")

@@ -162,8 +162,8 @@ def _without_node(reason: str, name: str) -> str:
 
 
 def _severity(run: RunBrief, verdict: Conclusion) -> Severity:
-    if verdict.cause is None and verdict.certainty == "likely":
-        return Severity.NOTICE  # likely a command that somebody ran
+    if verdict.cause is None and (verdict.certainty == "likely" or run.injected):
+        return Severity.NOTICE  # likely a command that somebody ran, or a fault that was injected on purpose
     if run.outcome != "complete":
         return Severity.ERROR
     return next((found.severity for found in run.findings if found.rule == verdict.cause), Severity.WARNING)

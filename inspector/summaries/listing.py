@@ -111,5 +111,6 @@ def row(record: Brief, run: RunBrief | None) -> dict[str, Any]:
         "ms": round(record.duration * 1000, 3) if exchange else None,
         "reason": record.reason or None,
         "not_analyzed": record.unanalyzed or None,
+        "injected": record.injected or None,
         "findings": [{"rule": sign.rule, "severity": str(sign.severity)} for sign in record.signs],
     }

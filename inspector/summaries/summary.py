@@ -112,6 +112,8 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     """The name in the certificate that the master presented."""
     imported: bool = False
     """Somebody else recorded it, who perhaps asked nobody for a certificate: whether the agent has one is not known."""
+    injected: str = ""
+    """The fault that the proxy injected on purpose; empty: none."""
 
     @property
     def request_kind(self) -> kinds.Kind | None:
@@ -153,15 +155,15 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     def message(self) -> str:
         """What happened, why and since when."""
         when = f"{'at' if self.is_over else 'since'} {utc(self.since)[:19].replace('T', ' ')} UTC"
+        also = f"; not from it: {', '.join(self.besides)}" if self.besides else ""
         if self.cause is None:
             unseen = "; the cause is not visible in the traffic" if self.certainty == "not visible" else ""
-            return f"{self.lead}: {self.reason}, {when}{unseen}"
+            return f"{self.lead}: {self.reason}, {when}{unseen}{also}"
         how = {"certain": "", "likely": " (likely)", "not visible": ""}[self.certainty]
         if self.evidence is not None:
             how = f" (likely: run {self.evidence} shows it)"
         follow = "follows" if len(self.symptoms) == 1 else "follow"
-        also = f"; {', '.join(self.symptoms)} {follow} from it" if self.symptoms else ""
-        also += f"; not from it: {', '.join(self.besides)}" if self.besides else ""
+        also = (f"; {', '.join(self.symptoms)} {follow} from it" if self.symptoms else "") + also
         return f"{self.lead}: {self.cause} {self.reason}{how}, {when}{also}"
 
 
@@ -273,6 +275,7 @@ def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
             if leg.side == "agent"
             else Times(master_connected=leg.connected),
             signs=signed,
+            injected=record.injected,
         )
     return Brief(
         seq=record.seq,
@@ -337,6 +340,7 @@ def _exchange(step: Step, exchange: Exchange, signs: tuple[Sign, ...]) -> Brief:
         place=step.run.place if step.run else 0,
         authenticated=bool(agent.peer_chain),
         imported=exchange.identity is None,
+        injected=exchange.injected,
         identity=identity.certname if identity else None,
         identity_missing=identity.reason if identity else None,
         stripped=exchange.stripped,

@@ -68,7 +68,8 @@ def line(brief: Brief, run: RunLike | None) -> str:
     doubts = "".join(f"  {note}" for note in _doubts(brief))
     if brief.kind == "handshake":
         refused = refusal(brief.reason, brief.alert, brief.alert_by)
-        return f"{time}  {who:<20} TLS refused: {refused}  {ids}".rstrip() + doubts
+        injected = f"  {injection(brief.injected)}" if brief.injected else ""
+        return f"{time}  {who:<20} TLS refused: {refused}  {ids}".rstrip() + injected + doubts
     lost = f" ({volume} lost)" if volume != "0" else ""
     return f"{time}  -- gap: {path}{lost}{doubts}"
 
@@ -104,8 +105,8 @@ def _rest(cells: Sequence[str], room: int, notes: Sequence[str], spare: int = 0)
 
 
 def asides(brief: Brief) -> list[str]:
-    """What was unusual when an exchange was passed on."""
-    notes = []
+    """What was unusual when an exchange was passed on, or in a handshake."""
+    notes = [injection(brief.injected)] if brief.injected else []
     if brief.kind == "exchange" and brief.status is None:
         notes.append(f"no answer: {clean(brief.reason or 'unknown reason')}")
     if brief.identity_missing:
@@ -113,6 +114,11 @@ def asides(brief: Brief) -> list[str]:
     if brief.stripped:
         notes.append(f"removed before forwarding: {clean(', '.join(brief.stripped))}")
     return notes + _doubts(brief)
+
+
+def injection(injected: str) -> str:
+    """Words for a fault that was injected."""
+    return f"injected on purpose: {clean(injected)}"
 
 
 def _doubts(brief: Brief) -> list[str]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
-from inspector.model import Exchange, Gap, Handshake, Leg, Phase, Request
+from inspector.model import Exchange, Gap, Handshake, Leg, Phase, Request, Severity
 from inspector.privacy import redact
 from inspector.protocol import documents as d
 from inspector.rules import On, all_rules, rule_of
 from inspector.rules.cases import Case, Statement
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
+from inspector.summaries import conclusions
 from tests.support.broken_rules import costs_only_itself
 from tests.support.conversations import START, Agent, steps, together
 from tests.support.recorded import SAMPLES, records_of
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Message, Record
     from inspector.rules import Rule
+    from inspector.runs.run import Run
 
 HEALTHY = talk(ca(), crl(), csr(), issued(), catalog(), report())
 
@@ -169,3 +172,69 @@ def test_a_repeated_finding_is_searched_for_secrets_once(monkeypatch: pytest.Mon
     assert [exchange.seq for exchange in searched] == [1, 3]
     (run,) = analyzer.finish()
     assert [(finding.message, finding.seqs) for finding in run.findings] == [("the same", (1, 2, 4)), ("another", (3,))]
+
+
+# -- faults that were injected ----------------------------------------------------------------------------
+
+
+def _numbered(*records: Record) -> list[Any]:
+    return [dataclasses.replace(record, seq=seq) for seq, record in enumerate(records, 1)]
+
+
+def _judged(records: list[Record]) -> Run:
+    analyzer = Analyzer()
+    for record in records:
+        assert not analyzer.feed(record).trouble
+    (run,) = analyzer.finish()
+    return run
+
+
+def test_nobody_is_blamed_for_a_fault_that_was_injected() -> None:
+    """The same records blame somebody if it was not injected."""
+    records = _numbered(*rule_of("S01").bad()[0])
+    blamed = _judged(records)
+    (hit,) = next(finding.seqs for finding in blamed.findings if finding.rule == "S01")
+    injected = [
+        dataclasses.replace(record, injected="answered 500") if record.seq == hit else record for record in records
+    ]
+    run = _judged(injected)
+    assert run.injected == {hit: "answered 500"}
+    assert run.outcome == blamed.outcome == "failed"
+    assert [found.rule for found in run.findings if hit in found.seqs] == []
+    late = [found for found in run.findings if not found.seqs or found.seqs[-1] > hit]
+    assert all(found.severity is Severity.NOTICE for found in late)
+    early = [found for found in blamed.findings if found.seqs and found.seqs[-1] < hit]
+    assert [(found.rule, found.severity) for found in run.findings if found not in late] == [
+        (found.rule, found.severity) for found in early
+    ]
+    verdict = verdicts.verdict(run)
+    assert verdict
+    assert (verdict.cause, verdict.injected, verdict.certainty) == (None, hit, "certain")
+    brief = conclusions.of_run(run)
+    assert brief.verdict
+    assert f": a fault was injected here on purpose (answered 500, record {hit}), since " in brief.verdict.message
+    assert brief.why == f"a fault was injected here on purpose (answered 500, record {hit})"
+    assert brief.fix.startswith("Nothing to do: a run without the fault")
+
+
+def test_a_run_that_went_well_says_it_too() -> None:
+    records = _numbered(*talk(catalog(), report()))
+    run = _judged([dataclasses.replace(records[0], injected="delayed by 2 s"), *records[1:]])
+    assert run.outcome == "complete"
+    brief = conclusions.of_run(run)
+    assert brief.verdict
+    assert brief.verdict.message.partition(":")[0].endswith(" completed")
+    assert "a fault was injected here on purpose (delayed by 2 s, record 1)" in brief.verdict.message
+    assert brief.why is None
+
+
+def test_a_handshake_that_fails_after_a_fault_is_not_judged() -> None:
+    examples = (part for rule in all_rules() if rule.on is On.HANDSHAKE for part in rule.bad())
+    records = _numbered(*next(part for part in examples if isinstance(part[0], Exchange)))
+    first = next(record.seq for record in records if isinstance(record, Exchange))
+    assert any(found.severity is Severity.ERROR for found in _judged(records).findings)
+    run = _judged([
+        dataclasses.replace(record, injected="answered with an expired CRL") if record.seq == first else record
+        for record in records
+    ])  # fmt: skip
+    assert [found for found in run.findings if found.severity is Severity.ERROR] == []

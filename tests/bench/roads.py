@@ -353,5 +353,5 @@ def ours(
     """Ours, with its checks, its recording and its analysis."""
     with tempfile.TemporaryDirectory() as folder:
         given = demo.options(lab, Path(folder, "capture.sqlite")) | {"puppet_master": f"127.0.0.1:{target[1]}"}
-        with Proxy(given | options, arguments=arguments, own=own) as proxy:
+        with Proxy({**given, **options}, arguments=arguments, own=own) as proxy:
             yield Road(name, proxy.address, proxy.process.pid)

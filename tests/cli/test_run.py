@@ -15,12 +15,14 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.cli import run
+from inspector.cli.main import main
 from inspector.cli.runs import print_runs
 from inspector.errors import InspectorError
 from inspector.host.puppetconf import PuppetConf
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
 from inspector.model import Exchange
+from inspector.proxy.faults.actions import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -376,3 +378,49 @@ def test_an_http_proxy_does_not_stand_in_between(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("HTTP_PROXY", "http://p:1")
     monkeypatch.setenv("NO_PROXY", ".y")
     assert run._environment(_conf())["no_proxy"] == ".y,n.example"
+
+
+# -- faults -----------------------------------------------------------------------------------------------
+
+
+def test_the_faults_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--fault", "help"]) == 0
+    printed = capsys.readouterr().out
+    for name, kind in KINDS.items():
+        assert name in printed
+        assert kind.shows in printed.replace("\n", " ")
+    assert max(map(len, printed.splitlines())) < 120
+
+
+@pytest.mark.parametrize(
+    ("line", "full"),
+    [
+        ("500 phase:catalog", "500 phase:catalog agent:127.0.0.1"),
+        ("refuse nth:1", "refuse nth:1 agent:127.0.0.1"),
+        ("500 agent:web1.example", "500 agent:web1.example"),
+    ],
+)
+def test_a_fault_is_for_this_host(line: str, full: str) -> None:
+    assert run._of_this_run(line, "127.0.0.1") == full
+    assert run._of_this_run(line, "127.3.2.1:8140") == full
+
+
+@pytest.mark.parametrize("line", ["", "nonsense", "500 status:500", "delay=x", "refuse phase:catalog"])
+def test_a_fault_that_is_none(line: str) -> None:
+    with pytest.raises(InspectorError):
+        run._of_this_run(line, "127.0.0.1")
+
+
+def test_an_announcement_is_red_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run._announce("-- fault: answered 500: GET / of web1.example (192.0.2.7)")
+    run._announce("-- another line")
+    assert capsys.readouterr().err == "puppet-inspector: fault: answered 500: GET / of web1.example (192.0.2.7)\n"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    run._announce("-- fault: a")
+    assert capsys.readouterr().err == "\x1b[1;31mpuppet-inspector: fault: a\x1b[0m\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    run._announce("-- fault: a")
+    assert capsys.readouterr().err == "puppet-inspector: fault: a\n"

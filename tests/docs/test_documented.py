@@ -117,13 +117,13 @@ def test_documented_targets_of_make_are_there() -> None:
 
 
 def test_every_option_of_the_proxy_has_a_row() -> None:
-    names = [name for name, _ in (*options.OPTIONS, *options.FLAGS)]
+    names = [name for name, _ in (*options.OPTIONS, *options.FLAGS, *options.LISTS)]
     rows = table(section(PAGES[DOCS / "proxy.md"], "## Options"), "option")
     assert sorted(row[0].strip("`") for row in rows) == sorted(names)
 
 
 def test_no_page_names_an_option_that_there_is_not() -> None:
-    names = {name for name, _ in (*options.OPTIONS, *options.FLAGS)}
+    names = {name for name, _ in (*options.OPTIONS, *options.FLAGS, *options.LISTS)}
     for page in (markdown.README, *OURS, DOCS / "security.md", DOCS / "reliability.md"):
         option_names = {
             name for line in markdown.code(PAGES[page]) for name in re.findall(r"(?:--set |^)(puppet_[a-z_]+)", line)

@@ -68,7 +68,7 @@ def proxied(capture: Path, own: bool) -> Proxied:
     """Starts proxies that record in ``capture``."""
 
     @contextmanager
-    def start(lab: Lab, *arguments: str, **options: str | Path) -> Iterator[Proxy]:
+    def start(lab: Lab, *arguments: str, **options: str | Path | tuple[str, ...]) -> Iterator[Proxy]:
         with Proxy({**proxies.options(lab, capture), **options}, arguments=arguments, own=own) as proxy:
             lab.proxy_address = proxy.address
             yield proxy

@@ -63,6 +63,7 @@ def fields(brief: RunBrief, seqs: Iterable[int]) -> dict[str, Any]:
             for span in brief.spans
         ],
         "seqs": list(seqs),
+        "injected": list(brief.injected),
         "findings": [
             {"rule": finding.rule, "severity": finding.severity, "seq": finding.seqs[0] if finding.seqs else None}
             for finding in brief.findings

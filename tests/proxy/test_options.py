@@ -270,3 +270,34 @@ def test_words_that_are_no_option(word: str, text: str) -> None:
     with pytest.raises(InspectorError) as raised:
         options.parse_assignments([word])
     assert text in f"{raised.value.message} {raised.value.hint}"
+
+
+def test_a_list_is_given_word_by_word() -> None:
+    assert options.parse_assignments(["puppet_fault=500 agent:a", "puppet_fault=reset agent:b"]) == {
+        "puppet_fault": ["500 agent:a", "reset agent:b"]
+    }
+
+
+def _with_faults(*lines: str, only: str = "") -> options.Settings:
+    return options.resolve(options.with_defaults(mode=[], puppet_fault=lines, puppet_only=only), own_mode=False)
+
+
+@pytest.mark.usefixtures("conf")
+def test_no_fault_is_for_every_agent() -> None:
+    for line in ("500", "500 phase:catalog", "500 agent:*", "500 -agent:web1.example"):
+        with pytest.raises(InspectorError, match="would be injected into every agent's runs") as raised:
+            _with_faults("500 agent:web1.example", line)
+        assert "agent:web1.example" in raised.value.hint
+    assert [fault.line for fault in _with_faults("500 agent:web*", "reset agent:192.0.2.7").faults] == [
+        "500 agent:web*", "reset agent:192.0.2.7",
+    ]  # fmt: skip
+    assert _with_faults("500", only="web1.example").faults
+    assert _with_faults("500 agent:web1.example").faults[0].agents == ("web1.example",)
+
+
+@pytest.mark.usefixtures("conf")
+def test_without_faults_none_is_announced() -> None:
+    assert _with_faults().faults == ()
+    assert not any(line.startswith("-- fault") for line in options.startup_lines(_with_faults(), []))
+    lines = options.startup_lines(_with_faults("500 agent:web1.example"), [])
+    assert lines[-1] == "-- fault: on purpose, as long as this proxy runs: 500 agent:web1.example"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from inspector.capture.spool import KEEP
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap, Handshake, Leg
 from inspector.proxy import identity, runtime
+from inspector.proxy.faults import fault
 from inspector.proxy.recorder import NEVER
 from inspector.proxy.runtime import Runtime, guarded
 from tests.support.records import FULL
@@ -31,7 +33,7 @@ class Site:
         values: Any = SimpleNamespace(
             **{
                 "capture": capture, "rules": None, "rotation": NEVER, "redact": False, "probe": "", "only": None,
-                "keep_body": KEEP,
+                "keep_body": KEEP, "faults": (),
                 "identity_source": identity.NoIdentity(), **settings,
             }
         )  # fmt: skip
@@ -102,3 +104,31 @@ def test_only_agents_of_the_wanted_names_are_recorded(tmp_path: Path) -> None:
     state.claimed_name = "other"
     site.runtime.record_refused_agent(state, handshake)
     assert [type(record) for record in site.records()] == [Handshake]
+
+
+def test_a_mistake_of_ours_with_faults_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a request nor a connection that was not chosen."""
+    lines = ("500 agent:web1.example", "refuse agent:192.0.2.7")
+    site = Site(tmp_path / "c.sqlite", faults=tuple(map(fault.parse, lines)))
+
+    def wrong(*_: object) -> bool:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(fault.Fault, "wants", wrong)
+    monkeypatch.setattr(fault.Fault, "over", lambda *_: False)
+    assert site.runtime.fault_for(None, "192.0.2.9", b"GET", b"/puppet/v3/node/a", ()) is None
+    assert site.runtime._fault_in_handshake("192.0.2.9") is None
+    reasons = [record.reason for record in site.records() if isinstance(record, Gap)]
+    assert [reason.partition(":")[0] for reason in reasons] == [
+        "puppet-inspector failed in fault_for", "puppet-inspector failed in fault_in_handshake",
+    ]  # fmt: skip
+
+
+def test_what_comes_over_a_connection_with_a_fault_is_marked(tmp_path: Path) -> None:
+    site = Site(tmp_path / "c.sqlite")
+    marked: Any = SimpleNamespace(injected="presented another certificate (a)", claimed_name=None)
+    site.runtime.record(FULL, marked)
+    site.runtime.record(dataclasses.replace(FULL, injected="answered 500"), marked)
+    site.runtime.record(FULL, SimpleNamespace(injected="", claimed_name=None))  # type: ignore[arg-type]
+    found = [record.injected for record in site.records() if isinstance(record, Exchange)]
+    assert found == ["presented another certificate (a)", "answered 500", ""]

@@ -115,7 +115,12 @@ class Stage:
 
     @contextmanager
     def proxy(
-        self, identity: str, *, server: str = PROXY_NAME, own: bool = False, **options: str | Path
+        self,
+        identity: str,
+        *,
+        server: str = PROXY_NAME,
+        own: bool = False,
+        **options: str | Path | tuple[str, ...] | tuple[str, ...],
     ) -> Iterator[Road]:
         """The proxy, running; without ``puppet_ssldir`` among the options it is a host of its own. ``own``:
         `puppet-inspector proxy`, not mitmdump."""

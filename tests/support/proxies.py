@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     class Proxied(Protocol):
         """Starts the proxy for a lab; ``options`` replace those of the demo."""
 
-        def __call__(self, lab: Lab, *arguments: str, **options: str | Path) -> AbstractContextManager[Proxy]: ...
+        def __call__(
+            self, lab: Lab, *arguments: str, **options: str | Path | tuple[str, ...]
+        ) -> AbstractContextManager[Proxy]: ...
 
 
 HOST = f"127.{1 + os.getpid() // 250 // 250 % 250}.{os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"

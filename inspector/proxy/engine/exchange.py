@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from inspector.proxy.bodies import Copies
     from inspector.proxy.engine.framing import Fields, Head, Reader
     from inspector.proxy.engine.sides import MasterEnd
+    from inspector.proxy.faults.injection import Injection
 
 INTERIM = 16
 """Interim answers that a master may send before the answer itself."""
@@ -25,8 +26,8 @@ class OpenExchange:
     """An exchange under way."""
 
     __slots__ = (
-        "_answer_body", "_body", "_interim", "answer", "answered", "asked", "began", "ended", "head", "left", "master",
-        "stripped",
+        "_answer_body", "_body", "_interim", "answer", "answered", "asked", "began", "ended", "head", "injection",
+        "left", "master", "stripped",
     )  # fmt: skip
 
     def __init__(self, head: Head, began: float, copies: Copies) -> None:
@@ -38,6 +39,8 @@ class OpenExchange:
         self.stripped: tuple[str, ...] = ()
         """The headers that claimed an identity."""
         self.master: MasterEnd | None = None
+        self.injection: Injection | None = None
+        """A fault that is injected on purpose."""
         self.answer: Head | None = None
         self.answered: float | None = None
         """When the answer began."""
@@ -72,7 +75,11 @@ class OpenExchange:
                 passed_on += self._interim_answer(head)
                 self.answered = time.time() if answers.unread else None
         piece = answers.body()
+        if self.injection is not None and self.injection.changes:
+            piece = self.injection.change(piece)
         self._answer_body.add(piece)
+        if self.injection is not None and self.injection.cut_off:
+            return passed_on + framed(self.answer, piece, last=False)
         if answers.complete:
             self.ended = time.time()
         return passed_on + framed(self.answer, piece, last=answers.complete)
@@ -81,6 +88,11 @@ class OpenExchange:
     def waits(self) -> bool:
         """Whether the agent sends the body when the master asks for it, which it has not done yet."""
         return self.head.expects and not self._interim and not self._body.size
+
+    def invitation(self) -> bytes:
+        """Return the interim answer to an agent that waits for it, in the master's place."""
+        self._interim += 1
+        return b"HTTP/1.1 100 Continue\r\n\r\n"
 
     def _interim_answer(self, head: Head) -> bytes:
         self._interim += 1
@@ -116,6 +128,7 @@ class OpenExchange:
             error=error,
             stripped=self.stripped,
             failed=None if error is None else self.left or time.time(),
+            injected=self.injection.note if self.injection is not None else "",
         )
         return exchange, {side: spool for side, spool in spools.items() if spool}
 

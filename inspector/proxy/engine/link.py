@@ -15,10 +15,12 @@ from inspector.model import Identity
 from inspector.proxy import claims
 from inspector.proxy.connection_state import AGENT_LEFT, closed
 from inspector.proxy.engine import framing
-from inspector.proxy.engine.ends import STUCK
+from inspector.proxy.engine.ends import FULL, STUCK
 from inspector.proxy.engine.exchange import OpenExchange
 from inspector.proxy.engine.framing import UNTIL_CLOSE, Reader, Refused
 from inspector.proxy.engine.sides import AgentEnd, MasterEnd
+from inspector.proxy.faults.injection import end_with_reset, plain_answer
+from inspector.proxy.faults.pace import Pace
 from inspector.proxy.limits.admission import PATIENCE
 from inspector.proxy.runtime import guarded
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from inspector.proxy.connection_state import AgentConnection
     from inspector.proxy.engine.framing import Fields, Head
     from inspector.proxy.engine.handover import Handover
+    from inspector.proxy.faults.injection import Injection
     from inspector.proxy.limits.pool import Ticket
     from inspector.proxy.runtime import Runtime
 
@@ -84,6 +87,10 @@ class Link:
         self._waiting: Head | None = None
         """A request that waits for room, since ``_held``."""
         self._held = 0.0
+        self._detained = b""
+        """The head of a request that is delayed on purpose."""
+        self._pace: Pace | None = None
+        """What slows the answer down on purpose."""
 
     # -- the beginning ------------------------------------------------------------------------------
 
@@ -204,7 +211,11 @@ class Link:
             if self._exchange is None and not self._over:
                 head = self._begin()
             exchange, master = self._exchange, self._master
-            if exchange is not None and exchange.asked is None and master is not None:
+            if exchange is None or exchange.asked is not None:
+                pass
+            elif exchange.injection is not None and exchange.injection.in_place:
+                self._answer_in_place(exchange, exchange.injection)
+            elif master is not None:
                 master.send(head + exchange.take_request(self._requests))
                 if self._ticket is not None and exchange.asked is not None:
                     self._ticket.answering = True
@@ -235,10 +246,81 @@ class Link:
             self._break(FAILED)
             return b""
         self._inform_probe(exchange)
+        method, target, _ = head.first
+        injection = self.runtime.fault_for(self._state, self.agent.peer[0], method, target, head.fields)
+        exchange.injection = injection
+        if injection is not None:
+            if injection.in_place:
+                return b""
+            if injection.action.corrupt:
+                fields = plain_answer(fields)
+            if injection.action.delay:
+                self._detain(exchange, head.assembled(fields), injection.action.delay)
+                return b""
+            if injection.action.rate:
+                self._pace = Pace(injection.action.rate)
+        self._ask(exchange)
+        return head.assembled(fields)
+
+    def _ask(self, exchange: OpenExchange) -> None:
+        """Begin to ask the master."""
         exchange.master = self._master = self._master or self._connect()
         if self._master is None:
             self._break(FAILED)
-        return head.assembled(fields)
+
+    # -- faults that are injected on purpose --------------------------------------------------------
+
+    def _answer_in_place(self, exchange: OpenExchange, injection: Injection) -> None:
+        """Read the request; when it is complete, answer it in the master's place, or reset the connection. Raises
+        Refused."""
+        exchange.take_request(self._requests)
+        if exchange.asked is None:
+            if exchange.waits:
+                self.agent.send(exchange.invitation())
+            return
+        if injection.answer is None:
+            end_with_reset(self.agent.socket)
+            self._break(injection.note)
+            return
+        answers = Reader()
+        answers.feed(injection.answer.assembled(exchange.head.first[0].decode("latin-1")))
+        self.agent.send(exchange.take_answer(answers))
+        self._finish(exchange, exchange.answer)
+
+    def _detain(self, exchange: OpenExchange, head: bytes, seconds: float) -> None:
+        """Let a request wait before it is passed on."""
+        self._drop_master()  # it might close the connection meanwhile
+        self._detained = head
+        asyncio.get_running_loop().call_later(seconds, self._release, exchange)
+
+    def _release(self, exchange: OpenExchange) -> None:
+        """Pass on a request that has waited long enough."""
+        if exchange is self._exchange and not self.agent.closed:
+            self.agent.guard(lambda: self._pass_on_late(exchange))
+
+    def _pass_on_late(self, exchange: OpenExchange) -> None:
+        head, self._detained = self._detained, b""
+        self._since = time.monotonic()
+        self._ask(exchange)
+        if self._master is not None:
+            self._master.send(head)
+        self._advance()
+
+    def _hurry_on(self, pace: Pace, master: MasterEnd) -> None:
+        """Pass on the next piece of an answer that is slowed down."""
+        if pace is not self._pace:
+            return
+        if self.agent.blocked:
+            pace.later(lambda: self._hurry_on(pace, master))
+            return
+        self.agent.guard(lambda: self._master_sent(master, pace.piece()))
+        if pace is not self._pace:
+            return
+        if pace.pending:
+            pace.later(lambda: self._hurry_on(pace, master))
+        elif pace.after is not None:
+            self.agent.guard(pace.after)
+        self._regulate()
 
     def _admit(self, head: Head) -> bool:
         """Return whether there is room for a request; else it waits. Raises Refused."""
@@ -334,6 +416,14 @@ class Link:
 
     def master_sent(self, master: MasterEnd, data: bytes) -> None:
         """Data of the master arrived."""
+        pace = self._pace
+        if pace is None or master is not self._master:
+            self._master_sent(master, data)
+        elif pace.add(data):
+            pace.later(lambda: self._hurry_on(pace, master))
+            self._regulate()
+
+    def _master_sent(self, master: MasterEnd, data: bytes) -> None:
         exchange = self._exchange
         if master is not self._master:
             return
@@ -352,7 +442,10 @@ class Link:
         elif passed_on:
             self._since = time.monotonic()  # it sends the body from now on
         self.agent.send(passed_on)
-        if exchange.ended is not None:
+        if exchange.injection is not None and exchange.injection.cut_off:
+            self._record(exchange.injection.note)
+            self._break_off()
+        elif exchange.ended is not None:
             self._finish(exchange, exchange.answer)
         self._regulate()
 
@@ -398,6 +491,9 @@ class Link:
     def master_ended(self, master: MasterEnd, error: str | None) -> None:
         """The master sends nothing any more; with an error, its connection is broken."""
         if master is not self._master:
+            return
+        if self._pace is not None and self._pace.pending:
+            self._pace.after = lambda: self.master_ended(master, error)
             return
         exchange, self._master = self._exchange, None
         if exchange is None:
@@ -517,6 +613,8 @@ class Link:
     @property
     def _blocked(self) -> bool:
         """Whether the master takes no more of what the agent sends."""
+        if self._detained:
+            return self._requests.unread > FULL
         return self._master is not None and self._master.blocked
 
     def _regulate(self) -> None:
@@ -527,7 +625,7 @@ class Link:
         ahead = self._requests.unread > 0 and (asked or self._waiting is not None)
         self.agent.pause(paused=not self._over and (ahead or self._blocked))
         if self._master is not None:
-            self._master.pause(paused=self.agent.blocked)
+            self._master.pause(paused=self.agent.blocked or (self._pace is not None and self._pace.pending))
 
     def room(self) -> None:
         """An end has more or less unsent data than before."""
@@ -546,7 +644,8 @@ class Link:
             return silent > HANDSHAKE
         if self._exchange is None:
             return self._requests.unread > 0 and self._waiting is None and silent > HEAD
-        return not self._requests.complete and not self._blocked and not self._exchange.waits and silent > BODY
+        held = self._blocked or bool(self._detained) or self._exchange.waits
+        return not self._requests.complete and not held and silent > BODY
 
     def check(self, now: float) -> None:
         """Close the connection of an agent that does not finish what it began to send, that takes nothing more of its
@@ -572,6 +671,7 @@ class Link:
     def _record(self, error: str | None) -> None:
         """Record the exchange, which has ended; with an error, without a complete answer."""
         exchange, self._exchange = self._exchange, None
+        self._pace, self._detained = None, b""
         if exchange is not None:
             if self._ticket is not None:
                 self._ticket.end()

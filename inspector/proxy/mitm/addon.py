@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mitmproxy import ctx as _untyped
 from mitmproxy import http
+from mitmproxy.flow import Error
 from mitmproxy.hooks import UpdateHook
 from mitmproxy.log import ALERT
 
@@ -30,6 +31,8 @@ from inspector.proxy import claims, options, tls
 from inspector.proxy.bodies import Body
 from inspector.proxy.connection_state import AGENT_LEFT, AgentConnection, MasterConnection, closed
 from inspector.proxy.console import Console
+from inspector.proxy.faults import ALARM
+from inspector.proxy.faults.injection import plain_answer
 from inspector.proxy.limits import accept_queue
 from inspector.proxy.mitm import commands, contentviews, handler, marks, reading
 from inspector.proxy.mitm.commands import PuppetCommands
@@ -50,12 +53,16 @@ if TYPE_CHECKING:
     from inspector.model import Leg
     from inspector.proxy.analysis_client import AnalysisResult
     from inspector.proxy.bodies import Copy
+    from inspector.proxy.faults.injection import Injection
+    from inspector.proxy.runtime import Fields
 
 ctx: Any = _untyped
 """mitmproxy's context; its option and addon managers have no type annotations."""
 
 STREAM = 64 * 2**10
 """Bodies of more bytes, or of unknown length, are streamed: passed on as they arrive, and copied."""
+LOOK = 0.05
+"""Seconds between looks whether the agent of a delayed request is still there."""
 REFUSED = "this proxy serves Puppet agents only"
 ONLY_READ = "flows are only read, and nothing is proxied"
 
@@ -95,6 +102,10 @@ class PuppetInspector:
         """By flow and side: the copies of bodies that pass."""
         self._sent: dict[str, tuple[str, Any, tuple[str, ...]]] = {}
         """By connection: the flow in progress, its headers as the agent sent them, and the claims removed from them."""
+        self._injections: dict[str, Injection] = {}
+        """By connection: the fault that is injected into the exchange in progress."""
+        self._delayed: dict[str, http.HTTPFlow] = {}
+        """By connection: the exchange that is delayed on purpose."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._default_mode = False
         self._console: Console | None = None
@@ -235,6 +246,8 @@ class PuppetInspector:
             until = time.monotonic() + DRAIN
             while self._sent and time.monotonic() < until:
                 await asyncio.sleep(0.05)
+            for agent in list(self._delayed):
+                self._give_up(agent, "the proxy ended")
             await asyncio.to_thread(self._runtime.finish)
         if self._console:
             self._console.close()
@@ -274,6 +287,7 @@ class PuppetInspector:
 
     @_guarded
     def client_disconnected(self, client: connection.Client) -> None:
+        self._give_up(client.id, AGENT_LEFT)
         state = self._agents.pop(client.id, None)
         self._forget(client)
         if self._runtime is None or client.error == REFUSED:
@@ -419,8 +433,59 @@ class PuppetInspector:
             flow.request.headers.fields = fields
         for name, value in agent.headers if agent else ():
             flow.request.headers.add(name, value)
-        if _long(flow.request):
+        if agent and self._runtime and (injection := self._fault_for(agent, flow, sent)):
+            self._injections[flow.client_conn.id] = injection
+            if injection.action.corrupt:
+                flow.request.headers.fields = plain_answer(flow.request.headers.fields)
+        elif _long(flow.request):
             flow.request.stream = self._copied(flow, "request")
+
+    def _fault_for(self, agent: AgentConnection, flow: http.HTTPFlow, fields: Fields) -> Injection | None:
+        assert self._runtime  # noqa: S101 - nobody is served before
+        data, address = flow.request.data, _address(flow.client_conn)
+        return self._runtime.fault_for(agent, address, data.method, data.path, fields)
+
+    def request(self, flow: http.HTTPFlow) -> Awaitable[None] | None:
+        """Inject a fault before the master is asked."""
+        injection = self._injections.get(flow.client_conn.id)
+        if injection is None or not self._is_live(flow):
+            return None
+        try:
+            return self._inject(flow, injection)
+        except Exception as error:  # noqa: BLE001 - then the request passes
+            self.internal_error("request", error)
+            return None
+
+    def _inject(self, flow: http.HTTPFlow, injection: Injection) -> Awaitable[None] | None:
+        if injection.action.reset:
+            handler.close(flow.client_conn.id, reset=True)
+            flow.kill()  # type: ignore[no-untyped-call]
+        elif injection.answer:
+            answer = injection.answer
+            flow.response = http.Response(
+                b"HTTP/1.1", answer.status, answer.reason.encode(), answer.fields, answer.body, None, time.time(), None
+            )
+        elif injection.action.delay:
+            self._delayed[flow.client_conn.id] = flow
+            return self._delay(flow, injection.action.delay)
+        elif injection.action.rate:
+            handler.slow_down(flow.client_conn.id, injection.action.rate)
+        return None
+
+    async def _delay(self, flow: http.HTTPFlow, seconds: float) -> None:
+        """Let a request wait, as long as its agent does."""
+        agent, until = flow.client_conn, time.monotonic() + seconds
+        while agent.id in self._delayed and (time.monotonic() < until or not agent.connected):
+            await asyncio.sleep(min(max(until - time.monotonic(), 0.0), LOOK) or LOOK)
+        if self._delayed.pop(agent.id, None) is None:
+            await asyncio.sleep(LOOK)  # until nothing of this connection is processed any more
+            flow.kill()  # type: ignore[no-untyped-call]
+
+    def _give_up(self, agent: str, reason: str) -> None:
+        """Record a delayed request that is never passed on: mitmproxy calls no hook for one that waits in a hook."""
+        if flow := self._delayed.pop(agent, None):
+            flow.error = Error(reason)
+            self._record(flow)
 
     @_guarded
     def responseheaders(self, flow: http.HTTPFlow) -> None:
@@ -432,8 +497,10 @@ class PuppetInspector:
         if flow.response and flow.response.status_code == 101:
             flow.kill()  # type: ignore[no-untyped-call]  # no agent changes the protocol; what follows has no limits
             return
-        if flow.response and _long(flow.response):
-            flow.response.stream = self._copied(flow, "response")
+        injection = self._injections.get(flow.client_conn.id)
+        passes = injection is not None and (injection.changes or injection.action.rate)
+        if flow.response and (passes or (_long(flow.response) and not (injection and injection.in_place))):
+            flow.response.stream = self._copied(flow, "response", injection)
 
     @_guarded
     def response(self, flow: http.HTTPFlow) -> None:
@@ -446,7 +513,10 @@ class PuppetInspector:
             return
         master = self._masters.get(flow.server_conn.id)
         agent_left = flow.client_conn.timestamp_end is not None or (flow.error and "disconnected" in flow.error.msg)
-        if agent_left and flow.error:
+        injection = self._injections.get(flow.client_conn.id)
+        if injection and flow.error and (injection.cut_off or injection.action.reset):
+            agent_left, flow.error.msg = True, injection.note
+        elif agent_left and flow.error:
             # For mitmproxy the connection to the master was closed, which is what it then does itself.
             flow.error.msg = AGENT_LEFT
         if master and self._runtime and not agent_left:
@@ -459,6 +529,10 @@ class PuppetInspector:
             return
         state, master = self._agents.get(flow.client_conn.id), self._masters.get(flow.server_conn.id)
         copies = self._restore(flow)
+        injection = self._injections.pop(flow.client_conn.id, None)
+        if injection and injection.cut_off:
+            flow.error = Error(injection.note)
+        handler.slow_down(flow.client_conn.id, 0)
         _, fields, stripped = self._sent.pop(flow.client_conn.id, ("", flow.request.headers.fields, ()))
         # A request in plain text has no state: no identity was used.
         unknown = Identity(self._runtime.settings.identity_source.mode)
@@ -469,6 +543,8 @@ class PuppetInspector:
             state.identity if state else unknown,
             stripped,
         )
+        if injection and injection.note:
+            exchange = dataclasses.replace(exchange, injected=injection.note)
         if fields is not flow.request.headers.fields:
             headers = mitm_flows.headers_of(http.Headers(fields))
             exchange = dataclasses.replace(exchange, request=dataclasses.replace(exchange.request, headers=headers))
@@ -490,6 +566,7 @@ class PuppetInspector:
     def _forget(self, client: connection.Client) -> None:
         """Drop what is stored for a connection's exchange: something is left only if its hooks failed."""
         flow, *_ = self._sent.pop(client.id, ("",))
+        self._injections.pop(client.id, None)
         for side in ("request", "response"):
             if body := self._bodies.pop((flow, side), None):
                 body.close()
@@ -498,14 +575,20 @@ class PuppetInspector:
         facts = functools.partial(mitm_flows.leg_of, client)
         return state.leg(facts) if state else facts()
 
-    def _copied(self, flow: http.HTTPFlow, side: Literal["request", "response"]) -> Callable[[bytes], bytes]:
-        """Return a function that passes a body on and copies it."""
+    def _copied(
+        self, flow: http.HTTPFlow, side: Literal["request", "response"], injection: Injection | None = None
+    ) -> Callable[[bytes], bytes | list[bytes]]:
+        """Return a function that passes a body on and copies it; with an injected fault what is left of it."""
         assert self._runtime  # noqa: S101 - nobody is served before
         body = self._bodies[flow.id, side] = Body(self._runtime.copies)
 
-        def pass_on(data: bytes) -> bytes:
+        def pass_on(data: bytes) -> bytes | list[bytes]:
+            if injection and injection.changes:
+                data = injection.change(data)
+                if injection.cut_off:
+                    handler.close(flow.client_conn.id)
             body.add(data)
-            return data
+            return data or []  # an empty chunk would end the body
 
         return pass_on
 
@@ -530,7 +613,7 @@ class PuppetInspector:
         if self._console:
             self._console.write_line(text)
         else:
-            logging.log(level, text)
+            logging.log(ALERT if text.startswith(ALARM) else level, text)
 
     def _on_result(self, flow: http.HTTPFlow, result: AnalysisResult) -> None:
         if self._loop is None or not result.findings:

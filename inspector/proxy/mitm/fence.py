@@ -18,7 +18,7 @@ from mitmproxy.net.http import http1
 from mitmproxy.proxy import commands, events
 from mitmproxy.proxy.layers.http import _http1
 from mitmproxy.proxy.layers.http._base import ReceiveHttp
-from mitmproxy.proxy.layers.http._events import ErrorCode, HttpEvent, ResponseProtocolError
+from mitmproxy.proxy.layers.http._events import ErrorCode, HttpEvent, ResponseEndOfMessage, ResponseProtocolError
 
 from inspector.proxy.limits.admission import PATIENCE
 from inspector.proxy.limits.pool import Ticket
@@ -164,6 +164,8 @@ class FencedServer(_Fenced, _http1.Http1Server):
         self._ticket = Ticket.open.get(context.client.id)
         self._held = 0.0
         """Since when the exchange waits."""
+        self.cut_off = False
+        """Whether the end of the answer is not passed on: it is cut off on purpose."""
 
     def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
         if isinstance(event, events.DataReceived):
@@ -231,6 +233,8 @@ class FencedServer(_Fenced, _http1.Http1Server):
                     head = http1.assemble_response_head(response)  # type: ignore[no-untyped-call]
                     yield commands.SendData(self.conn, head + bytes(stream.response_body_buf))
                 yield commands.CloseConnection(self.conn)
+        elif self.cut_off and isinstance(event, ResponseEndOfMessage):
+            yield commands.CloseConnection(self.conn)
         else:
             yield from super().send(event)
 

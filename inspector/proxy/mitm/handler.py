@@ -13,7 +13,8 @@ import inspect
 import logging
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+from weakref import WeakValueDictionary
 
 from mitmproxy import addonmanager, flow
 from mitmproxy.addons import next_layer
@@ -22,6 +23,8 @@ from mitmproxy.exceptions import AddonHalt
 from mitmproxy.proxy import commands, events, mode_servers, server
 from mitmproxy.proxy.layers import http
 
+from inspector.proxy.faults.injection import end_with_reset
+from inspector.proxy.faults.pace import Pace
 from inspector.proxy.mitm import fence
 
 if TYPE_CHECKING:
@@ -174,6 +177,9 @@ class _Stream(http.HttpStream):
 class Handler(mode_servers.ProxyConnectionHandler):
     """A connection whose events go directly to the layers and hooks."""
 
+    open: ClassVar[WeakValueDictionary[str, Handler]] = WeakValueDictionary()
+    """All of them, by the identifier of the agent's connection."""
+
     listeners: Listeners
     """The hook functions of the mitmproxy master that the connection belongs to."""
     admission: Admission
@@ -191,6 +197,9 @@ class Handler(mode_servers.ProxyConnectionHandler):
         """When it was admitted."""
         self._paused = False
         """Whether nothing is read from the agent, because too much is unsent."""
+        self.pace: Pace | None = None
+        """What slows the master's answer down on purpose."""
+        self.open[self.client.id] = self
 
     async def handle_client(self) -> None:
         """Handle the connection from its beginning to its end, once it is admitted."""
@@ -370,6 +379,10 @@ class Handler(mode_servers.ProxyConnectionHandler):
         # buffers stay as large as the largest piece as long as the connection lives.
         size = PIECE if connection is self.client else READ
         full = False
+        if self.pace is not None and connection is not self.client:
+            if self.pace.add(data):
+                self.pace.later(functools.partial(self._hurry_on, self.pace, connection))
+            return True
         if self.ticket is not None:
             if connection is self.client:
                 self.ticket.heard = time.monotonic()
@@ -381,9 +394,32 @@ class Handler(mode_servers.ProxyConnectionHandler):
             full |= self._dispatch(events.DataReceived(connection, data[at : at + size]))
         return full or self.waits(connection)
 
+    def _hurry_on(self, pace: Pace, connection: Connection) -> None:
+        """Pass on the next piece of an answer that is slowed down."""
+        if connection.state & ConnectionState.CAN_READ:
+            self._dispatch(events.DataReceived(connection, pace.piece()))
+            if pace.pending:
+                pace.later(functools.partial(self._hurry_on, pace, connection))
+        else:
+            pace.clear()
+
+    def break_off(self, *, reset: bool) -> None:
+        """Close the connection to the agent once everything is sent, without TLS's farewell; or reset it."""
+        io = self.transports.get(self.client)
+        if io is None or not isinstance(io.writer, asyncio.StreamWriter):
+            return
+        if reset:
+            end_with_reset(io.writer.get_extra_info("socket"))
+            cast("asyncio.Transport", io.writer.transport).abort()
+        else:
+            io.writer.transport.close()
+
     def waits(self, connection: Connection) -> bool:
-        """Whether what an agent sends only waits in memory, for example for the connection to the master."""
-        served = fence.FencedServer.open.get(self.client.id) if connection is self.client else None
+        """Whether what an agent sends only waits in memory, for example for the connection to the master; or whether
+        what the master sends is slowed down."""
+        if connection is not self.client:
+            return self.pace is not None and self.pace.pending
+        served = fence.FencedServer.open.get(self.client.id)
         return served is not None and served.waits()
 
 
@@ -436,6 +472,20 @@ class _DirectReader:
             await asyncio.sleep(LOOK)
         self._handler.pause(self._connection, paused=False)
         self._transport.resume_reading()
+
+
+def close(agent: str, *, reset: bool = False) -> None:
+    """Break off an agent's connection when what is being done is sent; with ``reset`` at once."""
+    if fenced := fence.FencedServer.open.get(agent):
+        fenced.cut_off = True
+    if served := Handler.open.get(agent):
+        asyncio.get_running_loop().call_soon(functools.partial(served.break_off, reset=reset))
+
+
+def slow_down(agent: str, rate: int) -> None:
+    """Slow down what the master answers an agent, to so many bytes a second; 0: no more."""
+    if served := Handler.open.get(agent):
+        served.pace = Pace(rate) if rate else None
 
 
 async def _nothing() -> None:

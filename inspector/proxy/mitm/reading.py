@@ -49,7 +49,7 @@ def reason(values: Any, *, own_mode: bool, interactive: bool) -> str:
     It always is if an option is given that only a proxy uses, so that what is missing for it stays an error.
     ``own_mode``: the user's --mode says where to listen. ``interactive``: a user can still open files later.
     """
-    names = {*dict(options.OPTIONS), *dict(options.FLAGS)}.difference(WITHOUT_PROXY)
+    names = {*dict(options.OPTIONS), *dict(options.FLAGS), *dict(options.LISTS)}.difference(WITHOUT_PROXY)
     if any(getattr(values, name) for name in names):
         return ""
     if not values.server:

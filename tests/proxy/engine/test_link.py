@@ -16,6 +16,8 @@ from inspector.proxy.engine import link as module
 from inspector.proxy.engine.ends import FULL, STUCK
 from inspector.proxy.engine.link import BODY, DELIVERY, HALF_CLOSED, HANDSHAKE, HEAD, MASTER_LEFT, Link
 from inspector.proxy.engine.sides import AgentEnd, MasterEnd
+from inspector.proxy.faults import actions
+from inspector.proxy.faults.injection import Injection
 from inspector.proxy.identity import NoIdentity
 from inspector.proxy.limits.admission import Admission
 from tests.support.ends import Tls, Transport
@@ -37,6 +39,7 @@ class Runtime:
     def __init__(self, folder: Path) -> None:
         self.records: list[Exchange] = []
         self.bugs: list[str] = []
+        self.injection: Injection | None = None
         self.settings = SimpleNamespace(
             identity_source=NoIdentity(), balanced=lambda _: False, master_for=lambda _: (("192.0.2.2", 8140), "m")
         )
@@ -49,6 +52,9 @@ class Runtime:
             leg=lambda facts: Leg(id="m", side="master"),
         )  # fmt: skip
         return Tls(), state
+
+    def fault_for(self, *_: object) -> Injection | None:
+        return self.injection
 
     def record(self, exchange: Exchange, *_: object) -> None:
         self.records.append(exchange)
@@ -392,3 +398,73 @@ def test_on_a_connection_that_served_before_the_agent_is_left_to_ask_again(site:
     assert site.errors == [None, MASTER_LEFT]
     assert site.wire.size == size
     assert site.agent.closed
+
+
+# -- faults that are injected on purpose ------------------------------------------------------------------
+
+
+def _injected(site: Site, name: str, value: str) -> Injection:
+    site.runtime.injection = Injection(actions.make(name, value), None, lambda: None)
+    return site.runtime.injection
+
+
+def test_a_delayed_request_has_no_deadline_and_is_not_read_without_limit(site: Site, clock: list[float]) -> None:
+    _injected(site, "delay", "1h")
+    site.secure()
+    site.link.agent_sent(PUT % 1_000_000 + b"\r\n")
+    assert site.link._master is None
+    clock[0] += 2 * BODY
+    site.link.check(clock[0])
+    assert not site.wire.ended
+    assert site.wire.reading
+    site.link.agent_sent(b"a" * (FULL + 1))
+    assert not site.wire.reading
+    site.link.shut()
+    assert site.errors == ["the proxy ended"]
+
+
+def test_a_delayed_request_is_passed_on_whole(site: Site) -> None:
+    _injected(site, "delay", "1h")
+    site.secure()
+    site.link.agent_sent(PUT % 3 + b"\r\na")
+    exchange = site.link._exchange
+    assert exchange
+    site.link._release(exchange)
+    _, wire = site.master()
+    site.link.agent_sent(b"bc")
+    assert wire.data.startswith(b"PUT /a HTTP/1.1\r\n")
+    assert wire.data.endswith(b"\r\n\r\nabc")
+    site.link.shut()
+    assert site.errors == ["the proxy ended"]
+
+
+def test_a_delayed_request_whose_agent_has_left_is_not_passed_on(site: Site) -> None:
+    _injected(site, "delay", "1h")
+    site.secure()
+    site.link.agent_sent(GET)
+    exchange = site.link._exchange
+    assert exchange
+    site.link.agent_ended(None)
+    site.link._release(exchange)
+    assert site.link._master is None
+    assert site.errors == [AGENT_LEFT]
+    assert [record.injected for record in site.runtime.records] == ["delayed by 3600 s"]
+
+
+def test_a_master_is_not_read_while_its_answer_is_slowed_down(site: Site) -> None:
+    _injected(site, "throttle", "100")
+    site.secure()
+    site.link.agent_sent(GET)
+    master, wire = site.master()
+    site.link.master_sent(master, OK)
+    assert not wire.reading
+    pace = site.link._pace
+    assert pace
+    site.link.master_ended(master, None)  # it has closed the connection behind the answer
+    assert site.runtime.records == []
+    while pace.pending:
+        site.link._hurry_on(pace, master)
+    (record,) = site.runtime.records
+    assert record.response
+    assert (record.response.body, record.error) == (b"{}", None)
+    assert record.injected == "answer throttled to 100 bytes a second"
