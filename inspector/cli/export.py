@@ -1,4 +1,4 @@
-"""``puppet-inspector export``: export a capture for other tools: mitmproxy flows, HAR or jsonl."""
+"""``puppet-inspector export``: export a capture for other tools: mitmproxy flows, HAR, jsonl, or what viewers show."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Export the records of a capture: as flows for mitmproxy, as an HTTP archive (HAR) for browsers, or as one line
-    of JSON per record (docs/json/export.schema.json). Secrets are masked. Facts, parameters, logs and file contents are
-    withheld unless `--with` opens them: stand-ins take their place. Names, findings and error texts stay. `import`
-    reads all three formats."""
+    """Export the records of a capture: as flows for mitmproxy, as an HTTP archive (HAR) for browsers, as one line of
+    JSON per record (docs/json/export.schema.json), or for a viewer (docs/viewers.md). Secrets are masked. Facts,
+    parameters, logs and file contents are withheld unless `--with` opens them: stand-ins take their place. Names,
+    findings and error texts stay. `import` reads the first three formats."""
     output = arguments.output
     kind = arguments.format or (exporting.format_of(output) if output else "jsonl")
     opened = None if arguments.with_secrets else opened_by(arguments.opened)

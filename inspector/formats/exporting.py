@@ -1,7 +1,7 @@
-"""Exports of a capture: as mitmproxy's flows, an HTTP archive (HAR) or lines of JSON.
+"""Exports of a capture: as mitmproxy's flows, an HTTP archive (HAR), lines of JSON, or for a viewer.
 
-Selects the records and the format, and reports what the format cannot contain; ``mitm_flows``, ``har`` and ``jsonl``
-write the records.
+Selects the records and the format, and reports what the format cannot contain; ``mitm_flows``, ``har``, ``jsonl`` and
+``trace`` write the records.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.formats import files, har, jsonl, lossless
+from inspector.formats import files, har, jsonl, lossless, trace
 from inspector.formats.outgoing import Outgoing
 from inspector.model import Connection
 from inspector.progress import unwatched, watched
@@ -57,6 +57,7 @@ FORMATS = {
     ),
     "har": Format((".har",), lines=har.lines, note="HAR cannot express {others}: they are in _puppet.records."),
     "jsonl": Format((".jsonl",), lines=jsonl.lines),
+    "trace": Format((".trace.json", ".trace"), lines=trace.lines),
 }
 """By name."""
 _OTHERS = (("handshake", "failed handshakes"), ("gap", "gaps"))
@@ -64,8 +65,7 @@ _OTHERS = (("handshake", "failed handshakes"), ("gap", "gaps"))
 
 def format_of(path: Path) -> str:
     """Return the name of the format for a file name. Raises InspectorError."""
-    ending = path.suffix.lower()
-    found = next((name for name, chosen in FORMATS.items() if ending in chosen.endings), None)
+    found = next((name for name, chosen in FORMATS.items() if path.name.lower().endswith(chosen.endings)), None)
     if found is None:
         endings = ", ".join(ending for chosen in FORMATS.values() for ending in chosen.endings)
         raise InspectorError(
