@@ -26,6 +26,8 @@ from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
 from inspector.proxy import identity, tls
+from inspector.proxy.telemetry import settings as telemetry
+from inspector.proxy.telemetry.settings import NOTHING, Telemetry
 from inspector.summaries import rule_files, ruleset
 from inspector.text import address
 
@@ -94,6 +96,13 @@ OPTIONS: tuple[tuple[str, str], ...] = (
             "networks, several separated by commas. Only for `puppet-inspector proxy`. Default: none."
         ),
     ),
+    (
+        "puppet_metrics",
+        (
+            "Where to serve metrics for Prometheus, HOST[:PORT] (docs/viewers.md). There is no access control: use a "
+            "loopback address. Default: nowhere."
+        ),
+    ),
     *rotation.OPTIONS,
     (
         "puppet_rules",
@@ -115,6 +124,7 @@ OPTIONS: tuple[tuple[str, str], ...] = (
 
 FLAGS: tuple[tuple[str, str], ...] = (
     ("puppet_unsafe_keys", "Use private keys even if other users on this host can read them."),
+    ("puppet_metrics_certnames", "Count runs in the metrics by certname too: one series for each agent and outcome."),
 )
 """Name and help of each option that is on or off. All are off by default."""
 
@@ -147,6 +157,8 @@ class Settings:
     balancers: tuple[Network, ...] = ()
     """Who says by the PROXY protocol where a connection comes from."""
     rotation: Rotation = field(default_factory=Rotation)
+    telemetry: Telemetry = NOTHING
+    """What other systems are outside."""
     any_port: bool = False
     """Whether the next free port may be used instead."""
     warnings: tuple[str, ...] = field(default=())
@@ -282,6 +294,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             f"{probe} will be presented once with a certificate that it must not trust: "
             "one request or run of it will fail"
         )
+    outside = telemetry.read(values.puppet_metrics, "", certnames=bool(values.puppet_metrics_certnames))
     return Settings(
         conf=conf,
         masters=masters,
@@ -305,8 +318,9 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             values.puppet_keep,
             values.puppet_keep_free,
         ),
+        telemetry=outside,
         any_port=not own_mode and not port_given,
-        warnings=tuple(warnings),
+        warnings=(*warnings, *outside.warnings()),
     )
 
 
@@ -429,6 +443,7 @@ def startup_lines(settings: Settings, addresses: Sequence[str]) -> list[str]:
         f"  listens on  {', '.join(addresses) or 'nothing'}",
         f"  records to  {settings.capture}",
         *(f"  balancer    {network}, which says where agents are" for network in settings.balancers),
+        *settings.telemetry.lines(),
         f"  try         puppet agent -t --server {settings.presented_name} --serverport {port}",
         "              (--masterport up to Puppet 6; the name must resolve to the address above)",
     ]

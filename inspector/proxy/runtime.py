@@ -19,6 +19,7 @@ from inspector.proxy.limits.admission import Admission
 from inspector.proxy.probe import Probe
 from inspector.proxy.recorder import Recorder
 from inspector.proxy.recording_filter import RecordingFilter
+from inspector.proxy.telemetry import metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,10 +59,18 @@ def guarded[S: _Running, **P](method: Callable[Concatenate[S, P], None]) -> Call
 class Runtime:
     """What a proxy has from its start to its end."""
 
-    def __init__(self, settings: Settings, write_line: Callable[[str], None], *, analyzes: bool = True) -> None:
-        """Start to record; ``analyzes``: and to analyze the records. ``write_line`` prints a line, on any thread.
+    def __init__(
+        self,
+        settings: Settings,
+        write_line: Callable[[str], None],
+        *,
+        analyzes: bool = True,
+        report_waiting: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Start to record; ``analyzes``: and to analyze the records. ``write_line`` prints a line, on any thread;
+        ``report_waiting`` gets the bytes that wait to be recorded.
 
-        Raises CaptureError.
+        Raises InspectorError.
         """
         # An agent's run takes two descriptors, and a thousand agents may connect at once.
         _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -72,6 +81,7 @@ class Runtime:
         self.write_line = write_line
         self._contexts = tls.Contexts()
         self._warned: set[str] = set()
+        self._metrics = metrics.served(settings.telemetry) if analyzes else None
         self.recorder = Recorder(
             settings.capture,
             write_line,
@@ -79,7 +89,12 @@ class Runtime:
             analyzes=analyzes,
             rotation=settings.rotation,
             redacts=settings.redact,
+            telemetry=settings.telemetry,
+            observe=self._metrics.observe if self._metrics else lambda _: None,
+            report_waiting=report_waiting,
         )
+        if self._metrics:
+            self._metrics.watch(lambda: self.recorder.path, lambda: float(self.recorder.waiting))
         self.copies = Copies(settings.capture.parent, settings.keep_body)
         self.probe = Probe(settings.probe, write_line)
         self._filter = RecordingFilter(settings.only)
@@ -187,5 +202,7 @@ class Runtime:
         """Write and analyze the rest, and say where; waits for it. No connection is open any more."""
         self.probe.on_close()
         self.recorder.finish()
+        if self._metrics:
+            self._metrics.close()
         if self.recorder.analyzes:
             self.write_line(f"The capture is {self.recorder.path}")

@@ -25,6 +25,7 @@ from OpenSSL.crypto import FILETYPE_ASN1, X509, PKey, X509StoreFlags, dump_certi
 from inspector import inputs
 from inspector.errors import IdentityError, InspectorError
 from inspector.protocol import x509
+from inspector.protocol.alerts import ALERTS
 from inspector.protocol.pem import UNREADABLE
 from inspector.proxy import identity
 
@@ -38,17 +39,6 @@ if TYPE_CHECKING:
 CIPHERS = b"DEFAULT:@SECLEVEL=0"
 """Agents of versions 2.7 and 3.x have TLS 1.0, SHA-1 and 1024-bit keys. The other end decides what to refuse: whatever
 works without the proxy must work through it (rule T01 reports it)."""
-
-ALERTS = {
-    0: "close_notify", 10: "unexpected_message", 20: "bad_record_mac", 40: "handshake_failure",
-    42: "bad_certificate", 43: "unsupported_certificate", 44: "certificate_revoked",
-    45: "certificate_expired", 46: "certificate_unknown", 47: "illegal_parameter", 48: "unknown_ca",
-    49: "access_denied", 50: "decode_error", 51: "decrypt_error", 70: "protocol_version",
-    71: "insufficient_security", 80: "internal_error", 86: "inappropriate_fallback", 90: "user_canceled",
-    109: "missing_extension", 112: "unrecognized_name", 116: "certificate_required",
-    120: "no_application_protocol",
-}  # fmt: skip
-"""RFC 8446, 6.2."""
 LAST_GOOD = 86_400.0
 """Seconds for which the last good CRLs are used when their file is deleted, emptied or cut off: by default agents fetch
 theirs once a day."""

@@ -13,6 +13,7 @@ from inspector.model import Exchange, Gap, Handshake, Leg
 from inspector.proxy import identity, runtime
 from inspector.proxy.recorder import NEVER
 from inspector.proxy.runtime import Runtime, guarded
+from inspector.proxy.telemetry.settings import NOTHING
 from tests.support.records import FULL
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Site:
         values: Any = SimpleNamespace(
             **{
                 "capture": capture, "rules": None, "rotation": NEVER, "redact": False, "probe": "", "only": None,
-                "keep_body": KEEP,
+                "keep_body": KEEP, "telemetry": NOTHING,
                 "identity_source": identity.NoIdentity(), **settings,
             }
         )  # fmt: skip
