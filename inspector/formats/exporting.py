@@ -1,7 +1,7 @@
 """Exports of a capture: as mitmproxy's flows, an HTTP archive (HAR), lines of JSON, or for a viewer.
 
-Selects the records and the format, and reports what the format cannot contain; ``mitm_flows``, ``har``, ``jsonl`` and
-``trace`` write the records.
+Selects the records and the format, and reports what the format cannot contain; ``mitm_flows``, ``har``, ``jsonl``,
+``trace`` and ``otlp`` write the records.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.formats import files, har, jsonl, lossless, trace
+from inspector.formats import files, har, jsonl, lossless, otlp, trace
 from inspector.formats.outgoing import Outgoing
 from inspector.model import Connection
 from inspector.progress import unwatched, watched
@@ -58,6 +58,7 @@ FORMATS = {
     "har": Format((".har",), lines=har.lines, note="HAR cannot express {others}: they are in _puppet.records."),
     "jsonl": Format((".jsonl",), lines=jsonl.lines),
     "trace": Format((".trace.json", ".trace"), lines=trace.lines),
+    "otlp": Format((".otlp.json", ".otlp"), lines=otlp.lines),
 }
 """By name."""
 _OTHERS = (("handshake", "failed handshakes"), ("gap", "gaps"))

@@ -195,7 +195,6 @@ class _Trace:
             "outcome": run.outcome, "verdict": self._sentence(verdict.message) if verdict else None,
             "fix": self._sentence(run.fix) if verdict else None, "environment": run.environment,
             "agent version": run.agent_version, "master version": run.master_version,
-            "transaction_uuid": run.transaction_uuid,
         }  # fmt: skip
         shown = {key: self._sentence(value) if value else None for key, value in args.items()}
         self._slice(f"run {run.number}: {run.outcome}", "run", run.started, run.ended, process, thread, shown)

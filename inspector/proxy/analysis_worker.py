@@ -24,6 +24,7 @@ from inspector.errors import InspectorError
 from inspector.proxy import side_process
 from inspector.proxy.analysis_client import PROGRESS, AnalysisResult
 from inspector.proxy.telemetry.samples import Sampler
+from inspector.proxy.telemetry.spans import Spans
 from inspector.summaries import conclusions, filters, ruleset
 from inspector.summaries.follow import DO, Follower
 from inspector.text import beginning, clean
@@ -45,15 +46,17 @@ POLL = 1.0
 class Results:
     """Makes of lines what the proxy needs to know of them."""
 
-    def __init__(self, *, samples: bool = False) -> None:
-        """``samples``: measure records and runs too."""
+    def __init__(self, *, samples: bool = False, collector: str = "", begin: Callable[[], None] = lambda: None) -> None:
+        """``samples``: measure records and runs too; ``collector``: send runs there, as spans. ``begin`` is called
+        before what may take long."""
         self._sampler = Sampler() if samples else None
+        self._spans = Spans(collector, begin) if collector else None
         self._ended: list[Run] = []
 
     @property
     def end_run(self) -> Callable[[Run], None] | None:
         """What to call with each run that is over."""
-        return self._ended.append if self._sampler else None
+        return self._ended.append if self._sampler or self._spans else None
 
     def of(self, lines: Iterable[PrintedLine]) -> Iterator[AnalysisResult]:
         """Yield the results of these lines, and of the runs that ended meanwhile."""
@@ -66,15 +69,36 @@ class Results:
             step = line.step
             findings = [(finding.rule, str(finding.severity), finding.message) for finding in step.findings]
             samples = self._sampler.step(step) if self._sampler else []
+            if self._spans:
+                self._spans.step(step)
             yield AnalysisResult(line.text, step.record.seq, findings, list(step.trouble), samples)
             yield from self._ends()
         yield from self._ends()
+        yield from self._exported()
+
+    def close(self) -> Iterator[AnalysisResult]:
+        """Yield what is known at last: wait a moment until the rest of the spans is sent."""
+        if self._spans:
+            self._spans.sender.close()
+        yield from self._exported()
 
     def _ends(self) -> Iterator[AnalysisResult]:
         while self._ended:
             run = self._ended.pop(0)
+            brief = conclusions.of_run(run)
+            if self._spans:
+                self._spans.ended(run, brief)
             if self._sampler:
-                yield AnalysisResult("", samples=self._sampler.ended(run, conclusions.of_run(run)))
+                yield AnalysisResult("", samples=self._sampler.ended(run, brief))
+
+    def _exported(self) -> Iterator[AnalysisResult]:
+        if self._spans is None:
+            return
+        samples, lines = self._spans.sender.report()
+        for line in lines:
+            yield AnalysisResult(line)
+        if samples and self._sampler:
+            yield AnalysisResult("", samples=[*samples])
 
 
 def main(argv: list[str]) -> int:
@@ -91,7 +115,7 @@ def main(argv: list[str]) -> int:
         applied = ruleset.load_options(argv[7:], time.time())
         rules.use(applied)
         _send(AnalysisResult(f"-- {beginning(clean(warning), WARNING)}") for warning in applied.warnings)
-        results = Results(samples=bool(argv[5]))
+        results = Results(samples=bool(argv[5]), collector=argv[6], begin=lambda: begin_record(0))
         follower = Follower(
             path, filters.parse(""), after=after, skipped=skipped, begin_record=begin_record, end_run=results.end_run
         )
@@ -100,6 +124,7 @@ def main(argv: list[str]) -> int:
             _send(results.of(follower.look()))
         _send(results.of(follower.look()))
         _send(results.of(follower.sum_up(ended=True)))
+        _send(results.close())
     except InspectorError as error:
         print(error, file=sys.stderr)
         return 2

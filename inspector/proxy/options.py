@@ -103,6 +103,10 @@ OPTIONS: tuple[tuple[str, str], ...] = (
             "loopback address. Default: nowhere."
         ),
     ),
+    (
+        "puppet_otlp",
+        "A collector to send runs to as OpenTelemetry spans (docs/viewers.md): http://HOST:4318. Default: none.",
+    ),
     *rotation.OPTIONS,
     (
         "puppet_rules",
@@ -294,7 +298,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             f"{probe} will be presented once with a certificate that it must not trust: "
             "one request or run of it will fail"
         )
-    outside = telemetry.read(values.puppet_metrics, "", certnames=bool(values.puppet_metrics_certnames))
+    outside = telemetry.read(values.puppet_metrics, values.puppet_otlp, certnames=bool(values.puppet_metrics_certnames))
     return Settings(
         conf=conf,
         masters=masters,

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from inspector.errors import InspectorError
+from inspector.formats import exporting
+from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
 from tests.support import proxies
+from tests.support.otlp import attributes, collecting, spans_of
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -61,9 +65,41 @@ def test_a_run_is_counted(lab: Lab, capture: Path, own: bool, arguments: tuple[s
     assert any(line.strip() == f"metrics     http://{proxies.HOST}:{port}/metrics" for line in proxy.lines)
 
 
-def test_an_address_in_use_ends_the_proxy_with_one_sentence(lab: Lab, capture: Path) -> None:
-    from inspector.errors import InspectorError
+@pytest.mark.parametrize(
+    ("own", "arguments"), [(False, ()), (True, ()), (True, ("--workers", "2"))], ids=["mitmdump", "own", "workers"]
+)
+def test_a_run_is_sent_as_spans(lab: Lab, capture: Path, own: bool, arguments: tuple[str, ...]) -> None:
+    port = free_port()
+    with collecting() as collector:
+        address = collector.url.removesuffix("/v1/traces")
+        telling = {"puppet_otlp": address, "puppet_metrics": f"{proxies.HOST}:{port}"}
+        with Proxy({**proxies.options(lab, capture), **telling}, arguments=arguments, own=own) as proxy:
+            lab.proxy_address = proxy.address
+            assert lab.agent("agent.lab.example").run().status == 2
+            assert eventually(lambda: len(collector.bodies) == 1)
+            spans = spans_of(collector.bodies[0])
+            assert eventually(lambda: scraped(port)["puppet_inspector_spans_sent_total"] == len(spans))
+    recorded = [record for record in proxies.records(capture) if isinstance(record, Exchange)]
+    assert len([span for span in spans if span.kind == 2]) == len(recorded)
+    assert attributes(spans[-1])["puppet.outcome"] == "complete"
+    run = exporting.Chosen.by(capture)
+    exported = spans_of("".join(run.lines("otlp")))
+    assert {span.span_id for span in exported} == {span.span_id for span in spans}
 
+
+def test_a_collector_that_hangs_delays_no_agent_and_not_the_end(lab: Lab, capture: Path) -> None:
+    with socket.create_server((proxies.HOST, 0)) as hanging:
+        address = f"http://{proxies.HOST}:{hanging.getsockname()[1]}"
+        with Proxy({**proxies.options(lab, capture), "puppet_otlp": address}, own=True) as proxy:
+            lab.proxy_address = proxy.address
+            for name in ("a", "b"):
+                assert lab.agent(f"{name}.lab.example").run().status == 2
+            assert eventually(lambda: sum(line.startswith("== run ") for line in proxy.lines) == 2)
+    assert proxy.status == 0
+    assert {run.outcome for run in proxies.analyzed(capture).runs} == {"complete"}
+
+
+def test_an_address_in_use_ends_the_proxy_with_one_sentence(lab: Lab, capture: Path) -> None:
     with socket.create_server((proxies.HOST, 0)) as taken:
         where = f"{proxies.HOST}:{taken.getsockname()[1]}"
         for arguments in ((), ("--workers", "2")):

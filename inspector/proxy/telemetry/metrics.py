@@ -1,7 +1,7 @@
 """The metrics of a proxy, in the form that Prometheus reads, and the endpoint that serves them.
 
-One endpoint for all workers: the process that starts the analysis has it. A scraper can delay no agent: each is answered
-by a thread, there are few, and the oldest is given up for a new one.
+One endpoint for all workers: the process that starts the analysis has it. A scraper can delay no agent: each is
+answered by a thread, there are few, and the oldest is given up for a new one.
 """
 
 from __future__ import annotations
