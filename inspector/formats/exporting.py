@@ -1,7 +1,7 @@
 """Exports of a capture: as mitmproxy's flows, an HTTP archive (HAR), lines of JSON, or for a viewer.
 
 Selects the records and the format, and reports what the format cannot contain; ``mitm_flows``, ``har``, ``jsonl``,
-``trace`` and ``otlp`` write the records.
+``trace``, ``otlp`` and ``packet_capture`` write the records.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.formats import files, har, jsonl, lossless, otlp, trace
+from inspector.formats import files, har, jsonl, lossless, otlp, packet_capture, trace
 from inspector.formats.outgoing import Outgoing
 from inspector.model import Connection
 from inspector.progress import unwatched, watched
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import RunBrief
 
 
-def _write_flows(records: Iterator[Record], path: Path) -> int:
+def _write_flows(items: Iterator[CaptureItem], path: Path) -> int:
     from inspector.formats.mitm_flows import export_flows  # imports mitmproxy
 
-    return export_flows(records, path)
+    return export_flows((item for item in items if not isinstance(item, Connection)), path)
 
 
 class Format(NamedTuple):
@@ -44,9 +44,11 @@ class Format(NamedTuple):
     """Yields lines of the items of a capture, the runs of their records, and what becomes of findings' sentences, as
     ``jsonl.lines`` does."""
     write: Callable[..., int] | None = None
-    """Writes records to a new file and returns their number, as ``mitm_flows.export_flows`` does."""
+    """Writes the items of a capture to a new file and returns the number of records in it."""
     note: str = ""
     """What becomes of failed handshakes and gaps, if the format has no place for them; ``{others}`` counts them."""
+    about: str = ""
+    """What is not as it was on the wire, if a reader could think so."""
 
 
 FORMATS = {
@@ -59,6 +61,12 @@ FORMATS = {
     "jsonl": Format((".jsonl",), lines=jsonl.lines),
     "trace": Format((".trace.json", ".trace"), lines=trace.lines),
     "otlp": Format((".otlp.json", ".otlp"), lines=otlp.lines),
+    "pcapng": Format(
+        (".pcapng",),
+        write=packet_capture.write,
+        note="Of {others}, gaps are left out, and failed handshakes are comments of empty packets.",
+        about="The packets are made up: they carry the recorded HTTP without TLS, over TCP with the agents' addresses.",
+    ),
 }
 """By name."""
 _OTHERS = (("handshake", "failed handshakes"), ("gap", "gaps"))
@@ -138,12 +146,13 @@ class Chosen:
             files.write(self.lines(name, watch, watch), path)
             return len(self.owners) - len(self.unexported)
         with Capture.open(self.capture) as capture:
-            records = self._records(capture, self._outgoing(capture, watch), watch)
-            return binary((leaving for _, leaving in records), path)
+            return binary(self._items(capture, self._outgoing(capture, watch), watch), path)
 
     def notes(self, name: str) -> Iterator[str]:
         """Yield notes about records that the format cannot contain, or contains where other tools do not look, and
         about those that were not analyzed."""
+        if FORMATS[name].about:
+            yield FORMATS[name].about
         others = " and ".join(f"{noun} ({self.kinds[kind]})" for kind, noun in _OTHERS if self.kinds[kind])
         if others and (note := FORMATS[name].note):
             yield note.format(others=others)

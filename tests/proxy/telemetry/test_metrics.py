@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import re
-import shutil
 import socket
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +17,7 @@ from inspector.proxy.telemetry.metrics import BUCKETS, CERTNAMES, SCRAPERS, Metr
 from inspector.proxy.telemetry.samples import Ended, Exported, Found, Lost, Refused, Served
 from inspector.proxy.telemetry.settings import NOTHING
 from tests.support import places
+from tests.support.programs import promtool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,18 +167,6 @@ def test_the_dashboard_is_one() -> None:
         assert all(target["expr"] for target in panel["targets"])
     taken = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels]
     assert len(set(taken)) == len(taken)
-
-
-def promtool(*arguments: str, text: str = "") -> str:
-    """What promtool says. It is Debian's, from the package prometheus."""
-    program = shutil.which("promtool")
-    if program is None:
-        if os.environ.get("PUPPET_INSPECTOR_REAL") == "required":
-            pytest.fail("promtool is missing: apt-get install prometheus")
-        pytest.skip("promtool is missing")
-    done = subprocess.run([program, *arguments], input=text, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
 
 
 @pytest.mark.slow
