@@ -148,6 +148,14 @@ class Chosen:
         with Capture.open(self.capture) as capture:
             return binary(self._items(capture, self._outgoing(capture, watch), watch), path)
 
+    def legs(self) -> set[str] | None:
+        """Return the identifiers of the connections that the chosen records used; None if all records are chosen."""
+        if self.whole:
+            return None
+        with Capture.open(self.capture) as capture:
+            records = (capture.record(seq) for seq in self.owners)
+            return {leg.id for record in records if record for leg in lossless.legs(record)}
+
     def notes(self, name: str) -> Iterator[str]:
         """Yield notes about records that the format cannot contain, or contains where other tools do not look, and
         about those that were not analyzed."""

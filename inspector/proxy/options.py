@@ -25,7 +25,7 @@ from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
-from inspector.proxy import identity, tls
+from inspector.proxy import identity, key_log, tls
 from inspector.proxy.telemetry import settings as telemetry
 from inspector.proxy.telemetry.settings import NOTHING, Telemetry
 from inspector.summaries import rule_files, ruleset
@@ -128,6 +128,13 @@ OPTIONS: tuple[tuple[str, str], ...] = (
 
 FLAGS: tuple[tuple[str, str], ...] = (
     ("puppet_unsafe_keys", "Use private keys even if other users on this host can read them."),
+    (
+        "puppet_wire",
+        (
+            "Record the TLS of both legs and the secrets of its sessions beside the capture, for Wireshark "
+            "(docs/viewers.md): whoever has that file reads everything. Only for `puppet-inspector proxy`."
+        ),
+    ),
     ("puppet_metrics_certnames", "Count runs in the metrics by certname too: one series for each agent and outcome."),
 )
 """Name and help of each option that is on or off. All are off by default."""
@@ -161,6 +168,8 @@ class Settings:
     balancers: tuple[Network, ...] = ()
     """Who says by the PROXY protocol where a connection comes from."""
     rotation: Rotation = field(default_factory=Rotation)
+    wire: bool = False
+    """Whether the bytes of both legs are recorded, with what decrypts them."""
     telemetry: Telemetry = NOTHING
     """What other systems are outside."""
     any_port: bool = False
@@ -299,6 +308,15 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             "one request or run of it will fail"
         )
     outside = telemetry.read(values.puppet_metrics, values.puppet_otlp, certnames=bool(values.puppet_metrics_certnames))
+    capture = capture_path(values.puppet_capture)
+    wire = _wire(values)
+    if wire:
+        warnings.append(
+            f"puppet_wire records the TLS of all connections and the secrets of their sessions beside {capture}: "
+            "whoever has that file reads everything, passwords too"
+        )
+    if (named := key_log.path()) is not None:
+        warnings.append(f"SSLKEYLOGFILE: the secrets of all TLS sessions are written to {named}")
     return Settings(
         conf=conf,
         masters=masters,
@@ -309,7 +327,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
         presented_path=certificate,
         identity_source=identity.source_of(identity_text, unsafe=unsafe),
         identity_text=identity_text,
-        capture=capture_path(values.puppet_capture),
+        capture=capture,
         rules=_usable_rules(values),
         probe=probe,
         only=_only(values.puppet_only),
@@ -322,6 +340,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             values.puppet_keep,
             values.puppet_keep_free,
         ),
+        wire=wire,
         telemetry=outside,
         any_port=not own_mode and not port_given,
         warnings=(*warnings, *outside.warnings()),
@@ -357,6 +376,19 @@ def _redact(text: str) -> bool:
     if text not in ("", "write"):
         raise InspectorError(f"puppet_redact is {text!r}.", "Write puppet_redact=write, or omit it.")
     return text == "write"
+
+
+def _wire(values: Any) -> bool:
+    """Whether the wire is recorded. Raises InspectorError with an option that leaves a part out: the wire is whole."""
+    if not values.puppet_wire:
+        return False
+    for name in ("puppet_redact", "puppet_only", "puppet_rotate_size", "puppet_rotate_age"):
+        if getattr(values, name):
+            raise InspectorError(
+                f"puppet_wire is not possible with {name}.",
+                "It records everything of every connection, from the first byte to the last, for a short test.",
+            )
+    return True
 
 
 def _balancers(text: str) -> tuple[Network, ...]:

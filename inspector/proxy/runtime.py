@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Concatenate, Protocol
 
 from inspector.model import Connection, Gap
 from inspector.protocol import endpoints
-from inspector.proxy import tls
+from inspector.proxy import key_log, tls
 from inspector.proxy.bodies import Copies
 from inspector.proxy.connection_state import AgentConnection, MasterConnection
 from inspector.proxy.limits.admission import Admission
@@ -20,6 +20,7 @@ from inspector.proxy.probe import Probe
 from inspector.proxy.recorder import Recorder
 from inspector.proxy.recording_filter import RecordingFilter
 from inspector.proxy.telemetry import metrics
+from inspector.proxy.wire import Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,7 +80,7 @@ class Runtime:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self.settings = settings
         self.write_line = write_line
-        self._contexts = tls.Contexts()
+        self._contexts = tls.Contexts(key_log.writer(), secrets=settings.wire)
         self._warned: set[str] = set()
         self._metrics = metrics.served(settings.telemetry) if analyzes else None
         self.recorder = Recorder(
@@ -99,6 +100,8 @@ class Runtime:
         self.probe = Probe(settings.probe, write_line)
         self._filter = RecordingFilter(settings.only)
         self.recorder.start()
+        self.wire = Wire(settings.capture, self._report_wire, settings.rotation.room) if settings.wire else None
+        """What records the bytes of both legs, if that is wanted."""
         self.admission = Admission(maximum if maximum != resource.RLIM_INFINITY else 2**20, self.gap)
 
     # -- TLS ----------------------------------------------------------------------------------------
@@ -180,6 +183,10 @@ class Runtime:
 
     # -- output -------------------------------------------------------------------------------------
 
+    def _report_wire(self, reason: str) -> None:
+        self.write_line(f"-- {reason}")
+        self.gap(reason)
+
     def gap(self, reason: str) -> None:
         """Record that something could not be recorded."""
         self.recorder.put(Gap(time.time(), reason))
@@ -201,6 +208,8 @@ class Runtime:
     def finish(self) -> None:
         """Write and analyze the rest, and say where; waits for it. No connection is open any more."""
         self.probe.on_close()
+        if self.wire:
+            self.wire.close()
         self.recorder.finish()
         if self._metrics:
             self._metrics.close()

@@ -58,6 +58,8 @@ class TlsState:
     """The names in the master's certificate, if the required name is not among them."""
     alert: str | None = None
     alert_by: Literal["peer", "proxy"] | None = None
+    on_secret: Callable[[bytes], None] | None = None
+    """What gets the secrets of the session, a line of a key log at a time."""
     closed_by_peer: bool = False
     """Whether the peer sent a close_notify."""
 
@@ -225,7 +227,9 @@ class Contexts:
 
     LIMIT = 1024
 
-    def __init__(self) -> None:
+    def __init__(self, key_log: Callable[[bytes], None] | None = None, *, secrets: bool = False) -> None:
+        """``key_log`` gets the secrets of all sessions; with ``secrets`` each connection's state gets its own."""
+        self._key_log, self._secrets = key_log, secrets
         self._cache: OrderedDict[tuple[object, ...], SSL.Context] = OrderedDict()
 
     def for_agent(self, trust: SiteTrust, presented: identity.Credentials) -> SSL.Context:
@@ -245,10 +249,18 @@ class Contexts:
         context = self._cache.get(key)
         if context is None:
             context = self._cache[key] = make()
+            if self._key_log or self._secrets:
+                context.set_keylog_callback(self._on_secret)
             if len(self._cache) > self.LIMIT:
                 self._cache.popitem(last=False)
         self._cache.move_to_end(key)
         return context
+
+    def _on_secret(self, connection: SSL.Connection, line: bytes) -> None:
+        if self._key_log:
+            self._key_log(line)
+        if isinstance(connection, _Connection) and connection.tls_state.on_secret:
+            connection.tls_state.on_secret(line)
 
     def _agent(self, trust: SiteTrust, presented: identity.Credentials) -> SSL.Context:
         context = _context(SSL.TLS_SERVER_METHOD, trust)

@@ -32,7 +32,7 @@ class Site:
         values: Any = SimpleNamespace(
             **{
                 "capture": capture, "rules": None, "rotation": NEVER, "redact": False, "probe": "", "only": None,
-                "keep_body": KEEP, "telemetry": NOTHING,
+                "keep_body": KEEP, "telemetry": NOTHING, "wire": False,
                 "identity_source": identity.NoIdentity(), **settings,
             }
         )  # fmt: skip
