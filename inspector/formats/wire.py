@@ -1,7 +1,7 @@
 """What was on the wire, with the secrets of the TLS sessions: files beside a capture that ``puppet_wire`` makes.
 
-Each process of a proxy has one, in the format of Wireshark. An export puts the chosen connections of all of them into one
-file, with the secrets before all packets.
+Each process of a proxy has one, in the format of Wireshark. An export puts the chosen connections of all of them into
+one file, with the secrets before all packets.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 COMMENT = (
     "What was on the wire between agents, puppet-inspector's proxy and the master, with the secrets of the TLS "
-    "sessions: everything in it can be read, passwords too. TCP is made up around the TLS records: addresses, ports and "
-    "times are true, sequence numbers and acknowledgements are not."
+    "sessions: everything in it can be read, passwords too. TCP is made up around the TLS records: addresses, ports "
+    "and times are true, sequence numbers and acknowledgements are not."
 )
 CONNECTION = "connection "
 """Begins the comment of a connection's first packet and of its secrets; then comes its identifier."""

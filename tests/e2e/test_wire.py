@@ -128,12 +128,12 @@ def test_tls_1_2_is_decrypted_too(lab: Lab, capture: Path, tmp_path: Path) -> No
         context = ssl.create_default_context(cafile=str(place.ca))
         context.maximum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(place.certificate, place.key)
-        with socket.create_connection(proxy.address) as plain:
-            with context.wrap_socket(plain, server_hostname=lab.proxy_name) as agent:
-                agent.sendall(
-                    b"GET /puppet/v3/node/web1.lab.example?environment=production HTTP/1.1\r\nHost: m\r\n\r\n"
-                )
-                assert agent.recv(4096).startswith(b"HTTP/1.1 200")
+        with (
+            socket.create_connection(proxy.address) as plain,
+            context.wrap_socket(plain, server_hostname=lab.proxy_name) as agent,
+        ):
+            agent.sendall(b"GET /puppet/v3/node/web1.lab.example?environment=production HTTP/1.1\r\nHost: m\r\n\r\n")
+            assert agent.recv(4096).startswith(b"HTTP/1.1 200")
     path = tmp_path / "x.pcapng"
     wire.write(capture, None, path)
     (brief,) = compare(path, capture)
