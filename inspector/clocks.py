@@ -23,6 +23,8 @@ SKEW = 300.0
 """Seconds by which a CRL may begin in the future before agents refuse it (docs/protocol.md#clocks)."""
 FIRST, LAST = -62_135_596_800.0, 253_402_300_799.0
 """The first and the last second that a calendar has (years 1 and 9999), since the epoch."""
+LATEST = 9_000_000_000.0
+"""The last second of which 63 bits can count the nanoseconds (the year 2255)."""
 
 
 def date(time: float) -> datetime.datetime:
@@ -114,3 +116,11 @@ def moment(text: str | None) -> float | None:
         return datetime.datetime.fromisoformat(f"{date}T{clock}{(fraction or '')[:7]}{zone}").timestamp()
     except (ValueError, OverflowError):
         return None
+
+
+def nanoseconds(time: float | None) -> int:
+    """Return a moment as nanoseconds since the epoch, exact to a microsecond, as the formats of other tools count; one
+    that they cannot express is the nearest that they can, an unknown one 0."""
+    if time is None or math.isnan(time):
+        return 0
+    return round(max(0.0, min(time, LATEST)) * 1e6) * 1000

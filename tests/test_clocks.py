@@ -70,3 +70,19 @@ def test_nothing_observed_nothing_known() -> None:
     assert clocks.combined(None, None) is None
     assert clocks.at_least(None, NOON) is None
     assert clocks.of_timestamp("2026-10-14T12:00:00Z", NOON, NOON - 1) is None
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        (NOON + 0.000001, 1_791_979_200_000_001_000),
+        (None, 0),
+        (math.nan, 0),
+        (-math.inf, 0),
+        (-5.0, 0),
+        (math.inf, 9_000_000_000 * 10**9),
+        (1e300, 9_000_000_000 * 10**9),
+    ],
+)
+def test_nanoseconds_fit_into_what_other_tools_count_with(time: float | None, expected: int) -> None:
+    assert clocks.nanoseconds(time) == expected < 2**63

@@ -1,4 +1,4 @@
-"""``puppet-inspector export``: export a capture for other tools: mitmproxy flows, HAR or jsonl."""
+"""``puppet-inspector export``: export a capture for other tools: mitmproxy flows, HAR, jsonl, or what viewers show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from inspector.cli.arguments import add_filter, add_rules
 from inspector.cli.opening import add_opening, opened_by
 from inspector.cli.progress import beside_output, shown
-from inspector.formats import exporting, files
+from inspector.errors import InspectorError
+from inspector.formats import exporting, files, wire
 from inspector.formats.outgoing import summary
 
 if TYPE_CHECKING:
@@ -27,18 +28,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="FILE", help="the file to create (default: standard output)"
     )
     add_opening(parser)
+    parser.add_argument(
+        "--wire",
+        action="store_true",
+        help="as pcapng: what was on the wire (puppet_wire), with what decrypts it; nothing is masked",
+    )
     parser.add_argument("--with-secrets", action="store_true", help="mask and withhold nothing")
     add_filter(parser)
     add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Export the records of a capture: as flows for mitmproxy, as an HTTP archive (HAR) for browsers, or as one line
-    of JSON per record (docs/json/export.schema.json). Secrets are masked. Facts, parameters, logs and file contents are
-    withheld unless `--with` opens them: stand-ins take their place. Names, findings and error texts stay. `import`
-    reads all three formats."""
+    """Export the records of a capture: as flows for mitmproxy, as an HTTP archive (HAR) for browsers, as one line of
+    JSON per record (docs/json/export.schema.json), or for a viewer (docs/viewers.md). Secrets are masked. Facts,
+    parameters, logs and file contents are withheld unless `--with` opens them: stand-ins take their place. Names,
+    findings and error texts stay. `import` reads the first three formats."""
     output = arguments.output
     kind = arguments.format or (exporting.format_of(output) if output else "jsonl")
+    if arguments.wire:
+        return _export_wire(arguments, kind)
     opened = None if arguments.with_secrets else opened_by(arguments.opened)
     # Before a large capture is read.
     if output is None:
@@ -57,4 +65,17 @@ def execute(arguments: argparse.Namespace) -> int:
         print(f"{number} records written to {output}{masked}")
     for note in (*chosen.notes(kind), *filter(None, [summary(chosen.withheld)])):
         print(f"puppet-inspector: {note}", file=sys.stderr)
+    return 0
+
+
+def _export_wire(arguments: argparse.Namespace, kind: str) -> int:
+    """Export what was on the wire."""
+    output = arguments.output
+    if kind != "pcapng" or output is None:
+        raise InspectorError("--wire needs a file for packets.", "Pass a file: -o FILE.pcapng")
+    files.must_be_new(output)
+    with shown() as watch:
+        legs = exporting.Chosen.by(arguments.capture, arguments.filter, None, watch).legs()
+        number = wire.write(arguments.capture, legs, output)
+    print(f"{number} connections written to {output}, with the secrets that decrypt them: everything in it can be read")
     return 0

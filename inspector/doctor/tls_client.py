@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 
 from inspector import regex
+from inspector.protocol.alerts import ALERTS
 from inspector.proxy import tls
 from inspector.rules.fixes import advice, on_master, on_node
 from inspector.text import clean, size
@@ -220,7 +221,7 @@ class _TlsStream:
 
     def _listen(self, _connection: SSL.Connection, where: int, code: int) -> None:
         if where & SSL.SSL_CB_ALERT and where & SSL.SSL_CB_READ and code & 0xFF:
-            self.alert = tls.ALERTS.get(code & 0xFF, f"alert {code & 0xFF}")
+            self.alert = ALERTS.get(code & 0xFF, f"alert {code & 0xFF}")
 
     def _ended(self, reason: str) -> Unreachable:
         if self.first.startswith(b"HTTP/") or b"<html" in self.first[:256].lower():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,9 @@ from inspector.rules.puppet_commands import FixContext, fill
 from inspector.text import clean, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from inspector.protocol.endpoints import Endpoint
+    from inspector.protocol.endpoints import Dialect, Endpoint
     from inspector.protocol.kinds import Kind
     from inspector.rules import Rule
     from inspector.rules.fixes import Fix
@@ -139,21 +140,22 @@ def _endpoint(rows: list[Endpoint]) -> dict[str, str]:
     }
 
 
-def _requests(row: Endpoint) -> list[str]:
-    """Return methods and path in each dialect, with placeholders instead of regular expressions."""
+@cache
+def templates(row: Endpoint) -> Mapping[Dialect, str]:
+    """Return an endpoint's path in each dialect, with placeholders instead of regular expressions."""
     path = regex.sub(r"\(\?P<name>\[\^/\]\+\)", "{certname}", row.path)
     path = regex.sub(r"\(\?P<key>(?:\[\^/\]\+|\.[*+])\)", "{key}", path)
     path = regex.sub(r"\(\?:/\{key\}\)\?", "[/{key}]", path).replace("[^/]+", "ca").replace("/?", "")
     path = regex.sub(r"\(\?P<key>(.*)\)", r"\1", path)
     path = regex.sub(r"\(\?:/\.\*\)\?$", "[/{path}]", path).replace("[0-9a-f]+", "{digest}")
     path = regex.sub(r"\(\?:([^()]*)\)", r"{\1}", path)
-    methods = ", ".join(row.methods)
-    lines = []
-    if "v3" in row.dialects:
-        lines.append(f"{methods} {V3_PREFIXES[row.area]}{path}")
-    if "legacy" in row.dialects:
-        lines.append(f"{methods} {'' if row.area == 'root' else '/{environment}/'}{path}")
-    return lines
+    prefixes = {"v3": V3_PREFIXES[row.area], "legacy": "" if row.area == "root" else "/{environment}/"}
+    return {dialect: f"{prefixes[dialect]}{path}" for dialect in ("v3", "legacy") if dialect in row.dialects}
+
+
+def _requests(row: Endpoint) -> list[str]:
+    """Return methods and path in each dialect."""
+    return [f"{', '.join(row.methods)} {path}" for path in templates(row).values()]
 
 
 def _linked(source: str) -> str:

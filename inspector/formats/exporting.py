@@ -1,7 +1,7 @@
-"""Exports of a capture: as mitmproxy's flows, an HTTP archive (HAR) or lines of JSON.
+"""Exports of a capture: as mitmproxy's flows, an HTTP archive (HAR), lines of JSON, or for a viewer.
 
-Selects the records and the format, and reports what the format cannot contain; ``mitm_flows``, ``har`` and ``jsonl``
-write the records.
+Selects the records and the format, and reports what the format cannot contain; ``mitm_flows``, ``har``, ``jsonl``,
+``trace``, ``otlp`` and ``packet_capture`` write the records.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.formats import files, har, jsonl, lossless
+from inspector.formats import files, har, jsonl, lossless, otlp, packet_capture, trace
 from inspector.formats.outgoing import Outgoing
 from inspector.model import Connection
 from inspector.progress import unwatched, watched
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import RunBrief
 
 
-def _write_flows(records: Iterator[Record], path: Path) -> int:
+def _write_flows(items: Iterator[CaptureItem], path: Path) -> int:
     from inspector.formats.mitm_flows import export_flows  # imports mitmproxy
 
-    return export_flows(records, path)
+    return export_flows((item for item in items if not isinstance(item, Connection)), path)
 
 
 class Format(NamedTuple):
@@ -44,9 +44,11 @@ class Format(NamedTuple):
     """Yields lines of the items of a capture, the runs of their records, and what becomes of findings' sentences, as
     ``jsonl.lines`` does."""
     write: Callable[..., int] | None = None
-    """Writes records to a new file and returns their number, as ``mitm_flows.export_flows`` does."""
+    """Writes the items of a capture to a new file and returns the number of records in it."""
     note: str = ""
     """What becomes of failed handshakes and gaps, if the format has no place for them; ``{others}`` counts them."""
+    about: str = ""
+    """What is not as it was on the wire, if a reader could think so."""
 
 
 FORMATS = {
@@ -57,6 +59,14 @@ FORMATS = {
     ),
     "har": Format((".har",), lines=har.lines, note="HAR cannot express {others}: they are in _puppet.records."),
     "jsonl": Format((".jsonl",), lines=jsonl.lines),
+    "trace": Format((".trace.json", ".trace"), lines=trace.lines),
+    "otlp": Format((".otlp.json", ".otlp"), lines=otlp.lines),
+    "pcapng": Format(
+        (".pcapng",),
+        write=packet_capture.write,
+        note="Of {others}, gaps are left out, and failed handshakes are comments of empty packets.",
+        about="The packets are made up: they carry the recorded HTTP without TLS, over TCP with the agents' addresses.",
+    ),
 }
 """By name."""
 _OTHERS = (("handshake", "failed handshakes"), ("gap", "gaps"))
@@ -64,8 +74,7 @@ _OTHERS = (("handshake", "failed handshakes"), ("gap", "gaps"))
 
 def format_of(path: Path) -> str:
     """Return the name of the format for a file name. Raises InspectorError."""
-    ending = path.suffix.lower()
-    found = next((name for name, chosen in FORMATS.items() if ending in chosen.endings), None)
+    found = next((name for name, chosen in FORMATS.items() if path.name.lower().endswith(chosen.endings)), None)
     if found is None:
         endings = ", ".join(ending for chosen in FORMATS.values() for ending in chosen.endings)
         raise InspectorError(
@@ -137,12 +146,21 @@ class Chosen:
             files.write(self.lines(name, watch, watch), path)
             return len(self.owners) - len(self.unexported)
         with Capture.open(self.capture) as capture:
-            records = self._records(capture, self._outgoing(capture, watch), watch)
-            return binary((leaving for _, leaving in records), path)
+            return binary(self._items(capture, self._outgoing(capture, watch), watch), path)
+
+    def legs(self) -> set[str] | None:
+        """Return the identifiers of the connections that the chosen records used; None if all records are chosen."""
+        if self.whole:
+            return None
+        with Capture.open(self.capture) as capture:
+            records = (capture.record(seq) for seq in self.owners)
+            return {leg.id for record in records if record for leg in lossless.legs(record)}
 
     def notes(self, name: str) -> Iterator[str]:
         """Yield notes about records that the format cannot contain, or contains where other tools do not look, and
         about those that were not analyzed."""
+        if FORMATS[name].about:
+            yield FORMATS[name].about
         others = " and ".join(f"{noun} ({self.kinds[kind]})" for kind, noun in _OTHERS if self.kinds[kind])
         if others and (note := FORMATS[name].note):
             yield note.format(others=others)

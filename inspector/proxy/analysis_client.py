@@ -16,10 +16,14 @@ import msgspec
 
 from inspector import installation
 from inspector.proxy import side_process
+from inspector.proxy.telemetry.samples import Sample  # noqa: TC001 - msgspec looks it up when it decodes
+from inspector.proxy.telemetry.settings import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from inspector.proxy.telemetry.settings import Telemetry
 
 CLOSE_TIMEOUT = 10.0
 """Seconds that the process has to analyze the rest when the proxy ends."""
@@ -35,11 +39,14 @@ class AnalysisResult(msgspec.Struct, array_like=True):
     """A line for the console, and what else the proxy needs to know about the record that it describes."""
 
     text: str
+    """Empty for none."""
     seq: int | None = None
     findings: list[tuple[str, str, str]] = []
     """Rule, severity and message of each finding."""
     errors: list[str] = []
     """Internal errors during the analysis."""
+    samples: list[Sample] = []
+    """What it adds to metrics, if those are wanted."""
 
     def error_lines(self) -> list[str]:
         """Return the internal errors as lines for the console."""
@@ -55,12 +62,19 @@ class AnalysisClient:
     """
 
     def __init__(
-        self, current: Callable[[], Path], after: int, rules: Sequence[str], on_result: Callable[[AnalysisResult], None]
+        self,
+        current: Callable[[], Path],
+        after: int,
+        rules: Sequence[str],
+        on_result: Callable[[AnalysisResult], None],
+        telemetry: Telemetry = NOTHING,
     ) -> None:
         """Analyze what is added to a capture after the record number ``after``; ``on_result`` gets each result.
-        ``current`` returns the capture that is being written, ``rules`` are the options with the site's rules."""
+        ``current`` returns the capture that is being written, ``rules`` are the options with the site's rules.
+        ``telemetry`` says what is measured, and where spans are sent."""
         self._current = current
         self._rules = rules
+        self._telemetry = telemetry
         self._on_result = on_result
         self._last = after
         self._skipped: list[int] = []
@@ -84,7 +98,8 @@ class AnalysisClient:
         # Not from the current directory (-P): it may contain modules of anybody.
         command = installation.command(
             "inspector.proxy.analysis_worker", str(self._current()), str(self._last), str(os.getpid()),
-            str(self._progress.fileno()), ",".join(map(str, self._skipped)), *self._rules,
+            str(self._progress.fileno()), ",".join(map(str, self._skipped)),
+            "samples" if self._telemetry.metrics else "", self._telemetry.collector, *self._rules,
         )  # fmt: skip
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True,

@@ -23,13 +23,16 @@ from inspector.analysis import limits
 from inspector.errors import InspectorError
 from inspector.proxy import side_process
 from inspector.proxy.analysis_client import PROGRESS, AnalysisResult
-from inspector.summaries import filters, ruleset
+from inspector.proxy.telemetry.samples import Sampler
+from inspector.proxy.telemetry.spans import Spans
+from inspector.summaries import conclusions, filters, ruleset
 from inspector.summaries.follow import DO, Follower
 from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from inspector.runs.run import Run
     from inspector.summaries.follow import PrintedLine
 
 CPU = limits.SECONDS + 10.0
@@ -40,38 +43,88 @@ POLL = 1.0
 """Seconds between looks for runs that are over because their agent sends nothing more."""
 
 
-def results(lines: Iterable[PrintedLine]) -> Iterator[AnalysisResult]:
-    """Yield what the proxy needs to know of these lines."""
-    for line in lines:
-        if line.step is None:
-            # The proxy itself reports what happens to the capture. Fixes are long: `check` and `doctor` print them.
-            if line.run is not None and not line.text.startswith(DO):
-                yield AnalysisResult(line.text, errors=list(line.trouble))
-            continue
-        step = line.step
-        findings = [(finding.rule, str(finding.severity), finding.message) for finding in step.findings]
-        yield AnalysisResult(line.text, step.record.seq, findings, list(step.trouble))
+class Results:
+    """Makes of lines what the proxy needs to know of them."""
+
+    def __init__(self, *, samples: bool = False, collector: str = "", begin: Callable[[], None] = lambda: None) -> None:
+        """``samples``: measure records and runs too; ``collector``: send runs there, as spans. ``begin`` is called
+        before what may take long."""
+        self._sampler = Sampler() if samples else None
+        self._spans = Spans(collector, begin) if collector else None
+        self._ended: list[Run] = []
+
+    @property
+    def end_run(self) -> Callable[[Run], None] | None:
+        """What to call with each run that is over."""
+        return self._ended.append if self._sampler or self._spans else None
+
+    def of(self, lines: Iterable[PrintedLine]) -> Iterator[AnalysisResult]:
+        """Yield the results of these lines, and of the runs that ended meanwhile."""
+        for line in lines:
+            if line.step is None:
+                # The proxy itself reports what happens to the capture. Fixes are long: `check` and `doctor` print them.
+                if line.run is not None and not line.text.startswith(DO):
+                    yield AnalysisResult(line.text, errors=list(line.trouble))
+                continue
+            step = line.step
+            findings = [(finding.rule, str(finding.severity), finding.message) for finding in step.findings]
+            samples = self._sampler.step(step) if self._sampler else []
+            if self._spans:
+                self._spans.step(step)
+            yield AnalysisResult(line.text, step.record.seq, findings, list(step.trouble), samples)
+            yield from self._ends()
+        yield from self._ends()
+        yield from self._exported()
+
+    def close(self) -> Iterator[AnalysisResult]:
+        """Yield what is known at last: wait a moment until the rest of the spans is sent."""
+        if self._spans:
+            self._spans.sender.close()
+        yield from self._exported()
+
+    def _ends(self) -> Iterator[AnalysisResult]:
+        while self._ended:
+            run = self._ended.pop(0)
+            brief = conclusions.of_run(run)
+            if self._spans:
+                self._spans.ended(run, brief)
+            if self._sampler:
+                yield AnalysisResult("", samples=self._sampler.ended(run, brief))
+
+    def _exported(self) -> Iterator[AnalysisResult]:
+        if self._spans is None:
+            return
+        samples, lines = self._spans.sender.report()
+        for line in lines:
+            yield AnalysisResult(line)
+        if samples and self._sampler:
+            yield AnalysisResult("", samples=[*samples])
 
 
 def main(argv: list[str]) -> int:
-    """Run with ``CAPTURE AFTER PROXY PROGRESS SKIPPED RULES...``: a capture, the number of its last record that was
-    analyzed before, the process number of the proxy, the descriptor of the file that holds the number of the record
-    that is being analyzed, the numbers of the records to leave out, and the options with the site's rules."""
+    """Run with ``CAPTURE AFTER PROXY PROGRESS SKIPPED SAMPLES COLLECTOR RULES...``: a capture, the number of its last
+    record that was analyzed before, the process number of the proxy, the descriptor of the file that holds the number
+    of the record that is being analyzed, the numbers of the records to leave out, whether to measure (empty: no), where
+    to send spans (empty: nowhere), and the options with the site's rules."""
     path, after, proxy, progress = Path(argv[0]), int(argv[1]), int(argv[2]), int(argv[3])
     skipped = frozenset(int(seq) for seq in argv[4].split(",") if seq)
     side_process.attend(proxy)
     limits.arm()
     begin_record = _limit(mmap.mmap(progress, PROGRESS.size))
     try:
-        applied = ruleset.load_options(argv[5:], time.time())
+        applied = ruleset.load_options(argv[7:], time.time())
         rules.use(applied)
         _send(AnalysisResult(f"-- {beginning(clean(warning), WARNING)}") for warning in applied.warnings)
-        follower = Follower(path, filters.parse(""), after=after, skipped=skipped, begin_record=begin_record)
+        results = Results(samples=bool(argv[5]), collector=argv[6], begin=lambda: begin_record(0))
+        follower = Follower(
+            path, filters.parse(""), after=after, skipped=skipped, begin_record=begin_record, end_run=results.end_run
+        )
         while _wait():
             begin_record(0)
-            _write(follower.look())
-        _write(follower.look())
-        _write(follower.sum_up(ended=True))
+            _send(results.of(follower.look()))
+        _send(results.of(follower.look()))
+        _send(results.of(follower.sum_up(ended=True)))
+        _send(results.close())
     except InspectorError as error:
         print(error, file=sys.stderr)
         return 2
@@ -94,10 +147,6 @@ def _wait() -> bool:
     """Wait until the capture may have more records; False if the proxy has ended."""
     readable, _, _ = select.select([sys.stdin.fileno()], [], [], POLL)
     return not readable or os.read(sys.stdin.fileno(), 65536) != b""
-
-
-def _write(lines: Iterable[PrintedLine]) -> None:
-    _send(results(lines))
 
 
 def _send(found: Iterable[AnalysisResult]) -> None:

@@ -62,7 +62,7 @@ class Backlog:
 
     def add(self, record: Record | Connection, callback: Callback | None, spools: Mapping[str, Spool]) -> Item | None:
         """Return what is recorded of a record; None for nothing."""
-        waiting = self._added - self._removed
+        waiting = self.waiting
         if waiting > self._limit // 2 and (reduced := self._reduced(record, waiting)) is not record:
             if reduced is None:
                 Item(record, callback, spools).close()
@@ -71,6 +71,11 @@ class Backlog:
         weight = _weight(record)
         self._added += weight
         return Item(record, callback, spools, weight)
+
+    @property
+    def waiting(self) -> int:
+        """About as many bytes of memory as what waits takes."""
+        return self._added - self._removed
 
     def remove(self, item: Item) -> None:
         """Note that an item waits no more."""

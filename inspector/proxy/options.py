@@ -26,8 +26,10 @@ from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
-from inspector.proxy import identity, tls
+from inspector.proxy import identity, key_log, tls
 from inspector.proxy.faults import ALARM, fault
+from inspector.proxy.telemetry import settings as telemetry
+from inspector.proxy.telemetry.settings import NOTHING, Telemetry
 from inspector.summaries import rule_files, ruleset
 from inspector.text import address, clean
 
@@ -98,6 +100,17 @@ OPTIONS: tuple[tuple[str, str], ...] = (
             "networks, several separated by commas. Only for `puppet-inspector proxy`. Default: none."
         ),
     ),
+    (
+        "puppet_metrics",
+        (
+            "Where to serve metrics for Prometheus, HOST[:PORT] (docs/viewers.md). There is no access control: use a "
+            "loopback address. Default: nowhere."
+        ),
+    ),
+    (
+        "puppet_otlp",
+        "A collector to send runs to as OpenTelemetry spans (docs/viewers.md): http://HOST:4318. Default: none.",
+    ),
     *rotation.OPTIONS,
     (
         "puppet_rules",
@@ -119,6 +132,14 @@ OPTIONS: tuple[tuple[str, str], ...] = (
 
 FLAGS: tuple[tuple[str, str], ...] = (
     ("puppet_unsafe_keys", "Use private keys even if other users on this host can read them."),
+    (
+        "puppet_wire",
+        (
+            "Record the TLS of both legs and the secrets of its sessions beside the capture, for Wireshark "
+            "(docs/viewers.md): whoever has that file reads everything. Only for `puppet-inspector proxy`."
+        ),
+    ),
+    ("puppet_metrics_certnames", "Count runs in the metrics by certname too: one series for each agent and outcome."),
 )
 """Name and help of each option that is on or off. All are off by default."""
 
@@ -164,6 +185,10 @@ class Settings:
     rotation: Rotation = field(default_factory=Rotation)
     faults: tuple[Fault, ...] = ()
     """The faults that are injected on purpose."""
+    wire: bool = False
+    """Whether the bytes of both legs are recorded, with what decrypts them."""
+    telemetry: Telemetry = NOTHING
+    """What other systems are outside."""
     any_port: bool = False
     """Whether the next free port may be used instead."""
     warnings: tuple[str, ...] = field(default=())
@@ -306,6 +331,16 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             "one request or run of it will fail"
         )
     faults = _faults(values.puppet_fault, values.puppet_only)
+    outside = telemetry.read(values.puppet_metrics, values.puppet_otlp, certnames=bool(values.puppet_metrics_certnames))
+    capture = capture_path(values.puppet_capture)
+    wire = _wire(values)
+    if wire:
+        warnings.append(
+            f"puppet_wire records the TLS of all connections and the secrets of their sessions beside {capture}: "
+            "whoever has that file reads everything, passwords too"
+        )
+    if (named := key_log.path()) is not None:
+        warnings.append(f"SSLKEYLOGFILE: the secrets of all TLS sessions are written to {named}")
     return Settings(
         conf=conf,
         masters=masters,
@@ -316,7 +351,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
         presented_path=certificate,
         identity_source=identity.source_of(identity_text, unsafe=unsafe),
         identity_text=identity_text,
-        capture=capture_path(values.puppet_capture),
+        capture=capture,
         rules=_usable_rules(values),
         probe=probe,
         only=_only(values.puppet_only),
@@ -330,8 +365,10 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             values.puppet_keep,
             values.puppet_keep_free,
         ),
+        wire=wire,
+        telemetry=outside,
         any_port=not own_mode and not port_given,
-        warnings=tuple(warnings),
+        warnings=(*warnings, *outside.warnings()),
     )
 
 
@@ -376,6 +413,19 @@ def _redact(text: str) -> bool:
     if text not in ("", "write"):
         raise InspectorError(f"puppet_redact is {text!r}.", "Write puppet_redact=write, or omit it.")
     return text == "write"
+
+
+def _wire(values: Any) -> bool:
+    """Whether the wire is recorded. Raises InspectorError with an option that leaves a part out: the wire is whole."""
+    if not values.puppet_wire:
+        return False
+    for name in ("puppet_redact", "puppet_only", "puppet_rotate_size", "puppet_rotate_age"):
+        if getattr(values, name):
+            raise InspectorError(
+                f"puppet_wire is not possible with {name}.",
+                "It records everything of every connection, from the first byte to the last, for a short test.",
+            )
+    return True
 
 
 def _balancers(text: str) -> tuple[Network, ...]:
@@ -466,6 +516,7 @@ def startup_lines(settings: Settings, addresses: Sequence[str]) -> list[str]:
         f"  listens on  {', '.join(addresses) or 'nothing'}",
         f"  records to  {settings.capture}",
         *(f"  balancer    {network}, which says where agents are" for network in settings.balancers),
+        *settings.telemetry.lines(),
         f"  try         puppet agent -t --server {settings.presented_name} --serverport {port}",
         "              (--masterport up to Puppet 6; the name must resolve to the address above)",
     ]

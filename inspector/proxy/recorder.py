@@ -22,6 +22,7 @@ from inspector.model import Connection, Exchange, Gap, Handshake
 from inspector.proxy.analysis_client import AnalysisClient
 from inspector.proxy.backlog import Backlog, Item
 from inspector.proxy.masking_client import MaskingClient
+from inspector.proxy.telemetry.settings import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from inspector.model import Record
     from inspector.proxy.analysis_client import AnalysisResult
     from inspector.proxy.backlog import Callback
+    from inspector.proxy.telemetry.samples import Sample
+    from inspector.proxy.telemetry.settings import Telemetry
 
 NEVER = Rotation(free=0)
 """A single capture, even on a full disk."""
@@ -73,11 +76,16 @@ class Recorder(threading.Thread):
         analyzes: bool = True,
         rotation: Rotation = NEVER,
         redacts: bool = False,
+        telemetry: Telemetry = NOTHING,
+        observe: Callable[[list[Sample]], None] = lambda _: None,
+        report_waiting: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Open the capture.
 
         ``write_line`` gets each console line, on any thread. ``rules`` are the options with the site's rules.
         ``rotation`` says when another capture is started. ``redacts`` masks secrets before records are written.
+        ``telemetry`` says what the analysis measures, which ``observe`` gets; ``report_waiting`` gets the bytes that
+        wait to be recorded.
 
         Raises CaptureError.
         """
@@ -85,6 +93,9 @@ class Recorder(threading.Thread):
         self._capture = Capture.create(path)
         self._write_line = write_line
         self._rules = rules
+        self._telemetry = telemetry
+        self._observe = observe
+        self._report_waiting = report_waiting
         self.analyzes = analyzes
         self._rotation = rotation
         self._began = self._busy = time.monotonic()
@@ -138,6 +149,11 @@ class Recorder(threading.Thread):
         """The current capture."""
         return self._capture.path
 
+    @property
+    def waiting(self) -> int:
+        """About as many bytes of memory as what waits to be recorded takes."""
+        return self._backlog.waiting
+
     def finish(self, timeout: float = 30.0) -> None:
         """Write and analyze the rest of the queue, then end the thread."""
         if self._masking:
@@ -150,9 +166,11 @@ class Recorder(threading.Thread):
         while not self._finishing:
             # At intervals, not for each record: every switch of the interpreter's lock costs more than a record.
             self._wake.wait(FLUSH)
+            self._report_waiting(self.waiting)
             while self._process_batch():
                 self._guard(self._flush)
             self._guard(self._flush)
+            self._report_waiting(self.waiting)
         self._guard(self._end)
 
     def _process_batch(self) -> bool:
@@ -172,7 +190,9 @@ class Recorder(threading.Thread):
             self._masking.start()
         if self.analyzes:
             # An existing capture is continued: its records are needed to tell runs apart, but were reported before.
-            self._analysis = AnalysisClient(lambda: self.path, self._capture.last, self._rules, self._on_result)
+            self._analysis = AnalysisClient(
+                lambda: self.path, self._capture.last, self._rules, self._on_result, self._telemetry
+            )
 
     def _guard[*Args](self, act: Callable[[*Args], None], *args: *Args) -> None:
         try:
@@ -352,7 +372,9 @@ class Recorder(threading.Thread):
     # -- results ------------------------------------------------------------------------------------
 
     def _on_result(self, result: AnalysisResult) -> None:
-        self._write_line(result.text)
+        if result.text:
+            self._write_line(result.text)
+        self._observe(result.samples)
         for line in result.error_lines():
             self._write_line(line)
         for error in result.errors:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Concatenate, Protocol
 
 from inspector.model import Connection, Gap
 from inspector.protocol import endpoints
-from inspector.proxy import tls
+from inspector.proxy import key_log, tls
 from inspector.proxy.bodies import Copies
 from inspector.proxy.connection_state import AgentConnection, MasterConnection
 from inspector.proxy.faults.injector import Injector
@@ -21,6 +21,8 @@ from inspector.proxy.limits.admission import Admission
 from inspector.proxy.probe import Probe
 from inspector.proxy.recorder import Recorder
 from inspector.proxy.recording_filter import RecordingFilter
+from inspector.proxy.telemetry import metrics
+from inspector.proxy.wire import Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,10 +66,18 @@ def guarded[S: _Running, **P](method: Callable[Concatenate[S, P], None]) -> Call
 class Runtime:
     """What a proxy has from its start to its end."""
 
-    def __init__(self, settings: Settings, write_line: Callable[[str], None], *, analyzes: bool = True) -> None:
-        """Start to record; ``analyzes``: and to analyze the records. ``write_line`` prints a line, on any thread.
+    def __init__(
+        self,
+        settings: Settings,
+        write_line: Callable[[str], None],
+        *,
+        analyzes: bool = True,
+        report_waiting: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Start to record; ``analyzes``: and to analyze the records. ``write_line`` prints a line, on any thread;
+        ``report_waiting`` gets the bytes that wait to be recorded.
 
-        Raises CaptureError.
+        Raises InspectorError.
         """
         # An agent's run takes two descriptors, and a thousand agents may connect at once.
         _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -76,8 +86,9 @@ class Runtime:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self.settings = settings
         self.write_line = write_line
-        self._contexts = tls.Contexts()
+        self._contexts = tls.Contexts(key_log.writer(), secrets=settings.wire)
         self._warned: set[str] = set()
+        self._metrics = metrics.served(settings.telemetry) if analyzes else None
         self.recorder = Recorder(
             settings.capture,
             write_line,
@@ -85,12 +96,19 @@ class Runtime:
             analyzes=analyzes,
             rotation=settings.rotation,
             redacts=settings.redact,
+            telemetry=settings.telemetry,
+            observe=self._metrics.observe if self._metrics else lambda _: None,
+            report_waiting=report_waiting,
         )
+        if self._metrics:
+            self._metrics.watch(lambda: self.recorder.path, lambda: float(self.recorder.waiting))
         self.copies = Copies(settings.capture.parent, settings.keep_body)
         self.probe = Probe(settings.probe, write_line)
         self.injector = Injector(settings.faults, settings.only, write_line)
         self._filter = RecordingFilter(settings.only)
         self.recorder.start()
+        self.wire = Wire(settings.capture, self._report_wire, settings.rotation.room) if settings.wire else None
+        """What records the bytes of both legs, if that is wanted."""
         self.admission = Admission(maximum if maximum != resource.RLIM_INFINITY else 2**20, self.gap)
 
     # -- TLS ----------------------------------------------------------------------------------------
@@ -200,6 +218,10 @@ class Runtime:
 
     # -- output -------------------------------------------------------------------------------------
 
+    def _report_wire(self, reason: str) -> None:
+        self.write_line(f"-- {reason}")
+        self.gap(reason)
+
     def gap(self, reason: str) -> None:
         """Record that something could not be recorded."""
         self.recorder.put(Gap(time.time(), reason))
@@ -221,6 +243,10 @@ class Runtime:
     def finish(self) -> None:
         """Write and analyze the rest, and say where; waits for it. No connection is open any more."""
         self.probe.on_close()
+        if self.wire:
+            self.wire.close()
         self.recorder.finish()
+        if self._metrics:
+            self._metrics.close()
         if self.recorder.analyzes:
             self.write_line(f"The capture is {self.recorder.path}")

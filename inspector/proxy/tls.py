@@ -25,6 +25,7 @@ from OpenSSL.crypto import FILETYPE_ASN1, X509, PKey, X509StoreFlags, dump_certi
 from inspector import inputs
 from inspector.errors import IdentityError, InspectorError
 from inspector.protocol import x509
+from inspector.protocol.alerts import ALERTS
 from inspector.protocol.pem import UNREADABLE
 from inspector.proxy import identity
 
@@ -38,17 +39,6 @@ if TYPE_CHECKING:
 CIPHERS = b"DEFAULT:@SECLEVEL=0"
 """Agents of versions 2.7 and 3.x have TLS 1.0, SHA-1 and 1024-bit keys. The other end decides what to refuse: whatever
 works without the proxy must work through it (rule T01 reports it)."""
-
-ALERTS = {
-    0: "close_notify", 10: "unexpected_message", 20: "bad_record_mac", 40: "handshake_failure",
-    42: "bad_certificate", 43: "unsupported_certificate", 44: "certificate_revoked",
-    45: "certificate_expired", 46: "certificate_unknown", 47: "illegal_parameter", 48: "unknown_ca",
-    49: "access_denied", 50: "decode_error", 51: "decrypt_error", 70: "protocol_version",
-    71: "insufficient_security", 80: "internal_error", 86: "inappropriate_fallback", 90: "user_canceled",
-    109: "missing_extension", 112: "unrecognized_name", 116: "certificate_required",
-    120: "no_application_protocol",
-}  # fmt: skip
-"""RFC 8446, 6.2."""
 LAST_GOOD = 86_400.0
 """Seconds for which the last good CRLs are used when their file is deleted, emptied or cut off: by default agents fetch
 theirs once a day."""
@@ -68,6 +58,8 @@ class TlsState:
     """The names in the master's certificate, if the required name is not among them."""
     alert: str | None = None
     alert_by: Literal["peer", "proxy"] | None = None
+    on_secret: Callable[[bytes], None] | None = None
+    """What gets the secrets of the session, a line of a key log at a time."""
     closed_by_peer: bool = False
     """Whether the peer sent a close_notify."""
 
@@ -235,7 +227,9 @@ class Contexts:
 
     LIMIT = 1024
 
-    def __init__(self) -> None:
+    def __init__(self, key_log: Callable[[bytes], None] | None = None, *, secrets: bool = False) -> None:
+        """``key_log`` gets the secrets of all sessions; with ``secrets`` each connection's state gets its own."""
+        self._key_log, self._secrets = key_log, secrets
         self._cache: OrderedDict[tuple[object, ...], SSL.Context] = OrderedDict()
 
     def for_agent(self, trust: SiteTrust, presented: identity.Credentials) -> SSL.Context:
@@ -255,10 +249,18 @@ class Contexts:
         context = self._cache.get(key)
         if context is None:
             context = self._cache[key] = make()
+            if self._key_log or self._secrets:
+                context.set_keylog_callback(self._on_secret)
             if len(self._cache) > self.LIMIT:
                 self._cache.popitem(last=False)
         self._cache.move_to_end(key)
         return context
+
+    def _on_secret(self, connection: SSL.Connection, line: bytes) -> None:
+        if self._key_log:
+            self._key_log(line)
+        if isinstance(connection, _Connection) and connection.tls_state.on_secret:
+            connection.tls_state.on_secret(line)
 
     def _agent(self, trust: SiteTrust, presented: identity.Credentials) -> SSL.Context:
         context = _context(SSL.TLS_SERVER_METHOD, trust)

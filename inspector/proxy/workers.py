@@ -29,6 +29,8 @@ from inspector.proxy.analysis_client import AnalysisClient
 from inspector.proxy.console import Console
 from inspector.proxy.engine.server import LISTENS, STOPPING
 from inspector.proxy.recorder import CONTINUES, DELETED
+from inspector.proxy.telemetry import metrics
+from inspector.proxy.telemetry.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,6 +132,10 @@ class Workers:
         self._number = number
         self._folder = _meeting_place() if settings.balancers else None
         """Where the workers reach each other; nobody else does."""
+        self._waiting = Waiting(number)
+        self._metrics = metrics.served(settings.telemetry)
+        if self._metrics:
+            self._metrics.watch(lambda: self._current, self._waiting.total)
         self._ready = threading.Semaphore(0)
         self._captures: dict[Path, None] = {settings.capture: None}
         """In the order in which they were started."""
@@ -147,7 +153,9 @@ class Workers:
         write_line = self._console.write_line
         with Capture.create(self._settings.capture) as capture:
             after = capture.last
-        analysis = AnalysisClient(lambda: self._current, after, self._settings.rules, self._on_result)
+        analysis = AnalysisClient(
+            lambda: self._current, after, self._settings.rules, self._on_result, self._settings.telemetry
+        )
         try:
             if not self._start():
                 return 0 if self._stopped else 1
@@ -164,6 +172,9 @@ class Workers:
             if self._folder:
                 self._folder.cleanup()
             analysis.close()
+            if self._metrics:
+                self._metrics.close()
+            self._waiting.close()
             self._delete_old(analysis.analyzed)
             write_line(f"The capture is {self._current}")
             self._console.close()
@@ -180,7 +191,10 @@ class Workers:
         return self._stopped
 
     def _on_result(self, result: AnalysisResult) -> None:
-        self._console.write_line(result.text)
+        if result.text:
+            self._console.write_line(result.text)
+        if self._metrics:
+            self._metrics.observe(result.samples)
         for line in result.error_lines():
             self._console.write_line(line)
         if result.errors:
@@ -204,9 +218,11 @@ class Workers:
     def _start_worker(self, number: int) -> subprocess.Popen[str]:
         # All workers write to the same capture; one that is restarted, to the capture that is current by then.
         option_values = {**self._option_values, "puppet_capture": str(self._current)}
-        command = _command(option_values, str(self._number), str(number), self._folder.name if self._folder else "")
+        command = _command(option_values, str(self._number), str(number), self._folder.name if self._folder else "",
+                           str(self._waiting.descriptor))  # fmt: skip
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, errors="replace",
+            pass_fds=[self._waiting.descriptor],
             start_new_session=True,  # this process handles Ctrl-C, and ends the workers in order
         )  # fmt: skip
         self._readers[process.pid] = threading.Thread(target=self._read_output, args=(process,), daemon=True)

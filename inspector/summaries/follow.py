@@ -19,6 +19,7 @@ from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.summaries import conclusions, filters, listing, reading, summary, wording
+from inspector.summaries.run_ends import RunEnds
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -116,14 +117,17 @@ class Follower:
         after: int = 0,
         skipped: Collection[int] = (),
         begin_record: Callable[[int], None] = lambda _: None,
+        end_run: Callable[[Run], None] | None = None,
     ) -> None:
         """Records up to ``after`` are analyzed but not printed, ``skipped`` ones not analyzed. ``begin_record`` is
-        called with the number of each record before it is analyzed, and with 0 after the last."""
+        called with the number of each record before it is analyzed, and with 0 after the last; ``end_run`` once with
+        each run that is over, of which a record is new."""
         self._path = path
         self._chosen = chosen
         self._silent = after
         self._skipped = skipped
         self._begin_record = begin_record
+        self._end_run = end_run
         self._file: tuple[int, int] | None = None
         self._readable = time.monotonic()
         self._begin()
@@ -134,6 +138,7 @@ class Follower:
         self._marked: set[int] = set()
         self._active: dict[Run, float] = {}
         self._shown: dict[Run, str] = {}
+        self._ends = RunEnds(self._end_run) if self._end_run else None
 
     def look(self) -> Iterator[PrintedLine]:
         """Lines for what was added since the last poll. Raises CaptureError."""
@@ -195,11 +200,15 @@ class Follower:
             if not silent:
                 if step.run:
                     self._active[step.run] = time.monotonic()
+                    if self._ends:
+                        self._ends.note(step.run)
                 if self._chosen.matches_step(candidate):
                     yield PrintedLine(candidate.line(), step)
             for run in step.over:
                 if not silent:
                     yield from self._tell(run)
+                if self._ends:
+                    self._ends.end(run)
                 self._forget(run)
             if record.seq == self._silent:
                 self._shown = {run: _state(run) for run in self._analyzer.runs}
@@ -220,6 +229,13 @@ class Follower:
         # A run without a certname that became part of another run is not a separate run any more.
         for run in [open_run for open_run in self._analyzer.runs if open_run in due] if due else ():
             yield from self._tell(run)
+        if self._ends:
+            self._ends.lapse(lambda: self._analyzer.runs, self._judged, ended=ended)
+
+    def _judged(self, run: Run, trouble: list[str] | None = None) -> Run:
+        """Return an open run with the findings about the whole of it so far."""
+        judgement = self._analyzer.judge(run, [] if trouble is None else trouble)
+        return dataclasses.replace(run, findings=merged(run.findings, judgement))
 
     def _tell(self, run: Run) -> list[PrintedLine]:
         """A run's summary and verdict, unless they were printed already or the filter does not match the run."""
@@ -228,7 +244,7 @@ class Follower:
         self._shown[run] = _state(run)
         trouble: list[str] = []
         if not run.closed:
-            run = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run, trouble)))
+            run = self._judged(run, trouble)
         brief = conclusions.of_run(run)
         lines = [wording.summary(brief)]
         if brief.verdict is not None:

@@ -145,7 +145,10 @@ def test_a_rule_that_raises_leaves_the_others_their_say(
             monkeypatch.setattr("inspector.analysis.analyzer.in_use", lambda rules=rules: Ruleset(tuple(rules)))
             follower = Follower(path, filters.parse(""))
             results.append(
-                [*analysis_worker.results(follower.look()), *analysis_worker.results(follower.sum_up(ended=True))]
+                [
+                    *analysis_worker.Results().of(follower.look()),
+                    *analysis_worker.Results().of(follower.sum_up(ended=True)),
+                ]
             )
         assert [(result.seq, result.text, result.findings) for result in results[0]] == [
             (result.seq, result.text, result.findings) for result in results[1]

@@ -26,6 +26,7 @@ from tests.support import places
 from tests.support.captures import save
 from tests.support.conversations import Agent
 from tests.support.json_output import strict
+from tests.support.planted import found, planted
 from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
@@ -223,11 +224,22 @@ def test_secrets_are_masked_unless_they_are_wanted(tmp_path: Path) -> None:
     line = next(line for line in exporting.Chosen.by(capture).lines("jsonl") if '"exchange"' in line)
     assert json.loads(line)["response"]["document"]["resources"][0]["parameters"]["p"]["__pvalue"] == "MASKED"
     jsonschema.Draft202012Validator(schema()).validate(json.loads(line))
-    for kind in ("har", "flows"):
+    for kind in exporting.FORMATS:
         exporting.Chosen.by(capture).write(kind, tmp_path / f"masked.{kind}")
-        exporting.Chosen.by(capture, opened=None).write(kind, tmp_path / f"raw.{kind}")
         assert b"hunter2" not in (tmp_path / f"masked.{kind}").read_bytes()
+    for kind in ("har", "flows", "pcapng"):  # the others have no bodies
+        exporting.Chosen.by(capture, opened=None).write(kind, tmp_path / f"raw.{kind}")
         assert b"hunter2-horse" in (tmp_path / f"raw.{kind}").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["trace", "otlp", "pcapng"])
+def test_no_planted_secret_is_in_what_viewers_get(tmp_path: Path, kind: str) -> None:
+    """Whatever a run is called, or a rule quotes: all of it passes through the gate."""
+    for at, secret in enumerate(planted(3, 0.002)):
+        records = [dataclasses.replace(record, seq=0) for record in secret.records]
+        path = tmp_path / f"{at}.{kind}"
+        exporting.Chosen.by(save(tmp_path / f"{at}.sqlite", *records)).write(kind, path)
+        assert found([secret.core], path.read_bytes()) == [], secret[:3]
 
 
 def test_show_masks_too(tmp_path: Path, run: Command) -> None:

@@ -50,7 +50,7 @@ def test_a_mistake_of_ours_comes_with_its_record(path: Path, monkeypatch: pytest
     rules = [dataclasses.replace(rule, function=broken, at=()) if rule.id == "B01" else rule for rule in all_rules()]
     monkeypatch.setattr("inspector.analysis.analyzer.in_use", lambda: Ruleset(tuple(rules)))
     save(path, *talk(ca()))
-    (result,) = analysis_worker.results(Follower(path, filters.parse("")).look())
+    (result,) = analysis_worker.Results().of(Follower(path, filters.parse("")).look())
     assert result.seq == 1
     (error,) = result.errors
     assert re.fullmatch(r"rule B01 failed \(test_analysis_worker.py, line \d+\): RuntimeError\('oh'\)", error)
@@ -68,7 +68,7 @@ def test_a_mistake_of_ours_about_an_open_run_comes_with_its_summary(
     save(path, *talk(catalog()))
     follower = Follower(path, filters.parse(""))
     list(follower.look())
-    result, *_ = analysis_worker.results(follower.sum_up(ended=True))
+    result, *_ = analysis_worker.Results().of(follower.sum_up(ended=True))
     assert result.text.startswith("== run 1 of ")
     assert any(error.startswith("rule B02 failed (test_analysis_worker.py, line ") for error in result.errors)
     assert result.error_lines()[0].startswith("-- internal error while analyzing a run: rule ")
@@ -78,6 +78,7 @@ def test_the_mistakes_of_workers_are_recorded_too(path: Path) -> None:
     lines: list[str] = []
     made: Any = object.__new__(Workers)
     made._console, made._captures, made._lock = SimpleNamespace(write_line=lines.append), {path: None}, threading.Lock()
+    made._metrics = None
     made._on_result(AnalysisResult("line", 7, [], ["rule B01 failed"]))
     with Capture.open(path) as capture:
         (gap,) = capture.records()

@@ -15,6 +15,7 @@ from inspector.proxy import identity, runtime
 from inspector.proxy.faults import fault
 from inspector.proxy.recorder import NEVER
 from inspector.proxy.runtime import Runtime, guarded
+from inspector.proxy.telemetry.settings import NOTHING
 from tests.support.records import FULL
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Site:
         values: Any = SimpleNamespace(
             **{
                 "capture": capture, "rules": None, "rotation": NEVER, "redact": False, "probe": "", "only": None,
-                "keep_body": KEEP, "faults": (),
+                "keep_body": KEEP, "faults": (), "telemetry": NOTHING, "wire": False,
                 "identity_source": identity.NoIdentity(), **settings,
             }
         )  # fmt: skip

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from inspector.proxy.limits.pool import Ticket
+    from inspector.proxy.wire import Tap
 
 READ = 2**18
 """Bytes that are read from a socket at a time."""
@@ -45,6 +46,8 @@ class End(asyncio.BufferedProtocol):
         self.id = str(uuid.uuid4())
         self.tls = tls
         self.ticket = ticket
+        self.tap: Tap | None = None
+        """What records the bytes of the connection, if that is wanted."""
         self.connected: float | None = None
         """When TCP connected."""
         self.secured: float | None = None
@@ -162,10 +165,20 @@ class End(asyncio.BufferedProtocol):
         """Take what arrived."""
         if self.closed or self.tls is None:
             return
+        if self.tap:
+            self.open_tap()
+            self.tap.received(bytes(data))
         self.tls.bio_write(bytes(data))
-        if self.secured is None and not self.shake_hands():
-            return
-        self._receive()
+        if self.secured is not None or self.shake_hands():
+            self._receive()
+        if self.tap:
+            self.tap.release()
+
+    def open_tap(self) -> None:
+        """Begin to record the bytes of the connection, if that is wanted."""
+        if self.tap and self.connected is not None:
+            address, port, *_ = self.transport.get_extra_info("sockname") or ("", 0)
+            self.tap.open(self.peer, (str(address), int(port)), self.connected)
 
     def eof_received(self) -> bool:
         self.guard(lambda: self._end(None))
@@ -188,6 +201,8 @@ class End(asyncio.BufferedProtocol):
         """Take what came last, and end: the connection is gone."""
         if rest:
             self.guard(lambda: self.take(rest))
+        if self.tap:
+            self.tap.closed(by_peer=self.finished or not self.closed, reset=exc is not None)
         self.guard(lambda: self._end("the connection was reset" if exc else None))
         self.closed = True
         self.guard(self.on_lost)  # also after a bug of ours in the end: else the link would wait for it for ever
@@ -302,6 +317,9 @@ class End(asyncio.BufferedProtocol):
             while True:
                 data = self.tls.bio_read(size)
                 if not self.transport.is_closing():
+                    if self.tap:
+                        self.open_tap()
+                        self.tap.sent(data)
                     self.transport.write(data)
                 if len(data) < size:
                     break

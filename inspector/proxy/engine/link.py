@@ -11,6 +11,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING
 
+from inspector.formats.packet_capture import AGENTS, MASTERS
 from inspector.model import Identity
 from inspector.proxy import claims
 from inspector.proxy.connection_state import AGENT_LEFT, closed
@@ -23,6 +24,7 @@ from inspector.proxy.faults.injection import end_with_reset, plain_answer
 from inspector.proxy.faults.pace import Pace
 from inspector.proxy.limits.admission import PATIENCE
 from inspector.proxy.runtime import guarded
+from inspector.proxy.wire import Tap
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -62,6 +64,8 @@ class Link:
         self.runtime = runtime
         self._handover = handover
         self.agent = AgentEnd(self)
+        if runtime.wire:
+            self.agent.tap = Tap(runtime.wire, self.agent.id, AGENTS)
         self._links = links
         self._nobody = Identity(runtime.settings.identity_source.mode)
         """Of a request in plain text, for which no identity is used."""
@@ -160,6 +164,8 @@ class Link:
 
     def _meet_agent(self) -> None:
         self.agent.tls, self._state = self.runtime.meet_agent(self.agent.id, self.agent.peer[0])
+        if self.agent.tap:
+            self._state.tls_state.on_secret = self.agent.tap.secret
 
     def agent_sent_plain(self, data: bytes) -> None:
         """Record a request in plain text, and answer nothing: no master answers in plain text."""
@@ -391,7 +397,11 @@ class Link:
 
     def _meet_master(self) -> MasterEnd:
         tls, state = self.runtime.meet_master(self._state, self.agent.sni)
-        return MasterEnd(self, tls, state, self._ticket)
+        master = MasterEnd(self, tls, state, self._ticket)
+        if self.runtime.wire:
+            master.tap = Tap(self.runtime.wire, master.id, MASTERS)
+            state.tls_state.on_secret = master.tap.secret
+        return master
 
     def master_unreachable(self, master: MasterEnd, reason: str) -> None:
         """There is no connection to the master."""

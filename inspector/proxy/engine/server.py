@@ -19,10 +19,11 @@ from inspector.proxy.engine.handover import Handover
 from inspector.proxy.engine.link import Link
 from inspector.proxy.limits import accept_queue
 from inspector.proxy.runtime import DRAIN, Runtime
+from inspector.proxy.telemetry.waiting import reporter
 from inspector.text import address
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 """The signals that end a proxy. Whoever starts a server may block them until it handles them."""
@@ -38,12 +39,18 @@ class Server:
     """Accepts agents, from its start to a signal."""
 
     def __init__(
-        self, option_values: Mapping[str, Any], workers: int = 1, number: int = 0, folder: Path | None = None
+        self,
+        option_values: Mapping[str, Any],
+        workers: int = 1,
+        number: int = 0,
+        folder: Path | None = None,
+        report_waiting: Callable[[int], None] = lambda _: None,
     ) -> None:
         """``option_values`` are the options; ``workers`` processes listen on the same port, of which this one has the
-        ``number``, and share a ``folder``."""
+        ``number``, and share a ``folder``; ``report_waiting`` gets the bytes that wait to be recorded."""
         self._options = options.with_defaults(**option_values)
         self._workers, self._number, self._folder = workers, number, folder
+        self._report_waiting = report_waiting
         self._handover: Handover | None = None
         self._links: set[Link] = set()
         self._server: asyncio.Server
@@ -57,7 +64,9 @@ class Server:
         console = Console()
         try:
             settings = await self._bind(settings, shared=shared)
-            self._runtime = Runtime(settings, console.write_line, analyzes=not shared)
+            self._runtime = Runtime(
+                settings, console.write_line, analyzes=not shared, report_waiting=self._report_waiting
+            )
             if settings.balancers and self._folder:
                 self._handover = Handover(self._folder, self._number, self._workers, self._accept)
             await self._listen(settings, shared=shared)
@@ -145,8 +154,8 @@ def _not_listening(settings: options.Settings, error: OSError) -> InspectorError
 
 
 def main(argv: list[str]) -> int:
-    """Run with ``OPTIONS [WORKERS NUMBER FOLDER]``: the options as JSON; how many processes listen on the same port,
-    which one of them this is, and a folder of theirs."""
+    """Run with ``OPTIONS [WORKERS NUMBER FOLDER WAITING]``: the options as JSON; how many processes listen on the same
+    port, which one of them this is, a folder of theirs, and the descriptor of memory for what waits in each."""
     try:
         asyncio.run(_main(json.loads(argv[0]), *argv[1:]))
     except InspectorError as error:
@@ -160,8 +169,11 @@ def _orphaned(server: Server) -> None:
     server.stopped.set()
 
 
-async def _main(option_values: dict[str, Any], workers: str = "1", number: str = "0", folder: str = "") -> None:
-    server = Server(option_values, int(workers), int(number), Path(folder) if folder else None)
+async def _main(
+    option_values: dict[str, Any], workers: str = "1", number: str = "0", folder: str = "", waiting: str = ""
+) -> None:
+    report = reporter(int(waiting), int(number)) if waiting else lambda _: None
+    server = Server(option_values, int(workers), int(number), Path(folder) if folder else None, report)
     loop = asyncio.get_running_loop()
     for each in STOPPING:
         loop.add_signal_handler(each, server.stopped.set)

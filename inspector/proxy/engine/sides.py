@@ -133,6 +133,9 @@ class AgentEnd(End):
             return
         if self.tls is None and not self.closed:
             if data[0] != TLS_HANDSHAKE and bytes(data[:1]).isalpha():
+                if self.tap:
+                    self.open_tap()
+                    self.tap.received(bytes(data))
                 self._link.agent_sent_plain(bytes(data))
                 return
             self._link.meet_agent()

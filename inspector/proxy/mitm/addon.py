@@ -170,6 +170,8 @@ class PuppetInspector:
                 raise InspectorError(
                     "puppet_proxy_protocol is not possible with mitmproxy.", "Use `puppet-inspector proxy`."
                 )
+            if settings.wire:
+                raise InspectorError("puppet_wire is not possible with mitmproxy.", "Use `puppet-inspector proxy`.")
             self.begin(settings, console)
         except InspectorError as error:
             self._fail(str(error))

@@ -45,6 +45,7 @@ class Runtime:
         )
         self.admission = Admission(4096, self.bugs.append)
         self.copies = Copies(folder, KEEP)
+        self.wire = None
 
     def meet_master(self, _agent: object, _sni: str | None) -> tuple[Tls, Any]:
         state = SimpleNamespace(

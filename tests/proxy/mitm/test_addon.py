@@ -25,6 +25,7 @@ from inspector.proxy.connection_state import AgentConnection, MasterConnection
 from inspector.proxy.mitm import addon as addon_module
 from inspector.proxy.recorder import NEVER, Recorder
 from inspector.proxy.runtime import Runtime
+from inspector.proxy.telemetry.settings import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,7 @@ def addon(tmp_path: Path) -> Iterator[addon_module.PuppetInspector]:
     addon = addon_module.PuppetInspector()
     settings: Any = SimpleNamespace(
         capture=tmp_path / "c.sqlite", rules=(), rotation=NEVER, redact=False, probe="", only=None, keep_body=KEEP,
-        identity_source=identity.NoIdentity(), faults=(),
+        identity_source=identity.NoIdentity(), faults=(), telemetry=NOTHING, wire=False,
     )  # fmt: skip
     addon._runtime, addon._reason = Runtime(settings, lambda _line: None), ""
     with taddons.context():  # type: ignore[no-untyped-call]

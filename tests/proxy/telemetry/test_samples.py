@@ -1,0 +1,102 @@
+"""What is measured: of each record and run, and never with captured text in it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Response
+from inspector.proxy.telemetry.samples import Ended, Found, Lost, Refused, Sample, Sampler, Served
+from inspector.summaries import conclusions
+from tests.support.conversations import START, Agent
+from tests.support.hostile import HOSTILE, hostile_records
+
+if TYPE_CHECKING:
+    from inspector.model import Record
+
+
+def measured(*records: Record) -> list[Sample]:
+    """The samples of these records and of the runs that they are, as they come through a pipe."""
+    analyzer, sampler, samples = Analyzer(), Sampler(), []
+    for seq, record in enumerate(records, 1):
+        step = analyzer.feed(dataclasses.replace(record, seq=seq))
+        samples += sampler.step(step)
+        for run in step.over:
+            samples += sampler.ended(run, conclusions.of_run(run))
+    over = {run.number for run in analyzer.runs if run.closed}
+    for run in analyzer.finish():
+        if run.number not in over:
+            samples += sampler.ended(run, conclusions.of_run(run))
+    return msgspec.json.decode(msgspec.json.encode(samples), type=list[Sample])
+
+
+def identified(record: Record) -> Record:
+    """A request that the proxy passed on with the agent's identity."""
+    identity = Identity("keys", "a.example")
+    return dataclasses.replace(record, identity=identity) if isinstance(record, Exchange) else record
+
+
+def test_a_run() -> None:
+    records = Agent(leg="1").run().records
+    samples = measured(*(identified(record) for record in records))
+    served = [sample for sample in samples if isinstance(sample, Served)]
+    assert [(one.route, one.phase, one.status) for one in served if one.route == "catalog"] == [
+        ("catalog", "catalog", "200")
+    ]
+    assert all(0 < one.seconds < 1 for one in served)
+    (ended,) = [sample for sample in samples if isinstance(sample, Ended)]
+    assert (ended.outcome, ended.certname) == ("complete", "a.example")
+    assert ended.seconds > 0
+
+
+def test_a_rule_counts_once_for_a_run() -> None:
+    records = Agent(leg="1").plugins().plugins(404).plugins(404).catalog(status=500).report("failed").records
+    analyzer, wanted = Analyzer(), []
+    for seq, record in enumerate(records, 1):
+        analyzer.feed(dataclasses.replace(record, seq=seq))
+    for run in analyzer.finish():
+        wanted += sorted({finding.rule for finding in run.findings})
+    assert wanted
+    assert sorted(one.rule for one in measured(*records) if isinstance(one, Found)) == sorted(wanted)
+
+
+def test_who_only_claims_a_name_has_none() -> None:
+    for agent in (Agent().ca().crl().csr(), Agent(leg="1").catalog(own=False), Agent(leg="1").catalog()):
+        (ended,) = [sample for sample in measured(*agent.records) if isinstance(sample, Ended)]
+        assert ended.certname == ""  # no identity was used for it
+
+
+def test_refusals_gaps_and_missing_identities() -> None:
+    leg = Leg("x", "master")
+    assert measured(Handshake(leg, START, "revoked", "certificate_revoked", "master"))[0] == Refused(
+        "master", "certificate_revoked", "master"
+    )
+    assert measured(Handshake(leg, START, "gone"))[0] == Refused("master", "none", "none")
+    assert measured(Gap(START, "full", 7)) == [Lost(7)]
+    exchange = Agent(leg="1").catalog().records[0]
+    assert isinstance(exchange, Exchange)
+    (sample, *_) = measured(dataclasses.replace(exchange, identity=Identity("keys", None, "no key")))
+    assert isinstance(sample, Served)
+    assert sample.identity_missing
+
+
+@pytest.mark.parametrize("status", [0, 299, 999, 2**60])
+def test_a_status_that_is_none_is_no_label(status: int) -> None:
+    exchange = Agent(leg="1").catalog().records[0]
+    assert isinstance(exchange, Exchange)
+    (sample, *_) = measured(dataclasses.replace(exchange, response=Response(status=status)))
+    assert isinstance(sample, Served)
+    assert sample.status == "other"
+
+
+def test_captured_text_is_no_label() -> None:
+    strangers = (dataclasses.replace(record, identity=None) if isinstance(record, Exchange) else record
+                 for record in hostile_records())  # fmt: skip
+    text = msgspec.json.encode(measured(*strangers)).decode()
+    assert HOSTILE[1:5] not in text
+    assert "x1b" not in text
+    assert "u001b" not in text
