@@ -8,6 +8,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from inspector import inputs
 from inspector.rehearsal.comparing import How
 from inspector.rehearsal.fact_changes import FactChanges
 from inspector.rehearsal.roads import V4
@@ -61,7 +62,7 @@ class Plan:
 
 def _content(target: Target) -> bytes:
     with contextlib.suppress(OSError):  # which is said where it is used
-        return target.ca.read_bytes()
+        return inputs.read(target.ca)
     return b""
 
 
