@@ -78,7 +78,8 @@ def test_list_as_json_fits_the_schema(run: Run, path: Path) -> None:
         "capture": str(path),
         "seq": 4, "kind": "exchange", "time": "", "run": 1, "certname": "a.example", "phase": "catalog",
         "method": "POST", "path": "/puppet/v3/catalog/a.example", "status": 200,
-        "bytes": {"sent": 230, "received": 67}, "ms": 50.0, "reason": None, "not_analyzed": None, "injected": None, "findings": [],
+        "bytes": {"sent": 230, "received": 67}, "ms": 50.0, "reason": None, "not_analyzed": None,
+        "injected": None, "findings": [],
     }  # fmt: skip
     assert (rows[6]["reason"], rows[6]["certname"], rows[6]["bytes"]) == ("revoked\x1b[2J", "c.example", None)
     assert (rows[7]["status"], rows[7]["reason"]) == (None, "the master closed the connection")
