@@ -55,7 +55,9 @@ OUTCOMES = (
         "reset method:GET nth:1", 0, "Connection reset by peer",
         "prints an error for the plugins, does not ask for them again, and goes on to a successful run",
     ),
-    Outcome("corrupt phase:catalog", 1, "Could not intern from", "fails, and prints what it got"),
+    Outcome(
+        "corrupt phase:catalog", 1, "Failed to deserialize Puppet::Resource::Catalog", "fails, and prints what it got",
+    ),
     Outcome(
         "empty-catalog", 0, "Applied catalog in", "caches it, applies it and reports success: nothing is managed",
     ),
