@@ -64,7 +64,7 @@ FORMATS = {
     "pcapng": Format(
         (".pcapng",),
         write=packet_capture.write,
-        note="Of {others}, gaps are left out, and failed handshakes are comments of empty packets.",
+        note="Packets have no place for {others}: handshakes are comments of empty packets, gaps are left out.",
         about="The packets are made up: they carry the recorded HTTP without TLS, over TCP with the agents' addresses.",
     ),
 }

@@ -134,7 +134,7 @@ def _timed(
             message = f"{source} is cut off or damaged after {number} records ({why})."
             loaded.errors.append(CaptureError(message, f"The records before the damage are in {target}."))
         else:
-            hint = "Give a file that `mitmdump -w` or `puppet-inspector export` wrote, or a browser's HAR."
+            hint = "Give flows of `mitmdump -w`, a browser's HAR, or what `export` wrote as flows, HAR or jsonl."
             loaded.errors.append(CaptureError(f"Cannot import {source}: {why}.", hint))
 
 
