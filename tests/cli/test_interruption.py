@@ -38,6 +38,7 @@ WRITING = {
     "export to HAR": ("export", "{}/a.sqlite", "-o", "{}/new.har"),
     "export to flows": ("export", "{}/a.sqlite", "-o", "{}/new.mitm"),
     "export to jsonl": ("export", "{}/a.sqlite", "-o", "{}/new.jsonl", "--with-secrets"),
+    "export to packets": ("export", "{}/a.sqlite", "-o", "{}/new.pcapng", "--with-secrets"),
     "import of jsonl": ("import", "{}/a.jsonl", "-o", "{}/new.sqlite"),
     "import of HAR and flows": ("import", "{}/a.har", "{}/a.mitm", "-o", "{}/new.sqlite"),
     "captures": ("captures", "{}"),
