@@ -58,7 +58,7 @@ REACH = 5.0
 DIAGNOSES = 5
 """Diagnoses of the agent's directory that are printed."""
 
-EXAMPLE = "puppet-inspector run --fault '503=10 phase:catalog nth:1' -- puppet agent -t"
+EXAMPLE = "puppet-inspector run -- puppet agent -t"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

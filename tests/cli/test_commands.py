@@ -20,6 +20,6 @@ def test_no_option_hides_the_function_of_its_command(name: str) -> None:
 def test_only_the_module_of_the_command_is_read() -> None:
     parser, command = commands.parser_of("check")
     assert "--baseline" in commands.options(command)
-    assert commands.options(parser).keys() == {"-h", "--help", "--version"}
+    assert commands.options(parser).keys() == {"-h", "--help", "--version", "--verbose"}
     other, default = commands.parser_of("")
     assert other is default

@@ -77,7 +77,7 @@ def test_without_a_catalog_enter_shows_why(made: Path) -> None:
         await pilot.press("enter")
         await settled(pilot, app)
         assert isinstance(app.screen, ExchangeView)
-        assert screen_text(app).startswith(" 9 record")
+        assert screen_text(app).startswith(" 9 ")
 
     play(made, act, start="")
 

@@ -51,6 +51,7 @@ class Writer:
 def handler_of(*addons: Any) -> Any:
     """One without layers."""
     made: Any = object.__new__(handler.Handler)
+    made.pace = None
     made._events, made._processing, made._closed, made._unsent = deque(), False, False, {}
     chain = list(addons)
     made.listeners = handler.Listeners(SimpleNamespace(chain=chain, lookup=dict(enumerate(chain))))
