@@ -28,14 +28,16 @@ def _inspector(*arguments: str | Path, environment: dict[str, str] | None = None
     return subprocess.run(command, env=os.environ | (environment or {}), capture_output=True, text=True, timeout=6000)
 
 
-def _run(agent: RealAgent, capture: Path, *arguments: str, more: str = "") -> subprocess.CompletedProcess[str]:
+def _run(
+    agent: RealAgent, capture: Path, *arguments: str, more: str = "", ours: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     """What an administrator types: only the confdir is not the usual one."""
     if more:
         with (agent.confdir / "puppet.conf").open("a") as conf:
             conf.write(more)
     places = {"RUBYLIB": f"{agent.base}/ruby", "INVENTED_FACTS": f"{agent.base}/facts.json"}
     puppet = [shutil.which("puppet") or "puppet", "agent", "-t", "--color=false", "--confdir", str(agent.confdir)]
-    return _inspector("run", "-o", capture, "--json", "--", *puppet, *arguments, environment=places)
+    return _inspector("run", "-o", capture, "--json", *ours, "--", *puppet, *arguments, environment=places)
 
 
 @pytest.fixture
@@ -72,6 +74,19 @@ def test_changes_and_failures_pass_on(stage: Stage, agent: RealAgent) -> None:
     assert run_summaries(stage.directory / "failed.sqlite") == [
         RunSummary("steady.example", "failed", "plugins catalog report", "R20 error, S01 error"),
     ]
+
+
+def test_a_fault_on_purpose(stage: Stage, agent: RealAgent) -> None:
+    """The agent fails as if the master had; its run says who did it, and nobody is blamed."""
+    done = _run(agent, stage.capture, ours=("--fault", "500 phase:catalog"))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "fault: on purpose" in done.stderr
+    assert "answered 500: POST /puppet/v3/catalog/steady.example of steady.example" in done.stderr
+    _, runs = _split(done)
+    assert (runs[0]["certname"], runs[0]["outcome"]) == ("steady.example", "failed")
+    assert [finding["rule"] for finding in runs[0]["findings"] if finding["severity"] == "error"] == []
+    without = _run(agent, stage.directory / "after.sqlite")
+    assert without.returncode == 0, without.stdout + without.stderr
 
 
 def test_nothing_goes_around_the_proxy(stage: Stage, agent: RealAgent) -> None:
