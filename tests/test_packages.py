@@ -198,17 +198,31 @@ def test_root_unpacks_where_only_root_writes(dist: Path, tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_same_tree_gives_the_same_file(dist: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the times, the owner and the order of its files are."""
+    build = _module("build")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(build._date()))
+    shutil.copytree(PROGRAM, tmp_path / "copy", copy_function=shutil.copy, symlinks=True)
+    packed = build._packed(tmp_path / "copy")
+    assert packages.one_file().read_bytes().endswith(packed)
+
+
 # -- before a release ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def release() -> Any:
-    spec = importlib.util.spec_from_file_location("release", ROOT / ".ci/package/release.py")
+def _module(name: str) -> Any:
+    """One of the scripts that make packages."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f".ci/package/{name}.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def release() -> Any:
+    return _module("release")
 
 
 def test_what_stands_against_a_release(release: Any, tmp_path: Path) -> None:

@@ -73,10 +73,10 @@ def _inputs() -> str:
 
 
 def _date() -> int:
-    """The time of the last commit; of a tree without a history, that of the changelog."""
+    """The time of the last commit that changed something of it; of a tree without a history, that of the changelog."""
     if given := os.environ.get("SOURCE_DATE_EPOCH"):
         return int(given)
-    done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(["git", "log", "-1", "--format=%ct", "--", *INPUTS], cwd=ROOT, capture_output=True, text=True)
     return int(done.stdout or (ROOT / "CHANGELOG.md").stat().st_mtime)
 
 
