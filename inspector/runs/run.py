@@ -122,7 +122,7 @@ class Run:
     matches: dict[str, Bounded[int]] = field(default_factory=dict)
     """The records that a site's own rules count, by rule."""
     injected: dict[int, str] = field(default_factory=dict)
-    """The faults that the proxy injected on purpose, by record."""
+    """The faults that the proxy injected on purpose, by record: the first ones and the latest."""
     ignored: int = 0
     """How many findings were dropped because of a site's rules.yaml."""
     beyond: dict[str, int] = field(default_factory=dict)
@@ -306,7 +306,7 @@ class Run:
         self.certname = self.certname or placed.certname
         self.key = placed.key or self.key
         if not isinstance(record, Gap) and record.injected:
-            self.injected[record.seq] = record.injected
+            self._note_injected({record.seq: record.injected})
         if isinstance(record, Handshake):
             self.handshakes.append(record)
         elif isinstance(record, Exchange):
@@ -318,6 +318,11 @@ class Run:
             if placed.match:
                 self._add_exchange(record, placed.match, placed)
                 self._read_clocks(record, placed, before if len(self.seqs) > 1 else None)
+
+    def _note_injected(self, more: dict[int, str]) -> None:
+        self.injected = dict(sorted((self.injected | more).items()))
+        while len(self.injected) > 2 * RETAINED:
+            del self.injected[next(islice(self.injected, RETAINED, None))]
 
     def _use(self, leg_id: str, record: Record, phase: Phase) -> None:
         use = self.legs.get(leg_id)
@@ -474,6 +479,7 @@ class Run:
         self.errors.extend(other.errors)
         merge(self.delayed, other.delayed)
         self.findings.extend(other.findings)
+        self._note_injected(other.injected)
         if other.authenticated is not None:
             self.authenticated = min(self.authenticated or other.authenticated, other.authenticated)
         for ident, seqs in other.matches.items():

@@ -177,3 +177,22 @@ def test_merged_series_are_in_the_order_of_their_records_and_keep_both_ends() ->
     merge(mine, other)
     assert mine.total == 349
     assert [gap.seq for gap in mine] == [*range(1, 101), *range(400, 500)]
+
+
+def test_an_injected_fault_stays_with_the_run_that_its_stretch_belongs_to() -> None:
+    """An agent that starts again asks for the CA before it says its name: that stretch joins its run."""
+    polls = talk(ca(), csr(), not_issued())
+    again = talk(ca(status=500), after=30)
+    records = [*polls, *again, *talk(csr(), not_issued(), after=60)]
+    numbered = [dataclasses.replace(record, seq=seq) for seq, record in enumerate(records, 1)]
+    hit = len(polls) + 1
+    numbered[hit - 1] = dataclasses.replace(numbered[hit - 1], injected="answered 500")
+    run = only(numbered)
+    assert hit in run.seqs
+    assert run.injected == {hit: "answered 500"}
+
+
+def test_of_many_injected_faults_the_first_and_the_latest_remain() -> None:
+    polls = talk(ca(), csr(), *([not_issued()] * 300))
+    run = only([dataclasses.replace(record, seq=seq, injected="delayed by 1 s") for seq, record in enumerate(polls, 1)])
+    assert list(run.injected) == [*range(1, 101), *range(203, 303)]
