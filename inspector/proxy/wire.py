@@ -27,8 +27,6 @@ FLUSH = 0.2
 """Seconds between writes."""
 QUEUE = 64 * 2**20
 """Bytes that wait; above it the recording of the wire ends, as a part of it would be of no use."""
-
-
 BATCH = 64
 """Packets that are written at once."""
 
@@ -61,7 +59,8 @@ class Wire:
         nothing may be written to the disk. Raises InspectorError."""
         self._report, self._room = report, room
         self._queue: deque[_Item] = deque()
-        self._waiting = 0
+        self._put, self._taken = 0, 0
+        """Bytes that the event loop has queued, and that the thread has taken: each counts by itself."""
         self._failed = ""
         self._ended = threading.Event()
         self._path, self._descriptor = _create(capture)
@@ -73,8 +72,8 @@ class Wire:
         """Queue something. Never waits, never raises."""
         if self._failed:
             return
-        self._waiting += len(item.data)
-        if self._waiting > QUEUE:
+        self._put += len(item.data)
+        if self._put - self._taken > QUEUE:
             self._fail("more comes in than can be written")
             return
         self._queue.append(item)
@@ -110,7 +109,7 @@ class Wire:
         made: list[bytes] = []
         while self._queue:
             item = self._queue.popleft()
-            self._waiting -= len(item.data)
+            self._taken += len(item.data)
             made += _blocks(item)
             if len(made) > BATCH:
                 self._write(b"".join(made))
