@@ -18,6 +18,7 @@ import pytest
 from inspector import __version__
 from tests.support import packages
 from tests.support.places import ROOT
+from tests.support.programs import program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,17 +89,9 @@ def test_no_directory_of_this_machine_is_inside(dist: Path) -> None:
 
 
 def test_lintian_finds_no_error(dist: Path) -> None:
-    if not shutil.which("lintian"):
-        _absent("lintian")
-    done = subprocess.run(["lintian", "--fail-on", "error", packages.deb()], capture_output=True, text=True)
+    command = [program("lintian", "lintian"), "--fail-on", "error", str(packages.deb())]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-
-
-def _absent(program: str) -> None:
-    reason = f"{program} is not installed"
-    if os.environ.get("PUPPET_INSPECTOR_REAL") == "required":
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 # -- the file that unpacks itself -----------------------------------------------------------------------------------

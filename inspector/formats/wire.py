@@ -74,8 +74,8 @@ def _blocks(path: Path) -> Iterator[tuple[str, Block]]:
     owners: dict[frozenset[bytes], str] = {}
     with inputs.opened(path) as file:
         for block in pcapng.blocks(file):
-            said = block.comment if block.kind in (pcapng.PACKET, pcapng.SECRETS) else ""
-            ident = said.removeprefix(CONNECTION) if said.startswith(CONNECTION) else ""
+            comment = block.comment if block.kind in (pcapng.PACKET, pcapng.SECRETS) else ""
+            ident = comment.removeprefix(CONNECTION) if comment.startswith(CONNECTION) else ""
             if block.kind == pcapng.SECRETS:
                 yield ident, block
             elif block.kind == pcapng.PACKET and (ends := _ends(block.data)):

@@ -64,8 +64,8 @@ def _catalog(response: Response) -> bytes | None:
 
 def gathered(of: Asked, exchanges: Sequence[Exchange], label: str) -> RunDocuments:
     """Return what is compared of the answers to one node."""
-    seen = [to_agent(of, exchange) for exchange in exchanges]
-    return documents.gather(retrace(seen), RunSnapshot(number=None, certname=of.certname), label)
+    exchanges = [to_agent(of, exchange) for exchange in exchanges]
+    return documents.gather(retrace(exchanges), RunSnapshot(number=None, certname=of.certname), label)
 
 
 def catalog_of(exchanges: Sequence[Exchange]) -> Exchange | None:

@@ -66,7 +66,7 @@ class Task:
     files: bool
     """Whether the files are asked for, too."""
     known: Mapping[str, str] = field(default_factory=dict)
-    """The digests of files that the agent has seen: their contents need not be fetched."""
+    """The digests of files that the agent has received: their contents need not be fetched."""
 
 
 @dataclass(slots=True)

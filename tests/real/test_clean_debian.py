@@ -115,14 +115,14 @@ def agent(stage: Stage) -> RealAgent:
 
 
 def test_one_line_puts_the_file_there_and_one_takes_it_away(debian: System, stage: Stage, agent: RealAgent) -> None:
-    (debian.root / "root" / packages.one_file().name).write_bytes(packages.one_file().read_bytes())
+    (debian.root / "srv" / packages.one_file().name).write_bytes(packages.one_file().read_bytes())
     before = debian.files()
-    debian.done("install -m 755 /root/puppet-inspector-*-linux-* /usr/local/bin/puppet-inspector")
+    debian.done("install -m 755 /srv/puppet-inspector-*-linux-* /usr/local/bin/puppet-inspector")
     assert debian.done("puppet-inspector --version") == f"puppet-inspector {__version__}\n"
     assert debian.run("python3 --version").returncode == 127
 
     # The puppet that `run` starts has this machine's libraries, not those of the build.
-    (debian.root / "usr/local/bin/puppet").write_text('#!/bin/sh\necho "${LD_LIBRARY_PATH-unset}" > /root/path\n'
+    (debian.root / "usr/local/bin/puppet").write_text('#!/bin/sh\necho "${LD_LIBRARY_PATH-unset}" > /srv/path\n'
                                                       'exec /usr/bin/puppet "$@"\n')  # fmt: skip
     (debian.root / "usr/local/bin/puppet").chmod(0o755)
     base = agent.base
@@ -134,7 +134,7 @@ def test_one_line_puts_the_file_there_and_one_takes_it_away(debian: System, stag
     assert (done.returncode, done.stderr) == (2, ""), done.stdout + done.stderr
     runs = json.loads("[" + done.stdout.partition("\n[\n")[2])
     assert [(run["certname"], run["outcome"]) for run in runs] == [("clean.example", "complete")]
-    assert (debian.root / "root/path").read_text() == "unset\n"
+    assert (debian.root / "srv/path").read_text() == "unset\n"
 
     found = json.loads(debian.run(f"puppet-inspector doctor --json {capture}", base).stdout)
     assert found
@@ -151,9 +151,9 @@ def test_one_line_puts_the_file_there_and_one_takes_it_away(debian: System, stag
 
 def test_the_package_is_installed_upgraded_removed_and_purged(debian: System) -> None:
     for path in (packages.deb(), packages.deb(later=True)):
-        shutil.copy(path, debian.root / "root")
+        shutil.copy(path, debian.root / "srv")
     before = debian.files()
-    debian.done(f"apt-get install -q -y --no-install-recommends /root/{packages.deb().name}")
+    debian.done(f"apt-get install -q -y --no-install-recommends /srv/{packages.deb().name}")
     assert debian.done("command -v puppet-inspector; puppet-inspector --version").split("\n")[:2] == [
         "/usr/bin/puppet-inspector", f"puppet-inspector {__version__}",
     ]  # fmt: skip
@@ -175,7 +175,7 @@ def test_the_package_is_installed_upgraded_removed_and_purged(debian: System) ->
     # An upgrade asks nothing, and leaves the configuration and the captures alone.
     (debian.root / "etc/puppet-inspector.conf").write_text("puppet_master: changed.example\n")
     (debian.root / "var/lib/puppet-inspector/a.sqlite").write_text("a capture")
-    debian.done(f"dpkg -i /root/{packages.deb(later=True).name}")
+    debian.done(f"dpkg -i /srv/{packages.deb(later=True).name}")
     assert debian.done("dpkg-query -W -f '${Version}' puppet-inspector") == f"{__version__}+later"
     assert (debian.root / "etc/puppet-inspector.conf").read_text() == "puppet_master: changed.example\n"
 

@@ -100,8 +100,8 @@ def test_what_a_real_agent_does(stage: Stage, steady: RealAgent, outcome: Outcom
         path = hit[0].request.path
         assert [record for record in found if isinstance(record, Exchange) and record.request.path == path] == hit
     runs = reading.read(stage.capture).briefs
-    told = [run for run in runs if run.verdict and "a fault was injected here on purpose" in run.verdict.message]
-    assert len(told) == 1
-    late = [found for run in told for found in run.findings if found.seqs and found.seqs[-1] >= hit[0].seq]
+    marked = [run for run in runs if run.verdict and "a fault was injected here on purpose" in run.verdict.message]
+    assert len(marked) == 1
+    late = [found for run in marked for found in run.findings if found.seqs and found.seqs[-1] >= hit[0].seq]
     assert [found for found in late if found.severity != "notice"] == []
     assert sum("-- fault: " in line and "as long as" not in line for line in stage.lines) == outcome.hits

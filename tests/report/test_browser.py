@@ -6,9 +6,7 @@ import dataclasses
 import itertools
 import json
 import re
-import shutil
-import subprocess
-import tarfile
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -372,20 +370,9 @@ def test_a_long_list_draws_what_is_visible(chromium: Browser, tmp_path: Path) ->
 
 
 @pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The script of axe-core, as npm delivers it."""
-    folder = tmp_path_factory.mktemp("axe")
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is not installed")
-    command = [npm, "pack", "--silent", "axe-core@4"]
-    if subprocess.run(command, cwd=folder, capture_output=True, timeout=300, check=False).returncode:
-        pytest.skip("npm's registry is not reachable")
-    (archive,) = folder.glob("*.tgz")
-    with tarfile.open(archive) as packed:
-        member = packed.extractfile("package/axe.min.js")
-        assert member is not None
-        return member.read().decode()
+def axe() -> str:
+    """The script of axe-core."""
+    return resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

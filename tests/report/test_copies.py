@@ -91,11 +91,11 @@ def test_equal_values_of_two_captures_stay_equal() -> None:
     first, other = sample("first-run"), sample("out-of-sync")
     with comparable([first, other, first]) as (copies, withheld):
         assert [copies[path].name for path in (first, other)] == [first.name, other.name]
-        seen = []
+        found = []
         for path in copies.values():
             with Capture.open(path) as capture:
-                seen.append({body for body in everything(capture.records()).split() if b"withheld-" in body})
-        assert seen[0] & seen[1]
+                found.append({body for body in everything(capture.records()).split() if b"withheld-" in body})
+        assert found[0] & found[1]
         assert withheld[Content.FACTS] > 0
 
 

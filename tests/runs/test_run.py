@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -184,7 +184,7 @@ def test_an_injected_fault_stays_with_the_run_that_its_stretch_belongs_to() -> N
     polls = talk(ca(), csr(), not_issued())
     again = talk(ca(status=500), after=30)
     records = [*polls, *again, *talk(csr(), not_issued(), after=60)]
-    numbered = [dataclasses.replace(record, seq=seq) for seq, record in enumerate(records, 1)]
+    numbered: list[Any] = [dataclasses.replace(record, seq=seq) for seq, record in enumerate(records, 1)]
     hit = len(polls) + 1
     numbered[hit - 1] = dataclasses.replace(numbered[hit - 1], injected="answered 500")
     run = only(numbered)
@@ -193,6 +193,6 @@ def test_an_injected_fault_stays_with_the_run_that_its_stretch_belongs_to() -> N
 
 
 def test_of_many_injected_faults_the_first_and_the_latest_remain() -> None:
-    polls = talk(ca(), csr(), *([not_issued()] * 300))
+    polls: Sequence[Any] = talk(ca(), csr(), *([not_issued()] * 300))
     run = only([dataclasses.replace(record, seq=seq, injected="delayed by 1 s") for seq, record in enumerate(polls, 1)])
     assert list(run.injected) == [*range(1, 101), *range(203, 303)]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import pytest
 
 from inspector.report import page
 from inspector.report.content import gathered
 from inspector.report.copies import Selection, leaving
 from tests.support.places import SAMPLES
+from tests.support.programs import program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,9 +63,7 @@ def browser() -> Iterator[Browser]:
     """Debian's Chromium, without a window."""
     from playwright.sync_api import sync_playwright
 
-    found = shutil.which("chromium")
-    if found is None:
-        pytest.skip("chromium is not installed")
+    found = program("chromium", "chromium")
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
     with (
         sync_playwright() as driver,

@@ -203,7 +203,7 @@ def _cadir(value: str) -> Path | None:
 KINDS: dict[str, ActionKind] = {
     "503": ActionKind(
         "[SECONDS]", "answers 503 without asking the master, with Retry-After if SECONDS are given",
-        "whether it waits as it is told, and asks again", "503=10 agent:web1.example phase:catalog nth:1", _busy,
+        "whether it waits so long, and asks again", "503=10 agent:web1.example phase:catalog nth:1", _busy,
     ),
     "500": ActionKind(
         "", "answers 500 without asking the master", "whether it falls back to a cached catalog, or fails",

@@ -21,9 +21,9 @@ from inspector.proxy.telemetry.samples import Exported
 QUEUE = 16 * 2**20
 """Bytes that wait to be sent; what comes on top is dropped."""
 TIMEOUT = 10.0
-"""Seconds in which the collector must say something."""
+"""Seconds in which the collector must answer something."""
 DEADLINE = 30.0
-"""Seconds in which it must have said everything."""
+"""Seconds in which its answer must be complete."""
 ANSWER = 2**16
 """Bytes of its answer that are read."""
 PAUSES = (1.0, 2.0, 4.0, 8.0)

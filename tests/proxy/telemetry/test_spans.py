@@ -49,9 +49,9 @@ def follow(made: Spans, *records: Record) -> list[list[Any]]:
         made.step(step)
         for run in step.over:
             made.ended(run, conclusions.of_run(run))
-    kept: Any = made.sender
+    sender: Any = made.sender
     found = []
-    for body, number in kept.bodies:
+    for body, number in sender.bodies:
         found.append(spans_of(body.decode()))
         assert len(found[-1]) == number
     return found
@@ -77,11 +77,11 @@ def test_what_is_in_bodies_paths_and_headers_does_not_leave(made: Spans) -> None
               headers=(("X-Token", WORD), ("User-Agent", WORD), ("Authorization", f"Basic {WORD}")))  # fmt: skip
     agent.report("failed")
     (spans,) = follow(made, *agent.records)
-    kept: Any = made.sender
-    assert WORD not in kept.bodies[0][0].decode()
+    sender: Any = made.sender
+    assert WORD not in sender.bodies[0][0].decode()
     assert any("withheld" in attributes(span).get("url.path", "") for span in spans)
     assert [attributes(span)["http.response.status_code"] for span in spans if span.kind == 2] == [500, 200, 200]
-    assert "a.example" in kept.bodies[0][0].decode()
+    assert "a.example" in sender.bodies[0][0].decode()
 
 
 def test_bodies_and_certificates_are_not_kept_while_a_run_lasts(made: Spans) -> None:
@@ -99,9 +99,9 @@ def test_bodies_and_certificates_are_not_kept_while_a_run_lasts(made: Spans) -> 
 def test_more_than_there_is_room_for_is_dropped_and_counted(made: Spans, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spans_module, "WAITING", 3)
     (spans,) = follow(made, *Agent().run().records)
-    kept: Any = made.sender
+    sender: Any = made.sender
     assert len([span for span in spans if span.kind == 2]) == 3
-    assert kept.dropped == [("too many records wait", 1)] * 3
+    assert sender.dropped == [("too many records wait", 1)] * 3
 
 
 def test_names_are_not_remembered_for_ever(made: Spans, monkeypatch: pytest.MonkeyPatch) -> None:
