@@ -12,12 +12,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from inspector import __version__, regex
 from inspector.analysis.analyzer import retrace
 from inspector.clocks import nanoseconds
 from inspector.explain.reference import templates
+from inspector.formats.otlp_messages import Event, attributes_of, encoded, span_of
 from inspector.formats.stretches import Stretches
 from inspector.model import Connection, Exchange, Gap, Handshake
 from inspector.summaries import summary
@@ -29,14 +28,13 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.formats.lossless import CaptureItem
+    from inspector.formats.otlp_messages import Span, Value
     from inspector.formats.stretches import Stretch
     from inspector.model import Finding, Leg, Record
     from inspector.summaries.summary import RunBrief
 
 INTERNAL, SERVER, CLIENT = 1, 2, 3
 """Kinds of spans."""
-ERROR = 2
-"""A status; otherwise there is none."""
 QUERY = frozenset(
     """
     environment configured_environment code_id checksum_type links recurse recurselimit max_files source_permissions
@@ -48,49 +46,6 @@ METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS
 _FAILED = frozenset(("failed", "refused"))
 _UUID = regex.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 
-type Value = str | int | bool | list[str] | None
-
-
-class AnyValue(msgspec.Struct, omit_defaults=True, rename="camel"):
-    string_value: str | None = None
-    bool_value: bool | None = None
-    int_value: str | None = None
-    """JSON has no integers of 64 bits: as text."""
-    array_value: ArrayValue | None = None
-
-
-class ArrayValue(msgspec.Struct):
-    values: list[AnyValue]
-
-
-class KeyValue(msgspec.Struct):
-    key: str
-    value: AnyValue
-
-
-class Event(msgspec.Struct, rename="camel"):
-    time_unix_nano: str
-    name: str
-    attributes: list[KeyValue]
-
-
-class Status(msgspec.Struct, omit_defaults=True, frozen=True):
-    code: int = 0
-    message: str = ""
-
-
-class Span(msgspec.Struct, omit_defaults=True, rename="camel"):
-    trace_id: str
-    span_id: str
-    name: str
-    kind: int
-    start_time_unix_nano: str
-    end_time_unix_nano: str
-    attributes: list[KeyValue]
-    parent_span_id: str = ""
-    events: list[Event] = []
-    status: Status = Status()
-
 
 def lines(
     items: Iterable[CaptureItem],
@@ -99,18 +54,14 @@ def lines(
 ) -> Iterator[str]:
     """Yield traces data, one line per span. ``owner`` returns the run of a record number, ``sentence`` a finding's
     sentence as it may leave; without it nothing is withheld."""
-    resource = {"attributes": _attributes({"service.name": "puppet-inspector", "service.version": __version__})}
+    resource = {"attributes": attributes_of({"service.name": "puppet-inspector", "service.version": __version__})}
     scope = {"name": "puppet-inspector", "version": __version__}
-    yield f'{{"resourceSpans":[{{"resource":{_json(resource)},"scopeSpans":[{{"scope":{_json(scope)},"spans":['
+    yield f'{{"resourceSpans":[{{"resource":{encoded(resource)},"scopeSpans":[{{"scope":{encoded(scope)},"spans":['
     comma = ""
     for span in spans(items, owner, sentence or str):
-        yield comma + _json(span)
+        yield comma + encoded(span)
         comma = ","
     yield "]}]}]}"
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def spans(
@@ -153,7 +104,7 @@ class _Traces:
             case Handshake():
                 yield self._handshake(record, run, trace, parent)
             case Gap():
-                yield _span(trace, _id(trace, "gap", record.seq), "gap", INTERNAL, record.time, record.time,
+                yield span_of(trace, _id(trace, "gap", record.seq), "gap", INTERNAL, record.time, record.time,
                             {"puppet.record": record.seq, "puppet.records.lost": record.lost},
                             error=record.reason or "not recorded")  # fmt: skip
 
@@ -171,7 +122,7 @@ class _Traces:
                 "puppet.verdict": self._text(verdict.message if verdict else None),
                 "puppet.fix": self._text(run.fix if verdict else None),
             }  # fmt: skip
-            span = _span(trace_id(run), _run_id(run), f"puppet run {run.outcome}", INTERNAL, run.started, run.ended,
+            span = span_of(trace_id(run), _run_id(run), f"puppet run {run.outcome}", INTERNAL, run.started, run.ended,
                          attributes, error=run.outcome if run.outcome in _FAILED else None)  # fmt: skip
             self._add_events(span, run, run.findings, run.ended)
             yield span
@@ -184,7 +135,7 @@ class _Traces:
         new = [finding for finding in findings if (run.number, finding) not in self._shown]
         self._shown.update((run.number, finding) for finding in new)
         span.events = [
-            Event(str(nanoseconds(at)), "finding", _attributes({
+            Event(str(nanoseconds(at)), "finding", attributes_of({
                 "puppet.rule": finding.rule, "puppet.severity": str(finding.severity),
                 "puppet.message": self._sentence(finding.message), "puppet.records": list(map(str, finding.seqs)),
             })) for finding in new
@@ -192,7 +143,7 @@ class _Traces:
 
     def _phase(self, stretch: Stretch) -> Span:
         run = stretch.run
-        return _span(trace_id(run), _stretch_id(stretch), f"phase {stretch.phase}", INTERNAL, stretch.began,
+        return span_of(trace_id(run), _stretch_id(stretch), f"phase {stretch.phase}", INTERNAL, stretch.began,
                      stretch.ended, {"puppet.phase": str(stretch.phase), "puppet.records": stretch.records},
                      parent=_run_id(run))  # fmt: skip
 
@@ -212,7 +163,7 @@ class _Traces:
             "puppet.identity.missing": identity.reason if identity else None,
             "error.type": (failure := _failure(exchange, 500)),
         }  # fmt: skip
-        span = _span(trace, _id(trace, "server", exchange.seq), _title(step, exchange), SERVER, exchange.time,
+        span = span_of(trace, _id(trace, "server", exchange.seq), _title(step, exchange), SERVER, exchange.time,
                      exchange.ended, attributes, parent, _error(exchange, failure))  # fmt: skip
         if run:
             self._add_events(span, run, shown_by(exchange.seq, run), exchange.ended)
@@ -227,7 +178,7 @@ class _Traces:
             "error.type": record.alert or "tls_handshake",
         }  # fmt: skip
         began = min(leg.connected or record.time, record.time)
-        span = _span(trace, _id(trace, "handshake", record.seq), "TLS handshake", SERVER if agents else CLIENT, began,
+        span = span_of(trace, _id(trace, "handshake", record.seq), "TLS handshake", SERVER if agents else CLIENT, began,
                      record.time, attributes, parent, record.reason or "failed")  # fmt: skip
         if run:
             self._add_events(span, run, shown_by(record.seq, run), record.time)
@@ -250,7 +201,7 @@ def _client(exchange: Exchange, master: Leg, step: Step, server: Span) -> Span:
     if master.connecting is not None and master.connecting >= exchange.time:  # the connection was made for it
         began = min(began, master.connecting)
     ended = (response.ended if response else None) or exchange.ended
-    return _span(server.trace_id, _id(server.trace_id, "client", exchange.seq), _title(step, exchange), CLIENT, began,
+    return span_of(server.trace_id, _id(server.trace_id, "client", exchange.seq), _title(step, exchange), CLIENT, began,
                  ended, attributes, server.span_id, _error(exchange, failure))  # fmt: skip
 
 
@@ -332,31 +283,3 @@ def _id(trace: str, *parts: object) -> str:
 def _hash(size: int, *parts: object) -> str:
     made = hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).digest()[:size]
     return (made if any(made) else b"\1" * size).hex()
-
-
-# -- encoding ---------------------------------------------------------------------------------------------
-
-
-def _span(
-    trace: str, ident: str, name: str, kind: int, began: float, ended: float, attributes: dict[str, Value],
-    parent: str = "", error: str | None = None,
-) -> Span:  # fmt: skip
-    start = nanoseconds(began)
-    status = Status() if error is None else Status(ERROR, clean(error))
-    return Span(trace, ident, name, kind, str(start), str(max(start, nanoseconds(ended))), _attributes(attributes),
-                parent, status=status)  # fmt: skip
-
-
-def _attributes(values: dict[str, Value]) -> list[KeyValue]:
-    return [KeyValue(key, _value(value)) for key, value in values.items() if value is not None and value != ""]
-
-
-def _value(value: Value) -> AnyValue:
-    match value:
-        case bool():
-            return AnyValue(bool_value=value)
-        case int():
-            return AnyValue(int_value=str(value))
-        case list():
-            return AnyValue(array_value=ArrayValue([_value(item) for item in value]))
-    return AnyValue(string_value=clean(value or ""))
