@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import __version__
+from tests.real.machine import free_port
 from tests.support import packages
 
 if TYPE_CHECKING:
@@ -26,12 +27,22 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("master")  # skips where real Puppet cannot be run
 
-VOLATILE = ("proc", "dev", "sys", "run", "tmp", "root", "var/log", "var/cache/apt", "var/cache/debconf", "var/lib/apt",
-            "var/lib/dpkg", "var/cache/ldconfig", "var/backups")  # fmt: skip
+VOLATILE = ("proc", "dev", "sys", "run", "tmp", "root", "srv", "var/log", "var/cache/apt", "var/cache/debconf",
+            "var/lib/apt", "var/lib/dpkg", "var/cache/ldconfig", "var/backups")  # fmt: skip
 """What the package manager itself leaves, and what is in no file."""
 
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8"}
+SERVICE = ("setpriv --reuid puppet-inspector --regid puppet-inspector --init-groups "
+           "puppet-inspector proxy --options /etc/puppet-inspector.conf")  # fmt: skip
+"""The command of the unit, as its user."""
+ENROLLED = """
+rm -rf /var/lib/puppet/ssl; mv /srv/ssl /var/lib/puppet/ssl
+chown -R puppet:puppet /var/lib/puppet/ssl; chmod -R g=rX,o= /var/lib/puppet/ssl
+cp /etc/puppet/puppet.conf /srv
+printf '[main]\\ncertname = clean.example\\nserver = SERVER\\n' > /etc/puppet/puppet.conf
+"""
+"""Makes a host of it that has a certificate, as Debian's puppet-agent has it: its group may read the keys."""
 SHARED = ("man/man1/puppet-inspector.1.gz", "bash-completion/completions/puppet-inspector",
           "zsh/vendor-completions/_puppet-inspector", "fish/vendor_completions.d/puppet-inspector.fish")  # fmt: skip
 """What the package has below /usr/share for shells and man."""
@@ -149,7 +160,7 @@ def test_one_line_puts_the_file_there_and_one_takes_it_away(debian: System, stag
     assert left - {str(Path(*base.parts[1:index])) for index in range(2, len(base.parts))} == set()
 
 
-def test_the_package_is_installed_upgraded_removed_and_purged(debian: System) -> None:
+def test_the_package_is_installed_upgraded_removed_and_purged(debian: System, stage: Stage, agent: RealAgent) -> None:
     for path in (packages.deb(), packages.deb(later=True)):
         shutil.copy(path, debian.root / "srv")
     before = debian.files()
@@ -167,10 +178,15 @@ def test_the_package_is_installed_upgraded_removed_and_purged(debian: System) ->
     assert "SupplementaryGroups" not in unit
     assert not list((debian.root / "etc/systemd/system").rglob("puppet-inspector*")), "it is not enabled"
     # The unit's command, as its user: on a host that was never enrolled, one sentence.
-    service = debian.run("setpriv --reuid puppet-inspector --regid puppet-inspector --init-groups "
-                         "puppet-inspector proxy --options /etc/puppet-inspector.conf")  # fmt: skip
+    service = debian.run(SERVICE)
     assert service.returncode == 2
-    assert service.stderr.startswith("puppet-inspector: Cannot read the CA bundle /etc/puppet"), service.stderr
+    assert service.stderr.startswith("puppet-inspector: Cannot read the CA bundle /var/lib/puppet/ssl"), service.stderr
+    # On one that was enrolled it starts with the options as they are installed, and ends in order.
+    shutil.copytree(agent.ssldir, debian.root / "srv/ssl")
+    debian.done(ENROLLED.replace("SERVER", stage.master.name))
+    service = debian.run(f"timeout --signal INT 20 {SERVICE} --set puppet_listen=127.0.0.1:{free_port('127.0.0.1')}")
+    assert "The capture is /var/lib/puppet-inspector/" in service.stdout, service.stdout + service.stderr
+    debian.done("mv /srv/puppet.conf /etc/puppet; rm -r /var/lib/puppet/ssl")
 
     # An upgrade asks nothing, and leaves the configuration and the captures alone.
     (debian.root / "etc/puppet-inspector.conf").write_text("puppet_master: changed.example\n")
