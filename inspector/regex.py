@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import re2  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 error = re2.error
 """A pattern that RE2 cannot take."""
@@ -233,6 +233,22 @@ def _template(template: Any) -> Callable[[Match[Any]], Any]:
         return empty.join((found[piece] or empty) if isinstance(piece, int) else piece for piece in pieces)
 
     return fill
+
+
+class Words:
+    """Literal texts, all of which are looked for in one pass."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = tuple(words)
+        self._found: Any = re2.Set.SearchSet()
+        for word in self._words:
+            self._found.Add(re2.escape(word))
+        self._found.Compile()
+
+    def within(self, text: str) -> tuple[str, ...]:
+        """Return those that a text contains, in their own order."""
+        found = self._found.Match(text.encode("utf-8", "surrogatepass"))
+        return tuple(self._words[place] for place in sorted(found)) if found else ()
 
 
 _compile: Any = functools.lru_cache(maxsize=512)(Pattern)

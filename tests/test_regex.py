@@ -90,3 +90,11 @@ def test_the_named_groups_of_a_match_are_its_parts() -> None:
     assert [found.parts() for found in pattern.finditer("ab! 12 é x")] == [
         [(0, 2, "word"), (2, 3, "rest")], [(4, 6, "number")], [(9, 10, "word")],
     ]  # fmt: skip
+
+
+@given(
+    st.lists(st.text(st.sampled_from("ab_$é"), min_size=1, max_size=3), unique=True),
+    st.text(st.sampled_from("ab_$é\ud800")),
+)
+def test_the_words_within_a_text_are_those_that_it_contains(words: list[str], text: str) -> None:
+    assert regex.Words(words).within(text) == tuple(word for word in words if word in text)

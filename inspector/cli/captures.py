@@ -9,7 +9,7 @@ from inspector.capture import paths
 from inspector.cli.arguments import add_rules
 from inspector.cli.output import print_json, print_line
 from inspector.cli.progress import shown
-from inspector.cli.tables import print_rows
+from inspector.cli.rows import print_rows
 from inspector.summaries import inventory
 from inspector.text import size
 

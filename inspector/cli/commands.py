@@ -35,6 +35,7 @@ COMMANDS = {
     "share": "copy a capture without secrets and names, with the same findings",
     "import": "create a capture from mitmproxy flows, HAR or jsonl",
     "captures": "list the captures in a directory: time, size, agents, findings",
+    "tables": "turn captures into tables for SQL and other tools",
     "merge": "merge several captures into one",
     "vacuum": "make a capture as small as possible",
     "provision": "get a certificate for the proxy that agents trust",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from inspector import installation, rules
 from inspector.capture.store import Capture
 from inspector.cli.arguments import add_rules, capture_to_write, must_be_terminal
+from inspector.cli.rows import print_rows
 from inspector.cli.runs import print_runs
-from inspector.cli.tables import print_rows
 from inspector.errors import InspectorError
 from inspector.lab import FAULTS, HEALTHY, Lab, LabLoop
 from inspector.model import Exchange

@@ -10,7 +10,7 @@ from inspector.cli.arguments import add_captures
 from inspector.cli.output import columns, print_json, print_line
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable
-from inspector.cli.tables import print_rows
+from inspector.cli.rows import print_rows
 from inspector.explain.readiness import text
 from inspector.explain.readiness.changes import TARGETS
 from inspector.explain.readiness.survey import Survey

@@ -11,7 +11,7 @@ from inspector.cli.arguments import add_captures, add_filter, add_full, add_rule
 from inspector.cli.output import columns, print_failed, print_json, print_unanalyzed, print_verdicts
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message
-from inspector.cli.tables import print_rows, run_row
+from inspector.cli.rows import print_rows, run_row
 from inspector.formats import json_output
 from inspector.progress import named
 from inspector.summaries import reading, wording

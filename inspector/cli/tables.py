@@ -1,108 +1,76 @@
-"""Print tables: aligned where there is room for them, otherwise with wrapped cells or as paragraphs."""
+"""``puppet-inspector tables``: turn captures into tables for SQL and other tools."""
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.text import Text
-
-from inspector.cli.output import SEVERITIES, columns, print_text
-from inspector.summaries import wording
+from inspector.capture import paths
+from inspector.cli.arguments import add_captures, add_rules
+from inspector.cli.output import print_json
+from inspector.cli.progress import shown
+from inspector.cli.reading import Unreadable
+from inspector.fleet import conversion
+from inspector.fleet.directory import TableDirectory, default_site, site_of
+from inspector.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    import argparse
 
-    from inspector.summaries.summary import RunBrief
-
-    type Cell = str | Text
-    type Line = Sequence[Text]
-
-LAST = 10
-"""Columns that the last column needs at least, if its cells are wrapped."""
-GAP = 2
-"""Spaces between two columns."""
-INDENT = 4
-OUTCOMES = {
-    "complete": "green", "failed": "bold red", "refused": "bold red", "waiting": "yellow", "unfinished": "yellow"
-}  # fmt: skip
+EXAMPLE = "puppet-inspector tables captures/ -o tables/ --site paris"
 
 
-def run_row(run: RunBrief) -> list[Cell]:
-    """Return a run's cells for ``wording.RUN_COLUMNS``, in colour: its outcome, and the rules of its findings."""
-    cells: dict[str, Cell] = {}
-    cells.update(zip(wording.RUN_COLUMNS, wording.run_row(run), strict=True))
-    severities = {
-        found.rule: found.severity for found in sorted(run.findings, key=lambda found: found.severity.rank)
-    }  # of several, the worst
-    rules = [Text(rule, SEVERITIES[severities[rule]]) for rule in str(cells["findings"]).split()]
-    cells["findings"] = Text(" ").join(rules)
-    cells["outcome"] = Text(run.outcome, OUTCOMES[run.outcome])
-    return list(cells.values())
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_captures(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="the directory of the tables")
+    add_site(parser)
+    parser.add_argument(
+        "--closed", action="store_true", help="tables that may leave: without values, names are pseudonyms, as `share`"
+    )
+    parser.add_argument("--compact", action="store_true", help="then make one file of those of each day that is over")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json/tables.schema.json)")
+    add_rules(parser)
 
 
-def print_rows(heads: Sequence[str], rows: Iterable[Sequence[Cell]], below: str = "") -> None:
-    """Print an aligned table. Nothing is cut: where a terminal has no room for it, the long column ``below`` is printed
-    below each line, then the last column is wrapped, and at last each line becomes a paragraph."""
-    lines = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
-    head = [Text(name, "bold") for name in heads]
-    width = columns()
-    if width is None or _width([head, *lines]) <= width:
-        _print_table([head, *lines])
-        return
-    at = heads.index(below) if below else len(heads)
-    within = [[*line[:at], *line[at + 1 :]] for line in (head, *lines)]
-    room = width - _width([line[:-1] for line in within]) - GAP
-    if room >= min(LAST, max(line[-1].cell_len for line in within)):
-        _print_table(within, room, [line[at] for line in lines] if below else ())
-        return
-    for line in lines:
-        _print_paragraph(heads, line, width)
+def add_site(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names where captures were recorded."""
+    parser.add_argument(
+        "--site", type=site_of, metavar="NAME", help="where they were recorded (default: this host's name)"
+    )
 
 
-def _widths(lines: Sequence[Line]) -> list[int]:
-    return [max(cell.cell_len for cell in column) for column in zip(*lines, strict=True)]
+def execute(arguments: argparse.Namespace) -> int:
+    """Turn captures into Parquet files that DuckDB, pandas, Spark and others read: runs, exchanges, findings,
+    connections, handshakes, certificates, CRLs, facts, resources and their changes (docs/tables.md). A capture that is
+    converted again is there once, and one that did not change is left as it is. Secrets are masked as on the screen;
+    the tables stay on the site."""
+    captures = paths.chosen(arguments.captures)
+    site = arguments.site or ("closed" if arguments.closed else default_site())
+    directory = TableDirectory.create(arguments.output)
+    unreadable = Unreadable(captures)
+    found: list[tuple[Path, conversion.Converted]] = []
+    with shown() as watch:
+        for result in conversion.convert_all(captures, directory, site, watch, closed=arguments.closed):
+            if result.error is not None:
+                unreadable.report(result.error)
+            else:
+                found.append((result.path, result.converted))
+                if not arguments.json:
+                    print(_line(result.path, result.converted))
+        gone = directory.compact(conversion.today()) if arguments.compact else 0
+    if arguments.json:
+        rows = [{"path": str(path), **dataclasses.asdict(converted)} for path, converted in found]
+        print_json({"directory": str(arguments.output), "site": site, "captures": rows, "compacted": gone})
+    elif gone:
+        print(f"{gone} files were compacted into others")
+    return unreadable.status
 
 
-def _width(lines: Sequence[Line]) -> int:
-    return sum(_widths(lines)) + GAP * (len(lines[0]) - 1)
-
-
-def _print_table(lines: Sequence[Line], room: int | None = None, below: Sequence[Text] = ()) -> None:
-    """Print lines with aligned cells, the last one wrapped if it has only some ``room``; ``below`` has what is printed
-    below each line but the first."""
-    widths = _widths(lines)
-    before = _width([line[:-1] for line in lines]) + GAP
-    for number, line in enumerate(lines):
-        text = Text()
-        for cell, width in zip(line[:-1], widths, strict=False):
-            text.append_text(cell).append(" " * (width - cell.cell_len + GAP))
-        parts = _wrapped(line[-1], room) if room else [line[-1]]
-        text.append_text(Text(f"\n{' ' * before}").join(parts))
-        text.rstrip()
-        if below and number and room:
-            for part in _wrapped(below[number - 1], before + room - INDENT):
-                text.append(f"\n{' ' * INDENT}{part.plain}", "dim")
-        print_text(text)
-
-
-def _wrapped(cell: Text, width: int) -> list[Text]:
-    parts = list(cell.wrap(Console(), width)) if cell.cell_len > width else [cell]
-    for part in parts:
-        part.rstrip()
-    return parts
-
-
-def _print_paragraph(heads: Sequence[str], line: Line, width: int) -> None:
-    """Print a line as a paragraph: each cell with the name of its column."""
-    found: list[Text] = []
-    for name, cell in zip(heads, line, strict=True):
-        item = Text().append(f"{name} ", "dim").append_text(cell)
-        if cell.plain in ("", "-"):
-            continue
-        if found and found[-1].cell_len + GAP + item.cell_len <= width:
-            found[-1].append(" " * GAP).append_text(item)
-        else:
-            margin = " " * (INDENT if found else 0)
-            found += [Text(margin).append_text(part) for part in _wrapped(item, width - INDENT)]
-    print_text(Text("\n").join(found))
+def _line(path: Path, converted: conversion.Converted) -> str:
+    if not converted.capture:
+        return f"{path}: it contains no record"
+    trouble = f"; {clean(converted.trouble)}" if converted.trouble else ""
+    if converted.unchanged:
+        return f"{path}: unchanged, {converted.records:,} records{trouble}"
+    return f"{path}: {converted.records:,} records{trouble}"

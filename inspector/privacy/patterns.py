@@ -93,6 +93,9 @@ _SHAPES: tuple[tuple[tuple[str, ...], regex.Pattern[str], str], ...] = (
      regex.compile(r"\b((?:bearer|basic) +)[A-Za-z0-9._~+/-]{16,}=*", regex.IGNORECASE), rf"\1{MASK}"),
 )  # fmt: skip
 """Pieces that are always secrets: what a text with one contains, the piece, its mask."""
+_BASE64 = "LS0tLS1CRUdJTi"
+_SHAPED = regex.Words(dict.fromkeys((*(sign for signs, _, _ in _SHAPES for sign in signs), _BASE64)))
+"""What texts contain that have such a piece."""
 _ASSIGNED = regex.compile(
     r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?(?:_base)?|(?:api|access|account|private)[_-]?key|token|[;_]pwd)"
     r"(?P<close>\\?['\"])?[ \t]*(?P<sign>=>|:?=|:)[ \t]*)"
@@ -106,7 +109,7 @@ _CODE = regex.compile(
 """A reference, a mask, a call, a path, a word: values after ``password =`` that are not secrets."""
 _LINE_START = regex.compile(r"[ \t+-]*['\"]?[\w.:-]*")
 """What may stand before an assignment that is a whole line."""
-_SIGNS = (
+_SIGNS = regex.Words((
     "pass", "psk", "pw", "secret", "token", "credential", "community", "erlang", "_key", "-key", " key",
     "sslkey", "apikey", "authkey",
     "accesskey", "accountkey", "encryptkey", "encryptionkey", "signingkey", "masterkey", "licensekey", "private",
@@ -118,14 +121,14 @@ _SIGNS = (
     "$1$",
     "$2", "$5$", "$6$", "$7$", "$y$", "$gy$", "$md5", "$apr1", "$scrypt", "$argon", "$pbkdf2", "bearer ", "basic ",
     "-----begin", "ls0tls1crudjti",
-)  # fmt: skip
+))  # fmt: skip
 
 
 def signs(value: str) -> tuple[str, ...]:
     """Return the signs of secrets in a text, in lower case: without any of them it contains no secret, neither in names
     nor in texts."""
     lowered = value.lower()
-    found = tuple(sign for sign in _SIGNS if sign in lowered)
+    found = _SIGNS.within(lowered)
     return (*found, "://") if "://" in lowered and "@" in lowered else found
 
 
@@ -142,10 +145,12 @@ def text(value: str, *, code: bool = False) -> str:
 
 def shapes(value: str) -> str:
     """Return a text with masks instead of private keys, tokens and password hashes."""
+    if not _SHAPED.within(value):
+        return value
     for signs, pattern, mask in _SHAPES:
         if any(sign in value for sign in signs):
             value = pattern.sub(mask, value)
-    return _PACKED.sub(_repacked, value) if "LS0tLS1CRUdJTi" in value else value
+    return _PACKED.sub(_repacked, value) if _BASE64 in value else value
 
 
 def _repacked(found: regex.Match[str]) -> str:

@@ -49,6 +49,7 @@ WORDS = {
     "import": "{}/a.jsonl -o {}/new.sqlite",
     "captures": "{}",
     "diff": "{}/a.sqlite:1 {}/a.sqlite:1",
+    "tables": "{} -o {}/tables",
     "merge": "{}/a.sqlite {}/b.sqlite -o {}/new.sqlite",
     "vacuum": "{}/a.sqlite",
     "provision": "No_Name",

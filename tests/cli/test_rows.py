@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.text import Text
 
-from inspector.cli.tables import OUTCOMES, print_rows, run_row
+from inspector.cli.rows import OUTCOMES, print_rows, run_row
 from inspector.summaries import reading, wording
 from tests.support import places
 from tests.support.terminals import plain, pretend, too_long
 
 if TYPE_CHECKING:
-    from inspector.cli.tables import Cell
+    from inspector.cli.rows import Cell
 
     type Capsys = pytest.CaptureFixture[str]
 

@@ -1,0 +1,201 @@
+"""Turns captures into rows of tables."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import sqlite3
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from inspector import __version__, rules
+from inspector.analysis.analyzer import Analyzer
+from inspector.capture.store import Capture
+from inspector.errors import CaptureError
+from inspector.fleet.rows import Rows
+from inspector.fleet.spools import Spools
+from inspector.fleet.tables import VERSION, CaptureRow
+from inspector.fleet.values import message, micros
+from inspector.formats.share import together
+from inspector.model import Exchange, Handshake
+from inspector.progress import named, unwatched
+from inspector.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from inspector.fleet.directory import TableDirectory
+    from inspector.model import Record
+    from inspector.progress import Watch
+
+SHARED = "shared capture"
+"""Stands for the name of a capture whose names do not leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What became of a capture."""
+
+    capture: str
+    """What identifies it; empty: it has no records."""
+    records: int
+    trouble: str = ""
+    """What of it could not be read; empty if all could."""
+    unchanged: bool = False
+    """It was there already."""
+
+
+class Result(NamedTuple):
+    """What became of one of several captures."""
+
+    path: Path
+    converted: Converted
+    error: CaptureError | None = None
+    """Why it could not be converted."""
+
+
+def today() -> str:
+    """Return today's date (UTC), as partitions are named."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
+def convert_all(
+    captures: Sequence[Path], directory: TableDirectory, site: str, watch: Watch = unwatched, *, closed: bool = False
+) -> Iterator[Result]:
+    """Convert captures, one after the other. One that cannot be read does not stop the others. ``closed`` turns copies
+    of them that may leave into tables. Raises InspectorError."""
+    with directory.working() as work:
+        copies = _closed_copies(captures, work, watch) if closed else {}
+        for capture in captures:
+            one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
+            try:
+                yield Result(capture, convert(capture, directory, site, one, copy=copies.get(capture)))
+            except CaptureError as error:
+                yield Result(capture, Converted("", 0), error)
+
+
+def _closed_copies(captures: Sequence[Path], work: Path, watch: Watch) -> dict[Path, Path]:
+    """Copies that may leave, with the same pseudonyms. Those that cannot be read have none."""
+    readable = []
+    for capture in dict.fromkeys(captures):
+        with contextlib.suppress(CaptureError), Capture.open(capture) as opened:
+            if opened.last:
+                readable.append(capture)
+    copies = {capture: work / f"shared-{number}.sqlite" for number, capture in enumerate(readable, 1)}
+    if copies:
+        together(list(copies.items()), watch=watch)
+    return copies
+
+
+def identity(capture: Capture) -> str:
+    """Return what identifies a capture, whatever its file is called: a digest of its first record, also after vacuum.
+    Empty if it has none. Raises CaptureError."""
+    record = capture.record(capture.first)
+    if record is None:
+        return ""
+    match record:
+        case Exchange():
+            about = record.agent.id, record.agent.address, record.agent.port, record.request.target
+        case Handshake():
+            about = record.leg.id, record.leg.address, record.leg.port, record.reason
+        case _:
+            about = "", None, None, record.reason
+    return hashlib.sha256(repr((record.seq, record.time, record.ended, *about)).encode()).hexdigest()[:16]
+
+
+def convert(
+    path: Path, directory: TableDirectory, site: str, watch: Watch = unwatched, *, copy: Path | None = None
+) -> Converted:
+    """Put a capture into the tables of a directory, instead of what it contributed before. Raises InspectorError.
+
+    Damaged parts of it are left out. A capture that is there as it is now is left as it is. ``copy`` is one of it that
+    may leave, from which the rows are made.
+    """
+    with Capture.open(path) as capture:
+        name, live, last = identity(capture), capture.live, capture.last
+    if not name:
+        return Converted("", 0)
+    if (known := _known(directory, name, site, last, closed=copy is not None)) is not None:
+        return known
+    with Capture.open(copy or path) as capture, directory.working() as work:
+        spools = Spools(work)
+        rows = Rows(name, spools, directory.key)
+        reader = _Reader(capture)
+        _read(reader, capture, rows, watch)
+        spools.add(
+            CaptureRow(
+                capture=name,
+                time=micros(rows.begun),
+                last=micros(rows.ended),
+                name=clean(path.name) if copy is None else SHARED,
+                records=rows.records,
+                first_seq=rows.first,
+                last_seq=rows.last,
+                lost=rows.lost,
+                unanalyzed=rows.unanalyzed,
+                trouble=message(reader.trouble) or None,
+                complete=not live,
+                closed=copy is not None,
+                inspector=__version__,
+                rules=rules.in_use().digest,
+            )
+        )
+        spools.close()
+        directory.put(name, site, spools, work)
+    return Converted(name, rows.records, reader.trouble)
+
+
+def _read(reader: _Reader, capture: Capture, rows: Rows, watch: Watch) -> None:
+    analyzer, total = Analyzer(), capture.count()
+    for taken, record in enumerate(reader, 1):
+        step = analyzer.feed(record)
+        rows.add(step)
+        for run in step.over:
+            analyzer.forget(run)
+        watch(taken, total)
+    for run in analyzer.finish():
+        rows.end(run)
+    for connection in capture.connections():
+        rows.connection(connection)
+    rows.finish()
+
+
+def _known(directory: TableDirectory, name: str, site: str, last: int, *, closed: bool) -> Converted | None:
+    """What became of a capture before, if it would become the same now."""
+    found = directory.captured(name, site)
+    if found is None:
+        return None
+    now = {
+        "complete": True, "last_seq": last, "closed": closed, "inspector": __version__, "version": VERSION,
+        "rules": rules.in_use().digest,
+    }  # fmt: skip
+    if any(found[column] != value for column, value in now.items()):
+        return None
+    return Converted(name, int(found["records"]), str(found["trouble"] or ""), unchanged=True)
+
+
+class _Reader:
+    """The records of a capture; damaged ones are left out."""
+
+    def __init__(self, capture: Capture) -> None:
+        self._capture = capture
+        self.trouble = ""
+
+    def __iter__(self) -> Iterator[Record]:
+        after = 0
+        while True:
+            try:
+                for record in self._capture.records(after):
+                    after = record.seq
+                    yield record
+                return
+            except (CaptureError, sqlite3.DatabaseError) as error:
+                self.trouble = clean(str(error))
+                following = None
+                with contextlib.suppress(CaptureError, sqlite3.DatabaseError):
+                    following = self._capture.following(after)
+                if following is None:
+                    return
+                after = following

@@ -1,0 +1,61 @@
+"""DuckDB, which comes with the extra ``sql``: how it is opened, and what it may do."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from inspector.errors import InspectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from duckdb import DuckDBPyConnection
+
+MEMORY = "600MB"
+"""What DuckDB may take; more is put on the disk."""
+
+
+class DatabaseError(InspectorError):
+    """DuckDB could not do what it was asked; the message is its own."""
+
+
+@contextlib.contextmanager
+def opened(work: Path, *, threads: int | None = None) -> Iterator[DuckDBPyConnection]:
+    """Open an empty database, with a directory for what does not fit into memory. Raises InspectorError."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise InspectorError(
+            "Tables and SQL need DuckDB, which is not installed.",
+            "Install it beside puppet-inspector: pip install 'puppet-inspector[sql]'",
+        ) from error
+    settings: dict[str, Any] = {
+        "memory_limit": MEMORY,
+        "temp_directory": str(work / "spill"),
+        # Nothing is fetched from anywhere: what it has is enough.
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    if threads is not None:
+        settings["threads"] = threads
+    with duckdb.connect(":memory:", config=settings) as connection, reported():
+        yield connection
+
+
+@contextlib.contextmanager
+def reported() -> Iterator[None]:
+    """Raise errors of DuckDB as DatabaseError."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        first, _, rest = str(error).partition("\n")
+        raise DatabaseError(first.strip(), rest.strip()) from error
+
+
+def text(value: str) -> str:
+    """A text as a literal of SQL."""
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,326 @@
+"""A directory of tables: ``table/date=YYYY-MM-DD/site=NAME/part-*.parquet``, as Hive names partitions.
+
+Each capture has its own part in each partition, named by what identifies the capture: converted again, it replaces
+them. Parts of the same day can be compacted into one. Beside the tables are two hidden files: a lock, and the key of
+the hashes of parameters, which stays on the site.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import platform
+import secrets
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inspector import inputs, regex
+from inspector.errors import InspectorError
+from inspector.fleet import database
+from inspector.fleet.database import text
+from inspector.fleet.tables import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from duckdb import DuckDBPyConnection
+
+    from inspector.fleet.spools import Spools
+    from inspector.fleet.tables import Table
+
+_SITE = regex.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
+_PART = "part-*.parquet"
+_DAY = "part-day-"
+"""How the name of a compacted part begins."""
+_LOCK, _KEY, _WORK = ".lock", ".key", ".work-"
+_WRITTEN = "(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 250000)"
+_OBJECT = 2**26
+"""Bytes of a line of a spool."""
+
+
+class TableDirectory:
+    """A directory of tables, to write to and to read."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @classmethod
+    def create(cls, root: Path) -> TableDirectory:
+        """Create a directory, or open an existing one. Raises InspectorError."""
+        if root.exists() and not root.is_dir():
+            raise InspectorError(f"{root} is not a directory.", "Name a directory for the tables with -o.")
+        foreign = next((path for path in root.glob("*") if path.name not in TABLES), None)
+        if foreign is not None and not (root / _KEY).exists():
+            raise InspectorError(
+                f"{root} is no directory of tables: {foreign.name} is in it.", "Name a new directory with -o."
+            )
+        with _written(root):
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                _write_new(root / _KEY, secrets.token_hex(32).encode())
+        made = cls(root)
+        made._recover()
+        return made
+
+    @classmethod
+    def open(cls, root: Path) -> TableDirectory:
+        """Open a directory to read. Raises InspectorError."""
+        if not any((root / name).is_dir() for name in TABLES):
+            raise InspectorError(
+                f"There are no tables in {root}.",
+                f"Convert captures into it: puppet-inspector tables CAPTURE -o {root}",
+            )
+        return cls(root)
+
+    @property
+    def key(self) -> bytes:
+        """The key of the hashes of parameters. Raises InspectorError."""
+        try:
+            found = bytes.fromhex(inputs.read(self.root / _KEY, inputs.SMALL, links=False).decode())
+        except (OSError, ValueError) as error:
+            raise InspectorError(
+                f"Cannot read the key of {self.root}: {error}.", "Restore .key in it, or convert into a new directory."
+            ) from error
+        return found
+
+    @contextlib.contextmanager
+    def locked(self, *, shared: bool = False) -> Iterator[None]:
+        """Lock the directory: ``shared`` to read. Waits for others. Raises InspectorError."""
+        flags = os.O_RDONLY if shared and not os.access(self.root, os.W_OK) else os.O_RDWR | os.O_CREAT
+        with _written(self.root):
+            try:
+                descriptor = os.open(self.root / _LOCK, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            except FileNotFoundError:  # somebody else's directory, in which nobody writes
+                yield
+                return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[Path]:
+        """Create a directory for work in this one; it is gone at the end. Raises InspectorError."""
+        with _written(self.root):
+            work = Path(tempfile.mkdtemp(prefix=_WORK, dir=self.root))
+        try:
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+    # -- writing ----------------------------------------------------------------------------------------
+
+    def put(self, capture: str, site: str, spools: Spools, work: Path, part: str = "") -> None:
+        """Put the rows of a capture into the tables, instead of those that are there already. ``spools`` are closed.
+
+        With ``part`` they are one of several parts, of which only the one of this name is replaced. Raises
+        InspectorError.
+        """
+        name = f"part-{capture}{part and '-'}{part}.parquet"
+        with database.opened(work) as connection:
+            staged = list(_staged(connection, spools, site, name, work / "staged"))
+        with self.locked(), _written(self.root):
+            self._remove(capture, name if part else "", work)
+            for path in staged:
+                target = self.root / path.relative_to(work / "staged")
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                path.chmod(0o600)
+                path.replace(target)
+
+    def _remove(self, capture: str, name: str, work: Path) -> None:
+        for path in self.root.glob(f"*/date=*/site=*/{name or f'part-{capture}*.parquet'}"):
+            path.unlink()
+        if name:
+            return
+        for path in list(self.root.glob(f"*/date=*/site=*/{_DAY}*.parquet")):
+            self._rewrite(path, capture, work)
+
+    def _rewrite(self, path: Path, capture: str, work: Path) -> None:
+        """Remove a capture's rows from a compacted part."""
+        source, mine = f"read_parquet({text(str(path))}, hive_partitioning=false)", f"capture = {text(capture)}"
+        with database.opened(work) as connection:
+            own, every = connection.execute(
+                f"SELECT count(*) FILTER (WHERE {mine}), count(*) FROM {source}"
+            ).fetchall()[0]
+            if own == every:
+                path.unlink()
+            elif own:
+                fresh = work / "rewritten.parquet"
+                order = TABLES[path.parents[2].name].order
+                connection.execute(
+                    f"COPY (SELECT * FROM {source} WHERE NOT {mine} ORDER BY {order}) TO {text(str(fresh))} {_WRITTEN}"
+                )
+                fresh.chmod(0o600)
+                fresh.replace(path)
+
+    def compact(self, before: str) -> int:
+        """Make one part of those of each day before a date (``YYYY-MM-DD``); return how many are gone. Raises
+        InspectorError."""
+        gone = 0
+        for name in TABLES:
+            if name == "captures":
+                continue  # it says at a glance what was converted
+            for folder in sorted(self.root.glob(f"{name}/date=*/site=*")):
+                if folder.parent.name.removeprefix("date=") < before:
+                    gone += self._compact(TABLES[name], folder)
+        return gone
+
+    def _compact(self, table: Table, folder: Path) -> int:
+        with self.working() as work, self.locked(), _written(self.root):
+            parts = sorted(folder.glob(_PART))
+            if len(parts) < 2:
+                return 0
+            fresh, target = work / "day.parquet", _compacted(parts)
+            with database.opened(work) as connection:
+                connection.execute(
+                    f"COPY (SELECT * FROM {_read(parts)} ORDER BY {table.order}) TO {text(str(fresh))} {_WRITTEN}"
+                )
+            fresh.chmod(0o600)
+            # Nobody who is killed here leaves a row twice: first the old parts get names that nobody reads.
+            retired = [part.rename(part.with_name(f".{part.name}")) for part in parts]
+            fresh.replace(target)
+            for part in retired:
+                part.unlink()
+            return len(parts) - 1
+
+    def _recover(self) -> None:
+        """Finish, or undo, a compaction that was interrupted."""
+        with self.locked(), _written(self.root):
+            for folder in {path.parent for path in self.root.glob(f"*/date=*/site=*/.{_PART}")}:
+                retired = sorted(folder.glob(f".{_PART}"))
+                parts = [path.with_name(path.name[1:]) for path in retired]
+                done = _compacted(parts).exists()
+                for path, part in zip(retired, parts, strict=True):
+                    path.unlink() if done else path.rename(part)
+
+    # -- reading ----------------------------------------------------------------------------------------
+
+    def show(self, connection: DuckDBPyConnection) -> None:
+        """Make a view of each table in a database, empty if there are no rows of it."""
+        for table in TABLES.values():
+            _show(connection, table, sorted(self.root.glob(f"{table.name}/date=*/site=*/{_PART}")))
+
+    def captured(self, capture: str, site: str) -> dict[str, Any] | None:
+        """The row of a capture in ``captures``; None if it was not converted, or for another site."""
+        parts = list(self.root.glob(f"captures/date=*/site=*/part-{capture}*.parquet"))
+        if len(parts) != 1 or parts[0].parent.name != f"site={site}":
+            return None
+        with self.working() as work, database.opened(work) as connection:
+            found = connection.execute(f"SELECT * FROM {_read(parts)}")
+            names = [column[0] for column in found.description]
+            rows = found.fetchall()
+        return dict(zip(names, rows[0], strict=True)) if len(rows) == 1 else None
+
+
+def default_site() -> str:
+    """This host's name, as the name of a site."""
+    name = "".join(letter if _SITE.fullmatch(letter) or letter in ".-" else "-" for letter in platform.node())
+    return name.strip(".-").partition(".")[0][:63] or "here"
+
+
+def _compacted(parts: Sequence[Path]) -> Path:
+    """The path of the part that these ones become."""
+    digest = hashlib.sha256("\0".join(part.name for part in parts).encode()).hexdigest()[:16]
+    return parts[0].with_name(f"{_DAY}{digest}.parquet")
+
+
+def site_of(value: str) -> str:
+    """A site's name as it was given. Raises InspectorError if it cannot be the name of a directory."""
+    if not _SITE.fullmatch(value):
+        raise InspectorError(
+            f"{value!r} is not the name of a site.", "Use letters, digits, dots, hyphens and underscores: --site paris"
+        )
+    return value
+
+
+def _show(connection: DuckDBPyConnection, table: Table, parts: Sequence[Path]) -> None:
+    columns = ", ".join(f"NULL::{column.sql} AS {column.name}" for column in table.columns)
+    none = f"SELECT {columns}, NULL::DATE AS date, NULL::VARCHAR AS site WHERE false"
+    # The empty table comes first: columns that older parts do not have are there nevertheless.
+    found = f" UNION ALL BY NAME SELECT * FROM {_read(parts, hive=True)}" if parts else ""
+    connection.execute(f"CREATE OR REPLACE VIEW {table.name} AS {none}{found}")
+
+
+def _read(parts: Sequence[Path], *, hive: bool = False) -> str:
+    names = ", ".join(text(str(part)) for part in parts)
+    partitions = "hive_partitioning=true, hive_types={'date': DATE, 'site': VARCHAR}"
+    return f"read_parquet([{names}], union_by_name=true, {partitions if hive else 'hive_partitioning=false'})"
+
+
+def _staged(connection: DuckDBPyConnection, spools: Spools, site: str, name: str, folder: Path) -> Iterator[Path]:
+    """Write the rows of spools as parts below a directory; yield their paths."""
+    places = _json(spools.places, "place: 'BIGINT', number: 'BIGINT', certname: 'VARCHAR'") if spools.places else None
+    nothing = "SELECT NULL::BIGINT AS place, NULL::BIGINT AS number, NULL::VARCHAR AS certname WHERE false"
+    connection.execute(f"CREATE TABLE places AS {f'SELECT * FROM {places}' if places else nothing}")
+    for table in TABLES.values():
+        path = spools.path(table)
+        if path is None:
+            continue
+        connection.execute(f"CREATE TABLE rows AS {_selection(table, path)}")
+        for (day,) in connection.execute("SELECT DISTINCT time::DATE FROM rows ORDER BY 1").fetchall():
+            part = folder / table.name / f"date={day}" / f"site={site}" / name
+            part.parent.mkdir(parents=True, exist_ok=True)
+            connection.execute(
+                f"COPY (SELECT * FROM rows WHERE time::DATE = DATE {text(str(day))} "
+                f"ORDER BY {table.order}) TO {text(str(part))} {_WRITTEN}"
+            )
+            yield part
+        connection.execute("DROP TABLE rows")
+
+
+def _json(path: Path, columns: str) -> str:
+    return (
+        f"read_json({text(str(path))}, format='newline_delimited', compression='zstd', "
+        f"maximum_object_size={_OBJECT}, columns={{{columns}}})"
+    )
+
+
+def _selection(table: Table, path: Path) -> str:
+    """What a spool's rows are in a table: with the numbers of runs instead of their places."""
+    types = ", ".join(f"{column.name}: '{'BIGINT' if column.timed else column.sql}'" for column in table.columns)
+    source = _json(path, types)
+    if table.key:
+        return _distinct(table, source)
+    columns = {column.name: f"r.{column.name}" for column in table.columns}
+    columns |= {column.name: f"make_timestamp(r.{column.name})" for column in table.columns if column.timed}
+    joins = ""
+    if table.of_agents:
+        columns |= {"run": "own.number::UINTEGER", "certname": "coalesce(r.certname, own.certname)"}
+        joins = " LEFT JOIN places own ON own.place = r.run"
+    if table.name == "runs":
+        for column in ("catalog", "facts"):
+            columns[column] = f"{column}_of.number::UINTEGER"
+            joins += f" LEFT JOIN places {column}_of ON {column}_of.place = r.{column}"
+    chosen = ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
+    return f"SELECT {chosen} FROM {source} r{joins}"
+
+
+def _distinct(table: Table, source: str) -> str:
+    """What was written several times, once."""
+    chosen = []
+    for column in table.columns:
+        how = {"time": "min", "last": "max"}.get(column.name, "any_value")
+        value = column.name if column.name in table.key else f"{how}({column.name})"
+        chosen.append(f"{f'make_timestamp({value})' if column.timed else value} AS {column.name}")
+    return f"SELECT {', '.join(chosen)} FROM {source} GROUP BY {', '.join(table.key)}"
+
+
+@contextlib.contextmanager
+def _written(root: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InspectorError(
+            f"Cannot write the tables in {root}: {error.strerror or error}.", "Choose another directory with -o."
+        ) from error
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)

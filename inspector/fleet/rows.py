@@ -1,0 +1,259 @@
+"""Rows of the tables, made of one capture's steps and runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from inspector.fleet import certificates
+from inspector.fleet.certificates import Certificates
+from inspector.fleet.contents import Contents
+from inspector.fleet.spools import Place
+from inspector.fleet.tables import ConnectionRow, ExchangeRow, FindingRow, HandshakeRow, RunRow
+from inspector.fleet.values import masked, message, micros, short
+from inspector.model import Exchange, Gap, Handshake, Phase, Severity
+from inspector.protocol import documents as d
+from inspector.protocol.bodies import content_type
+from inspector.summaries import conclusions
+
+if TYPE_CHECKING:
+    from inspector.analysis.analyzer import Step
+    from inspector.fleet.spools import Spools
+    from inspector.model import Connection, Record
+    from inspector.runs.run import Run
+    from inspector.summaries.summary import RunBrief
+
+_SEQS = 100
+"""Records of a finding."""
+
+
+@dataclass(slots=True)
+class _Extras:
+    """What a run's row has that the run itself does not store."""
+
+    certificate: str | None = None
+    master: str | None = None
+
+
+class Rows:
+    """Makes the rows of one capture and adds them to its spools."""
+
+    def __init__(self, capture: str, spools: Spools, key: bytes) -> None:
+        """``capture`` identifies it; ``key`` is that of the hashes of parameters."""
+        self._capture = capture
+        self._spools = spools
+        self._contents = Contents(capture, spools.add, key)
+        self._certificates = Certificates(capture, spools.add)
+        self._extras: dict[Run, _Extras] = {}
+        self._bootstraps: set[Run] = set()
+        """Those that are not over: one may become part of another run."""
+        self.records = self.lost = self.unanalyzed = self.first = self.last = 0
+        self.begun, self.ended = math.inf, 0.0
+
+    def add(self, step: Step) -> None:
+        """Add the rows of a record, and of the runs that are over at it."""
+        record = step.record
+        self._count(record)
+        self.unanalyzed += bool(step.unanalyzed)
+        run = step.run
+        if run is not None and run.bootstrapping:
+            self._bootstraps.add(run)
+        if isinstance(record, Exchange):
+            self._spools.add(self._exchange(step, record))
+            extras = self._extras.setdefault(run, _Extras()) if run is not None else _Extras()
+            extras.certificate = self._certificates.of_agent(step, record) or extras.certificate
+            extras.master = self._certificates.of_master(record) or extras.master
+            self._certificates.answered(step, record)
+            if run is not None:
+                self._contents.add(step, record, run)
+        elif isinstance(record, Handshake):
+            self._spools.add(self._handshake(step, record))
+        else:
+            self.lost += record.lost
+        for over in step.over:
+            self.end(over)
+
+    def _count(self, record: Record) -> None:
+        self.records += 1
+        self.first, self.last = self.first or record.seq, record.seq
+        if not isinstance(record, Gap) or record.time:
+            self.begun, self.ended = min(self.begun, record.time), max(self.ended, record.ended)
+
+    def end(self, run: Run) -> None:
+        """Add the row of a run that is over, and its findings."""
+        brief = conclusions.of_run(run)
+        if run.number is not None:
+            self._spools.add(self._run(run, brief))
+            for finding in brief.findings:
+                self._spools.add(
+                    FindingRow(
+                        capture=self._capture,
+                        run=run.place,
+                        certname=run.certname,
+                        time=micros(finding.since),
+                        rule=finding.rule,
+                        severity=str(finding.severity),
+                        message=message(finding.message),
+                        seqs=list(finding.seqs[:_SEQS]),
+                        cause=finding.rule == brief.cause,
+                        consequence=finding.rule in brief.symptoms,
+                    )
+                )
+        parts = [other for other in self._bootstraps if other is not run and _whole(other) is run]
+        for one in (run, *parts):
+            self._spools.add_place(Place(one.place, run.number, run.certname))
+            self._bootstraps.discard(one)
+            self._extras.pop(one, None)
+            self._contents.end(one)
+
+    def finish(self) -> None:
+        """Add what is only known at the end."""
+        self._certificates.finish()
+
+    def connection(self, connection: Connection) -> None:
+        """Add the row of a connection."""
+        leg, closed = connection.leg, connection.closed
+        peer = certificates.leaf(leg.peer_chain)
+        opened = leg.connected or leg.connecting or leg.secured or 0.0
+        self._spools.add(
+            ConnectionRow(
+                capture=self._capture,
+                time=micros(opened),
+                connection=leg.id,
+                side=leg.side,
+                certname=short(peer.common_name) if peer else None,
+                address=leg.address,
+                port=leg.port if leg.port is not None and 0 <= leg.port < 2**16 else None,
+                handshake=max(0.0, leg.secured - leg.connected) if leg.secured and leg.connected else None,
+                duration=max(0.0, closed.at - opened) if closed else None,
+                closed_by=closed.by if closed else None,
+                tls=leg.tls_version,
+                cipher=leg.cipher,
+                sni=short(leg.sni),
+                certificate=peer.fingerprint if peer else None,
+            )
+        )
+
+    def _exchange(self, step: Step, exchange: Exchange) -> ExchangeRow:
+        request, response, match = exchange.request, exchange.response, step.match
+        waited = None
+        if response is not None and response.started and request.ended:
+            waited = max(0.0, response.started - request.ended)
+        return ExchangeRow(
+            capture=self._capture,
+            run=step.run.place if step.run else 0,
+            certname=step.certname,
+            seq=exchange.seq,
+            time=micros(exchange.time),
+            duration=max(0.0, exchange.ended - exchange.time),
+            waited=waited,
+            phase=str(step.phase),
+            endpoint=match.endpoint.name if match else None,
+            method=request.method[:20],
+            path=short(masked(request.path)) or "",
+            environment=short(match.environment) if match else None,
+            status=response.status if response else None,
+            error=message(masked(exchange.error)) if exchange.error else None,
+            sent=request.size,
+            received=response.size if response else 0,
+            request_format=_format(content_type(request)),
+            format=_format(content_type(response)) if response else None,
+            encoding=_format(response.header("content-encoding")) if response else None,
+            connection=exchange.agent.id,
+            master=exchange.master.address if exchange.master else None,
+            authenticated=bool(exchange.agent.peer_chain),
+            identity=exchange.identity.certname if exchange.identity else None,
+        )
+
+    def _handshake(self, step: Step, handshake: Handshake) -> HandshakeRow:
+        leg = handshake.leg
+        peer = certificates.leaf(leg.peer_chain)
+        return HandshakeRow(
+            capture=self._capture,
+            run=step.run.place if step.run else 0,
+            certname=step.certname,
+            seq=handshake.seq,
+            time=micros(handshake.time),
+            side=leg.side,
+            address=leg.address,
+            sni=short(leg.sni),
+            reason=message(masked(handshake.reason)),
+            alert=handshake.alert,
+            alert_by=handshake.alert_by,
+            certificate=peer.fingerprint if peer else None,
+        )
+
+    def _run(self, run: Run, brief: RunBrief) -> RunRow:
+        extras = self._extras.get(run, _Extras())
+        contents = self._contents.of(run)
+        spans = {span.phase: span.duration for span in brief.spans}
+        severities = [finding.severity for finding in brief.findings]
+        catalog = next((answer for answer in reversed(run.catalogs) if answer.usable), None)
+        report = next((sent.report for sent in reversed(run.reports) if sent.report), d.Report())
+        verdict = brief.verdict
+        return RunRow(
+            capture=self._capture,
+            run=run.place,
+            certname=run.certname,
+            time=micros(run.started),
+            duration=run.duration,
+            address=run.address,
+            outcome=brief.outcome,
+            cause=brief.cause,
+            reason=message(verdict.reason) if verdict else None,
+            certainty=verdict.certainty if verdict else None,
+            errors=severities.count(Severity.ERROR),
+            warnings=severities.count(Severity.WARNING),
+            notices=severities.count(Severity.NOTICE),
+            agent_version=short(run.agent_version),
+            master_version=short(run.master_version),
+            dialect=run.dialect,
+            server=run.server,
+            compiler=run.compiler,
+            environment=short(run.environment),
+            environment_asked=short(run.environment_asked),
+            transaction_uuid=short(run.transaction_uuid),
+            key=run.key,
+            certificate=extras.certificate,
+            master_certificate=extras.master,
+            tool=short(brief.tool),
+            requests=len(run.seqs),
+            connections=run.connections,
+            sent=run.sent,
+            received=run.received,
+            certificates_time=spans.get(Phase.CERTIFICATES),
+            node_time=spans.get(Phase.NODE),
+            plugins_time=spans.get(Phase.PLUGINS),
+            catalog_time=spans.get(Phase.CATALOG),
+            files_time=spans.get(Phase.FILES),
+            report_time=spans.get(Phase.REPORT),
+            facts_wait=run.waits.get("facts"),
+            apply_wait=run.waits.get("applying"),
+            compile_time=catalog.waited if catalog else None,
+            agent_clock=run.clocks["agent"].seconds if "agent" in run.clocks else None,
+            master_clock=run.clocks["master"].seconds if "master" in run.clocks else None,
+            catalog_format=contents.catalog_format,
+            checksum_type=contents.checksum_type,
+            static_catalog=contents.static,
+            resources=contents.resources,
+            catalog=contents.catalog,
+            facts=contents.facts,
+            report_status=short(report.status),
+            cached_catalog=short(report.cached_catalog_status),
+            noop=report.noop,
+            corrective=report.corrective_change,
+            changed=contents.changed,
+            failed=contents.failed,
+        )
+
+
+def _whole(run: Run) -> Run:
+    """The run that a run became part of."""
+    while run.joined is not None:
+        run = run.joined
+    return run
+
+
+def _format(value: str | None) -> str | None:
+    return value[:100].lower() if value else None
