@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspector import inputs, regex
+from inspector.capture import paths
 from inspector.errors import InspectorError
 from inspector.fleet import database
 from inspector.fleet.database import text
@@ -59,7 +60,7 @@ class TableDirectory:
                 f"{root} is no directory of tables: {foreign.name} is in it.", "Name a new directory with -o."
             )
         with _written(root):
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            paths.make_folder(root)
             with contextlib.suppress(FileExistsError):
                 _write_new(root / _KEY, secrets.token_hex(32).encode())
         made = cls(root)
@@ -128,7 +129,7 @@ class TableDirectory:
             self._remove(capture, name if part else "", work)
             for path in staged:
                 target = self.root / path.relative_to(work / "staged")
-                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                paths.make_folder(target.parent)
                 path.chmod(0o600)
                 path.replace(target)
 

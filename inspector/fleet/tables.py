@@ -80,7 +80,7 @@ class RunRow(AgentRow, kw_only=True):
     certificate: Annotated[str | None, about("Fingerprint of the certificate that the agent presented.")] = None
     master_certificate: Annotated[str | None, about("Fingerprint of the certificate that the master presented.")] = None
     tool: Annotated[str | None, about("Another program than an agent, or another command of Puppet's.")] = None
-    requests: Annotated[int, number("Its records.")] = 0
+    requests: Annotated[int, number("Its exchanges and failed handshakes.")] = 0
     connections: Annotated[int, number("Connections that the agent opened.")] = 0
     sent: Annotated[int, about("Bodies from the agent.", "bytes", "UBIGINT")] = 0
     received: Annotated[int, about("Bodies to the agent.", "bytes", "UBIGINT")] = 0
@@ -287,6 +287,9 @@ class CaptureRow(Row, kw_only=True):
     rules: Annotated[str, about("Digest of the site's own rules that were applied.")] = ""
 
 
+_ORDER = ("certname", "time", "capture", "seq", "fingerprint", "role", "rule", "path", "type", "title", "property")
+
+
 class Column(NamedTuple):
     """A column of a table."""
 
@@ -326,7 +329,7 @@ class Table(NamedTuple):
     def order(self) -> str:
         """The columns that rows are sorted by: one node's rows are together, and compress well."""
         names = {column.name for column in self.columns}
-        return ", ".join(name for name in ("certname", "time", "seq", "fingerprint", "capture") if name in names)
+        return ", ".join(name for name in _ORDER if name in names)
 
 
 PARTITIONS = (

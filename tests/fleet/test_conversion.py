@@ -1,0 +1,141 @@
+"""Captures as tables: the same runs, exchanges and findings as the other commands show."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.capture.store import Capture
+from inspector.errors import CaptureError
+from inspector.fleet import conversion
+from inspector.fleet.directory import TableDirectory
+from inspector.fleet.tables import TABLES
+from inspector.runs.examples import catalog, plugins, report, talk
+from tests.support.captures import save
+from tests.support.hostile import HOSTILE, hostile_records
+from tests.support.places import SAMPLES
+from tests.support.tables_of import SITE, asked, converted, of_records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Run
+
+SAMPLED = sorted(SAMPLES.glob("*.sqlite"))
+
+
+@pytest.mark.parametrize("sample", SAMPLED, ids=lambda path: path.stem)
+def test_tables_say_what_the_commands_say(tmp_path: Path, run: Run, sample: Path) -> None:
+    tables = converted(tmp_path, sample)
+    _, out, _ = run("runs", sample, "--json")
+    runs = json.loads(out)
+    columns = "run, certname, outcome, agent_version, master_version, transaction_uuid"
+    rows = asked(tables, f"SELECT {columns} FROM runs ORDER BY run")
+    keys = ("run", "certname", "outcome", "agent_version", "master_version", "transaction_uuid")
+    assert rows == [tuple(each[key] for key in keys) for each in runs]
+    findings = asked(tables, "SELECT run, rule, severity, seqs[1] FROM findings ORDER BY ALL")
+    listed = [(each["run"], one["rule"], one["severity"], one["seq"]) for each in runs for one in each["findings"]]
+    assert findings == sorted(listed)
+    _, out, _ = run("list", sample, "--json")
+    records = [each for each in json.loads(out) if each["kind"] == "exchange"]
+    keys = ("seq", "run", "phase", "method", "path", "status")
+    assert asked(tables, "SELECT seq, run, phase, method, path, status FROM exchanges ORDER BY seq") == [
+        tuple(each[key] for key in keys) for each in records
+    ]
+
+
+def test_what_did_not_change_is_left_and_what_grew_is_done_again(tmp_path: Path) -> None:
+    records = talk(plugins(), catalog(), report())
+    path = save(tmp_path / "a.sqlite", *records[:2])
+    tables = converted(tmp_path, path)
+    assert conversion.convert(path, tables, SITE).unchanged
+    save(path, records[2])
+    again = conversion.convert(path, tables, SITE)
+    assert (again.unchanged, again.records) == (False, 3)
+    assert asked(tables, "SELECT records, first_seq, last_seq, complete, closed, name FROM captures") == [
+        (3, 1, 3, True, False, "a.sqlite")
+    ]
+
+
+def test_the_identity_of_a_capture_is_not_its_file(tmp_path: Path, run: Run) -> None:
+    path = save(tmp_path / "a.sqlite", *talk(plugins(), catalog(), report()))
+    with Capture.open(path) as capture:
+        before = conversion.identity(capture)
+    assert run("vacuum", path)[0] == 0
+    with Capture.open(path.rename(tmp_path / "b.sqlite")) as capture:
+        assert conversion.identity(capture) == before
+    other = save(tmp_path / "c.sqlite", *talk(plugins(), catalog(), report(), after=1))
+    with Capture.open(other) as capture:
+        assert conversion.identity(capture) != before
+
+
+def test_an_empty_capture_is_no_row(tmp_path: Path) -> None:
+    tables = TableDirectory.create(tmp_path / "tables")
+    assert conversion.convert(save(tmp_path / "a.sqlite"), tables, SITE) == conversion.Converted("", 0)
+
+
+def test_damaged_parts_are_left_out_and_said(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.sqlite", *talk(plugins(), catalog(), report()))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("UPDATE record SET data = 'nonsense' WHERE seq = 2")
+    tables = converted(tmp_path, path)
+    assert asked(tables, "SELECT seq FROM exchanges ORDER BY 1") == [(1,), (3,)]
+    ((records, trouble),) = asked(tables, "SELECT records, trouble FROM captures")
+    assert records == 2
+    assert "Record 2" in trouble
+
+
+def test_one_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
+    good = save(tmp_path / "good.sqlite", *talk(plugins()))
+    (tmp_path / "bad.sqlite").write_bytes(b"SQLite format 3\0")
+    tables = TableDirectory.create(tmp_path / "tables")
+    found = list(conversion.convert_all([tmp_path / "bad.sqlite", good], tables, SITE))
+    assert isinstance(found[0].error, CaptureError)
+    assert (found[1].error, found[1].converted.records) == (None, 1)
+
+
+def test_hostile_records_are_rows(tmp_path: Path) -> None:
+    tables = of_records(tmp_path, hostile_records())
+    rows = asked(tables, "SELECT method, path, connection FROM exchanges")
+    assert rows
+    assert any(HOSTILE in str(value) for row in rows for value in row), "what shows them cleans them"
+
+
+def test_closed_tables_have_pseudonyms_and_no_values(tmp_path: Path) -> None:
+    made = talk(plugins(), catalog(facts={"contract": "Lindenhof Nord"}), report(), certname="web1.corp.example")
+    later = talk(plugins(), catalog(), report(), certname="web1.corp.example", after=5000)
+    captures = [save(tmp_path / "corp.sqlite", *made), save(tmp_path / "corp2.sqlite", *later)]
+    tables = TableDirectory.create(tmp_path / "tables")
+    results = list(conversion.convert_all(captures, tables, "closed", closed=True))
+    assert all(result.error is None for result in results)
+    names = asked(tables, "SELECT DISTINCT certname FROM runs")
+    assert len(names) == 1
+    assert asked(tables, "SELECT DISTINCT closed, name FROM captures") == [(True, "shared capture")]
+    everything = str([asked(tables, f"SELECT * FROM {name}") for name in TABLES])
+    for secret in ("corp", "Lindenhof", "192.0.2.7"):
+        assert secret not in everything
+    assert next(conversion.convert_all(captures[:1], tables, "closed", closed=True)).converted.unchanged
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_is_in_a_capture_it_is_converted_or_refused(tmp_path: Path, seed: int) -> None:
+    from tests.support import mutants
+
+    chance = random.Random(seed)  # noqa: S311 - it need not be secret
+    path = save(tmp_path / "a.sqlite", *talk(plugins(), catalog(), report()))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for seq, data in database.execute("SELECT seq, data FROM record").fetchall():
+            text = data if isinstance(data, str) else None
+            if text is not None and chance.randrange(2):
+                changed = mutants.json_changed(chance, text.encode())
+                database.execute("UPDATE record SET data = ? WHERE seq = ?", (changed.decode("utf-8", "replace"), seq))
+    tables = TableDirectory.create(tmp_path / "tables")
+    (found,) = conversion.convert_all([path], tables, SITE)
+    if found.error is None:
+        assert len(asked(tables, "SELECT seq FROM exchanges")) <= 3
+    assert list(tables.root.glob(".work-*")) == []

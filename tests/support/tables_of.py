@@ -1,0 +1,40 @@
+"""Tables made of captures, and questions to them."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from inspector.fleet import conversion, database
+from inspector.fleet.directory import TableDirectory
+from tests.support.captures import save
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from inspector.model import Record
+
+SITE = "paris"
+
+
+def converted(folder: Path, *captures: Path) -> TableDirectory:
+    """The tables of captures, in a directory within this one."""
+    directory = TableDirectory.create(folder / "tables")
+    for capture in captures:
+        conversion.convert(capture, directory, SITE)
+    return directory
+
+
+def of_records(folder: Path, records: Iterable[Record], name: str = "a.sqlite") -> TableDirectory:
+    """The tables of a capture with these records."""
+    return converted(folder, save(folder / name, *records))
+
+
+def asked(directory: TableDirectory, statement: str) -> list[tuple[Any, ...]]:
+    """What the tables answer."""
+    with contextlib.ExitStack() as stack:
+        work = stack.enter_context(directory.working())
+        connection = stack.enter_context(database.opened(work))
+        directory.show(connection)
+        return connection.execute(statement).fetchall()
