@@ -36,6 +36,7 @@ COMMANDS = {
     "import": "create a capture from mitmproxy flows, HAR or jsonl",
     "captures": "list the captures in a directory: time, size, agents, findings",
     "tables": "turn captures into tables for SQL and other tools",
+    "fleet": "analyse the captures of many proxies together",
     "merge": "merge several captures into one",
     "vacuum": "make a capture as small as possible",
     "provision": "get a certificate for the proxy that agents trust",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_rules
-from inspector.cli.output import print_json
+from inspector.cli.output import print_json, print_line
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable
 from inspector.fleet import conversion
@@ -57,7 +57,7 @@ def execute(arguments: argparse.Namespace) -> int:
             else:
                 found.append((result.path, result.converted))
                 if not arguments.json:
-                    print(_line(result.path, result.converted))
+                    print_line(line(result.path, result.converted))
         gone = directory.compact(conversion.today()) if arguments.compact else 0
     if arguments.json:
         rows = [{"path": str(path), **dataclasses.asdict(converted)} for path, converted in found]
@@ -67,7 +67,8 @@ def execute(arguments: argparse.Namespace) -> int:
     return unreadable.status
 
 
-def _line(path: Path, converted: conversion.Converted) -> str:
+def line(path: Path, converted: conversion.Converted) -> str:
+    """What became of a capture, as a line."""
     if not converted.capture:
         return f"{path}: it contains no record"
     trouble = f"; {clean(converted.trouble)}" if converted.trouble else ""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from inspector import inputs, regex
 from inspector.capture import paths
 from inspector.errors import InspectorError
-from inspector.fleet import database
+from inspector.fleet import database, spanning
 from inspector.fleet.database import text
 from inspector.fleet.tables import TABLES
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 _SITE = regex.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
 _PART = "part-*.parquet"
+ALL = "all"
+"""The name of the site of what was found in all captures together."""
+_FLEET = "part-fleet.parquet"
 _DAY = "part-day-"
 """How the name of a compacted part begins."""
 _LOCK, _KEY, _WORK = ".lock", ".key", ".work-"
@@ -127,11 +130,14 @@ class TableDirectory:
             staged = list(_staged(connection, spools, site, name, work / "staged"))
         with self.locked(), _written(self.root):
             self._remove(capture, name if part else "", work)
-            for path in staged:
-                target = self.root / path.relative_to(work / "staged")
-                paths.make_folder(target.parent)
-                path.chmod(0o600)
-                path.replace(target)
+            self._take(staged, work)
+
+    def _take(self, staged: Sequence[Path], work: Path) -> None:
+        for path in staged:
+            target = self.root / path.relative_to(work / "staged")
+            paths.make_folder(target.parent)
+            path.chmod(0o600)
+            path.replace(target)
 
     def _remove(self, capture: str, name: str, work: Path) -> None:
         for path in self.root.glob(f"*/date=*/site=*/{name or f'part-{capture}*.parquet'}"):
@@ -159,13 +165,37 @@ class TableDirectory:
                 fresh.chmod(0o600)
                 fresh.replace(path)
 
+    def conclude(self) -> int:
+        """Compute what only several captures show, instead of what was computed before; return how much that is.
+        Raises InspectorError."""
+        with self.working() as work, self.locked(), _written(self.root):
+            with database.opened(work) as connection:
+                self.show(connection)
+                connection.execute(f"CREATE TABLE rows AS {spanning.find(connection)}")
+                staged = list(_parts(connection, TABLES["fleet_findings"], ALL, _FLEET, work / "staged"))
+                ((number,),) = connection.execute("SELECT count(*) FROM rows").fetchall()
+            for path in self.root.glob(f"fleet_findings/date=*/site=*/{_PART}"):
+                path.unlink()
+            self._take(staged, work)
+        return int(number)
+
+    def concluded(self) -> list[dict[str, Any]]:
+        """What was found in all captures together, the worst first; times in seconds since the epoch."""
+        columns = "certname, epoch(time) AS time, rule, severity, message, runs"
+        rank = "CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END"
+        with self.working() as work, self.locked(shared=True), database.opened(work) as connection:
+            self.show(connection)
+            found = connection.execute(f"SELECT {columns} FROM fleet_findings ORDER BY {rank}, rule, certname, time")
+            names = [column[0] for column in found.description]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
     def compact(self, before: str) -> int:
         """Make one part of those of each day before a date (``YYYY-MM-DD``); return how many are gone. Raises
         InspectorError."""
         gone = 0
         for name in TABLES:
-            if name == "captures":
-                continue  # it says at a glance what was converted
+            if name in ("captures", "fleet_findings"):
+                continue  # what was converted can be told from its files; the other one is written as a whole
             for folder in sorted(self.root.glob(f"{name}/date=*/site=*")):
                 if folder.parent.name.removeprefix("date=") < before:
                     gone += self._compact(TABLES[name], folder)
@@ -263,15 +293,20 @@ def _staged(connection: DuckDBPyConnection, spools: Spools, site: str, name: str
         if path is None:
             continue
         connection.execute(f"CREATE TABLE rows AS {_selection(table, path)}")
-        for (day,) in connection.execute("SELECT DISTINCT time::DATE FROM rows ORDER BY 1").fetchall():
-            part = folder / table.name / f"date={day}" / f"site={site}" / name
-            part.parent.mkdir(parents=True, exist_ok=True)
-            connection.execute(
-                f"COPY (SELECT * FROM rows WHERE time::DATE = DATE {text(str(day))} "
-                f"ORDER BY {table.order}) TO {text(str(part))} {_WRITTEN}"
-            )
-            yield part
+        yield from _parts(connection, table, site, name, folder)
         connection.execute("DROP TABLE rows")
+
+
+def _parts(connection: DuckDBPyConnection, table: Table, site: str, name: str, folder: Path) -> Iterator[Path]:
+    """Write what is in ``rows`` as a part for each day; yield their paths."""
+    for (day,) in connection.execute("SELECT DISTINCT time::DATE FROM rows ORDER BY 1").fetchall():
+        part = folder / table.name / f"date={day}" / f"site={site}" / name
+        part.parent.mkdir(parents=True, exist_ok=True)
+        connection.execute(
+            f"COPY (SELECT * FROM rows WHERE time::DATE = DATE {text(str(day))} "
+            f"ORDER BY {table.order}) TO {text(str(part))} {_WRITTEN}"
+        )
+        yield part
 
 
 def _json(path: Path, columns: str) -> str:

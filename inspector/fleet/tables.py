@@ -290,6 +290,17 @@ class CaptureRow(Row, kw_only=True):
 _ORDER = ("certname", "time", "capture", "seq", "fingerprint", "role", "rule", "path", "type", "title", "property")
 
 
+class FleetFindingRow(Row, kw_only=True):
+    """One deviation that only several captures show (`fleet analyse`)."""
+
+    certname: Annotated[str | None, about("The node; null: it is about several.")] = None
+    time: Annotated[int, moment("When the run that completes it began.")]
+    rule: Annotated[str, about("The rule, as `explain` takes it.")] = ""
+    severity: Annotated[str, about("error, warning or notice.")] = ""
+    message: Annotated[str, about("What was found.")] = ""
+    runs: Annotated[list[str], about("The runs that show it, as `capture:run`: the first 100.", "", "VARCHAR[]")] = []
+
+
 class Column(NamedTuple):
     """A column of a table."""
 
@@ -371,6 +382,7 @@ TABLES = MappingProxyType(
             _table("resources", ResourceRow),
             _table("resource_events", ResourceEventRow),
             _table("captures", CaptureRow),
+            _table("fleet_findings", FleetFindingRow),
         )
     }
 )

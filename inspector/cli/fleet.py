@@ -1,0 +1,83 @@
+"""``puppet-inspector fleet``: analyse the captures of many proxies together."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector.capture import paths
+from inspector.cli.arguments import add_rules
+from inspector.cli.output import print_json, print_line
+from inspector.cli.progress import shown
+from inspector.cli.tables import add_site, line
+from inspector.errors import InspectorError
+from inspector.fleet import analysis, conversion
+from inspector.fleet.directory import TableDirectory, default_site
+from inspector.text import clean, utc
+
+if TYPE_CHECKING:
+    import argparse
+
+EXAMPLE = "puppet-inspector fleet analyse paris/ rome/ -o tables/"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("analyse",), help="analyse: turn captures into tables, several at once, and "
+                        "find what only several captures show")  # fmt: skip
+    parser.add_argument("captures", metavar="capture", type=Path, nargs="+", help="captures, or directories of them")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="the directory of the tables")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--jobs", type=int, metavar="N", help="processes on this machine (default: one for each core)")
+    where.add_argument("--scheduler", metavar="ADDRESS", default="", help="a Dask scheduler, tcp://host:8786: its "
+                       "workers see captures and tables by the same paths")  # fmt: skip
+    add_site(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json/fleet.schema.json)")
+    add_rules(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Turn captures into tables like `tables`, several at once, and find what no single capture shows: two hosts with
+    one certname, one key under two names, resources that change in every run, compilers that take turns (table
+    fleet_findings, docs/fleet.md). What is interrupted goes on where it was: captures that are done are left as they
+    are."""
+    captures = paths.chosen(arguments.captures)
+    jobs = arguments.jobs if arguments.jobs is not None else len(os.sched_getaffinity(0))
+    if jobs < 1:
+        raise InspectorError(f"{jobs} processes cannot analyse anything.", "Give --jobs a number from 1 on.")
+    site = arguments.site or default_site()
+    directory = TableDirectory.create(arguments.output)
+    found, failed = [], 0
+    with shown() as watch:
+        done = analysis.analyse(captures, directory, site, jobs=jobs, scheduler=arguments.scheduler, watch=watch)
+        for result in done:
+            found.append(result)
+            if result.error is not None:
+                failed += 1
+                print(f"puppet-inspector: {clean(result.error.message)}", file=sys.stderr)
+            elif not arguments.json:
+                print_line(line(result.path, result.converted))
+        directory.compact(conversion.today())
+        directory.conclude()
+    findings = directory.concluded()
+    if arguments.json:
+        rows = [
+            {"path": str(each.path), "capture": each.converted.capture, "records": each.converted.records,
+             "trouble": each.converted.trouble, "unchanged": each.converted.unchanged,
+             "error": each.error.message if each.error else None}
+            for each in sorted(found, key=lambda each: each.path)
+        ]  # fmt: skip
+        dated = [finding | {"time": utc(finding["time"])} for finding in findings]
+        print_json({"directory": str(arguments.output), "site": site, "captures": rows, "findings": dated})
+    else:
+        for finding in findings:
+            print_line(f"{finding['rule']} {finding['severity']}: {clean(str(finding['message']))}")
+            print_line(f"    in {clean(', '.join(map(str, finding['runs'][:6])))}")
+        print_line(_summary(len(found) - failed, sum(each.converted.records for each in found), len(findings)))
+    return 2 if failed else 0
+
+
+def _summary(captures: int, records: int, findings: int) -> str:
+    what = f"{findings:,} finding{'' if findings == 1 else 's'}" if findings else "nothing"
+    return f"{captures:,} captures, {records:,} records; {what} that only several captures show"

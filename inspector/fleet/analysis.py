@@ -1,0 +1,169 @@
+"""Many captures at once: each is converted by some process, here or on a cluster, and the tables are the result.
+
+What a process needs is a path, and what it returns is a few numbers: rows are written where they are made. Which
+process converts which capture makes no difference, so any number of them, and any order, make the same tables. What
+only several captures show is computed from the tables at the end (``spanning``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import time
+from concurrent.futures import CancelledError, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from inspector import rules
+from inspector.analysis import limits
+from inspector.capture import paths
+from inspector.errors import CaptureError, InspectorError
+from inspector.fleet import conversion
+from inspector.fleet.conversion import Converted, Result
+from inspector.fleet.directory import TableDirectory
+from inspector.progress import unwatched
+from inspector.summaries import ruleset
+from inspector.text import size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from concurrent.futures import Executor, Future
+
+    from inspector.progress import Watch
+
+TRIES = 3
+"""How often a capture is tried whose process dies."""
+WHAT = "analysing captures"
+LOST = "the process that analysed it ended {} times."
+
+
+class Task(NamedTuple):
+    """One capture to convert, as it is sent to another process."""
+
+    capture: str
+    directory: str
+    site: str
+    rules: tuple[str, ...] = ()
+    """The options with the site's rules."""
+
+
+class Outcome(NamedTuple):
+    """What a process sends back."""
+
+    capture: str
+    records: int
+    trouble: str
+    unchanged: bool
+    error: str = ""
+    """Why the capture could not be converted; empty if it could."""
+    hint: str = ""
+
+
+def perform(task: Task) -> Outcome:
+    """Convert one capture. Runs in any process that sees its file and the directory of the tables by the same path."""
+    with contextlib.suppress(ValueError):  # in a thread records are not limited in time
+        limits.arm()
+    try:
+        if task.rules:
+            rules.use(ruleset.load_options(task.rules, time.time()))
+        done = conversion.convert(Path(task.capture), TableDirectory(Path(task.directory)), task.site)
+    except InspectorError as error:
+        return Outcome("", 0, "", False, error.message, error.hint)  # noqa: FBT003 - it is a row
+    return Outcome(done.capture, done.records, done.trouble, done.unchanged)
+
+
+def analyse(
+    captures: Sequence[Path],
+    directory: TableDirectory,
+    site: str,
+    *,
+    jobs: int = 1,
+    scheduler: str = "",
+    watch: Watch = unwatched,
+) -> Iterator[Result]:
+    """Convert captures with ``jobs`` processes, or on the cluster of a Dask scheduler; yield what became of each, as
+    soon as it is known. One whose process dies is tried again by another. Raises InspectorError."""
+    options = rules.in_use().arguments
+    root = directory.root.resolve()
+    tasks = {path: Task(str(path.resolve()), str(root), site, options) for path in dict.fromkeys(captures)}
+    sizes = {path: paths.size(path) for path in tasks}
+    done, total = 0, sum(sizes.values())
+    found = _on_cluster(tasks, scheduler) if scheduler else _here(tasks, jobs)
+    for path, outcome in found:
+        done += sizes[path]
+        watch(done, total, WHAT, size)
+        converted = Converted(outcome.capture, outcome.records, outcome.trouble, outcome.unchanged)
+        yield Result(path, converted, CaptureError(outcome.error, outcome.hint) if outcome.error else None)
+
+
+def _here(tasks: dict[Path, Task], jobs: int) -> Iterator[tuple[Path, Outcome]]:
+    # The largest first: the last processes end at about the same time.
+    waiting = sorted(tasks, key=paths.size, reverse=True)
+    tried = dict.fromkeys(waiting, 0)
+    together = jobs
+    while waiting:
+        left = []
+        with _processes(min(together, len(waiting))) as executor:
+            futures = {executor.submit(perform, tasks[path]): path for path in waiting}
+            for future in as_completed(futures):
+                path = futures[future]
+                outcome = _result(future)
+                if outcome is not None:
+                    yield path, outcome
+                else:
+                    left.append(path)
+        # The pool broke, and does not say at which capture: each of the rest is tried alone, and counted.
+        if together == 1:
+            suspect = left[0] if left else None
+            if suspect is not None:
+                tried[suspect] += 1
+                if tried[suspect] >= TRIES:
+                    left.remove(suspect)
+                    yield suspect, Outcome("", 0, "", False, f"{suspect}: {LOST.format(TRIES)}")  # noqa: FBT003
+        waiting, together = left, 1
+
+
+@contextlib.contextmanager
+def _processes(number: int) -> Iterator[Executor]:
+    # Not forked: the parent has threads, and DuckDB has more.
+    executor = ProcessPoolExecutor(number, multiprocessing.get_context("spawn"))
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _result(future: Future[Outcome]) -> Outcome | None:
+    """A future's result; None if its process died."""
+    try:
+        return future.result()
+    except (BrokenProcessPool, CancelledError):
+        return None
+
+
+def _on_cluster(tasks: dict[Path, Task], scheduler: str) -> Iterator[tuple[Path, Outcome]]:
+    try:
+        from distributed import Client, KilledWorker
+    except ImportError as error:
+        raise InspectorError(
+            "A cluster needs Dask, which is not installed.",
+            "Install it beside puppet-inspector, here and on the workers: pip install 'puppet-inspector[fleet]'",
+        ) from error
+    try:
+        client = Client(scheduler, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise InspectorError(
+            f"The scheduler {scheduler} does not answer: {error}.",
+            "Start one with `dask scheduler`, and workers with `dask worker ADDRESS`; or use --jobs.",
+        ) from error
+    with client, client.get_executor(pure=False) as executor:  # type: ignore[no-untyped-call]
+        futures = {executor.submit(perform, task): path for path, task in tasks.items()}
+        for future in as_completed(futures):
+            try:
+                outcome = future.result()
+            except KilledWorker:
+                outcome = Outcome("", 0, "", False, f"{futures[future]}: {LOST.format('several')}")  # noqa: FBT003
+            except Exception as error:  # noqa: BLE001 - whatever goes wrong on a worker is about one capture
+                outcome = Outcome("", 0, "", False, f"{futures[future]}: a worker failed: {error!r}")  # noqa: FBT003
+            yield futures[future], outcome

@@ -1,0 +1,177 @@
+"""Deviations that only several captures show: computed from the tables of all of them.
+
+Each is a rule that the analyzer applies to what one capture shows; here it is asked again of the runs of all captures,
+and answers if it takes more than one of them. Which capture a run is in, and in which order they were converted, makes
+no difference.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+RUNS = """
+CREATE OR REPLACE TEMP TABLE agent_runs AS
+SELECT capture, run, certname, address, time, time + to_microseconds((duration * 1e6)::BIGINT) AS ended, key,
+       transaction_uuid AS uuid, compile_time, compiler, master_version, catalog_time IS NOT NULL AS asked,
+       report_status, format('{}:{}', capture, run) AS name
+FROM runs
+WHERE certname IS NOT NULL AND tool IS NULL
+"""
+"""The runs of agents; what the statements below are about."""
+OVERLAPS = """
+CREATE OR REPLACE TEMP TABLE overlapping AS
+SELECT certname, time, least(earlier.address, address) AS one, greatest(earlier.address, address) AS other,
+       earlier.key = key AS copied, earlier.uuid <> uuid AS uuids, earlier.asked AND asked AS asked,
+       [earlier.name, name] AS names
+FROM (
+    SELECT certname, time, address, key, uuid, asked, name, unnest(before) AS earlier
+    FROM (
+        SELECT *, list({'address': address, 'ended': ended, 'key': key, 'uuid': uuid, 'asked': asked, 'name': name})
+                  OVER (PARTITION BY certname ORDER BY time, name ROWS BETWEEN 4 PRECEDING AND 1 PRECEDING) AS before
+        FROM agent_runs
+    )
+)
+WHERE earlier.ended > time
+"""
+"""Runs of one node that are going on when another begins. Of the runs before it, four are looked at: the time that this
+takes does not grow with the square of a node's runs."""
+
+
+class Spanning(NamedTuple):
+    """A rule that is asked of all captures together."""
+
+    rule: str
+    sql: str
+    """Selects certname, time, severity, message, names: the runs that show it."""
+
+
+SPANNING = (
+    Spanning("B20", """
+WITH keys AS (
+    SELECT certname, key, min(time) AS began, max(ended) AS ended, arg_min(name, (time, name)) AS first,
+           arg_max(name, (ended, name)) AS last
+    FROM agent_runs WHERE key IS NOT NULL GROUP BY ALL
+), pairs AS (
+    SELECT a.certname, b.began AS time, a.ended > b.began AS alternate, [a.first, b.first, a.last, b.last] AS names,
+           a.ended AS until
+    FROM keys a JOIN keys b ON a.certname = b.certname AND (a.began, a.key) < (b.began, b.key)
+)
+SELECT certname, time, if(alternate, 'warning', 'notice') AS severity,
+       if(alternate, format('{} uses two keys in turns: two hosts, or two ssldirs on one host', certname),
+          format('{} has another key than until {}', certname, strftime(until, '%Y-%m-%d %H:%M:%S UTC'))) AS message,
+       names
+FROM pairs
+"""),
+    Spanning("B21", """
+SELECT min(certname) AS certname, max(first) AS time, 'error' AS severity,
+       format('one public key has {} certnames: {} (SHA-256 {}...)', count(*),
+              array_to_string(list(certname ORDER BY certname)[:5], ', '), key[:16]) AS message,
+       list(name ORDER BY first, name) AS names
+FROM (
+    SELECT key, certname, min(time) AS first, arg_min(name, (time, name)) AS name
+    FROM agent_runs WHERE key IS NOT NULL GROUP BY ALL
+)
+GROUP BY key HAVING count(*) > 1
+"""),
+    Spanning("B46", """
+SELECT certname, min(time) AS time, 'error' AS severity,
+       format('{} and {} run as {} at the same time, {}', one, other, certname,
+              if(copied, 'with the same key: the key was copied', 'each with its own key')) AS message,
+       list_distinct(flatten(list(names))) AS names
+FROM overlapping WHERE one <> other AND copied IS NOT NULL AND uuids IS DISTINCT FROM false
+GROUP BY certname, copied, one, other
+"""),
+    Spanning("R17", """
+SELECT certname, min(time) AS time, 'error' AS severity,
+       format('two runs with the same certificate overlap, {}',
+              if(one = other, format('both from {}', one), format('one from {}, one from {}', one, other))) AS message,
+       list_distinct(flatten(list(names))) AS names
+FROM overlapping WHERE copied AND uuids AND asked
+GROUP BY certname, one, other
+"""),
+    Spanning("R16", """
+WITH starts AS (
+    SELECT name, time, certname, time_bucket(INTERVAL 10 SECONDS, time) AS bucket FROM agent_runs
+    WHERE asked AND key IS NOT NULL
+)
+SELECT NULL AS certname, min(time) AS time, 'notice' AS severity,
+       format('{} agents began their runs within 10 s', count(DISTINCT certname)) AS message,
+       list(name ORDER BY time, name) AS names
+FROM starts GROUP BY bucket HAVING count(DISTINCT certname) >= 20
+"""),
+    Spanning("P11", """
+WITH reports AS (
+    SELECT capture, run, certname, name, time, row_number() OVER (PARTITION BY certname ORDER BY time, name) AS place
+    FROM agent_runs WHERE report_status IS NOT NULL
+), changes AS (
+    SELECT DISTINCT certname, format('{}[{}]', type, title) AS ref, type = 'Exec' AS exec, place, name, reports.time
+    FROM resource_events e JOIN reports USING (capture, run, certname)
+    WHERE e.status = 'success' AND type <> 'Notify'
+), islands AS (
+    SELECT *, place - row_number() OVER (PARTITION BY certname, ref ORDER BY place) AS island FROM changes
+), rows AS (
+    SELECT certname, ref, exec, count(*) AS long, max(place) AS until, max(time) AS time,
+           list(name ORDER BY place) AS names
+    FROM islands GROUP BY certname, ref, exec, island HAVING count(*) >= 3
+)
+SELECT certname, max(time) AS time, if(exec OR max(long) < 5, 'notice', 'warning') AS severity,
+       format('changed in each of {} runs: {}{}', max(long), array_to_string(list(ref ORDER BY ref)[:5], ', '),
+              if(count(*) > 5, format(' and {} more', count(*) - 5), '')) AS message,
+       arg_max(names, (long, ref)) AS names
+FROM rows GROUP BY certname, exec, until
+"""),
+    Spanning("S20", """
+WITH answered AS (
+    SELECT certname, 'compilers' AS what, compiler AS who, time, name FROM agent_runs WHERE compiler IS NOT NULL
+    UNION ALL
+    SELECT certname, 'versions of the master', master_version, time, name FROM agent_runs
+    WHERE master_version IS NOT NULL
+), each AS (
+    SELECT certname, what, who, min(time) AS began, max(time) AS ended, arg_min(name, (time, name)) AS first,
+           arg_max(name, (time, name)) AS last
+    FROM answered GROUP BY ALL
+)
+SELECT a.certname, max(b.began) AS time, 'notice' AS severity,
+       format('{} {} take turns in answering {}: {}', count(DISTINCT a.who) + 1, a.what, a.certname,
+              array_to_string(list_sort(list_distinct(list(a.who) || list(b.who)))[:5], ', ')) AS message,
+       list_distinct(list(a.first) || list(b.first) || list(a.last)) AS names
+FROM each a JOIN each b ON a.certname = b.certname AND a.what = b.what AND (a.began, a.who) < (b.began, b.who)
+                       AND b.began < a.ended
+GROUP BY a.certname, a.what
+"""),
+    Spanning("S29", """
+WITH compiled AS (
+    SELECT certname, time, name, capture, compile_time AS took,
+           median(compile_time) OVER before AS usual, count(*) OVER before AS number,
+           count(*) OVER here AS own, list(name) OVER before AS names
+    FROM agent_runs WHERE compile_time IS NOT NULL
+    WINDOW before AS (PARTITION BY certname ORDER BY time, name ROWS BETWEEN 8 PRECEDING AND 1 PRECEDING),
+           here AS (PARTITION BY certname, capture ORDER BY time, name ROWS BETWEEN 8 PRECEDING AND 1 PRECEDING)
+)
+SELECT certname, time, 'notice' AS severity,
+       format('the catalog took {:.1f} s; in the last {} runs of {} the median was {:.1f} s', took, number, certname,
+              usual) AS message,
+       names || [name] AS names
+FROM compiled WHERE number >= 5 AND own < 5 AND took >= 2 * usual AND took - usual >= 1
+"""),
+)  # fmt: skip
+
+
+def statement(spanning: Spanning) -> str:
+    """A statement that selects the rows of ``fleet_findings`` for a rule: those that take several captures."""
+    return f"""
+SELECT split_part(names[1], ':', 1) AS capture, certname, time, '{spanning.rule}' AS rule, severity, message,
+       list_sort(list_distinct(names))[:100] AS runs
+FROM ({spanning.sql})
+WHERE len(list_distinct(list_transform(names, lambda name: split_part(name, ':', 1)))) > 1
+"""
+
+
+def find(connection: DuckDBPyConnection) -> str:
+    """Prepare a database that shows the tables; return the statement that selects all rows of ``fleet_findings``."""
+    connection.execute(RUNS)
+    connection.execute(OVERLAPS)
+    return " UNION ALL BY NAME ".join(statement(each) for each in SPANNING)

@@ -1,0 +1,130 @@
+"""Deviations that only several captures show: the same ones however the runs are split over captures."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.fleet import conversion
+from inspector.fleet.directory import TableDirectory
+from inspector.fleet.spanning import SPANNING
+from inspector.rules import rule_of
+from inspector.runs.examples import altered, carried, catalog, made, plugins, report, slow, talk, together
+from tests.support.captures import save
+from tests.support.tables_of import SITE, asked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from inspector.model import Record
+    from inspector.runs.examples import ExamplePart
+
+
+def run(number: int, *, after: float, name: str = "a.example", address: str = "192.0.2.7", key: str = "",
+        resource: str = "", took: float = 0.1, compiler: str = "c1") -> list[Record]:  # fmt: skip
+    """One run of one agent."""
+    statuses = (
+        {resource: {"changed": True, "events": [{"property": "ensure", "status": "success"}]}} if resource else {}
+    )
+    answered = altered(slow(catalog(uuid=f"u-{number}"), took), answers={"X-Puppet-Compiler-Name": compiler})
+    parts: tuple[ExamplePart, ...] = (
+        plugins(),
+        answered,
+        report(uuid=f"u-{number}", resource_statuses=statuses, result="changed" if resource else "unchanged"),
+    )
+    if key:
+        leg = {"peer_chain": carried(made(name, key))}
+        parts = tuple(altered(part, leg=leg) for part in parts)
+    return talk(*parts, certname=name, address=address, after=after)
+
+
+def tables_of(folder: Path, split: Iterable[Sequence[list[Record]]]) -> TableDirectory:
+    """The tables of captures, each with some runs."""
+    tables = TableDirectory.create(folder / "tables")
+    for number, runs in enumerate(split):
+        path = folder / f"{number}.sqlite"
+        conversion.convert(save(path, *together(*runs)), tables, SITE)
+    tables.conclude()
+    return tables
+
+
+def found(tables: TableDirectory) -> list[tuple[str, str, str]]:
+    return asked(tables, "SELECT rule, certname, message FROM fleet_findings ORDER BY ALL")
+
+
+CASES = {
+    "B20": [run(1, after=0, key="one"), run(2, after=3600, key="two")],
+    "B21": [run(1, after=0, key="one"), run(2, after=3600, key="one", name="b.example", address="192.0.2.8")],
+    "B46": [run(1, after=0, key="one"), run(2, after=1.5, key="two", address="192.0.2.8")],
+    "R17": [run(1, after=0), run(2, after=1.5)],
+    "P11": [run(number, after=1800 * number, resource="File[/etc/motd]") for number in range(3)],
+    "S20": [run(number, after=1800 * number, compiler=compiler) for number, compiler in enumerate(("c1", "c2", "c1"))],
+    "S29": [run(number, after=1800 * number, took=9 if number == 5 else 1) for number in range(6)],
+    "R16": [
+        run(number, after=number / 10, name=f"n{number}.example", address=f"192.0.2.{number}") for number in range(24)
+    ],
+}
+"""Runs that show each of them, in whichever captures they are, as long as these are several."""
+ALONE = ("B46", "P11", "R16", "S29")
+"""Those that the rule finds in such runs, too, if they are in one capture: others need signing requests, or more."""
+
+
+def test_every_one_is_a_rule_with_a_case() -> None:
+    assert {each.rule for each in SPANNING} == set(CASES)
+    assert all(rule_of(each.rule) for each in SPANNING)
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_it_is_found_in_several_captures_and_only_there(tmp_path: Path, rule: str) -> None:
+    runs = CASES[rule]
+    for name, split in (("each", [runs[::2], runs[1::2]]), ("together", [runs])):
+        (tmp_path / name).mkdir()
+        tables = tables_of(tmp_path / name, split)
+        rules = {found_rule for found_rule, _, _ in found(tables)}
+        assert (rule in rules) == (name == "each"), found(tables)
+        if name == "together" and rule in ALONE:
+            assert asked(tables, f"SELECT count(*) > 0 FROM findings WHERE rule = '{rule}'") == [(True,)]
+
+
+def test_healthy_agents_show_nothing(tmp_path: Path) -> None:
+    runs = [
+        run(10 * agent + number, after=1800 * number + 100 * agent, name=f"n{agent}", address=f"192.0.2.{agent}")
+        for agent in range(3)
+        for number in range(3)
+    ]
+    assert found(tables_of(tmp_path, [[one] for one in runs])) == []
+
+
+def test_concluding_again_replaces_what_was_concluded(tmp_path: Path) -> None:
+    tables = tables_of(tmp_path, [[one] for one in CASES["B21"]])
+    before = found(tables)
+    assert tables.conclude() == 1
+    assert found(tables) == before
+    next(tables.root.glob("runs/date=*/site=*/*.parquet")).unlink()
+    assert tables.conclude() == 0
+    assert found(tables) == []
+
+
+RUNS = list(itertools.chain.from_iterable(CASES[rule] for rule in ("B46", "P11")))
+
+
+@pytest.mark.slow
+@settings(max_examples=4, derandomize=True)
+@given(st.data())
+def test_the_split_and_the_order_make_no_difference(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Whichever runs are in one capture, and in whatever order captures are converted, the tables are the same."""
+    places = data.draw(st.lists(st.integers(0, 2), min_size=len(RUNS), max_size=len(RUNS)))
+    captures = [[one for one, place in zip(RUNS, places, strict=True) if place == number] for number in range(3)]
+    captures = [capture for capture in captures if capture]
+    order = data.draw(st.permutations(captures))
+    first, second = (tables_of(tmp_path_factory.mktemp("split"), split) for split in (captures, order))
+    for table in ("runs", "exchanges", "findings", "fleet_findings", "facts"):
+        rows = [asked(tables, f"SELECT * FROM {table} ORDER BY ALL") for tables in (first, second)]
+        assert rows[0] == rows[1]
