@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from inspector.errors import InspectorError
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
+MISSING = (
+    "Tables and SQL need DuckDB, which is not installed.",
+    "Install it beside puppet-inspector: pip install 'puppet-inspector[sql]'",
+)
 MEMORY = "600MB"
 """What DuckDB may take; more is put on the disk."""
 
@@ -21,16 +26,19 @@ class DatabaseError(InspectorError):
     """DuckDB could not do what it was asked; the message is its own."""
 
 
+def check() -> None:
+    """Raise InspectorError if DuckDB is not installed."""
+    if importlib.util.find_spec("duckdb") is None:
+        raise InspectorError(*MISSING)
+
+
 @contextlib.contextmanager
 def opened(work: Path, *, threads: int | None = None) -> Iterator[DuckDBPyConnection]:
     """Open an empty database, with a directory for what does not fit into memory. Raises InspectorError."""
     try:
         import duckdb
     except ImportError as error:
-        raise InspectorError(
-            "Tables and SQL need DuckDB, which is not installed.",
-            "Install it beside puppet-inspector: pip install 'puppet-inspector[sql]'",
-        ) from error
+        raise InspectorError(*MISSING) from error
     settings: dict[str, Any] = {
         "memory_limit": MEMORY,
         "temp_directory": str(work / "spill"),

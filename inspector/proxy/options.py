@@ -23,6 +23,8 @@ from inspector.capture import paths, rotation
 from inspector.capture.rotation import Rotation
 from inspector.capture.spool import KEEP
 from inspector.errors import InspectorError
+from inspector.fleet import database
+from inspector.fleet.directory import TableDirectory
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
@@ -111,6 +113,13 @@ OPTIONS: tuple[tuple[str, str], ...] = (
         "puppet_otlp",
         "A collector to send runs to as OpenTelemetry spans (docs/viewers.md): http://HOST:4318. Default: none.",
     ),
+    (
+        "puppet_tables",
+        (
+            "A directory for tables of what is recorded, written every hour (docs/tables.md); needs the extra `sql`. "
+            "Default: none."
+        ),
+    ),
     *rotation.OPTIONS,
     (
         "puppet_rules",
@@ -189,6 +198,8 @@ class Settings:
     """Whether the bytes of both legs are recorded, with what decrypts them."""
     telemetry: Telemetry = NOTHING
     """What other systems are outside."""
+    tables: Path | None = None
+    """Where tables are written; None: nowhere."""
     any_port: bool = False
     """Whether the next free port may be used instead."""
     warnings: tuple[str, ...] = field(default=())
@@ -367,6 +378,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
         ),
         wire=wire,
         telemetry=outside,
+        tables=_tables(values.puppet_tables),
         any_port=not own_mode and not port_given,
         warnings=(*warnings, *outside.warnings()),
     )
@@ -413,6 +425,15 @@ def _redact(text: str) -> bool:
     if text not in ("", "write"):
         raise InspectorError(f"puppet_redact is {text!r}.", "Write puppet_redact=write, or omit it.")
     return text == "write"
+
+
+def _tables(text: str) -> Path | None:
+    """Return the directory of the tables, which exists then. Raises InspectorError."""
+    directory = _path(text)
+    if directory is None:
+        return None
+    database.check()
+    return TableDirectory.create(directory.absolute()).root
 
 
 def _wire(values: Any) -> bool:

@@ -21,6 +21,7 @@ from inspector.proxy.limits.admission import Admission
 from inspector.proxy.probe import Probe
 from inspector.proxy.recorder import Recorder
 from inspector.proxy.recording_filter import RecordingFilter
+from inspector.proxy.tables_writer import TablesWriter
 from inspector.proxy.telemetry import metrics
 from inspector.proxy.wire import Wire
 
@@ -107,6 +108,11 @@ class Runtime:
         self.injector = Injector(settings.faults, settings.only, write_line)
         self._filter = RecordingFilter(settings.only)
         self.recorder.start()
+        self._tables = (
+            TablesWriter(settings.tables, lambda: self.recorder.path, settings.rules, write_line)
+            if settings.tables and analyzes
+            else None
+        )
         self.wire = Wire(settings.capture, self._report_wire, settings.rotation.room) if settings.wire else None
         """What records the bytes of both legs, if that is wanted."""
         self.admission = Admission(maximum if maximum != resource.RLIM_INFINITY else 2**20, self.gap)
@@ -245,6 +251,8 @@ class Runtime:
         self.probe.on_close()
         if self.wire:
             self.wire.close()
+        if self._tables:
+            self._tables.close()
         self.recorder.finish()
         if self._metrics:
             self._metrics.close()

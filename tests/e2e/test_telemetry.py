@@ -10,11 +10,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from inspector.errors import InspectorError
+from inspector.fleet.directory import TableDirectory
 from inspector.formats import exporting
 from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
 from tests.support import proxies
 from tests.support.otlp import attributes, collecting, spans_of
+from tests.support.tables_of import asked
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -108,3 +110,16 @@ def test_an_address_in_use_ends_the_proxy_with_one_sentence(lab: Lab, capture: P
                 pass
             assert f"Cannot serve metrics on {where}: Address already in use" in str(caught.value)
             assert "Traceback" not in str(caught.value)
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["mitmdump", "own"])
+def test_tables_are_written_when_a_proxy_starts_again(lab: Lab, capture: Path, tmp_path: Path, own: bool) -> None:
+    options = {**proxies.options(lab, capture), "puppet_tables": str(tmp_path / "tables")}
+    with Proxy(options, own=own) as proxy:
+        lab.proxy_address = proxy.address
+        assert lab.agent("agent.lab.example").run().status == 2
+    tables, complete = TableDirectory(tmp_path / "tables"), [("agent.lab.example", "complete")]
+    with Proxy(options, own=own) as proxy:
+        assert eventually(lambda: asked(tables, "SELECT certname, outcome FROM runs") == complete)
+    assert proxy.status == 0
+    assert not any("tables" in line for line in proxy.lines)
