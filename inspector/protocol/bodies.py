@@ -255,10 +255,11 @@ def unescape(value: bytes) -> bytes:
         cut = value.rfind(b"%", end - 2, end)
         end = cut if cut > at and end < len(value) else end
         piece = value[at:end].translate(_SPACES)
-        strays += sum(1 for _ in islice(_STRAY.finditer(piece), MAX_STRAYS + 1))
-        if strays > MAX_STRAYS:
-            raise Unreadable(f"more than {MAX_STRAYS} percent signs that escape nothing")
-        piece = _STRAY.sub(b"%25", piece)
+        if _STRAY.search(piece) is not None:
+            strays += sum(1 for _ in islice(_STRAY.finditer(piece), MAX_STRAYS + 1))
+            if strays > MAX_STRAYS:
+                raise Unreadable(f"more than {MAX_STRAYS} percent signs that escape nothing")
+            piece = _STRAY.sub(b"%25", piece)
         # Quoted-printable differs only in the escape sign; the library decodes it 20 times as fast.
         pieces.append(binascii.a2b_qp(piece.replace(b"=", b"=3D").replace(b"%", b"=")))
         at = end
