@@ -27,6 +27,7 @@ BENCHES: dict[str, tuple[str, ...]] = {
     "steady_state": (),
     "capture": (),
     "analysis": (),
+    "fleet": (),
     "compare": (),
     "rehearsal": (),
     "terminal": (),

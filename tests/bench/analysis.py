@@ -70,12 +70,13 @@ def _certificate(name: bytes) -> bytes:
     return pki.sign(authority, key.public_key(), name.decode()).public_bytes(Encoding.DER)
 
 
-def again(run: list[Exchange], number: int) -> list[Exchange]:
+def again(run: list[Exchange], number: int, agents: int = AGENTS, every: float = EVERY) -> list[Exchange]:
     """A run once more, by another agent, at another time."""
-    name = b"n%04d.example" % (number % AGENTS)
-    shift = 1_800_000_000.0 + number * EVERY - run[0].time
+    agent = number % agents
+    name = b"n%04d.example" % agent
+    shift = 1_800_000_000.0 + number * every - run[0].time
     uuid = b"%08x-0000-4000-8000-000000000000" % number
-    address = f"10.0.{number % AGENTS // 250}.{number % 250 + 1}"
+    address = f"10.{agent // 62_500}.{agent // 250 % 250}.{agent % 250 + 1}"
 
     def named(data: bytes) -> bytes:
         return _UUID.sub(uuid, data.replace(NAME, name)) if data else data
@@ -105,12 +106,12 @@ def again(run: list[Exchange], number: int) -> list[Exchange]:
             ended=old.ended + shift if old.ended else None,
         )
 
-    agents = {exchange.agent.id: leg(exchange.agent) for exchange in run}
+    legs = {exchange.agent.id: leg(exchange.agent) for exchange in run}
     masters = {exchange.master.id: leg(exchange.master) for exchange in run if exchange.master}
     return [
         dataclasses.replace(
             exchange,
-            agent=agents[exchange.agent.id],
+            agent=legs[exchange.agent.id],
             master=masters[exchange.master.id] if exchange.master else None,
             request=dataclasses.replace(
                 message(exchange.request), target=named(exchange.request.target.encode("latin-1")).decode("latin-1")
@@ -121,12 +122,12 @@ def again(run: list[Exchange], number: int) -> list[Exchange]:
     ]
 
 
-def exchanges() -> Iterator[Exchange]:
-    """Without end, in the order in which they ended."""
+def exchanges(begin: int = 0, agents: int = AGENTS, every: float = EVERY) -> Iterator[Exchange]:
+    """Those of this run and the following ones, without end, in the order in which they ended."""
     runs = templates()
     waiting: list[Exchange] = []
-    for number in count():
-        run = again(runs[number % len(runs)], number)
+    for number in count(begin):
+        run = again(runs[number % len(runs)], number, agents, every)
         waiting += run if number % KILLED else run[:-1]
         waiting.sort(key=lambda exchange: exchange.ended)
         begin = run[0].time
@@ -134,11 +135,11 @@ def exchanges() -> Iterator[Exchange]:
             yield waiting.pop(0)
 
 
-def write(path: Path, number: int, *, bodies: bool) -> None:
-    """A capture of so many exchanges."""
+def write(path: Path, number: int, *, bodies: bool, made: Iterator[Exchange] | None = None) -> None:
+    """A capture of so many exchanges: of these, or of those from the first run on."""
     with Capture.create(path) as capture:
         noted: set[str] = set()
-        for place, exchange in enumerate(islice(exchanges(), number), 1):
+        for place, exchange in enumerate(islice(made or exchanges(), number), 1):
             if not bodies:
                 request = dataclasses.replace(exchange.request, body=b"")
                 response = dataclasses.replace(exchange.response, body=b"") if exchange.response else None

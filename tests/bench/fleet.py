@@ -1,108 +1,177 @@
-"""Many agents at once for `tests.bench.soak`: what they saw, and what the proxy took meanwhile."""
+"""What a fleet costs: `python -m tests.bench.fleet [NODES RUNS]` (1,000 nodes, 48 runs of 25 exchanges: 15 minutes).
+
+A day of a fleet is made of the samples, in captures of an hour of one proxy each; they are converted by one process and
+by two, asked every named query, and reported. Memory is that of the largest process (``getrusage``), also for captures
+of ten times as many nodes. Prints the tables of docs/performance.md.
+"""
 
 from __future__ import annotations
 
-import random
-import re
-import statistics
-import threading
+import os
+import resource
+import subprocess
+import sys
+import tempfile
 import time
-from dataclasses import dataclass, field
-from multiprocessing import get_context
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from inspector.capture import paths
+from inspector.fleet import database
+from inspector.fleet.directory import TableDirectory
+from tests.bench import aims, analysis
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
+    from collections.abc import Iterator, Sequence
 
-    from tests.bench.roads import Caller
-
-REQUESTS = 12
-"""Of a run under load."""
-PROCESSES = 2
-"""That the agents are spread over."""
-
-
-@dataclass
-class Load:
-    """What many agents saw. Times are seconds."""
-
-    runs: int = 0
-    failed: int = 0
-    why: set[str] = field(default_factory=set)
-    connects: list[float] = field(default_factory=list)
-    requests: list[float] = field(default_factory=list)
-
-    def add(self, other: Load) -> None:
-        self.runs += other.runs
-        self.failed += other.failed
-        self.why |= other.why
-        self.connects += other.connects
-        self.requests += other.requests
+EXCHANGES = 25
+"""Of a run, on average: so many exchanges the captures have together."""
+CAPTURES = 24
+DAY = 86_400.0
+SAMPLE = 4
+"""Captures that are converted by one process and by two, to compare."""
+BYTES, QUERY, MEMORY, SPEEDUP = 40, 1.0, 1000, 1.8
+"""What is aimed at: bytes of a row, seconds of a query, MB of a process, two processes to one."""
 
 
-def agent(caller: Caller, until: float, pause: float, load: Load) -> None:
-    """Run after run, each on a connection of its own, with pauses of ``pause`` seconds on average."""
-    chance = random.Random(str(caller.place.path))  # noqa: S311
-    time.sleep(chance.uniform(0, pause))
-    while time.monotonic() < until:
-        load.runs += 1
-        try:
-            began = time.monotonic()
-            with caller.connect() as line:
-                load.connects.append(time.monotonic() - began)
-                for _ in range(REQUESTS):
-                    load.requests.append(line.ask().whole)
-        except OSError as error:
-            load.failed += 1
-            load.why.add(repr(error))
-        time.sleep(chance.uniform(0, 2 * pause))
+class Conversion(NamedTuple):
+    """What a conversion took."""
+
+    seconds: float
+    megabytes: float
+    """Of its largest process."""
 
 
-def fleet(callers: list[Caller], seconds: float, pause: float, out: Connection) -> None:
-    """Some of the agents, each a thread of this process; sends what they saw."""
-    until = time.monotonic() + seconds
-    loads = [Load() for _ in callers]
-    threads = [
-        threading.Thread(target=agent, args=(caller, until, pause, load))
-        for caller, load in zip(callers, loads, strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    together = Load()
-    for load in loads:
-        together.add(load)
-    out.send(together)
+def make(path: Path, number: int, nodes: int, begin: int, every: float) -> None:
+    """Make one capture; ``begin`` is its first run, ``every`` the seconds between two runs."""
+    analysis.write(path, number, bodies=True, made=analysis.exchanges(begin, nodes, every))
 
 
-def besieged(callers: list[Caller], seconds: float, pause: float) -> Load:
-    """All agents at once."""
-    context = get_context("spawn")
-    load, ends = Load(), []
-    for number in range(PROCESSES):
-        here, there = context.Pipe(duplex=False)
-        process = context.Process(target=fleet, args=(callers[number::PROCESSES], seconds, pause, there), daemon=True)
-        process.start()
-        ends.append((process, here))
-    for process, here in ends:
-        load.add(here.recv())
-        process.join()
-    return load
+def captures(folder: Path, nodes: int, runs: int) -> list[Path]:
+    """A day of a fleet, made by several processes."""
+    number, every = nodes * runs * EXCHANGES // CAPTURES, DAY / (nodes * runs)
+    made = [folder / f"{hour:02}.sqlite" for hour in range(CAPTURES)]
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as executor:
+        futures = [
+            executor.submit(make, path, number, nodes, hour * nodes * runs // CAPTURES, every)
+            for hour, path in enumerate(made)
+        ]
+        for future in futures:
+            future.result()
+    return made
 
 
-def milliseconds(times: list[float], percent: int) -> str:
-    """A percentile as the cell of a table."""
-    return f"{percentile(times, percent) * 1000:,.0f} ms" if len(times) > 1 else ""
+def converted(chosen: Sequence[Path], tables: Path, jobs: int) -> Conversion:
+    """Convert captures in processes of their own."""
+    command = [sys.executable, "-m", "tests.bench.fleet", "--analyse", str(tables), str(jobs), *map(str, chosen)]
+    began = time.perf_counter()
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return Conversion(time.perf_counter() - began, float(done.stdout.split()[-1]))
 
 
-def percentile(times: list[float], percent: int) -> float:
-    """A percentile of at least two times."""
-    return max(times) if percent == 100 else statistics.quantiles(times, n=100, method="inclusive")[percent - 1]
+def analyse(tables: Path, jobs: int, chosen: Sequence[Path]) -> None:
+    """The work of ``converted``: prints the memory of its largest process."""
+    from inspector.fleet.analysis import analyse as analysed
+
+    directory = TableDirectory.create(tables)
+    for result in analysed(chosen, directory, "bench", jobs=jobs):
+        if result.error is not None:
+            raise SystemExit(result.error.message)
+    directory.compact("9999-01-01")
+    directory.conclude()
+    used = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(used / 1024)
 
 
-def resident(pid: int) -> float:
-    """MB of a process."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) / 1024 if found else 0.0
+def converting(folder: Path, made: Sequence[Path], nodes: int) -> Iterator[str]:
+    """The table of conversions."""
+    yield "| captures | processes | exchanges | exchanges/s | for a core | to one | aim | largest process | aim |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    each = analysis_number(made[0])
+    sample = made[:SAMPLE]
+    one = converted(sample, folder / "one", 1)
+    two = converted(sample, folder / "two", 2)
+    whole = converted(made, folder / "tables", 2)
+    ten = folder / "ten.sqlite"
+    make(ten, each, nodes * 10, 0, DAY / nodes / 480)
+    wide = converted([ten], folder / "wide", 1)
+    for name, jobs, number, cost in (
+        (f"{SAMPLE} of them", 1, SAMPLE * each, one), (f"{SAMPLE} of them", 2, SAMPLE * each, two),
+        (f"all {len(made)}", 2, len(made) * each, whole), ("one of ten times the nodes", 1, each, wide),
+    ):  # fmt: skip
+        rate = number / cost.seconds
+        ratio, aim = ("", "")
+        if cost is two:
+            ratio, aim = f"{one.seconds / two.seconds:.2f}", aims.at_least(one.seconds / two.seconds, SPEEDUP)
+        yield (
+            f"| {name} | {jobs} | {number:,} | {rate:,.0f} | {rate / jobs:,.0f} | {ratio} | {aim} "
+            f"| {cost.megabytes:,.0f} MB | {aims.at_most(cost.megabytes, MEMORY, ' MB')} |"
+        )
+
+
+def analysis_number(path: Path) -> int:
+    """How many exchanges a capture has."""
+    from inspector.capture.store import Capture
+
+    with Capture.open(path) as capture:
+        return capture.count()
+
+
+def sizes(made: Sequence[Path], tables: Path) -> Iterator[str]:
+    """The table of sizes."""
+    yield "| table | rows | size | bytes of a row | aim |"
+    yield "|---|---|---|---|---|"
+    with tempfile.TemporaryDirectory() as work, database.opened(Path(work)) as connection:
+        TableDirectory.open(tables).show(connection)
+        for name in ("exchanges", "runs", "connections", "facts", "resources", "resource_events", "findings"):
+            rows = connection.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]
+            size = sum(path.stat().st_size for path in (tables / name).rglob("*.parquet"))
+            aim = aims.at_most(size / max(rows, 1), BYTES) if name == "exchanges" else ""
+            yield f"| {name} | {rows:,} | {size / 1e6:,.1f} MB | {size / max(rows, 1):,.1f} | {aim} |"
+    whole = sum(path.stat().st_size for path in tables.rglob("*.parquet"))
+    of_captures = sum(map(paths.size, made))
+    share = f"{whole / of_captures:.3f} of the captures' {of_captures / 1e6:,.0f} MB"
+    yield f"| all | | {whole / 1e6:,.1f} MB | | {share} |"
+
+
+def querying(tables: Path) -> Iterator[str]:
+    """The table of named queries: the slowest, and how many are slower than they should be."""
+    from inspector.fleet import queries
+
+    yield "| named queries | median | slowest | | aim |"
+    yield "|---|---|---|---|---|"
+    taken = []
+    with tempfile.TemporaryDirectory() as work, database.opened(Path(work)) as connection:
+        TableDirectory.open(tables).show(connection)
+        for query in queries.QUERIES.values():
+            began = time.perf_counter()
+            connection.execute(query.sql, query.parameters({})).fetchall()
+            taken.append((time.perf_counter() - began, query.name))
+    taken.sort()
+    slowest, name = taken[-1]
+    median = taken[len(taken) // 2][0]
+    yield f"| {len(taken)} | {median:.2f} s | {slowest:.2f} s | `{name}` | {aims.at_most(slowest, QUERY, ' s')} |"
+
+
+def main() -> None:
+    """Measure and print."""
+    match sys.argv[1:]:
+        case ["--analyse", tables, jobs, *chosen]:
+            analyse(Path(tables), int(jobs), list(map(Path, chosen)))
+            return
+        case [nodes, runs]:
+            size = int(nodes), int(runs)
+        case _:
+            size = 1000, 48
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        made = captures(folder, *size)
+        for lines in (converting(folder, made, size[0]), sizes(made, folder / "tables"), querying(folder / "tables")):
+            for line in lines:
+                print(line, flush=True)
+            print()
+
+
+if __name__ == "__main__":
+    main()

@@ -34,7 +34,7 @@ from inspector.host.pki import SslDirPaths
 from inspector.lab import Lab
 from inspector.rules import all_rules
 from tests.bench import aims, floods, strangers, turmoil
-from tests.bench.fleet import Load, besieged, milliseconds, resident
+from tests.bench.load import Load, besieged, milliseconds, resident
 from tests.bench.roads import Caller, Road, _below, enrolled, master, ours
 from tests.e2e.faults import CUTS, FAULTS, Scene, Tally, cuts, drained, killed
 from tests.real.puppet import RealMaster

@@ -23,7 +23,7 @@ from inspector.host.pki import SslDirPaths
 from inspector.lab import Lab
 from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
-from tests.bench.fleet import PROCESSES
+from tests.bench.load import PROCESSES
 from tests.bench.roads import Caller, enrolled, master
 from tests.e2e.faults import Middle
 from tests.e2e.wire import reset
