@@ -130,8 +130,8 @@ def exchanges(begin: int = 0, agents: int = AGENTS, every: float = EVERY) -> Ite
         run = again(runs[number % len(runs)], number, agents, every)
         waiting += run if number % KILLED else run[:-1]
         waiting.sort(key=lambda exchange: exchange.ended)
-        begin = run[0].time
-        while waiting and waiting[0].ended < begin:
+        started = run[0].time
+        while waiting and waiting[0].ended < started:
             yield waiting.pop(0)
 
 

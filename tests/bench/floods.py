@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from inspector.host.pki import SslDirPaths
 from inspector.lab import Lab
 from tests.bench import aims
-from tests.bench.fleet import Load, besieged, milliseconds, percentile, resident
+from tests.bench.load import Load, besieged, milliseconds, percentile, resident
 from tests.bench.roads import Caller, enrolled, master, ours
 from tests.e2e.wire import Peer
 from tests.support.floods import FLOODS, POISONED
