@@ -136,7 +136,11 @@ def _page(result: Result, plan: Plan, output: Path, arguments: argparse.Namespac
     opened = opened_by(arguments.opened)
     recorded = [*paths.chosen(arguments.captures), *([output] if output.exists() else [])]
     with shown() as watch, closed_texts(recorded, opened, watch) as (closed, withheld):
-        lines = [line._replace(text=closed(line.text)) for line in text.lines(plan, result, full=arguments.full)]
+        named = str(plan.target)  # whom the user asked is no secret
+        lines = [
+            line._replace(text=named.join(map(closed, line.text.split(named))))
+            for line in text.lines(plan, result, full=arguments.full)
+        ]
     return html(lines, "Recorded agents, rehearsed", summary(withheld))
 
 
