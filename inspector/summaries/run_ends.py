@@ -1,8 +1,8 @@
 """Which runs are over while a capture is followed, each reported once.
 
 Most runs end with a report. One that does not is over when its agent's next run begins, which may never happen: so it
-counts as over when it has been silent for as long as agents usually wait between two runs; in its bootstrap, when it has
-not even asked for its certificate again.
+counts as over when it has been silent for as long as agents usually wait between two runs; in its bootstrap, when it
+has not even asked for its certificate again.
 """
 
 from __future__ import annotations

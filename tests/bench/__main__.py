@@ -24,6 +24,7 @@ from tests.support import places
 PAGES = (places.DOCS / "performance.md", places.DOCS / "report.md")
 BENCHES: dict[str, tuple[str, ...]] = {
     "proxy": (),
+    "wire": (),
     "large": (),
     "steady_state": (),
     "capture": (),
