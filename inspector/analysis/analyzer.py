@@ -47,8 +47,6 @@ FINDINGS = 20
 """Maximum number of different findings of one rule in a run."""
 UNANALYZED = 1000
 """Maximum number of records that were not analyzed of which the reason is kept."""
-KEPT = 4096
-"""Maximum number of agents whose decoded certificates are cached."""
 _USER_AGENT = regex.compile(r"Puppet/([0-9]+(?:\.[0-9]+)+)")
 
 
@@ -98,7 +96,6 @@ class Analyzer:
         self._over: dict[int, Run] = {}
         self._segmenter = Segmenter()
         self._ledger = Ledger() if ledger is None else ledger
-        self._chains: dict[bytes, d.Certificate | None] = {}
         self._answers = DecodedAnswers()
         self.unanalyzed: dict[int, str] = {}
         """The numbers of records that were not analyzed, or not completely, and why."""
@@ -283,14 +280,10 @@ class Analyzer:
     def _leaf(self, chain: tuple[bytes, ...]) -> d.Certificate | None:
         if not chain:
             return None
-        if chain[0] not in self._chains:
-            if len(self._chains) >= KEPT:
-                del self._chains[next(iter(self._chains))]
-            try:
-                self._chains[chain[0]] = x509.read_der(chain[0])
-            except x509.Malformed:
-                self._chains[chain[0]] = None
-        return self._chains[chain[0]]
+        try:
+            return x509.read_der(chain[0])
+        except x509.Malformed:
+            return None
 
     def _rules_for(self, on: On, case: Case) -> tuple[Rule, ...]:
         # Everything that ``Rule.applies`` reads.

@@ -90,7 +90,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if len(names) > 2:
         raise InspectorError("Two runs are compared at a time.", f"For example: `{EXAMPLE}`.")
     if rehearsal := _rehearsal(names, kind):
-        return _print_pairs(Pairs(rehearsal, choices), arguments)
+        return _print_pairs(Pairs(rehearsal, choices), arguments.agent, kind, full=arguments.full)
     with shown() as watch, contextlib.ExitStack() as stack:
         withheld: Counter[Content] = Counter()
         if kind == "html":
@@ -130,18 +130,17 @@ def _rehearsal(names: list[Named], kind: str) -> Path | None:
     return found
 
 
-def _print_pairs(found: Pairs, arguments: argparse.Namespace) -> int:
+def _print_pairs(found: Pairs, pattern: str | None, kind: str, *, full: bool) -> int:
     """Print what a rehearsal changes, of all nodes or of some. Raises InspectorError."""
-    wanted = regex.glob(arguments.agent) if arguments.agent is not None else None
+    wanted = regex.glob(pattern) if pattern is not None else None
     names = [name for name in found.names if wanted is None or wanted.fullmatch(name)]
     if not names:
-        raise InspectorError(f"No node {arguments.agent!r} was rehearsed.", f"{clean(found.names[0])} was, for example."
+        raise InspectorError(f"No node {pattern!r} was rehearsed.", f"{clean(found.names[0])} was, for example."
                              if found.names else "Rehearse again.")  # fmt: skip
     with shown() as watch:
         groups = found.compared(watch, names).groups
     head = Line("head", f"rehearsed at {clean(found.master)}")
-    kind = "json" if arguments.json else "text"
-    _print(kind, plain.grouped(groups), [head, *text.nodes(groups, full=arguments.full)], "")
+    _print(kind, plain.grouped(groups), [head, *text.nodes(groups, full=full)], "")
     return groups.status
 
 

@@ -86,11 +86,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "captures/<UTC time>.sqlite)")  # fmt: skip
     parser.add_argument("--resume", action="store_true", help="continue the rehearsal in the capture that -o names")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML, with a case for each node")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the result as a page to pass on, in "
-                        "which values are withheld")  # fmt: skip
-    add_opening(parser)
     parser.add_argument("--full", action="store_true", help="print all differences with whole values")
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/json/rehearse.schema.json)")
+    parser.add_argument("--format", choices=("text", "json", "html"), default="text", help="default: text; html is a "
+                        "page to pass on, in which values are withheld")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="same as --format json (docs/json/rehearse.schema.json)")
+    add_opening(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -98,7 +98,8 @@ def execute(arguments: argparse.Namespace) -> int:
     agents really received. Nothing but reads and compiles is sent. The exit status is 1 if a catalog is different, 2 if
     one could not be compared, because it does not compile for example."""
     plan = _plan(arguments)
-    output = _output(arguments)
+    kind = "json" if arguments.json else arguments.format
+    output = _output(arguments, kind)
     with shown() as watch:
         nodes = _nodes(arguments.captures, arguments.agent, watch)
         if arguments.bisect_facts:
@@ -106,7 +107,7 @@ def execute(arguments: argparse.Namespace) -> int:
                 _print_warnings(bisection)
                 found = bisection.bisect(arguments.bisect_facts, watch)
     if arguments.bisect_facts:
-        return _print_bisected(found, plan, output, arguments)
+        return _print_bisected(found, plan, output, kind, full=arguments.full)
     with shown() as watch, Rehearsal(plan, nodes, output, resume=arguments.resume) as rehearsal:
         _print_warnings(rehearsal)
         rehearsal.result.each = {} if arguments.junit else None
@@ -118,31 +119,36 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.junit:
         with files.created(arguments.junit) as file:
             file.write(junit.document(result).encode())
-    if arguments.html:
-        _write_page(result, plan, output, arguments)
-    if arguments.json:
-        print_json(plain.plain_result(plan, result, output))
-    else:
-        print_lines(text.lines(plan, result, full=arguments.full))
-        if output.exists():
-            print_line(f"recorded in {output}")
+    match kind:
+        case "html":
+            print(_page(result, plan, output, arguments))
+        case "json":
+            print_json(plain.plain_result(plan, result, output))
+        case _:
+            print_lines(text.lines(plan, result, full=arguments.full))
+            if output.exists():
+                print_line(f"recorded in {output}")
     return result.groups.status
 
 
-def _write_page(result: Result, plan: Plan, output: Path, arguments: argparse.Namespace) -> None:
-    """Write the result as a page: its lines are made of what was recorded, and closed like an export of it."""
+def _page(result: Result, plan: Plan, output: Path, arguments: argparse.Namespace) -> str:
+    """The result as a page: its lines are made of what was recorded, and closed like an export of it."""
     opened = opened_by(arguments.opened)
     recorded = [*paths.chosen(arguments.captures), *([output] if output.exists() else [])]
     with shown() as watch, closed_texts(recorded, opened, watch) as (closed, withheld):
-        lines = [line._replace(text=closed(line.text)) for line in text.lines(plan, result, full=arguments.full)]
-    files.write([html(lines, "Recorded agents, rehearsed", summary(withheld))], arguments.html)
+        named = str(plan.target)  # whom the user asked is no secret
+        lines = [
+            line._replace(text=named.join(map(closed, line.text.split(named))))
+            for line in text.lines(plan, result, full=arguments.full)
+        ]
+    return html(lines, "Recorded agents, rehearsed", summary(withheld))
 
 
-def _print_bisected(found: Bisected, plan: Plan, output: Path, arguments: argparse.Namespace) -> int:
-    if arguments.json:
+def _print_bisected(found: Bisected, plan: Plan, output: Path, kind: str, *, full: bool) -> int:
+    if kind == "json":
         print_json(plain.plain_bisected(found, plan, output))
     else:
-        print_lines(text.bisected(found, full=arguments.full))
+        print_lines(text.bisected(found, full=full))
         print_line(f"recorded in {output}")
     return int(bool(found.facts))
 
@@ -208,14 +214,16 @@ def _ca(given: Path | None, road: Road) -> Path:
     return found
 
 
-def _output(arguments: argparse.Namespace) -> Path:
-    for also in filter(None, (arguments.junit, arguments.html)):
-        files.must_be_new(also)
-    if arguments.opened and not arguments.html:
-        raise InspectorError("--with is for pages.", "Add --html FILE, or leave it out: nothing is withheld.")
+def _output(arguments: argparse.Namespace, kind: str) -> Path:
+    if arguments.junit:
+        files.must_be_new(arguments.junit)
+    if arguments.opened and kind != "html":
+        raise InspectorError("--with is for pages.", "Add --format html, or leave it out: nothing is withheld.")
     opened_by(arguments.opened)
-    if arguments.bisect_facts and (arguments.resume or arguments.junit or arguments.html):
-        raise InspectorError("--bisect-facts cannot be used with --resume, --junit or --html.", "Leave them out.")
+    if arguments.bisect_facts and (arguments.resume or arguments.junit or kind == "html"):
+        raise InspectorError(
+            "--bisect-facts cannot be used with --resume, --junit or --format html.", "Leave them out."
+        )
     if arguments.resume and not arguments.output:
         raise InspectorError("--resume needs the capture to continue.", "Name it: -o CAPTURE --resume.")
     return capture_to_write(arguments)

@@ -82,9 +82,11 @@ def grouped(groups: Groups, *, full: bool = False) -> Iterator[Line]:
 def nodes(groups: Groups, *, full: bool = False) -> Iterator[Line]:
     """The lines of several nodes."""
     compared = groups.changed + len(groups.same)
+    failed_nodes = sum(len(failed.nodes) for failed in groups.failed)
     yield Line(
         "head",
-        f"{plural(compared, 'node')} compared: {groups.changed:,} changed, {len(groups.same):,} without a change",
+        f"{plural(compared, 'node')} compared: {groups.changed:,} changed, {len(groups.same):,} without a change"
+        + (f"; {failed_nodes:,} not compared" if failed_nodes else ""),
     )
     for number, group in enumerate(groups.groups):
         yield Line("plain", "")

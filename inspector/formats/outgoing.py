@@ -16,7 +16,7 @@ import secrets
 from collections import Counter
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from cryptography import x509
@@ -100,6 +100,8 @@ _HEADERS = frozenset(
 _PIECES = 16
 """Pieces of a path at which a secret may begin that has slashes in it."""
 _DESCRIBED = frozenset({"previous_value", "desired_value", "historical_value"})
+_REMEMBERED = 1024
+"""Bodies that are remembered as they leave."""
 _FAILURES = frozenset({"err", "error", "crit", "alert", "emerg"})
 """Levels of a log."""
 _VALUES = frozenset({"parameters", "values", *_DESCRIBED})
@@ -124,6 +126,16 @@ def records_until(capture: Capture, last: int) -> Iterator[Record]:
     return itertools.takewhile(lambda record: record.seq <= last, capture.records())
 
 
+class _Given(NamedTuple):
+    """Everything that decides how a body is closed, besides what was learned."""
+
+    plain: bytes
+    media: str
+    content: Content
+    kind: Kind | None
+    prose: bool
+
+
 class Outgoing:
     """Replaces what must not leave. It learns all records first: a name or a secret of one may be in another."""
 
@@ -142,6 +154,8 @@ class Outgoing:
             self._digest(empty, empty)
         self._fingerprinted: set[bytes] = set()
         self._texts: dict[bytes, bytes] = {}
+        self._bodies: dict[_Given, tuple[bytes, Counter[Content]]] = {}
+        """Bodies as they leave, with what was withheld of them."""
         self.unmasked: dict[int, str] = {}
         """Why a record cannot leave, by its number."""
         self.withheld: Counter[Content] = Counter()
@@ -173,6 +187,7 @@ class Outgoing:
 
     def learn(self, records: Callable[[], Iterable[Record]], watch: Watch = unwatched, total: int = 0) -> None:
         """Learn all records, of which there are ``total``; they are read twice."""
+        self._bodies.clear()
         for what, *steps in (
             ("learning the names in record", self._learner.names, self._learner.secrets),
             ("learning the digests in record", self._learn_digests),
@@ -362,9 +377,26 @@ class Outgoing:
         if not plain:
             return plain
         content = _content_of(message, kind)
-        tree = rewrite.anything(plain, rewrite.media(message), self._text)
         prose = content is Content.LOGS and not self._pseudonyms and isinstance(message, Response)
-        return self._rewritten(tree, plain, content, kind, prose=prose)
+        given = _Given(plain, rewrite.media(message), content, kind, prose)
+        return self._repeated(given) if len(plain) <= redact.REPEATED else self._closed_body(given)
+
+    def _repeated(self, given: _Given) -> bytes:
+        """Close a body that many agents may receive: each once."""
+        found = self._bodies.pop(given, None)
+        if found is None:
+            before = self.withheld.copy()
+            found = self._closed_body(given), self.withheld - before
+        else:
+            self.withheld += found[1]
+        self._bodies[given] = found
+        if len(self._bodies) > _REMEMBERED:
+            del self._bodies[next(iter(self._bodies))]
+        return found[0]
+
+    def _closed_body(self, given: _Given) -> bytes:
+        tree = rewrite.anything(given.plain, given.media, self._text)
+        return self._rewritten(tree, given.plain, given.content, given.kind, prose=given.prose)
 
     def _rewritten(
         self, tree: rewrite.Tree, plain: bytes, content: Content, kind: Kind | None, *, prose: bool = False

@@ -10,6 +10,7 @@ import collections
 import hashlib
 import hmac
 from base64 import b32encode
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from inspector import regex
@@ -149,7 +150,7 @@ class Harmless:
 
     def key(self, name: str) -> str:
         """Return the key of a mapping: the name of a fact or a parameter."""
-        return name if len(name) <= 64 and _KEY.fullmatch(name) else self.text(name)
+        return name if len(name) <= 64 and _plain_key(name) else self.text(name)
 
     def stand_in(self, value: str) -> str:
         """Return what takes a value's place: of the same length, unless the value is shorter than a stand-in."""
@@ -278,6 +279,12 @@ class Harmless:
             parts += [whole[at : piece.start()], piece[0]]
             at = piece.end()
         return "".join([*parts, whole[at:]]).encode("latin-1")
+
+
+@lru_cache(maxsize=20_000)
+def _plain_key(name: str) -> bool:
+    """Whether a key is harmless by its form. There are few, again and again."""
+    return _KEY.fullmatch(name) is not None
 
 
 def _split(core: str) -> list[tuple[str, str]]:

@@ -127,9 +127,18 @@ _SIGNS = regex.Words((
 def signs(value: str) -> tuple[str, ...]:
     """Return the signs of secrets in a text, in lower case: without any of them it contains no secret, neither in names
     nor in texts."""
+    return _short_signs(value) if len(value) <= _SHORT else _signs(value)
+
+
+def _signs(value: str) -> tuple[str, ...]:
     lowered = value.lower()
     found = _SIGNS.within(lowered)
     return (*found, "://") if "://" in lowered and "@" in lowered else found
+
+
+_SHORT = 200
+"""Length of a text that often occurs again: a header, a path."""
+_short_signs = lru_cache(maxsize=20_000)(_signs)
 
 
 def text(value: str, *, code: bool = False) -> str:

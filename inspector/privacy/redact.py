@@ -45,6 +45,8 @@ _DESCRIBED = ("previous_value", "desired_value", "historical_value", "default_li
 """Fields that describe a property or parameter which another field names."""
 
 
+REPEATED = 32 * 1024
+"""Bytes of a body that many agents may receive: what it contains is remembered, for a thousand of them."""
 _FIELD = regex.compile(r"[A-Za-z_]{0,40}\d?")
 """The key of a mapping that is a plain word."""
 
@@ -249,6 +251,10 @@ def _broken_request(message: Message, plain: bytes) -> bool:
 
 def _suspicious(data: bytes, media: str) -> bool:
     """Whether a body may contain secrets; False is certain."""
+    return _repeated(data, media) if len(data) <= REPEATED else _searched(data, media)
+
+
+def _searched(data: bytes, media: str) -> bool:
     if media == rewrite.FORM and data:
         try:
             data = bodies.unescape(bodies.unescape(data))
@@ -261,6 +267,9 @@ def _suspicious(data: bytes, media: str) -> bool:
     if _ESCAPED.search(data):  # a letter of the searched text may be escaped
         return True
     return _unmarked(data, media) and not _complete(data, media)
+
+
+_repeated = lru_cache(maxsize=1024)(_searched)
 
 
 def _unmarked(data: bytes, media: str) -> bool:

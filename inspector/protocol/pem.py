@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
@@ -28,6 +29,8 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"inspector\.")
 MAX_BLOCKS = 10_000
 """Maximum number of PEM blocks read from one body (a CRL bundle of a large site has only a few)."""
 
+CACHED = 4096
+"""Certificates that are cached: those of so many agents."""
 _PEM = regex.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----[^-]+-----END ([A-Z0-9 ]{1,40})-----")
 
 
@@ -60,8 +63,10 @@ def read_certificates(data: bytes) -> list[Certificate]:
     return [guard(_pem_certificate, block) for block in blocks]
 
 
+@lru_cache(maxsize=CACHED)
 def read_der(der: bytes) -> Certificate:
-    """Return one certificate from DER, as in a TLS handshake. Raises Malformed."""
+    """Return one certificate from DER, as in a TLS handshake, where the same is shown again and again. Raises
+    Malformed."""
     return guard(_der_certificate, der)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.analysis.analyzer import retrace
+from inspector.model import Severity
 from inspector.pages import plain
 from inspector.rules import fixes, rule_of
 from inspector.summaries.incidents import condition, differences, last_good
@@ -13,7 +14,6 @@ from inspector.text import clean, plural, utc
 
 if TYPE_CHECKING:
     from inspector.capture.store import Capture
-    from inspector.model import Severity
     from inspector.report.copies import LeavingCapture
     from inspector.rules.fixes import Fix
     from inspector.summaries.incidents import Incident
@@ -61,6 +61,13 @@ class Answer:
     quoted: tuple[Quoted, ...] = ()
     changed: tuple[tuple[str, str, str], ...] = ()
     """What is different from the node's last run that went well: its name, what it was, what it is."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether the agent waits, and nothing in its run is an error."""
+        return self.run.outcome == "waiting" and not any(
+            found.severity == Severity.ERROR for found in self.run.findings
+        )
 
     @property
     def where(self) -> str:

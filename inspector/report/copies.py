@@ -78,8 +78,8 @@ def leaving(
     """Copy a capture as it may leave, and open the copy; it is deleted at the end. The runs are chosen by what the
     capture itself shows: the copy may have other names. Raises InspectorError."""
     terms = selection.terms
-    found = reading.read(capture, terms, watch)
-    if terms and not found.runs:
+    found = reading.read(capture, terms, watch) if terms else None
+    if found is not None and not found.runs:
         raise InspectorError(
             f"No run of {capture} matches {terms!r}.", f"`puppet-inspector runs {capture}` lists its runs."
         )
@@ -88,11 +88,11 @@ def leaving(
         _, withheld = share(capture, copy, opened, watch, pseudonyms=shared)
         indexer.build(copy, index.place(copy), watch=watch)
         with Source(copy) as source:
-            numbers = {run.brief.number for run in found.runs}
-            runs = [run for run in source.runs if run.number in numbers]
+            numbers = {run.brief.number for run in found.runs} if found else None
+            runs = [run for run in source.runs if numbers is None or run.number in numbers]
             name = SHARED if shared else capture.name
             terms = "" if not terms else f"{len(runs)} runs were chosen" if shared else terms
-            yield LeavingCapture(source, name, capture.stat().st_size, runs, found.every, terms, shared, withheld)
+            yield LeavingCapture(source, name, capture.stat().st_size, runs, len(source.runs), terms, shared, withheld)
 
 
 @contextlib.contextmanager

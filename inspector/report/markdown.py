@@ -66,7 +66,8 @@ def _answer(answer: Answer) -> Iterator[str]:
     nodes = ", ".join(map(_plain, answer.named))
     more = len(answer.nodes) - len(answer.named)
     yield f"- nodes: {nodes}" + (f" and {more} more" if more else "")
-    yield f"- since: {moment(answer.since)}, in {plural(answer.runs, 'run')}, the latest is run {answer.run.number}"
+    runs = f"{answer.runs} runs, the latest is " if answer.runs > 1 else ""
+    yield f"- since: {moment(answer.since)}, in {runs}run {answer.run.number}"
     if answer.rule:
         yield f"- rule: {answer.rule} {_plain(answer.title)}"
     if answer.certainty:

@@ -9,8 +9,9 @@ from itertools import batched
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
-from inspector import __version__, installation
+from inspector import __version__, installation, regex
 from inspector.model import Severity
 from inspector.report import answers, ladders, records, sequences, validity, waterfalls
 from inspector.report.packing import Block
@@ -30,6 +31,7 @@ TOGETHER = 10
 """Sections of runs in one block of data."""
 LARGE = 20_000_000
 """Bytes from which a page says that it is large."""
+_TICKED = regex.compile("`([^`]+)`")
 _LOADER = FileSystemLoader(installation.PACKAGE / "report" / "templates")
 WORDS = {Severity.ERROR: "failed", Severity.WARNING: "warning", Severity.NOTICE: "notice"}
 
@@ -48,7 +50,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=finalize,
     )
-    made.filters |= {"moment": answers.moment, "bytes": size, "steps": answers.fix_steps, "begun": begun}
+    made.filters |= {
+        "moment": answers.moment,
+        "bytes": size,
+        "steps": answers.fix_steps,
+        "begun": begun,
+        "marked": _marked,
+    }
     made.globals |= {
         "plural": plural,
         "waterfalls": waterfalls,
@@ -58,6 +66,11 @@ def _environment() -> Environment:
         "words": WORDS,
     }
     return made
+
+
+def _marked(text: str) -> Markup:
+    """What stands between backticks, as code."""
+    return Markup(_TICKED.sub(r"<code>\1</code>", str(escape(clean(text)))))  # noqa: S704 - it is escaped
 
 
 def _template(name: str) -> Template:

@@ -1,7 +1,8 @@
 """Which runs are over while a capture is followed, each reported once.
 
 Most runs end with a report. One that does not is over when its agent's next run begins, which may never happen: so it
-counts as over when it has been silent for as long as agents usually wait between two runs.
+counts as over when it has been silent for as long as agents usually wait between two runs; in its bootstrap, when it
+has not even asked for its certificate again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
 
 LAPSE = 1800.0
-"""Seconds of silence after which a run counts as over."""
+"""Seconds of silence after which a run counts as over. It may apply its catalog meanwhile."""
+BOOTSTRAP = 660.0
+"""The same of one without a certificate: it has nothing to apply, and asks again every two minutes (``waitforcert``),
+at some sites every ten."""
 
 
 class RunEnds:
@@ -44,8 +48,8 @@ class RunEnds:
     def lapse(self, runs: Callable[[], Collection[Run]], judged: Callable[[Run], Run], *, ended: bool = False) -> None:
         """Report runs that have been silent for long; with ``ended`` all. ``runs`` returns those that are known: one
         that became part of another is not, and a judged one has the findings about the whole of it."""
-        before = time.monotonic() - LAPSE
-        due = [run for run, last in self._waiting.items() if ended or last <= before]
+        now = time.monotonic()
+        due = [run for run, last in self._waiting.items() if ended or now - last >= _patience(run)]
         if not due:
             return
         known = set(runs())
@@ -55,3 +59,8 @@ class RunEnds:
             if run in known:
                 self._lapsed.add(run)
                 self._report(judged(run))
+
+
+def _patience(run: Run) -> float:
+    """Return the seconds for which a run may be silent."""
+    return BOOTSTRAP if run.bootstrapping else LAPSE

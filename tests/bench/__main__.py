@@ -1,7 +1,8 @@
-"""All benches, one after the other: `python -m tests.bench [--write] [NAME ...]` (some 25 minutes; or: make bench).
+"""All benches, one after the other: `python -m tests.bench [--write] [NAME ...]` (some 30 minutes; or: make bench).
 
-Each runs in a process of its own and prints its tables. ``--write`` puts them into docs/performance.md, with the day,
-the versions and the machine, between the markers of each name; what stands around them is said by hand.
+Each runs in a process of its own and prints its tables. ``--write`` puts them into docs/performance.md or
+docs/report.md, with the day, the versions and the machine, between the markers of each name; what stands around them is
+said by hand.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from cryptography.hazmat.backends.openssl import backend
 
 from tests.support import places
 
-PAGE = places.DOCS / "performance.md"
+PAGES = (places.DOCS / "performance.md", places.DOCS / "report.md")
 BENCHES: dict[str, tuple[str, ...]] = {
     "proxy": (),
+    "wire": (),
     "large": (),
     "steady_state": (),
     "capture": (),
@@ -32,6 +34,7 @@ BENCHES: dict[str, tuple[str, ...]] = {
     "rehearsal": (),
     "terminal": (),
     "start": (),
+    "report": (),
 }
 """Each bench with its arguments."""
 
@@ -71,20 +74,21 @@ def _version(tool: str) -> str:
 
 
 def write(name: str, text: str) -> None:
-    """Replace what stands between the markers of a bench."""
-    page = PAGE.read_text()
+    """Replace what stands between the markers of a bench, in the page that has them."""
     begin, end = f"<!-- bench:begin {name} -->\n", f"<!-- bench:end {name} -->\n"
-    before, found, rest = page.partition(begin)
-    _, ended, after = rest.partition(end)
-    if not (found and ended):
-        raise SystemExit(f"{PAGE.name} has no place for {name}")
-    PAGE.write_text(f"{before}{begin}{text}\n{end}{after}")
+    for page in PAGES:
+        before, found, rest = page.read_text().partition(begin)
+        _, ended, after = rest.partition(end)
+        if found and ended:
+            page.write_text(f"{before}{begin}{text}\n{end}{after}")
+            return
+    raise SystemExit(f"no page has a place for {name}")
 
 
 def main() -> int:
     """Run those that are named, or all."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHES))
     given = parser.parse_args()
     if unknown := [name for name in given.names if name not in BENCHES]:

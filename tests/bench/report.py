@@ -1,4 +1,4 @@
-"""What a report costs: `python -m tests.bench.report [EXCHANGES]` (some ten minutes).
+"""What a report costs: `python -m tests.bench.report [EXCHANGES]` (some five minutes).
 
 A page of a capture of 100,000 exchanges is made, with bodies and without, and opened in Chromium: the time until it can
 be used, until the list of records is shown, and of a filter and a record. Prints the table of docs/report.md.
@@ -94,7 +94,8 @@ def main() -> None:
         terminal.write(capture, number)
         size = capture.stat().st_size / 1e6
         both = [costs(capture, number), costs(capture, number, "--no-bodies")]
-    print(f"| a capture of {number:,} exchanges ({size:.1f} MB) | with bodies | `--no-bodies` | aim |")
+    about = f"{number:,} exchanges in {number // terminal.LENGTH:,} runs ({size:.1f} MB)"
+    print(f"| a capture of {about} | with bodies | `--no-bodies` | aim |")
     print("|---|---|---|---|")
     rows: tuple[tuple[str, Callable[[Costs], str], str], ...] = (
         ("size of the page", lambda cost: f"{cost.megabytes:.1f} MB, {cost.size:.2f} times the capture's",

@@ -84,7 +84,7 @@ def test_as_text_and_json() -> None:
     found.only_before.append("old.example")
     lines = [line.text for line in text.grouped(found)]
     assert lines[:3] == [
-        "6 nodes compared: 5 changed, 1 without a change",
+        "6 nodes compared: 5 changed, 1 without a change; 2 not compared",
         "",
         "the same 2 changes on 5 nodes: web0.example, web1.example, web2.example, web3.example, db.example",
     ]

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from inspector.explain import reference
-from tests.docs import columns, man_page, quotes, readiness
+from tests.docs import columns, exported, man_page, quotes, readiness, report_picture
 from tests.docs.markdown import pages
 from tests.support.places import DOCS, ROOT
 
@@ -25,6 +25,9 @@ def main() -> None:
         if (renewed := columns.renewed(readiness.renewed(quotes.renewed(text)))) != text:
             path.write_text(renewed, encoding="utf-8")
     subprocess.run([sys.executable, "-m", "tests.docs.pictures"], cwd=ROOT, check=True)
+    exported.draw(DOCS)
+    if report_picture.drawn_of(report_picture.PLACE.read_bytes()) != report_picture.shown(report_picture.page()):
+        report_picture.draw(report_picture.PLACE)
 
 
 if __name__ == "__main__":

@@ -110,8 +110,8 @@ def main(folder: Path) -> None:
             capture = _all(place) if still.sample == ALL else _copied(SAMPLES / f"{still.sample}.sqlite", place)
             _indexed(capture)
             (svg,) = _shots(capture, [still.keys], still.size, still.theme, f"puppet-inspector open {capture.name}")
-            _write(folder / f"{still.name}.svg", svg)
-        _write(folder / "session.svg", _session(place))
+            write(folder / f"{still.name}.svg", svg)
+        write(folder / "session.svg", _session(place))
 
 
 def _copied(sample: Path, place: Path) -> Path:
@@ -187,7 +187,7 @@ def _shots(capture: Path, presses: Iterable[Iterable[str]], size: tuple[int, int
     return shots
 
 
-def _write(path: Path, svg: str) -> None:
+def write(path: Path, svg: str) -> None:
     """Write a picture that fetches nothing: without fonts from elsewhere."""
     path.write_text(re.sub(r"@font-face \{.*?\}\s*|<!--.*?-->", "", svg, flags=re.DOTALL), encoding="utf-8")
 

@@ -10,14 +10,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.docs import pictures
+from tests.docs import exported, pictures, report_picture
 from tests.docs.animation import Frame, animate
 from tests.support import places
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = (*(still.name for still in pictures.STILLS), "session")
+SCREENS = (*(still.name for still in pictures.STILLS), "session")
+NAMES = (*SCREENS, *exported.PICTURES)
 
 
 @pytest.mark.slow
@@ -25,9 +26,22 @@ def test_the_pictures_are_what_is_drawn(tmp_path: Path) -> None:
     # In a process of its own, which stops the clock and changes the time zone; once, for it takes a while.
     subprocess.run([sys.executable, "-m", "tests.docs.pictures", str(tmp_path)], cwd=places.ROOT, check=True)
     drawn = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.svg")}
-    assert set(drawn) == set(NAMES)
-    differing = [name for name in NAMES if drawn[name] != (places.DOCS / f"{name}.svg").read_text(encoding="utf-8")]
+    assert set(drawn) == set(SCREENS)
+    differing = [name for name in SCREENS if drawn[name] != (places.DOCS / f"{name}.svg").read_text(encoding="utf-8")]
     assert differing == [], "run `make docs`, and look at the pictures"
+
+
+@pytest.mark.parametrize("name", exported.PICTURES)
+def test_pictures_of_exports_are_what_is_drawn(name: str, tmp_path: Path) -> None:
+    pictures.write(tmp_path / "drawn.svg", exported.PICTURES[name]())
+    drawn = (tmp_path / "drawn.svg").read_text(encoding="utf-8")
+    assert drawn == (places.DOCS / f"{name}.svg").read_text(encoding="utf-8"), "run `make docs`, and look at it"
+
+
+def test_the_picture_of_a_report_shows_todays() -> None:
+    picture = report_picture.PLACE.read_bytes()
+    assert len(picture) < 150_000
+    assert report_picture.drawn_of(picture) == report_picture.shown(report_picture.page()), "run `make docs`"
 
 
 def test_every_picture_is_drawn() -> None:
@@ -37,7 +51,7 @@ def test_every_picture_is_drawn() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_picture_fetches_nothing_and_runs_nothing(name: str) -> None:
     written = (places.DOCS / f"{name}.svg").read_text(encoding="utf-8")
-    assert "http" not in written.replace("http://www.w3.org/2000/svg", "").replace("https://proxy.example", "")
+    assert "://" not in written.replace("http://www.w3.org/2000/svg", "").replace("https://proxy.example", "")
     assert not re.search(r"<script|<foreignObject|<image|@import|url\((?!#)|\son\w+=", written)
 
 

@@ -83,6 +83,22 @@ def test_a_challenge_password_and_a_cookie_are_secret_everywhere() -> None:
     assert cookie.encode() not in made
 
 
+def test_a_body_that_occurs_again_is_closed_and_counted_again() -> None:
+    secret = "correct-Horse-77"
+    parameters = {"message": "Xq7-parameter", "owner": secret}
+    (record,) = talk(catalog(resources=[{"type": "Notify", "title": secret, "parameters": parameters}]))
+    outgoing = Outgoing(pseudonyms=False, opened=ALL - {Content.PARAMETERS})
+    outgoing.learn(lambda: [record])
+    outgoing.leaving(record)
+    first = outgoing.withheld[Content.PARAMETERS]
+    outgoing.leaving(record)
+    assert outgoing.withheld[Content.PARAMETERS] == 2 * first > 0
+    outgoing = Outgoing(pseudonyms=False, opened=ALL)
+    assert secret in str(outgoing.leaving(record))
+    outgoing.learn(lambda: marked(secret))  # what left before this was not closed
+    assert secret not in str(outgoing.leaving(record))
+
+
 def test_a_finding_at_a_runs_end_quotes_no_secret_of_another_record(tmp_path: Path) -> None:
     secret = "correct-Horse-77"
     failed = {"level": "err", "source": "Puppet", "message": f"Could not apply: wrong password {secret}"}

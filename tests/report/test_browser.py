@@ -19,7 +19,7 @@ from inspector.summaries import listing, reading
 from tests.support.captures import save
 from tests.support.hostile import harmless, hostile_records
 from tests.support.nodes import refused, uncompiled, well
-from tests.support.pages import ATTACK, browser, html_of, opened, sample
+from tests.support.pages import ATTACK, browser, content_of, html_of, opened, sample
 from tests.support.recorded import records_of
 
 if TYPE_CHECKING:
@@ -296,7 +296,8 @@ def test_a_fragment_leads_to_every_run_record_and_finding(
     monkeypatch.setattr(pages, "INLINE", 2)
     monkeypatch.setattr(contents, "SECTIONS", 20)
     path = written(tmp_path, fleet)
-    runs = [run.brief for run in reading.read(fleet).runs]
+    found = reading.read(fleet).runs
+    runs, seqs = [run.brief for run in found], {run.brief.number: run.seqs for run in found}
     last = listing.total(fleet)
     wanted = [f"run-{run.number}" for run in runs] + [f"record-{seq}" for seq in range(1, last + 1)]
     for fragment in wanted[:: max(1, len(wanted) // 12)] + wanted[-1:]:
@@ -307,6 +308,16 @@ def test_a_fragment_leads_to_every_run_record_and_finding(
             assert title.is_visible()
             assert page.evaluate("scrollY") > 0
             assert troubles == []
+    sections = {section.run.number for section in content_of(fleet).sections}
+    without = next(run for run in runs if run.number not in sections)
+    with opened(chromium, path, f"#run-{without.number}") as (page, troubles):
+        drawn = page.locator(f"#run-{without.number}")
+        assert drawn.locator("td.number a").all_inner_texts() == [str(seq) for seq in seqs[without.number]]
+        assert drawn.locator("h3").inner_text() == f"Run {without.number} of {without.name} {without.outcome}"
+        boxes = [bar.bounding_box() for bar in drawn.locator("rect").all()]
+        assert len(boxes) == len(seqs[without.number])
+        assert all(box and box["width"] > 0 for box in boxes)
+        assert troubles == []
     failed = next(run for run in runs if run.outcome == "failed")
     with opened(chromium, path, f"#finding-{failed.number}-1") as (page, troubles):
         assert failed.ordered[0].rule in page.inner_text(f"#finding-{failed.number}-1")

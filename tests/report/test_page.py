@@ -12,6 +12,7 @@ import pytest
 
 from inspector.report import page
 from inspector.report.packing import Block
+from inspector.runs.examples import ca, crl, csr, not_issued, talk
 from tests.support.captures import save
 from tests.support.hostile import harmless, hostile_records
 from tests.support.nodes import uncompiled, well
@@ -36,6 +37,16 @@ def test_the_answer_is_in_the_markup_before_everything_else() -> None:
     places = [text.index(word) for word in words]
     assert places == sorted(places)
     assert "answered 400" in text
+
+
+def test_who_only_waits_did_not_fail(tmp_path: Path) -> None:
+    waiting = save(tmp_path / "a.sqlite", *talk(ca(), crl(), csr(), not_issued(), csr(), not_issued()))
+    assert "1 node did not succeed waiting the certificate request is waiting to be signed" in visible(html_of(waiting))
+    assert "1 node did not succeed failed the CA has" in visible(html_of(sample("mismatched-key")))
+
+
+def test_backticks_are_code_and_nothing_else_is() -> None:
+    assert page._marked("`a<b>` & \u202e `x") == "<code>a&lt;b&gt;</code> &amp; \\x202e `x"
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
@@ -56,6 +57,18 @@ def test_a_run_without_a_report_is_over_when_it_is_silent_for_long(
     list(follower.look())
     list(follower.sum_up(ended=True))
     assert len(over) == 1
+
+
+def test_a_bootstrap_is_over_sooner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    over: list[Run] = []
+    records = [*Agent(leg="1").catalog().records, *Agent("b.example", leg="2").ca().crl().csr().records]
+    path = save(tmp_path / "c.sqlite", *records)
+    follower = Follower(path, filters.parse(""), end_run=over.append)
+    list(follower.look())
+    later = time.monotonic() + run_ends.BOOTSTRAP
+    monkeypatch.setattr(run_ends.time, "monotonic", lambda: later)
+    list(follower.look())
+    assert [run.outcome for run in over] == ["waiting"]
 
 
 def test_the_end_of_a_proxy_is_the_end_of_all_runs(tmp_path: Path) -> None:

@@ -436,6 +436,8 @@
 
   // -- what a link leads to ----------------------------------------------------------------------------------------
 
+  const SKETCHED = 500;
+
   async function section(number) {
     const found = $(`run-${number}`);
     if (found) return found;
@@ -448,12 +450,68 @@
       made = template.content.querySelector("article");
       prepare(made);
     } else {
-      made = element("article", undefined, "run"); made.id = `run-${number}`; made.tabIndex = -1;
-      made.append(element("h3", `Run ${number} of ${run.certname || run.address}: ${run.outcome}`), element("p", run.words));
-      made.append(element("p", `Its waterfall and documents are not in this page: puppet-inspector report CAPTURE --run ${number} makes one of it.`, "aside"));
+      made = sketch(run, await loadRecords());
     }
     if ((await loadRecords()).many) { const all = element("p"); all.append(link(`All records of run ${number}`, `records?run:${number}`)); made.append(all); }
     host.prepend(made);
+    return made;
+  }
+
+  // A run without a section of its own, drawn from what the lists know of it.
+  function sketch(run, all) {
+    const made = element("article", undefined, "run"), title = element("h3", `Run ${run.number} of ${run.certname || run.address} `);
+    made.id = `run-${run.number}`; made.tabIndex = -1;
+    title.append(element("span", run.outcome, `outcome ${run.outcome}`));
+    const cells = element("dl", undefined, "cells");
+    for (const [name, value] of [["began", `${stamp(run.started).slice(0, 19)} UTC`], ["took", took(run.ms * 1000)], ["agent", run.version], ["environment", run.env[0]], ["address", run.address]]) {
+      if (value) lines(cells.appendChild(element("div")), [[name, value]]);
+    }
+    made.append(title, cells);
+    if (run.findings.length) {
+      const found = made.appendChild(element("p", "Findings "));
+      for (const sign of run.findings) found.append(signed(sign), " ");
+    }
+    const host = element("div", undefined, "scroll"), table = host.appendChild(element("table", undefined, "waterfall")), cursor = all.cursor;
+    host.tabIndex = 0; host.setAttribute("role", "group"); host.setAttribute("aria-label", "Waterfall");
+    const head = table.appendChild(element("thead")).appendChild(element("tr"));
+    for (const name of ["record", "at", "what", "status", "time"]) head.append(cell("th", name, "", "col"));
+    head.append(cell("th", "the agent's exchange", "axis", "col"));
+    const body = table.appendChild(element("tbody")), own = [];
+    let begin = Infinity, end = -Infinity, phase = null;
+    for (cursor.at = 0; cursor.at < all.many; cursor.at++) {
+      if (cursor.run !== run.number) continue;
+      own.push(cursor.at);
+      begin = Math.min(begin, cursor.time); end = Math.max(end, cursor.time + cursor.us / 1e6);
+    }
+    for (cursor.at of own.slice(0, SKETCHED)) {
+      if (cursor.phase !== phase) { phase = cursor.phase; const row = body.appendChild(element("tr", undefined, "phase")).appendChild(cell("th", phase, "", "rowgroup")); row.colSpan = 6; }
+      const bad = cursor.kind !== "exchange" || !cursor.status || cursor.status >= 400, [seq, , , method, what, status, time] = cursor.cells();
+      const row = body.appendChild(element("tr", undefined, bad ? "bad" : "")), name = element("td", `${method} ${what.split("?", 1)[0]} `, "what");
+      for (const sign of cursor.signs) name.append(signed(sign), " ");
+      row.append(element("td", undefined, "number"), element("td", (cursor.time - begin).toFixed(3), "number"), name, element("td", status), element("td", time, "number"), bar((cursor.time - begin) / (end - begin || 1), cursor.us / 1e6 / (end - begin || 1)));
+      row.firstChild.append(link(seq, `record-${seq}`));
+    }
+    const more = own.length > SKETCHED ? `… ${(own.length - SKETCHED).toLocaleString("en")} more in the list of records. ` : "";
+    made.append(element("h4", "Waterfall"), host, element("p", `${more}Its documents are not in this page: puppet-inspector report CAPTURE --run ${run.number} makes one of it.`, "aside"));
+    return made;
+  }
+
+  function cell(tag, text, kind, scope) {
+    const made = element(tag, text, kind); made.scope = scope;
+    return made;
+  }
+
+  function signed(sign) {
+    const [rule, severity] = sign.split(":"), made = link(rule, `rule-${rule}`);
+    made.className = `sign ${severity}`;
+    return made;
+  }
+
+  function bar(from, width) {
+    const made = element("td", undefined, "axis"), names = "http://www.w3.org/2000/svg";
+    const svg = made.appendChild(document.createElementNS(names, "svg")), rect = svg.appendChild(document.createElementNS(names, "rect"));
+    for (const [name, value] of [["viewBox", "0 0 1000 12"], ["preserveAspectRatio", "none"], ["aria-hidden", "true"]]) svg.setAttribute(name, value);
+    for (const [name, value] of [["class", "whole"], ["x", from * 1000], ["width", Math.max(2, width * 1000)], ["y", 2], ["height", 8]]) rect.setAttribute(name, value);
     return made;
   }
 
