@@ -15,7 +15,10 @@ from inspector.cli.tables import add_site, line
 from inspector.errors import InspectorError
 from inspector.fleet import analysis, conversion
 from inspector.fleet.directory import TableDirectory, default_site
-from inspector.text import clean, utc
+from inspector.fleet.overview import fields, overview_of
+from inspector.formats import files
+from inspector.report import fleet as report
+from inspector.text import clean, plural, size, utc
 
 if TYPE_CHECKING:
     import argparse
@@ -24,16 +27,21 @@ EXAMPLE = "puppet-inspector fleet analyse paris/ rome/ -o tables/"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("analyse",), help="analyse: turn captures into tables, several at once, and "
-                        "find what only several captures show")  # fmt: skip
-    parser.add_argument("captures", metavar="capture", type=Path, nargs="+", help="captures, or directories of them")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="the directory of the tables")
+    parser.add_argument("action", choices=("analyse", "report"), help="analyse: turn captures into tables, several at "
+                        "once, and find what only several captures show; report: one HTML file of a directory of "
+                        "tables")  # fmt: skip
+    parser.add_argument("paths", metavar="path", type=Path, nargs="+", help="captures, or directories of them; of a "
+                        "report: the directory of tables")  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="the directory of the tables, or the report "
+                        "to create (default: the directory's name with .html)")  # fmt: skip
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--jobs", type=int, metavar="N", help="processes on this machine (default: one for each core)")
     where.add_argument("--scheduler", metavar="ADDRESS", default="", help="a Dask scheduler, tcp://host:8786: its "
                        "workers see captures and tables by the same paths")  # fmt: skip
     add_site(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/json/fleet.schema.json)")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON (docs/json/fleet.schema.json, fleet-report.schema.json)"
+    )
     add_rules(parser)
 
 
@@ -41,11 +49,18 @@ def execute(arguments: argparse.Namespace) -> int:
     """Turn captures into tables like `tables`, several at once, and find what no single capture shows: two hosts with
     one certname, one key under two names, resources that change in every run, compilers that take turns (table
     fleet_findings, docs/fleet.md). What is interrupted goes on where it was: captures that are done are left as they
-    are."""
-    captures = paths.chosen(arguments.captures)
+    are. `report` makes one HTML file of the tables: nodes by state, findings over time, certificates, times, what never
+    settles."""
+    return _report(arguments) if arguments.action == "report" else _analyse(arguments)
+
+
+def _analyse(arguments: argparse.Namespace) -> int:
+    captures = paths.chosen(arguments.paths)
     jobs = arguments.jobs if arguments.jobs is not None else len(os.sched_getaffinity(0))
     if jobs < 1:
         raise InspectorError(f"{jobs} processes cannot analyse anything.", "Give --jobs a number from 1 on.")
+    if arguments.output is None:
+        raise InspectorError("It is not said where the tables are to be.", "Name a directory with -o.")
     site = arguments.site or default_site()
     directory = TableDirectory.create(arguments.output)
     found, failed = [], 0
@@ -76,6 +91,28 @@ def execute(arguments: argparse.Namespace) -> int:
             print_line(f"    in {clean(', '.join(map(str, finding['runs'][:6])))}")
         print_line(_summary(len(found) - failed, sum(each.converted.records for each in found), len(findings)))
     return 2 if failed else 0
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    if len(arguments.paths) != 1 or not arguments.paths[0].is_dir():
+        raise InspectorError(
+            "A report is made of one directory of tables.",
+            "First convert captures: puppet-inspector fleet analyse CAPTURES -o tables/",
+        )
+    (root,) = arguments.paths
+    directory = TableDirectory.open(root)
+    output = arguments.output or root.with_name(f"{root.resolve().name}.html")
+    if not arguments.json:
+        files.must_be_new(output)
+    with shown() as watch:
+        found = overview_of(directory, watch)
+        if arguments.json:
+            print_json(fields(found))
+            return 0
+        text = report.html(found, root.resolve().name)
+    files.write([text], output)
+    print_line(f"{output} written, {size(len(text.encode()))}: {plural(len(found.nodes), 'node')}")
+    return 0
 
 
 def _summary(captures: int, records: int, findings: int) -> str:

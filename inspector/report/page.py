@@ -77,9 +77,9 @@ def _template(name: str) -> Template:
     return _environment().get_template(name)
 
 
-def rendered(name: str, **values: Any) -> str:
+def rendered(name: str, *, script: str = "report.js", **values: Any) -> str:
     """Return a page from a template, with style, script and policy."""
-    style, script = _file("report.css"), _file("report.js")
+    style, script = _file("report.css"), _file(script)
     return _template(name).render(
         version=__version__, style=style, script=script, policy=policy(style, script), **values
     )

@@ -8,6 +8,7 @@ import pytest
 
 from inspector.runs.examples import altered, carried, catalog, made, plugins, report, talk
 from tests.support.captures import save
+from tests.support.fleets import fleet
 from tests.support.json_output import valid
 
 if TYPE_CHECKING:
@@ -62,3 +63,23 @@ def test_mistakes_are_said(run: Run, sites: list[Path], tmp_path: Path, words: t
     status, _, err = run("fleet", "analyse", *sites, "-o", tmp_path / "t", *words)
     assert status == 2
     assert expected in err
+
+
+def test_a_report_is_one_file(run: Run, tmp_path: Path) -> None:
+    tables = fleet(tmp_path, 45)
+    status, out, err = run("fleet", "report", tables.root, "-o", tmp_path / "f.html")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{tmp_path / 'f.html'} written, ")
+    assert out.endswith(": 45 nodes\n")
+    assert (tmp_path / "f.html").read_text().startswith("<!DOCTYPE html>")
+    assert run("fleet", "report", tables.root, "-o", tmp_path / "f.html")[0] == 2, "never over an existing file"
+    document = valid("fleet-report", run("fleet", "report", tables.root, "--json")[1])
+    assert len(document["nodes"]) == 45
+
+
+def test_a_report_needs_tables(run: Run, sites: list[Path], tmp_path: Path) -> None:
+    for words in ((tmp_path,), (sites[0], sites[1]), (sites[0] / "c.sqlite",)):
+        status, _, err = run("fleet", "report", *words, "-o", tmp_path / "f.html")
+        assert status == 2
+        assert "fleet analyse" in err or "puppet-inspector tables" in err
+    assert not (tmp_path / "f.html").exists()

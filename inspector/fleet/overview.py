@@ -1,0 +1,457 @@
+"""What a directory of tables shows of a fleet: the numbers of the fleet report and of the fleet's screen.
+
+Everything is computed by SQL and bounded, except the list of nodes: one row for each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from inspector.explain.readiness.changes import CHANGES
+from inspector.fleet import database
+from inspector.progress import unwatched
+from inspector.rules import in_use, rule_of
+from inspector.text import utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from duckdb import DuckDBPyConnection
+
+    from inspector.fleet.directory import TableDirectory
+    from inspector.progress import Watch
+
+TOP = 50
+"""Rows of a list."""
+SOON = 90
+"""Days within which a certificate ends soon."""
+MONTHS = 36
+"""Months of the calendar."""
+MISSED = 3
+"""Runs that a node must have missed to be silent."""
+LEAST = 7200.0
+"""Seconds after which a node is silent at the earliest."""
+NEVER_SETTLED = 3
+"""Runs in a row in which a resource changed."""
+WHAT = "reading tables"
+_MOMENTS = frozenset({"began", "ended", "last", "since", "ends", "first"})
+"""Fields that are times."""
+STATES = ("failed", "refused", "waiting", "unfinished", "silent", "complete")
+"""The states of nodes, the worst first: the outcome of the latest run, or that there was none for long."""
+
+_LATEST = f"""
+CREATE OR REPLACE TEMP TABLE nodes AS
+WITH ordered AS (
+    SELECT certname, time, outcome, cause, reason, agent_version, environment, capture, run,
+           time + to_microseconds((duration * 1e6)::BIGINT) AS ended,
+           time - lag(time) OVER (PARTITION BY certname ORDER BY time, capture, run) AS pause
+    FROM runs WHERE certname IS NOT NULL AND tool IS NULL
+), each AS (
+    SELECT certname, count(*) AS runs, count(*) FILTER (WHERE outcome NOT IN ('complete')) AS bad,
+           min(time) AS first, max(ended) AS last, median(epoch(pause)) AS pause,
+           arg_max(agent_version, time) AS version, arg_max(environment, time) AS environment,
+           arg_max({{'outcome': outcome, 'cause': cause, 'reason': reason}}, (time, capture, run)) AS latest
+    FROM ordered GROUP BY certname
+), until AS (SELECT max(last) AS now FROM captures)
+SELECT certname, runs, bad, epoch(first) AS first, epoch(last) AS last, version, environment, latest.cause AS cause,
+       latest.reason AS reason,
+       if(latest.outcome = 'complete'
+          AND epoch(now) - epoch(last) > greatest({LEAST}, {MISSED} * coalesce(pause, 86400)),
+          'silent', latest.outcome) AS state
+FROM each, until
+"""
+
+
+class Node(NamedTuple):
+    """One node."""
+
+    certname: str
+    state: str
+    version: str | None
+    environment: str | None
+    runs: int
+    bad: int
+    """Runs that did not complete."""
+    last: float
+    cause: str | None
+    """The rule that explains its latest run."""
+
+
+class Cause(NamedTuple):
+    """Why the latest runs of nodes did not go well."""
+
+    rule: str | None
+    """None: the cause is not visible in the traffic."""
+    title: str
+    nodes: int
+    since: float
+    first: str
+    """The node on which it was found first."""
+    reason: str
+    """The sentence of one of the runs."""
+    names: tuple[str, ...]
+    """The first nodes by name."""
+
+
+class RuleLine(NamedTuple):
+    """A rule's findings."""
+
+    rule: str
+    title: str
+    severity: str
+    """The worst."""
+    findings: int
+    nodes: int
+    first: float
+    node: str | None
+    """Where it was found first."""
+    days: tuple[int, ...]
+    """Findings of each day of ``Overview.days``."""
+
+
+class Day(NamedTuple):
+    """A day of the fleet."""
+
+    date: str
+    runs: int
+    bad: int
+    compile: float | None
+    """Seconds: the median, and what 95 of 100 were faster than."""
+    compile_95: float | None
+
+
+class Times(NamedTuple):
+    """How long runs and compilations took, in seconds."""
+
+    kind: str
+    """What they are grouped by: master, version of the master, environment."""
+    name: str
+    runs: int
+    duration: tuple[float, float, float]
+    """The median, 90 and 99 of 100."""
+    compile: tuple[float, float, float] | None
+
+
+class Month(NamedTuple):
+    """What ends in a month."""
+
+    month: str
+    agents: int
+    masters: int
+    cas: int
+    crls: int
+
+
+class Ending(NamedTuple):
+    """Something that ends soon."""
+
+    role: str
+    name: str | None
+    serial: str
+    issuer: str
+    ends: float
+    renewed: bool
+    """Its node has a certificate that ends later."""
+
+
+class InUse(NamedTuple):
+    """A format, a type of checksum or a version, and how many nodes use it."""
+
+    kind: str
+    name: str
+    nodes: int
+
+
+class Readiness(NamedTuple):
+    """What a newer version removed or changed, and how many nodes it concerns."""
+
+    title: str
+    since: int
+    nodes: int
+    names: tuple[str, ...]
+
+
+class Unsettled(NamedTuple):
+    """A resource that changes in run after run."""
+
+    resource: str
+    file: str | None
+    line: int | None
+    nodes: int
+    changes: int
+    runs: int
+    """Of these nodes."""
+
+
+class Spanning(NamedTuple):
+    """What only several captures show."""
+
+    rule: str
+    severity: str
+    message: str
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the tables show of a fleet. Times are seconds since the epoch."""
+
+    began: float
+    ended: float
+    captures: int
+    runs: int
+    exchanges: int
+    sites: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    """By name."""
+    states: dict[str, int]
+    """Nodes in each of ``STATES``."""
+    causes: tuple[Cause, ...]
+    rules: tuple[RuleLine, ...]
+    days: tuple[Day, ...]
+    times: tuple[Times, ...]
+    calendar: tuple[Month, ...]
+    ending: tuple[Ending, ...]
+    in_use: tuple[InUse, ...]
+    readiness: tuple[Readiness, ...]
+    unsettled: tuple[Unsettled, ...]
+    silent: tuple[Node, ...]
+    """Those that stopped reporting, the longest ago first."""
+    spanning: tuple[Spanning, ...]
+
+
+def overview_of(directory: TableDirectory, watch: Watch = unwatched) -> Overview:
+    """Compute what a directory shows. Raises InspectorError."""
+    with tempfile.TemporaryDirectory(prefix="puppet-inspector-") as work, directory.locked(shared=True):
+        watch(0, 1, WHAT)
+        with database.opened(Path(work)) as connection:
+            directory.show(connection)
+            found = overview(connection)
+        watch(1, 1, WHAT)
+    return found
+
+
+def fields(found: Overview) -> dict[str, Any]:
+    """What ``--json`` prints; times are texts."""
+    plain: dict[str, Any] = {}
+    for each in dataclasses.fields(found):
+        value = getattr(found, each.name)
+        rows = isinstance(value, tuple) and value and hasattr(value[0], "_asdict")
+        plain[each.name] = [_dated(row._asdict()) for row in value] if rows else value
+    return _dated(plain)
+
+
+def _dated(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: utc(value) if name in _MOMENTS and isinstance(value, float) else value for name, value in row.items()}
+
+
+def overview(connection: DuckDBPyConnection) -> Overview:
+    """Compute it from the views of the tables (``TableDirectory.show``)."""
+    connection.execute(_LATEST)
+
+    def rows(statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        return connection.execute(statement, values).fetchall()
+
+    ((began, ended, captures, exchanges),) = rows(
+        "SELECT coalesce(epoch(min(time)), 0), coalesce(epoch(max(last)), 0), count(*), coalesce(sum(records), 0) "
+        "FROM captures"
+    )
+    columns = "certname, state, version, environment, runs, bad, last, cause"
+    nodes = tuple(Node(*row) for row in rows(f"SELECT {columns} FROM nodes ORDER BY certname"))
+    days = _days(rows)
+    known = dict.fromkeys(STATES, 0) | dict(rows("SELECT state, count(*) FROM nodes GROUP BY state"))
+    silent = sorted((node for node in nodes if node.state == "silent"), key=lambda node: node.last)
+    return Overview(
+        began, ended, captures, sum(day.runs for day in days), int(exchanges),
+        tuple(site for (site,) in rows("SELECT DISTINCT site FROM captures ORDER BY site")),
+        nodes, known, _causes(rows), _rules(rows, [day.date for day in days]), days, _times(rows), _calendar(rows),
+        _ending(rows, ended), _in_use(rows), _readiness(rows), _unsettled(rows), tuple(silent[:TOP]), _spanning(rows),
+    )  # fmt: skip
+
+
+type _Rows = Any
+
+
+def _title(rule: str | None) -> str:
+    """A rule's title; of one that is not in use here, its id."""
+    known = {each.id for each in in_use().rules}
+    if rule is None:
+        return "the cause is not visible in the traffic"
+    return rule_of(rule).title if rule in known else rule
+
+
+def _causes(rows: _Rows) -> tuple[Cause, ...]:
+    found = rows(
+        f"""
+        SELECT cause, count(*) AS number, arg_min(reason, (last, certname)) AS reason,
+               list(certname ORDER BY certname)[:20] AS names
+        FROM nodes WHERE state NOT IN ('complete', 'silent') GROUP BY cause ORDER BY number DESC, cause LIMIT {TOP}
+        """
+    )
+    firsts = {
+        rule: (since, node)
+        for rule, since, node in rows(
+            "SELECT rule, epoch(min(time)), arg_min(certname, (time, certname)) FROM findings WHERE cause GROUP BY rule"
+        )
+    }
+    made = []
+    for rule, number, reason, names in found:
+        since, node = firsts.get(rule, (0.0, None))
+        made.append(Cause(rule, _title(rule), number, since, node or names[0], reason or "", tuple(names)))
+    return tuple(made)
+
+
+def _rules(rows: _Rows, days: Iterable[str]) -> tuple[RuleLine, ...]:
+    rank = "CASE severity WHEN 'error' THEN 3 WHEN 'warning' THEN 2 ELSE 1 END"
+    counted: dict[str, dict[str, int]] = {}
+    for rule, day, number in rows("SELECT rule, time::DATE::VARCHAR, count(*) FROM findings GROUP BY ALL"):
+        counted.setdefault(rule, {})[day] = number
+    found = rows(
+        f"""
+        SELECT rule, arg_max(severity, {rank}) AS worst, count(*) AS number, count(DISTINCT certname) AS nodes,
+               epoch(min(time)) AS first, arg_min(certname, (time, certname)) AS node
+        FROM findings GROUP BY rule ORDER BY max({rank}) DESC, nodes DESC, rule
+        """
+    )
+    return tuple(
+        RuleLine(rule, _title(rule), severity, number, nodes, first, node,
+                 tuple(counted[rule].get(day, 0) for day in days))
+        for rule, severity, number, nodes, first, node in found
+    )  # fmt: skip
+
+
+def _days(rows: _Rows) -> tuple[Day, ...]:
+    return tuple(
+        Day(*row)
+        for row in rows(
+            """
+            SELECT date::VARCHAR, count(*), count(*) FILTER (WHERE outcome <> 'complete'),
+                   quantile_cont(compile_time, 0.5), quantile_cont(compile_time, 0.95)
+            FROM runs WHERE tool IS NULL GROUP BY date ORDER BY date
+            """
+        )
+    )
+
+
+def _times(rows: _Rows) -> tuple[Times, ...]:
+    quantiles = "[0.5, 0.9, 0.99]"
+    made = []
+    for kind, column in (
+        ("master", "coalesce(compiler, server)"), ("master's version", "master_version"),
+        ("environment", "environment"),
+    ):  # fmt: skip
+        for name, number, duration, compiled in rows(
+            f"""
+            SELECT {column} AS name, count(*) AS number, quantile_cont(duration, {quantiles}),
+                   quantile_cont(compile_time, {quantiles})
+            FROM runs WHERE tool IS NULL AND outcome = 'complete' AND {column} IS NOT NULL
+            GROUP BY name ORDER BY number DESC, name LIMIT 20
+            """
+        ):
+            made.append(Times(kind, name, number, tuple(duration), tuple(compiled) if compiled else None))
+    return tuple(made)
+
+
+_VALID = """
+WITH valid AS (
+    SELECT role, certname, serial, issuer, key, max(not_after) AS ends, max(last) AS last
+    FROM certificates WHERE role IN ('agent', 'master', 'ca') GROUP BY ALL
+    UNION ALL
+    SELECT 'crl', issuer, coalesce(arg_max(number, last_update), ''), issuer, NULL, max(next_update), max(last)
+    FROM crls WHERE next_update IS NOT NULL GROUP BY issuer, issuer_key
+), latest AS (
+    SELECT *, max(ends) OVER (PARTITION BY role, certname) AS final FROM valid
+)
+"""
+
+
+def _calendar(rows: _Rows) -> tuple[Month, ...]:
+    found = rows(
+        f"""
+        {_VALID}, now AS (SELECT max(last) AS now FROM captures)
+        SELECT strftime(ends, '%Y-%m') AS month, count(*) FILTER (WHERE role = 'agent'),
+               count(*) FILTER (WHERE role = 'master'), count(*) FILTER (WHERE role = 'ca'),
+               count(*) FILTER (WHERE role = 'crl')
+        FROM latest, now WHERE ends = final AND ends >= date_trunc('month', now) - INTERVAL 1 MONTH
+        GROUP BY month ORDER BY month LIMIT {MONTHS}
+        """
+    )
+    return tuple(Month(*row) for row in found)
+
+
+def _ending(rows: _Rows, now: float) -> tuple[Ending, ...]:
+    found = rows(
+        f"""
+        {_VALID}
+        SELECT role, certname, serial, issuer, epoch(ends), final > ends FROM latest
+        WHERE epoch(ends) < ? ORDER BY final > ends, ends, certname, serial LIMIT {4 * TOP}
+        """,
+        now + SOON * 86400,
+    )
+    return tuple(Ending(*row) for row in found)
+
+
+def _in_use(rows: _Rows) -> tuple[InUse, ...]:
+    statement = """
+        SELECT 'format of catalogs', catalog_format, count(DISTINCT certname) FROM runs
+        WHERE catalog_format IS NOT NULL GROUP BY ALL
+        UNION ALL
+        SELECT 'checksums asked for', checksum_type, count(DISTINCT certname) FROM runs
+        WHERE checksum_type IS NOT NULL GROUP BY ALL
+        UNION ALL
+        SELECT 'version of the agent', version, count(*) FROM nodes WHERE version IS NOT NULL GROUP BY ALL
+        UNION ALL
+        SELECT 'version of TLS', tls, count(DISTINCT certname) FROM connections
+        WHERE side = 'agent' AND tls IS NOT NULL AND certname IS NOT NULL GROUP BY ALL
+    """
+    return tuple(InUse(*row) for row in rows(f"SELECT * FROM ({statement}) t(kind, name, nodes) ORDER BY 1, 3 DESC, 2"))
+
+
+def _readiness(rows: _Rows) -> tuple[Readiness, ...]:
+    found = dict(rows("SELECT rule, list(DISTINCT certname ORDER BY certname) FROM findings "
+                      "WHERE certname IS NOT NULL GROUP BY rule"))  # fmt: skip
+    made = []
+    for change in CHANGES:
+        names = sorted({name for rule in change.rules for name in found.get(rule, ())})
+        if names:
+            made.append(Readiness(change.title, change.since, len(names), tuple(names[:20])))
+    return tuple(sorted(made, key=lambda each: (-each.nodes, each.title)))
+
+
+def _unsettled(rows: _Rows) -> tuple[Unsettled, ...]:
+    found = rows(
+        f"""
+        WITH reports AS (
+            SELECT capture, run, certname,
+                   row_number() OVER (PARTITION BY certname ORDER BY time, capture, run) AS place,
+                   count(*) OVER (PARTITION BY certname) AS number
+            FROM runs WHERE report_status IS NOT NULL
+        ), changes AS (
+            SELECT DISTINCT certname, format('{{}}[{{}}]', type, title) AS ref, file, line, place, number
+            FROM resource_events JOIN reports USING (capture, run, certname)
+            WHERE status = 'success' AND type <> 'Notify'
+        ), islands AS (
+            SELECT *, place - row_number() OVER (PARTITION BY certname, ref ORDER BY place) AS island FROM changes
+        ), rows AS (
+            SELECT certname, ref, any_value(file) AS file, any_value(line) AS line, count(*) AS long,
+                   any_value(number) AS number
+            FROM islands GROUP BY certname, ref, island HAVING count(*) >= {NEVER_SETTLED}
+        )
+        SELECT ref, any_value(file), any_value(line), count(DISTINCT certname) AS nodes, sum(long)::BIGINT AS changes,
+               sum(number)::BIGINT
+        FROM rows GROUP BY ref ORDER BY nodes DESC, changes DESC, ref LIMIT {TOP}
+        """
+    )
+    return tuple(Unsettled(*row) for row in found)
+
+
+def _spanning(rows: _Rows) -> tuple[Spanning, ...]:
+    rank = "CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END"
+    found = rows(
+        f"SELECT rule, severity, message, runs FROM fleet_findings ORDER BY {rank}, rule, certname, time LIMIT {TOP}"
+    )
+    return tuple(Spanning(rule, severity, message, tuple(runs)) for rule, severity, message, runs in found)

@@ -1,0 +1,138 @@
+"""What tables show of a fleet: each number from rows whose answer is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.fleet.overview import Ending, InUse, Overview, Unsettled, fields, overview_of
+from inspector.fleet.tables import CertificateRow, ConnectionRow, FindingRow, ResourceEventRow
+from tests.support.fleets import DAY, START, fleet, micros, run_row, tables_with
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inspector.fleet.tables import Row
+
+HOUR = 3600
+NONE = "0" * 16
+
+
+def of(folder: Path, *rows: Row, until: float = DAY) -> Overview:
+    return overview_of(tables_with(folder, *rows, until=until))
+
+
+def test_a_node_is_what_its_latest_run_was(tmp_path: Path) -> None:
+    found = of(
+        tmp_path,
+        run_row(1, "a", 20 * HOUR), run_row(2, "a", 23 * HOUR, "failed", cause="S01", reason="no role"),
+        run_row(3, "b", 21 * HOUR, "failed"), run_row(4, "b", 23 * HOUR),
+        run_row(5, "tool", 1, "failed", tool="curl/8"),
+    )  # fmt: skip
+    assert [(node.certname, node.state, node.runs, node.bad, node.cause) for node in found.nodes] == [
+        ("a", "failed", 2, 1, "S01"), ("b", "complete", 2, 1, None),
+    ]  # fmt: skip
+    assert (found.states["failed"], found.states["complete"], found.runs) == (1, 1, 4)
+    (cause,) = found.causes
+    assert (cause.rule, cause.nodes, cause.reason, cause.names) == ("S01", 1, "no role", ("a",))
+
+
+@pytest.mark.parametrize(("pause", "silence", "state"), [(0.5, 1.4, "complete"), (0.5, 2.5, "silent"),
+                                                         (4, 11, "complete"), (4, 13, "silent")])  # fmt: skip
+def test_a_node_is_silent_if_three_runs_were_due(tmp_path: Path, pause: float, silence: float, state: str) -> None:
+    last = DAY - silence * HOUR
+    runs = [run_row(number, "a", last - (3 - number) * pause * HOUR) for number in (1, 2, 3)]
+    (node,) = of(tmp_path, *runs).nodes
+    assert node.state == state
+
+
+def test_a_node_that_failed_last_is_not_silent(tmp_path: Path) -> None:
+    found = of(tmp_path, run_row(1, "a", 0), run_row(2, "a", 1800, "failed"))
+    assert [node.state for node in found.nodes] == ["failed"]
+    assert found.silent == ()
+
+
+def finding(number: int, name: str, at: float, rule: str, severity: str = "error", **more: bool) -> FindingRow:
+    return FindingRow(capture=NONE, run=number, certname=name, time=micros(at), rule=rule, severity=severity,
+                      message="m", **more)  # fmt: skip
+
+
+def test_rules_say_where_they_found_something_first_and_how_often_each_day(tmp_path: Path) -> None:
+    found = of(
+        tmp_path, run_row(1, "a", 100), run_row(2, "b", DAY + 5), finding(1, "a", 200, "R16", "notice"),
+        finding(2, "b", DAY + 6, "S01"), finding(2, "b", DAY + 7, "R16", "notice"), until=2 * DAY,
+    )  # fmt: skip
+    assert [(line.rule, line.severity, line.findings, line.nodes, line.node, line.days) for line in found.rules] == [
+        ("S01", "error", 1, 1, "b", (0, 1)), ("R16", "notice", 2, 2, "a", (1, 1)),
+    ]  # fmt: skip
+    assert found.rules[1].first == START + 200
+    assert [day.date for day in found.days] == ["2026-11-19", "2026-11-20"]
+
+
+def test_times_are_percentiles_of_completed_runs(tmp_path: Path) -> None:
+    rows = [run_row(number, "a", number, compile_time=number / 10, compiler="c1") for number in range(1, 101)]
+    rows.append(run_row(101, "a", 101, "failed", compile_time=1000.0, compiler="c1"))
+    (times,) = (each for each in of(tmp_path, *rows).times if each.kind == "master")
+    assert (times.name, times.runs, times.duration) == ("c1", 100, (10.0, 10.0, 10.0))
+    assert times.compile is not None
+    assert [round(value, 2) for value in times.compile] == [5.05, 9.01, 9.9]
+
+
+def certificate(name: str, days: float, serial: str = "0x0001", role: str = "agent") -> CertificateRow:
+    ends, now = micros(days * DAY), micros(0)
+    return CertificateRow(capture=NONE, time=now, last=now, fingerprint=serial + name, role=role, certname=name,
+                          serial=serial, issuer="CN=CA", not_after=ends, key=name)  # fmt: skip
+
+
+def test_what_ends_soon_is_listed_and_what_was_renewed_is_said(tmp_path: Path) -> None:
+    found = of(tmp_path, certificate("a", 30), certificate("b", 20), certificate("b", 900, "0x0002"),
+               certificate("c", 200), certificate("m", 60, role="master"))  # fmt: skip
+    assert found.ending == (
+        Ending("agent", "a", "0x0001", "CN=CA", START + 30 * DAY, renewed=False),
+        Ending("master", "m", "0x0001", "CN=CA", START + 60 * DAY, renewed=False),
+        Ending("agent", "b", "0x0001", "CN=CA", START + 20 * DAY, renewed=True),
+    )
+    # Of each node what ends last.
+    assert [(month.agents, month.masters) for month in found.calendar] == [(1, 0), (0, 1), (1, 0), (1, 0)]
+
+
+def test_resources_that_change_in_every_run_never_settle(tmp_path: Path) -> None:
+    def event(number: int, kind: str, title: str) -> ResourceEventRow:
+        return ResourceEventRow(capture=NONE, run=number, certname="a", time=micros(number), type=kind, title=title,
+                                status="success", file="/m/site.pp", line=7)  # fmt: skip
+
+    runs = [run_row(number, "a", number, report_status="changed") for number in range(1, 6)]
+    always = [event(number, "File", "/etc/motd") for number in range(1, 6)]
+    now_and_then = [event(number, "File", "/x") for number in (1, 3, 5)]
+    notify = [event(number, "Notify", "hello") for number in range(1, 6)]
+    assert of(tmp_path, *runs, *always, *now_and_then, *notify).unsettled == (
+        Unsettled("File[/etc/motd]", "/m/site.pp", 7, 1, 5, 5),
+    )
+
+
+def test_what_is_in_use_is_counted_by_node(tmp_path: Path) -> None:
+    rows: list[Row] = [run_row(number, name, number, catalog_format="text/pson", agent_version="5.5.22")
+                       for number, name in ((1, "a"), (2, "a"), (3, "b"))]  # fmt: skip
+    rows.append(ConnectionRow(capture=NONE, time=micros(0), side="agent", certname="a", tls="TLSv1.2"))
+    found = of(tmp_path, *rows)
+    assert InUse("format of catalogs", "text/pson", 2) in found.in_use
+    assert InUse("version of the agent", "5.5.22", 2) in found.in_use
+    assert InUse("version of TLS", "TLSv1.2", 1) in found.in_use
+
+
+def test_readiness_counts_the_nodes_whose_findings_show_it(tmp_path: Path) -> None:
+    found = of(tmp_path, run_row(1, "a", 1), finding(1, "a", 1, "R14"), finding(1, "a", 1, "P08"))
+    assert [(each.title, each.since, each.nodes) for each in found.readiness] == [("facts or reports as YAML", 4, 1)]
+
+
+def test_without_rows_there_is_nothing(tmp_path: Path) -> None:
+    found = of(tmp_path)
+    assert (found.nodes, found.causes, found.rules, found.times, found.ending) == ((), (), (), (), ())
+
+
+def test_as_plain_values_times_are_texts(tmp_path: Path) -> None:
+    plain = fields(overview_of(fleet(tmp_path, 45)))
+    assert plain["began"] == "2026-11-19T00:00:00.000Z"
+    assert plain["nodes"][0]["last"].startswith("2026-11-21T")
+    assert plain["states"]["failed"] == 2

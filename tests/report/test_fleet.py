@@ -1,0 +1,92 @@
+"""The fleet report: what a reader sees in a browser, and that nothing of it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.fleet.overview import overview_of
+from inspector.report import fleet as report
+from tests.support.fleets import DAY, fleet, run_row, tables_with
+from tests.support.pages import browser
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inspector.fleet.overview import Overview
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Overview:
+    return overview_of(fleet(tmp_path, 120))
+
+
+def test_the_answer_comes_first(found: Overview) -> None:
+    page = report.html(found, "tables")
+    answer = page.index('id="answer"')
+    assert "Of 120 nodes, the latest run of 3 did not go well and 3 stopped reporting" in page
+    for section in ("findings", "certificates", "times", "unsettled", "silent", "use", "nodes"):
+        assert page.index(f'<section id="{section}"') > answer
+    assert "File[/etc/motd]" in page
+    assert page.count("web00003.example") >= 1, "it is silent"
+
+
+def test_a_healthy_fleet_says_so(tmp_path: Path) -> None:
+    rows = [run_row(number, f"n{number}", DAY - 600) for number in range(1, 4)]
+    page = report.html(overview_of(tables_with(tmp_path, *rows)), "t")
+    assert "✓ 3 nodes: the latest run of each completed" in page
+    assert 'id="silent"' not in page
+
+
+def test_without_rows_it_is_a_page(tmp_path: Path) -> None:
+    assert "No node ran in these tables" in report.html(overview_of(tables_with(tmp_path)), "t")
+
+
+def test_names_are_text(tmp_path: Path) -> None:
+    hostile = "<img src=x onerror=alert(1)>\x1b[2J\u202e"
+    rows = [run_row(1, hostile, DAY - 10, "failed", reason=hostile, environment=hostile, compiler=hostile)]
+    page = report.html(overview_of(tables_with(tmp_path, *rows)), hostile)
+    assert "<img" not in page
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+
+
+@pytest.mark.slow
+def test_in_a_browser(tmp_path: Path, found: Overview) -> None:
+    path = tmp_path / "fleet.html"
+    path.write_text(report.html(found, "tables"))
+    with browser() as chromium:
+        page = chromium.new_page(viewport={"width": 1200, "height": 900})
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: said.append(request.url) if not request.url.startswith("file:") else None)
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-ready]", state="attached")
+        output = page.locator("output[for=filter-nodes]")
+        assert output.text_content() == "120 of 120"
+        for words, expected in (("state:failed", "3 of 120"), ("version:7* -state:failed", "60 of 120"),
+                                ("00011", "1 of 120"), ("cause:S01 env:prod*", "3 of 120")):  # fmt: skip
+            page.fill("#filter-nodes", words)
+            assert output.text_content() == expected, words
+        page.fill("#filter-nodes", "nothing:x")
+        assert "There is no column 'nothing'" in (output.text_content() or "")
+        page.fill("#filter-nodes", "")
+        page.click("#list-nodes .head button:has-text('node')")
+        page.click("#list-nodes .head button:has-text('node')")
+        assert (page.text_content("#list-nodes .view .row") or "").startswith("web00119.example")
+        assert said == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1200
+        page.set_viewport_size({"width": 400, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        page.close()
+    quiet = tmp_path / "quiet.html"
+    quiet.write_text(path.read_text())
+    with browser() as chromium:
+        context = chromium.new_context(java_script_enabled=False)
+        page = context.new_page()
+        page.goto(quiet.as_uri())
+        assert page.locator("#nodes tbody tr").count() == 100
+        assert page.locator("text=20 more nodes: the whole list needs JavaScript").is_visible()
+        context.close()
