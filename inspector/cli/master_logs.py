@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.tables import print_rows
@@ -17,6 +16,7 @@ from inspector.text import clean, seconds
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from inspector.explain.master_log.measured import MasterTimes
     from inspector.progress import Watch
@@ -25,32 +25,19 @@ if TYPE_CHECKING:
 LEAST = 0.0005
 """Seconds that are printed."""
 
-OPTIONS = {
-    "--access-log": "puppetserver's access log, also compressed, may be repeated: how much of the time was queue, how "
-    "much work (docs/times.md)",
-    "--server-log": "puppetserver.log, also compressed, may be repeated: how long catalogs were compiled",
-}
 
-
-def add_master_logs(command: argparse.ArgumentParser) -> None:
-    """Add the options with a master's logs; ``times_of`` reads them."""
-    for name, about in OPTIONS.items():
-        command.add_argument(name, type=Path, metavar="FILE", action="append", default=[], help=about)
-
-
-def logs_named(arguments: argparse.Namespace) -> bool:
-    """Whether the user named logs."""
-    return bool(arguments.access_log or arguments.server_log)
+def read(arguments: argparse.Namespace, capture: Path, watch: Watch = unwatched) -> MasterTimes:
+    """Return what the logs that a user named say about a capture. Raises InspectorError."""
+    return master_logs.read(capture, master_logs.MasterLogs(arguments.access_log, arguments.server_log), watch)
 
 
 def times_of(
     arguments: argparse.Namespace, capture: Path, watch: Watch = unwatched, *, alone: bool = True
 ) -> MasterTimes:
-    """Return what the logs that a user named say about a capture, and print what they do not say. Raises
-    InspectorError; of a capture that is not ``alone`` the error is printed."""
-    logs = master_logs.MasterLogs(arguments.access_log, arguments.server_log)
+    """Return the same, and print what was matched. Raises InspectorError; of a capture that is not ``alone`` the error
+    is printed."""
     try:
-        times = master_logs.read(capture, logs, watch)
+        times = read(arguments, capture, watch)
     except InspectorError as error:
         if alone:
             raise

@@ -7,8 +7,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
-from inspector.cli.arguments import add_captures, add_filter, add_full, add_rules
-from inspector.cli.master_logs import add_master_logs, logs_named, print_times, times_of
+from inspector.cli.arguments import add_captures, add_filter, add_full, add_master_logs, add_rules, logs_named
+from inspector.cli.master_logs import print_times, times_of
 from inspector.cli.output import columns, print_failed, print_json, print_unanalyzed, print_verdicts
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message

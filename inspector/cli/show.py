@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.capture import paths
 from inspector.capture.store import Capture
-from inspector.cli.arguments import add_rules
-from inspector.cli.master_logs import add_master_logs, logs_named, times_of
+from inspector.cli.arguments import add_master_logs, add_rules, logs_named
+from inspector.cli.master_logs import times_of
 from inspector.cli.output import print_json
 from inspector.cli.progress import shown
 from inspector.errors import InspectorError

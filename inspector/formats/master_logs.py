@@ -99,7 +99,7 @@ class _Reading:
         self._answered += 1
         self._first, self._last = min(self._first, brief.time), max(self._last, brief.ended)
         times = (brief.seq, brief.time, max(brief.time, brief.ended))
-        self._requests.add(_key(brief.method, brief.target, brief.status), Wanted(*times, (brief.sent, brief.received)))
+        self._requests.add(_key(brief.method, brief.target, brief.status), Wanted(*times, brief.sent))
         if brief.request_kind is Kind.CATALOG and brief.status == 200:
             name = unquote(brief.target.partition("?")[0].rpartition("/")[2])
             self._catalogs.add(("compiled", name), Wanted(*times))
@@ -131,8 +131,7 @@ class _Reading:
         key = _key(entry.method, entry.target, entry.status)
         if not self._requests.wants(key):
             return entry.time, None
-        sizes = (entry.sent, entry.received)
-        return entry.time, Logged(key, entry.time, entry, entry.took, sizes, entry.trace)
+        return entry.time, Logged(key, entry.time, entry, entry.took, entry.sent, entry.trace)
 
     def _server(self, line: str) -> tuple[float, Logged[object] | None] | None:
         entry = server.parse(line)

@@ -47,8 +47,6 @@ class AccessLine(NamedTuple):
     method: str
     target: str
     status: int
-    received: int | None
-    """Bytes of the answer's body; None: not known."""
     sent: int | None
     """Bytes of the request's body; None: not known, or there was none."""
     took: float | None
@@ -69,12 +67,10 @@ def parse(line: str) -> AccessLine | None:
     method, _, located = rest[:end].partition(" ")
     target = located.rpartition(" ")[0] or located
     status, _, more = rest[end + 2 :].partition(" ")
-    size, _, tail = more.partition(" ")
+    _, _, tail = more.partition(" ")
     tail, trace = _without_trace(tail)
     took, sent, held = _measured(tail)
-    return AccessLine(
-        begun, head.partition(" ")[0], method, target, int(status), _number(size), sent, took, held, trace
-    )
+    return AccessLine(begun, head.partition(" ")[0], method, target, int(status), sent, took, held, trace)
 
 
 def _begun(head: str) -> float | None:

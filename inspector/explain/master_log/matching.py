@@ -42,8 +42,9 @@ class Logged[Line]:
     line: Line
     took: float | None = None
     """Seconds, as far as it is known."""
-    sizes: tuple[int | None, int | None] = (None, None)
-    """Bytes of the request's body and of the answer's, where they are known."""
+    sent: int | None = None
+    """Bytes of the request's body, if they are known. Those of an answer are no help: it is compressed after they were
+    counted."""
     trace: str | None = None
 
 
@@ -54,7 +55,7 @@ class Wanted[Line]:
     seq: int
     began: float
     ended: float
-    sizes: tuple[int, int] = (0, 0)
+    sent: int = 0
     trace: str | None = None
     nearest: float | None = None
     """By how many seconds the nearest line's time is later than ``ended``."""
@@ -162,7 +163,7 @@ class Matching[Line]:
         exact = by_duration = ambiguous = 0
         for found in self._wanted.values():
             exact += _take_exact(found, lines)
-            _prefer_sizes(found)
+            _prefer_size(found)
             _eliminate(found, lines)
             for group in _groups([wanted for wanted in found if wanted.fits]):
                 paired = _paired(group)
@@ -204,16 +205,12 @@ def _take_exact[Line](found: list[Wanted[Line]], lines: dict[int, Line]) -> int:
     return len(taken)
 
 
-def _prefer_sizes[Line](found: list[Wanted[Line]]) -> None:
-    """Where several lines fit an exchange, leave those of its sizes, if there are any."""
+def _prefer_size[Line](found: list[Wanted[Line]]) -> None:
+    """Where several lines fit an exchange, leave those of its request's size, if there are any."""
     for wanted in found:
-        same = [one for one in wanted.fits if _same_sizes(one.sizes, wanted.sizes)]
+        same = [one for one in wanted.fits if one.sent in (None, wanted.sent)]
         if len(wanted.fits) > 1 and same:
             wanted.fits = same
-
-
-def _same_sizes(logged: tuple[int | None, int | None], recorded: tuple[int, int]) -> bool:
-    return all(one is None or one == other for one, other in zip(logged, recorded, strict=True))
 
 
 def _eliminate[Line](found: list[Wanted[Line]], lines: dict[int, Line]) -> None:
