@@ -43,7 +43,7 @@ def times_of(
             raise
         print(f"puppet-inspector: {clean(error.message)}", file=sys.stderr)
         return NOTHING
-    for note in times.notes:
+    for note in (*times.notes, *times.file_notes):
         print(f"puppet-inspector: {clean(note)}", file=sys.stderr)
     return times
 

@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
         from inspector.cli import master_logs
         from inspector.cli.progress import shown
 
-        given = paths.newest_in(given) or paths.newest() if folder else given
+        given = paths.chosen([given])[-1] if folder else given
         with shown() as watch:
             times = master_logs.read(arguments, given, watch)
         return app.run(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell, times=times)

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 RETURNED = 503
 """The status of a request that is turned away because no JRuby is free (or the master stops)."""
+DATED = 5.0
+"""Seconds by which a log's clock may differ from that of the dates of answers: it is the same one. Without dates it may
+be ``SKEW``; but then the lines of another run, a minute later, are not told from those of this one."""
 NOTABLE = 1.0
 """Seconds by which clocks differ, from which on a note says so."""
 ACCESS_WHERE = "The pattern in use is in request-logging.xml, which access-log-config in webserver.conf names."
@@ -90,6 +93,9 @@ class _Reading:
             self._want(brief)
         self._expected = median(ahead.values()) if ahead else 0.0
         """By how many seconds the master's clock is ahead, by the dates of its answers."""
+        off = max((abs(seconds - self._expected) for seconds in ahead.values()), default=SKEW)
+        self._reach = min(SKEW, DATED + off)
+        """By how many seconds more or less a log's clock may be."""
         self._requests.prepare()
         self._catalogs.prepare()
 
@@ -120,7 +126,7 @@ class _Reading:
             for seq in sorted(answers.lines.keys() | compiled.lines.keys())
         }
         notes = [*self._notes(requests, answers), *self._compiler_notes(catalogs, compiled)]
-        return MasterTimes(made, (*notes, *_file_notes([*requests, *catalogs])))
+        return MasterTimes(made, tuple(notes), tuple(_file_notes([*requests, *catalogs])))
 
     # -- lines --------------------------------------------------------------------------------------------
 
@@ -145,7 +151,7 @@ class _Reading:
 
     def _matched[Line](self, matching: Matching[Line], logs: Sequence[LogFile]) -> Assigned[Line]:
         """Match the lines of logs, in two passes over each. Raises InspectorError."""
-        first, last = self._first - SKEW + self._expected, self._last + SKEW + self._expected
+        first, last = (self._expected + time for time in (self._first - self._reach, self._last + self._reach))
         traced = False
 
         def near(log: LogFile) -> Iterator[Logged[Any]]:
@@ -164,7 +170,7 @@ class _Reading:
                     yield logged
 
         for log in logs:
-            log.difference = matching.difference(near(log), self._expected)
+            log.difference = matching.difference(near(log), self._expected, self._reach)
         if traced:
             traces = _traces(self._capture, self._watch)
             for wanted in matching.every():
@@ -200,7 +206,7 @@ class _Reading:
             f"No line of {names} is about a request of {self._capture}: the lines are of {_span(first, last)}, the "
             f"requests of {_span(self._first, self._last)}.",
             "Give the logs of the master that answered these requests, of that time; rotated ones end in .gz. "
-            f"Its clock may differ by {seconds(SKEW)}, by more only if the dates of its answers show it.",
+            f"Its clock may differ by {seconds(self._reach)} from what the dates of its answers show.",
         )
 
     def _notes(self, logs: Sequence[LogFile], found: Assigned[AccessLine]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from inspector.errors import CaptureError, InspectorError
 from inspector.explain.master_log.measured import NOTHING
 from inspector.model import REHEARSAL_OF
 from inspector.summaries.source import Source
+from inspector.text import clean
 from inspector.tui import hues, themes
 from inspector.tui.following import Following, newer
 from inspector.tui.view import View
@@ -91,8 +92,8 @@ class Inspector(App[None]):
         self.push_screen(Causes())
         if self.rehearsal:
             self.open_pairs()
-        if self.times.notes:
-            self.show_message(" ".join(self.times.notes))
+        if notes := (*self.times.notes, *self.times.file_notes):
+            self.show_message(clean(" ".join(notes)))
         self.set_interval(INTERVAL, self.poll)
         self.set_timer(INTERVAL, self._settle)
 

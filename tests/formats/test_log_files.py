@@ -40,8 +40,8 @@ def test_another_pattern_is_a_mistake_after_some_lines(tmp_path: Path) -> None:
     with pytest.raises(InspectorError) as raised:
         times(path)
     assert str(raised.value) == (
-        f"{path} is in no known pattern: line 1, and {TRIED - 1} more. Known is a number (and older ones, docs/times.md). "
-        "Look there."
+        f"{path} is in no known pattern: line 1, and {TRIED - 1} more. Known is a number (and older ones, "
+        "docs/times.md). Look there."
     )
 
 

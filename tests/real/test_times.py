@@ -56,9 +56,10 @@ def test_a_slow_manifest_and_a_queue_are_named(stage: Stage, capsys: pytest.Capt
     assert {part for run in runs.values() for part in [run.total.largest]} >= {"queue"}
     assert all(sum(split.parts().values()) >= 0 for run in runs.values() for split in run.records.values())
 
-    # Without the server log all that a catalog held the JRuby for is compiling; without the access log no queue is known.
+    # Without the server log all that a catalog held the JRuby for is compiling.
     access_only, _ = _read(stage, MasterLogs(logs.access))
     assert access_only[1].total.compile > first.compile
+    # Without the access log no queue is known.
     server_only, _ = _read(stage, MasterLogs((), logs.server))
     assert server_only[1].total.compile == first.compile
     assert (

@@ -1,11 +1,11 @@
 """Which line of a log is about which recorded exchange, with the difference of the clocks taken out.
 
 A line and an exchange that belong together have the same key (method, path with query, status), the line was written
-when the exchange ended, and took no longer than it. Of the proxy's clock and the log's, one pass over the log finds the
-difference: the nearest line of each exchange votes for one, and the median of the votes in the two seconds that have
-most of them is taken. In the second pass the lines that fit are noted at each exchange. Then what fits nothing else is
-matched first, which leaves less to choose from for the others. Equal requests at the same time that remain, as many
-lines as exchanges, are paired in the order of their durations; others stay unmatched.
+when the exchange ended, and took no longer than it. One pass over the log finds the difference of its clock and the
+proxy's: a line and an exchange that are nearest to each other vote for one, and the median of the votes in the two
+seconds that have most of them is taken. In the second pass the lines that fit are noted at each exchange. Then what
+fits nothing else is matched first, which leaves less to choose from for the others. Equal requests at the same time
+that remain, as many lines as exchanges, are paired in the order of their durations; others stay unmatched.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from collections import deque
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
-
-from inspector.clocks import SKEW
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
@@ -58,7 +56,7 @@ class Wanted[Line]:
     sent: int = 0
     trace: str | None = None
     nearest: float | None = None
-    """By how many seconds the nearest line's time is later than ``ended``."""
+    """By how many seconds the time of the nearest line, whose nearest it is too, is later than ``ended``."""
     fits: list[Logged[Line]] = field(default_factory=list)
     crowded: bool = False
     """More lines fit than are noted."""
@@ -105,31 +103,35 @@ class Matching[Line]:
 
     # -- the difference of the clocks ---------------------------------------------------------------------
 
-    def difference(self, logged: Iterable[Logged[Line]], expected: float) -> float | None:
-        """Return by how many seconds the log's clock is ahead of the proxy's, if it is not much more or less than
-        ``expected``; None if no line is near an exchange."""
+    def difference(self, logged: Iterable[Logged[Line]], expected: float, reach: float) -> float | None:
+        """Return by how many seconds the log's clock is ahead of the proxy's, if that is within ``reach`` of what is
+        ``expected``; None if no line is so near an exchange."""
         for wanted in self.every():
             wanted.nearest = None
         for one in logged:
-            self._vote(one, expected)
+            self._vote(one, expected, reach)
         votes = sorted(wanted.nearest for wanted in self.every() if wanted.nearest is not None)
-        best, low = (0, 0), 0
+        best, agreed, low = (0, 0.0), votes, 0
         for high, vote in enumerate(votes):
             while vote - votes[low] > VOTES:
                 low += 1
-            best = max(best, (high + 1 - low, -low))
-        number, first = best[0], -best[1]
-        return median(votes[first : first + number]) if number else None
+            number = high + 1 - low
+            if (number, -abs(vote - expected)) > best:
+                best, agreed = (number, -abs(vote - expected)), votes[low : high + 1]
+        return median(agreed) if agreed else None
 
-    def _vote(self, one: Logged[Line], expected: float) -> None:
+    def _vote(self, one: Logged[Line], expected: float, reach: float) -> None:
         ends = self._ends.get(one.key, ())
         time = one.time + self._rounded / 2
         at = bisect_left(ends, time - expected)
-        for wanted in self._wanted.get(one.key, ())[max(0, at - 1) : at + 1]:
-            away = time - wanted.ended
-            nearer = wanted.nearest is None or abs(away - expected) < abs(wanted.nearest - expected)
-            if abs(away - expected) <= SKEW and nearer:
-                wanted.nearest = away
+        candidates = self._wanted.get(one.key, ())[max(0, at - 1) : at + 1]
+        # Each must be the other's nearest: an exchange that no line is about does not vote for somebody else's.
+        wanted = min(candidates, key=lambda wanted: abs(time - wanted.ended - expected), default=None)
+        if wanted is None or abs(time - wanted.ended - expected) > reach:
+            return
+        away = time - wanted.ended
+        if wanted.nearest is None or abs(away - expected) < abs(wanted.nearest - expected):
+            wanted.nearest = away
 
     # -- the lines that fit -------------------------------------------------------------------------------
 

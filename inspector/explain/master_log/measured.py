@@ -68,7 +68,9 @@ class MasterTimes:
 
     by_record: Mapping[int, MasterTime] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    """Sentences: what was matched, what was not, and how far the clocks are apart."""
+    """Sentences: what was matched, and what was not."""
+    file_notes: tuple[str, ...] = ()
+    """Sentences about single logs, with their names: how far their clocks are off, what cannot be read."""
 
     def get(self, seq: int) -> MasterTime | None:
         """Return a record's; None if no line of a log is known to be about it."""

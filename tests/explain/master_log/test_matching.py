@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.clocks import SKEW
 from inspector.explain.master_log import matching
 from inspector.explain.master_log.matching import MOST, Logged, Matching, Wanted
 
@@ -32,7 +33,7 @@ def matched(
     for key, one in wanted:
         found.add(key, one)
     found.prepare()
-    difference = found.difference(lines, expected)
+    difference = found.difference(lines, expected, SKEW)
     if difference is not None:
         found.note(lines, difference)
     return found.assigned(), difference
@@ -74,6 +75,15 @@ def test_lines_that_are_not_about_these_requests_do_not_move_the_clock() -> None
     found, difference = matched(wanted, [*lines, *others])
     assert difference == pytest.approx(3.0, abs=0.5)
     assert found.lines == {seq: str(seq) for seq in range(20)}
+
+
+def test_exchanges_without_a_line_do_not_vote_for_lines_of_others() -> None:
+    # The log is of the first half; later the same is asked for again.
+    early, lines = many(0.0)
+    late = [(key, Wanted[str](100 + one.seq, one.began + 90, one.ended + 90)) for key, one in early]
+    found, difference = matched([*early, *late], lines)
+    assert difference == pytest.approx(0.0, abs=0.5)
+    assert set(found.lines) == set(range(20))
 
 
 def test_of_equal_requests_at_once_a_line_belongs_to_one_that_took_as_long() -> None:
