@@ -131,6 +131,9 @@ class _Reading:
     # -- lines --------------------------------------------------------------------------------------------
 
     def _access(self, line: str) -> tuple[float, Logged[object] | None] | None:
+        time = access.dated(line)
+        if time is not None and not self._near(time):
+            return time, None
         entry = access.parse(line)
         if entry is None:
             return None
@@ -149,16 +152,19 @@ class _Reading:
             return entry.time, Logged(("refused", entry.path), entry.time, entry)
         return entry.time, Logged(("compiled", entry.certname), entry.time, entry, entry.took)
 
+    def _near(self, time: float) -> bool:
+        """Whether a moment, by a log's clock, may be one of the capture's."""
+        return self._first - self._reach <= time - self._expected <= self._last + self._reach
+
     def _matched[Line](self, matching: Matching[Line], logs: Sequence[LogFile]) -> Assigned[Line]:
         """Match the lines of logs, in two passes over each. Raises InspectorError."""
-        first, last = (self._expected + time for time in (self._first - self._reach, self._last + self._reach))
         traced = False
 
         def near(log: LogFile) -> Iterator[Logged[Any]]:
             nonlocal traced
             for time, logged in log.logged(self._watch):
                 log.first, log.last = min(log.first, time), max(log.last, time)
-                if logged and first <= time <= last:
+                if logged and self._near(time):
                     traced |= logged.trace is not None
                     yield logged
 
@@ -166,7 +172,7 @@ class _Reading:
             log.within = 0
             for time, logged in log.logged(self._watch):
                 log.within += self._first - 1 <= time - difference <= self._last + 1
-                if logged and first <= time <= last:
+                if logged and self._near(time):
                     yield logged
 
         for log in logs:

@@ -60,9 +60,9 @@ class AccessLine(NamedTuple):
 def parse(line: str) -> AccessLine | None:
     """Return what a line says; None if it is in no known pattern. It takes linear time."""
     head, _, rest = line.rstrip("\r\n").partition('"')
-    begun = _begun(head)
+    time = _dated(head)
     end = _end_of_request(rest)
-    if begun is None or end < 0:
+    if time is None or end < 0:
         return None
     method, _, located = rest[:end].partition(" ")
     target = located.rpartition(" ")[0] or located
@@ -70,11 +70,16 @@ def parse(line: str) -> AccessLine | None:
     _, _, tail = more.partition(" ")
     tail, trace = _without_trace(tail)
     took, sent, held = _measured(tail)
-    return AccessLine(begun, head.partition(" ")[0], method, target, int(status), sent, took, held, trace)
+    return AccessLine(time, head.partition(" ")[0], method, target, int(status), sent, took, held, trace)
 
 
-def _begun(head: str) -> float | None:
-    """Return the moment before the request: in brackets, or the last two words."""
+def dated(line: str) -> float | None:
+    """Return when a line was written, long before all of it is parsed; None if it has no date."""
+    return _dated(line[: line.find('"')])
+
+
+def _dated(head: str) -> float | None:
+    """Return the date before the request: in brackets, or the last two words."""
     opened, closed = head.rfind("["), head.rfind("]")  # an address may have brackets too
     text = head[opened + 1 : closed] if 0 <= opened < closed else " ".join(head[-_DATED:].split(" ")[-3:-1])
     return moment(text) if len(text) <= _DATED else None
