@@ -16,7 +16,6 @@ from inspector.errors import CaptureError, InspectorError
 from inspector.explain.master_log.measured import NOTHING
 from inspector.model import REHEARSAL_OF
 from inspector.summaries.source import Source
-from inspector.text import clean
 from inspector.tui import hues, themes
 from inspector.tui.following import Following, newer
 from inspector.tui.view import View
@@ -92,13 +91,13 @@ class Inspector(App[None]):
         self.push_screen(Causes())
         if self.rehearsal:
             self.open_pairs()
-        if notes := (*self.times.notes, *self.times.file_notes):
-            self.show_message(clean(" ".join(notes)))
         self.set_interval(INTERVAL, self.poll)
         self.set_timer(INTERVAL, self._settle)
 
     def _settle(self) -> None:
-        """Load what the next views need."""
+        """Load what the next views need, and show what a master's logs do not say."""
+        if notes := (*self.times.notes, *self.times.file_notes):
+            self.show_message(" ".join(notes))
         gc.freeze()
         gc.enable()
         self.run_worker(_warm_up, thread=True, group="warm up")
