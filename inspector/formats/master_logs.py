@@ -105,7 +105,7 @@ class _Reading:
         self._answered += 1
         self._first, self._last = min(self._first, brief.time), max(self._last, brief.ended)
         times = (brief.seq, brief.time, max(brief.time, brief.ended))
-        self._requests.add(_key(brief.method, brief.target, brief.status), Wanted(*times, brief.sent))
+        self._requests.add((brief.method, brief.target, brief.status), Wanted(*times, brief.sent))
         if brief.request_kind is Kind.CATALOG and brief.status == 200:
             name = unquote(brief.target.partition("?")[0].rpartition("/")[2])
             self._catalogs.add(("compiled", name), Wanted(*times))
@@ -137,7 +137,7 @@ class _Reading:
         entry = access.parse(line)
         if entry is None:
             return None
-        key = _key(entry.method, entry.target, entry.status)
+        key = (entry.method, entry.target, entry.status)
         if not self._requests.wants(key):
             return entry.time, None
         return entry.time, Logged(key, entry.time, entry, entry.took, entry.sent, entry.trace)
@@ -263,11 +263,6 @@ def _file_notes(logs: Sequence[LogFile]) -> Iterator[str]:
         # Messages of the server log have further lines.
         if log.unknown and log.pattern == access.PATTERN:
             yield f"{plural(log.unknown, 'line')} of {name} in no known pattern, the first is line {log.first_unknown}."
-
-
-def _key(method: str, target: str, status: int) -> tuple[str, str, int]:
-    # A question mark without a query is not logged.
-    return method, target.removesuffix("?"), status
 
 
 def _traces(capture: Path, watch: Watch) -> Mapping[int, str]:

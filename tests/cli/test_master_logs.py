@@ -99,7 +99,7 @@ def test_a_page_draws_it(run: Run, logs: list[str | Path], tmp_path: Path) -> No
     assert err.startswith(FOUND)
     text = path.read_text()
     assert "Where the time went: serve " in text
-    assert 'class="queue"' in text
+    assert '<rect class="queue" x=' in text
     assert FOUND.partition(": ")[2] in text
     run("report", CAPTURE, "-o", tmp_path / "b.html")
     assert 'class="queue"' not in (tmp_path / "b.html").read_text()

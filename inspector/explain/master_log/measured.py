@@ -37,29 +37,20 @@ class MasterTime:
         - network: what was waited longer than the master took (access log with ``%D``); a half each way.
         - waiting: the rest, where the access log does not have what separates queue and serve.
         """
-        compiled = self.compiled or 0.0
         there = waited if self.took is None else min(waited, max(0.0, self.took - receiving, self.worked or 0.0))
-        queue = serve = unknown = 0.0
+        worked = min(there if self.worked is None else self.worked, there)
+        compiled = min(self.compiled or 0.0, worked)
+        parts: list[tuple[MasterWork, float]]
         if self.refused:
-            queue = there
+            parts = [("queue", there)]
         elif self.worked is None:
-            compiled = min(compiled, there)
-            unknown = there - compiled
+            parts = [("waiting", there - compiled), ("compile", compiled)]
         else:
-            worked = min(self.worked, there)
-            queue = min(there - worked, max(0.0, (self.took or 0.0) - self.worked - receiving))
-            compiled = min(compiled, worked)
-            serve = worked - compiled
-            there = worked + queue
-        if self.refused:
-            compiled = 0.0
+            parts = [("queue", there - worked), ("serve", worked - compiled), ("compile", compiled)]
         way = (waited - there) / 2
-        for kind, took in (
-            ("network", way), ("queue", queue), ("waiting", unknown), ("serve", serve), ("compile", compiled),
-            ("network", way),
-        ):  # fmt: skip
+        for kind, took in (("network", way), *parts, ("network", way)):
             if took > 0:
-                yield kind, took  # type: ignore[misc]
+                yield kind, took
 
 
 @dataclass(frozen=True, slots=True)
