@@ -141,5 +141,5 @@ def add_master_logs(command: argparse.ArgumentParser) -> None:
 
 
 def logs_named(arguments: argparse.Namespace) -> bool:
-    """Whether the user named logs."""
-    return bool(arguments.access_log or arguments.server_log)
+    """Whether the user named logs; no command at all has none."""
+    return bool(getattr(arguments, "access_log", ()) or getattr(arguments, "server_log", ()))
