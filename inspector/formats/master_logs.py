@@ -102,6 +102,8 @@ class _Reading:
     def _want(self, brief: Brief) -> None:
         if brief.kind != "exchange" or brief.status is None or not math.isfinite(brief.time + brief.ended):
             return
+        if brief.master is None and not brief.imported:
+            return  # the proxy answered
         self._answered += 1
         self._first, self._last = min(self._first, brief.time), max(self._last, brief.ended)
         times = (brief.seq, brief.time, max(brief.time, brief.ended))

@@ -14,7 +14,7 @@ from inspector.errors import InspectorError
 from inspector.explain.master_log.measured import NOTHING, MasterTime
 from inspector.formats import master_logs
 from inspector.formats.master_logs import MasterLogs
-from inspector.model import Exchange, Leg, Request, Response
+from inspector.model import Exchange, Identity, Leg, Request, Response
 from inspector.summaries import index, indexer
 from tests.support import places
 from tests.support.captures import save
@@ -192,6 +192,14 @@ def test_a_request_that_was_turned_away_only_waited(tmp_path: Path) -> None:
     server = write(tmp_path / "puppetserver.log", [server_line(1e9 + 8.01, "").replace("Puppet ", message)])
     times = master_logs.read(capture, MasterLogs((), [server]))
     assert times.by_record == {1: MasterTime(refused=True)}
+
+
+def test_what_the_proxy_answered_is_not_looked_for(tmp_path: Path) -> None:
+    own = dataclasses.replace(exchange(1e9, 0.1, "/x", 502), master=None, identity=Identity("none"))
+    passed = exchange(1e9 + 1, 0.1, "/puppet/v3/node/a")
+    capture = save(tmp_path / "capture.sqlite", own, passed)
+    times = master_logs.read(capture, access(tmp_path, access_line(passed)))
+    assert times.notes == ("Access log: 1 of 1 request found in it.",)
 
 
 def test_a_traceparent_tells_equal_requests_apart(tmp_path: Path) -> None:
