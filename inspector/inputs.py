@@ -6,17 +6,24 @@ A pipe without a writer would be waited for, and a device (through a link, for e
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import stat
+import zlib
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SMALL = 2**24
 """Bytes of a file that a person writes, or of a certificate or key."""
 LARGE = 2**30
 """Bytes of a file that a program writes."""
+LINE = 2**20
+"""Bytes of a line of a log."""
+_GZIP = b"\x1f\x8b"
+"""How a file begins that gzip compressed."""
 
 
 def opened(path: Path, *, links: bool = True) -> IO[bytes]:
@@ -36,6 +43,21 @@ def read(path: Path, most: int = LARGE, *, links: bool = True) -> bytes:
     if len(data) > most:
         raise OSError(errno.EINVAL, f"it is larger than {most} bytes", str(path))
     return data
+
+
+def lines(path: Path, longest: int = LINE) -> Iterator[tuple[bytes, int]]:
+    """Yield the lines of a file, also of one that gzip compressed, each with the bytes of the file that were read so
+    far. A longer line is cut. Raises OSError."""
+    with opened(path) as file:
+        compressed = file.peek(2)[:2] == _GZIP  # type: ignore[attr-defined]
+        text: IO[bytes] = gzip.GzipFile(fileobj=file) if compressed else file  # type: ignore[assignment]
+        try:
+            while line := text.readline(longest):
+                yield line, file.tell()
+                while line[-1:] != b"\n" and (line := text.readline(longest)):
+                    pass
+        except (EOFError, zlib.error) as error:
+            raise OSError(errno.EINVAL, f"it is damaged: {error}", str(path)) from error
 
 
 def regular(path: Path, *, links: bool = True) -> bool:

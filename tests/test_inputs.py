@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 from typing import TYPE_CHECKING
@@ -65,3 +66,18 @@ def test_nothing_else_opens_a_file_to_read() -> None:
         for path in installation.PACKAGE.rglob("*.py")
         if READING.search(path.read_text()) and "lab" not in path.parts
     } == OURS
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_lines_are_cut_where_they_are_too_long(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(pack(b"a\n" + b"b" * 25 + b"\n\nc"))
+    assert [line for line, _ in inputs.lines(path, 10)] == [b"a\n", b"b" * 10, b"\n", b"c"]
+    assert [at for _, at in inputs.lines(path, 10)][-1] <= path.stat().st_size
+
+
+def test_lines_of_a_damaged_file_are_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(gzip.compress(b"a\n" * 1000)[:-9])
+    with pytest.raises(OSError, match="damaged"):
+        list(inputs.lines(path))

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 WARNING = 400
 """Characters of a warning about the site's rules: it may quote them."""
 
+MASTER_LOGS = {
+    "--access-log": "puppetserver's access log, also compressed, may be repeated: how much of the time was queue, how "
+    "much work (docs/times.md)",
+    "--server-log": "puppetserver.log, also compressed, may be repeated: how long catalogs were compiled",
+}
+"""The options with a master's logs."""
+
 
 def add_filter(command: argparse.ArgumentParser) -> None:
     command.add_argument(
@@ -125,3 +132,14 @@ def must_be_terminal(hint: str) -> None:
     """Raise InspectorError if this process has no terminal to draw on; ``hint`` says what works without one."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InspectorError("Standard input or output is not a terminal.", hint)
+
+
+def add_master_logs(command: argparse.ArgumentParser) -> None:
+    """Add the options with a master's logs; ``master_logs.times_of`` reads them."""
+    for name, about in MASTER_LOGS.items():
+        command.add_argument(name, type=Path, metavar="FILE", action="append", default=[], help=about)
+
+
+def logs_named(arguments: argparse.Namespace) -> bool:
+    """Whether the user named logs; no command at all has none."""
+    return bool(getattr(arguments, "access_log", ()) or getattr(arguments, "server_log", ()))

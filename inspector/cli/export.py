@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.arguments import add_filter, add_rules
+from inspector.cli.arguments import add_filter, add_master_logs, add_rules, logs_named
+from inspector.cli.master_logs import times_of
 from inspector.cli.opening import add_opening, opened_by
 from inspector.cli.progress import beside_output, shown
 from inspector.errors import InspectorError
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="as pcapng: what was on the wire (puppet_wire), with what decrypts it; nothing is masked",
     )
+    add_master_logs(parser)
     parser.add_argument("--with-secrets", action="store_true", help="mask and withhold nothing")
     add_filter(parser)
     add_rules(parser)
@@ -45,6 +47,10 @@ def execute(arguments: argparse.Namespace) -> int:
     findings and error texts stay. `import` reads the first three formats."""
     output = arguments.output
     kind = arguments.format or (exporting.format_of(output) if output else "jsonl")
+    if logs_named(arguments) and not exporting.FORMATS[kind].timed:
+        raise InspectorError(
+            f"The format {kind} has no place for what a master's logs say.", "Pass a file: -o FILE.trace.json"
+        )
     if arguments.wire:
         return _export_wire(arguments, kind)
     opened = None if arguments.with_secrets else opened_by(arguments.opened)
@@ -55,6 +61,7 @@ def execute(arguments: argparse.Namespace) -> int:
         files.must_be_new(output)
     with shown() as watch:
         chosen = exporting.Chosen.by(arguments.capture, arguments.filter, opened, watch)
+        chosen.times = times_of(arguments, arguments.capture, watch)
         if output is None:
             for line in chosen.lines(kind, watch, beside_output(watch)):
                 print(line)

@@ -6,7 +6,7 @@ import gc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.arguments import add_rules, must_be_terminal
+from inspector.cli.arguments import add_master_logs, add_rules, logs_named, must_be_terminal
 
 if TYPE_CHECKING:
     import argparse
@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a run fails")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
+    add_master_logs(parser)
     add_rules(parser)
 
 
@@ -38,6 +39,15 @@ def execute(arguments: argparse.Namespace) -> int:
     from inspector.tui import app
 
     given = arguments.capture or paths.FOLDER
-    if given.is_dir() or given == paths.FOLDER:
+    folder = given.is_dir() or given == paths.FOLDER
+    if logs_named(arguments):
+        from inspector.cli import master_logs
+        from inspector.cli.progress import shown
+
+        given = paths.chosen([given])[-1] if folder else given
+        with shown() as watch:
+            times = master_logs.read(arguments, given, watch)
+        return app.run(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell, times=times)
+    if folder:
         return app.run_newest(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)
     return app.run(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
-from inspector.cli.arguments import add_filter, add_rules
+from inspector.cli.arguments import add_filter, add_master_logs, add_rules, logs_named
+from inspector.cli.master_logs import times_of
 from inspector.cli.opening import add_opening, opened_by
 from inspector.cli.progress import shown
+from inspector.errors import InspectorError
 from inspector.formats import files
 from inspector.formats.outgoing import summary
 from inspector.report import page
@@ -23,6 +25,7 @@ from inspector.text import as_json, size
 if TYPE_CHECKING:
     import argparse
 
+    from inspector.explain.master_log.measured import MasterTimes
     from inspector.progress import Watch
     from inspector.report.copies import LeavingCapture
 
@@ -45,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "addresses are replaced, certificates issued again")  # fmt: skip
     parser.add_argument("--no-bodies", dest="bodies", action="store_false", help="leave out headers and bodies of the "
                         "records: the file is smaller")  # fmt: skip
+    add_master_logs(parser)
     add_rules(parser)
 
 
@@ -57,11 +61,16 @@ def execute(arguments: argparse.Namespace) -> int:
     output = arguments.output or (capture.with_suffix(".html") if kind == "html" else None)
     if output is not None:
         files.must_be_new(output)
+    if logs_named(arguments) and kind != "html":
+        raise InspectorError("Only the page in HTML shows what a master's logs say.", "Leave out --format and --json.")
     opened = opened_by(arguments.opened)
     selection = Selection(arguments.run, arguments.agent, arguments.filter)
-    with shown() as watch, leaving(capture, selection, opened, watch, shared=arguments.shared) as copy:
-        text = _text(copy, kind, watch, bodies=arguments.bodies)
-        withheld = summary(copy.withheld)
+    with shown() as watch:
+        # The lines are about the requests as they were; their numbers are the same in the copy.
+        times = times_of(arguments, capture, watch)
+        with leaving(capture, selection, opened, watch, shared=arguments.shared) as copy:
+            text = _text(copy, kind, watch, times, bodies=arguments.bodies)
+            withheld = summary(copy.withheld)
     if output is None:
         print(text)
         return 0
@@ -74,8 +83,8 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _text(copy: LeavingCapture, kind: str, watch: Watch, *, bodies: bool) -> str:
+def _text(copy: LeavingCapture, kind: str, watch: Watch, times: MasterTimes, *, bodies: bool) -> str:
     if kind == "html":
-        return page.html(gathered(copy, watch, bodies=bodies))
+        return page.html(gathered(copy, watch, bodies=bodies, times=times))
     answers = answers_of(copy)
     return "\n".join(lines(answers, copy)) if kind == "markdown" else as_json(fields(answers, copy))

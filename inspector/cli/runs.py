@@ -7,22 +7,26 @@ import shlex
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
-from inspector.cli.arguments import add_captures, add_filter, add_full, add_rules
+from inspector.cli.arguments import add_captures, add_filter, add_full, add_master_logs, add_rules, logs_named
+from inspector.cli.master_logs import print_times, times_of
 from inspector.cli.output import columns, print_failed, print_json, print_unanalyzed, print_verdicts
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message
 from inspector.cli.rows import print_rows, run_row
-from inspector.formats import json_output
+from inspector.formats import json_output, master_logs
 from inspector.progress import named
 from inspector.summaries import reading, wording
 from inspector.text import clean, counts
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from inspector.explain.master_log.measured import MasterTimes
+    from inspector.explain.time_split import Split
     from inspector.model import Finding
+    from inspector.progress import Watch
     from inspector.summaries.reading import CaptureRuns
     from inspector.summaries.whole_messages import Whole
 
@@ -33,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_captures(parser)
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/runs.schema.json)")
     add_full(parser, "runs captures/FILE.sqlite")
+    add_master_logs(parser)
     add_filter(parser)
     add_rules(parser)
 
@@ -41,7 +46,17 @@ def execute(arguments: argparse.Namespace) -> int:
     """List the runs of captures: agent, versions, outcome, phases and findings."""
     captures = paths.chosen(arguments.captures)
     given = arguments.captures or captures
-    return print_runs(captures, given, as_json=arguments.json, filtered=arguments.filter, full=arguments.full)
+    if not logs_named(arguments):
+        return print_runs(captures, given, as_json=arguments.json, filtered=arguments.filter, full=arguments.full)
+    alone = len(captures) == 1
+    return print_runs(
+        captures,
+        given,
+        as_json=arguments.json,
+        filtered=arguments.filter,
+        full=arguments.full,
+        times=lambda capture, watch: times_of(arguments, capture, watch, alone=alone),
+    )
 
 
 def print_runs(
@@ -51,16 +66,22 @@ def print_runs(
     as_json: bool,
     filtered: str = "",
     full: bool = False,
+    times: Callable[[Path, Watch], MasterTimes] | None = None,
 ) -> int:
     """Print the runs that match a filter, their verdicts and the number of findings; return the exit status.
-    ``given`` is how the user named the captures, perhaps by a directory."""
+    ``given`` is how the user named the captures, perhaps by a directory. ``times`` reads what a master's logs say about
+    a capture; where the time of each run went is printed too, then."""
     unreadable = Unreadable(captures)
     listed = []
+    splits: dict[Path, dict[int, Split]] = {}
     with shown() as watch:
         for capture in captures:
             with unreadable.reported():
                 one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
                 listed.append(reading.read(capture, filtered, one))
+                if times:
+                    known = master_logs.run_times(capture, times(capture, one), one)
+                    splits[capture] = {number: run.total for number, run in known}
 
     print_failed(reason for found in listed for reason in found.failed.values())
 
@@ -72,6 +93,7 @@ def print_runs(
             [
                 {"capture": str(found.capture)}
                 | json_output.run(run.brief, run.seqs, found.unanalyzed, whole(found.capture))
+                | json_output.split(splits.get(found.capture, {}).get(run.brief.number))
                 for found in listed
                 for run in found.runs
             ]
@@ -90,6 +112,8 @@ def print_runs(
         where = f"{found.capture.name} " if several else ""
         print_verdicts(found.briefs, fixes, whole(found.capture), where)
         print_unanalyzed(found.unanalyzed.items(), where)
+        if found.capture in splits:
+            print_times(found.briefs, splits[found.capture], where)
     if rows:
         findings: list[Finding] = [finding for found in listed for run in found.briefs for finding in run.findings]
         names = shlex.join(map(str, given or captures))

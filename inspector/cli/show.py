@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.capture import paths
 from inspector.capture.store import Capture
-from inspector.cli.arguments import add_rules
+from inspector.cli.arguments import add_master_logs, add_rules, logs_named
+from inspector.cli.master_logs import times_of
 from inspector.cli.output import print_json
 from inspector.cli.progress import shown
 from inspector.errors import InspectorError
-from inspector.formats import json_output
+from inspector.formats import json_output, master_logs
 from inspector.pages import plain, tabs
 from inspector.progress import watched
 from inspector.summaries.indexed import IndexedCapture
+from inspector.text import seconds
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from inspector.analysis.analyzer import Step
+    from inspector.explain.time_split import Split
     from inspector.summaries.summary import RunLike
 
 DIGITS = 19
@@ -34,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("record", help="the record's number, as `list` and `check` print it")
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/show.schema.json)")
     parser.add_argument("--with-secrets", action="store_true", help="do not mask secrets")
+    add_master_logs(parser)
     add_rules(parser)
 
 
@@ -44,16 +48,29 @@ def execute(arguments: argparse.Namespace) -> int:
     found = _of_index(capture, seq) or _of_records(capture, seq)
     if found is None:
         raise InspectorError(f"{capture} has no record {seq}.", "`puppet-inspector list` prints the record numbers.")
+    split = _split(arguments, capture, seq)
     step = found.step if arguments.with_secrets else json_output.masked(found.step)
     if arguments.json:
-        print_json(json_output.show(step, found.run))
+        print_json(json_output.show(step, found.run) | json_output.split(split))
         return 0
     with Capture.open(capture) as records:
         related = retrace(record for seq in found.before[-tabs.MOST_RELATED :] if (record := records.record(seq)))
         lines = plain.lines(step, found.run, related)
     for line in lines:
         print(line)
+    if split:
+        print(f"\nWhere its time went, since the run's record before: {seconds(split.whole)}\n  {split.words()}")
     return 0
+
+
+def _split(arguments: argparse.Namespace, capture: Path, seq: int) -> Split | None:
+    """Return where a record's time went, if a master's logs are given."""
+    if not logs_named(arguments):
+        return None
+    with shown() as watch:
+        times = times_of(arguments, capture, watch)
+        found = (run.records.get(seq) for _, run in master_logs.run_times(capture, times, watch))
+        return next(filter(None, found), None)
 
 
 def _number(text: str, capture: Path | None) -> int:

@@ -18,12 +18,16 @@ from inspector.text import clean, short
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
+    from inspector.explain.master_log.measured import MasterTime
     from inspector.runs.snapshot import Wait
     from inspector.summaries.summary import Brief, RunBrief
 
 type EntryKind = Literal["record", "silence", "phase"]
-type Work = Literal["connect", "tls", "sending", "waiting", "receiving", "proxy"]
-"""The activities within the time of a record; ``proxy`` is the proxy's own share."""
+type Work = Literal[
+    "connect", "tls", "sending", "waiting", "receiving", "proxy", "network", "queue", "serve", "compile"
+]
+"""The activities within the time of a record; ``proxy`` is the proxy's own share. The last four are what ``waiting``
+was, as far as a master's logs say it."""
 type Silence = Wait | Literal["request"]
 """Time before the certificate was requested is counted separately from waiting for it (``request``)."""
 
@@ -148,16 +152,16 @@ def _words(brief: Brief, certname: str | None) -> str:
 def opening(entries: Iterable[Entry]) -> dict[int, tuple[bool, bool]]:
     """Whether each record is the first of its run on the agent's connection, and on the master's."""
     legs: set[str] = set()
-    result: dict[int, tuple[bool, bool]] = {}
-    for entry in entries:
-        brief = entry.brief
-        if entry.kind != "record" or brief is None:
-            continue
-        result[brief.seq] = (
-            _first(brief.leg, legs) and not _old(brief.time, brief.times.agent_connected),
-            _first(brief.master, legs) and not _old(brief.time, brief.times.master_connected),
-        )
-    return result
+    return {entry.brief.seq: opens(entry.brief, legs) for entry in entries if entry.kind == "record" and entry.brief}
+
+
+def opens(brief: Brief, legs: set[str]) -> tuple[bool, bool]:
+    """Whether a record is the first on the agent's connection, and on the master's. ``legs`` are the connections of
+    earlier records of its run; those of this one are added."""
+    return (
+        _first(brief.leg, legs) and not _old(brief.time, brief.times.agent_connected),
+        _first(brief.master, legs) and not _old(brief.time, brief.times.master_connected),
+    )
 
 
 def _old(time: float, connected: float | None) -> bool:
@@ -171,11 +175,14 @@ def _first(leg: str | None, legs: set[str]) -> bool:
     return True
 
 
-def pieces(brief: Brief, *, opens_agent_leg: bool, opens_master_leg: bool) -> list[Piece]:
+def pieces(
+    brief: Brief, *, opens_agent_leg: bool, opens_master_leg: bool, master: MasterTime | None = None
+) -> list[Piece]:
     """The parts of a record's time, in order and without overlap; where two overlap, the earlier one wins.
 
     Connecting and TLS appear only at a connection's first exchange. Of the agent's connection only the time when it was
-    accepted is known. The agent's own time between TLS and its request is not a part.
+    accepted is known. The agent's own time between TLS and its request is not a part. ``master``, from its logs,
+    divides the time of waiting for it.
     """
     times = brief.times
     known: list[tuple[Work, float | None, float | None]] = []
@@ -202,6 +209,8 @@ def pieces(brief: Brief, *, opens_agent_leg: bool, opens_master_leg: bool) -> li
         known.append(("waiting", ready, _or(answered, end)))
     known.append(("receiving", answered, end))
     laid = _laid(known)
+    if master:
+        laid = _divided(laid, master)
     if begun is None or end is None or not math.isfinite(begun) or not math.isfinite(end):
         return laid
     return _filled(laid, begun, end)
@@ -224,6 +233,23 @@ def _laid(known: list[tuple[Work, float | None, float | None]]) -> list[Piece]:
         if ended > max(began, at):
             result.append(Piece(kind, max(began, at), ended))
             at = ended
+    return result
+
+
+def _divided(laid: list[Piece], master: MasterTime) -> list[Piece]:
+    """Divide the time of waiting into what a master's logs say that it was."""
+    receiving = sum(piece.ended - piece.began for piece in laid if piece.kind == "receiving")
+    result: list[Piece] = []
+    for piece in laid:
+        if piece.kind != "waiting":
+            result.append(piece)
+            continue
+        at = piece.began
+        for kind, took in master.parts(piece.ended - piece.began, receiving):
+            result.append(Piece(kind, at, min(at + took, piece.ended)))
+            at = result[-1].ended
+        if result and at > piece.began:
+            result[-1] = Piece(result[-1].kind, result[-1].began, piece.ended)  # what rounding left
     return result
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
+from inspector.explain.master_log.measured import NOTHING
 from inspector.formats import files, har, jsonl, lossless, otlp, packet_capture, trace
 from inspector.formats.outgoing import Outgoing
 from inspector.model import Connection
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from inspector.explain.master_log.measured import MasterTimes
     from inspector.formats.lossless import CaptureItem
     from inspector.formats.outgoing import Content
     from inspector.model import Record
@@ -47,6 +50,8 @@ class Format(NamedTuple):
     """Writes the items of a capture to a new file and returns the number of records in it."""
     note: str = ""
     """What becomes of failed handshakes and gaps, if the format has no place for them; ``{others}`` counts them."""
+    timed: bool = False
+    """Whether its lines show what a master's logs say about time."""
     about: str = ""
     """What is not as it was on the wire, if a reader could think so."""
 
@@ -59,7 +64,7 @@ FORMATS = {
     ),
     "har": Format((".har",), lines=har.lines, note="HAR cannot express {others}: they are in _puppet.records."),
     "jsonl": Format((".jsonl",), lines=jsonl.lines),
-    "trace": Format((".trace.json", ".trace"), lines=trace.lines),
+    "trace": Format((".trace.json", ".trace"), lines=trace.lines, timed=True),
     "otlp": Format((".otlp.json", ".otlp"), lines=otlp.lines),
     "pcapng": Format(
         (".pcapng",),
@@ -113,6 +118,8 @@ class Chosen:
     """The numbers of those that were not analyzed, and why."""
     unexported: dict[int, str] = field(default_factory=dict)
     """The numbers of those that could not be masked and so were left out, and why; once the records are written."""
+    times: MasterTimes = NOTHING
+    """What a master's logs say about the time of the records."""
 
     @classmethod
     def by(
@@ -137,7 +144,8 @@ class Chosen:
         """Yield them in a format that is text. ``watch`` is called before the first line, ``writing`` between the
         lines. Raises InspectorError.
         """
-        return self._lines(text_of(name), watch, writing)
+        lines = text_of(name)
+        return self._lines(partial(lines, times=self.times) if FORMATS[name].timed else lines, watch, writing)
 
     def write(self, name: str, path: Path, watch: Watch = unwatched) -> int:
         """Write them to a new file; return their number. Raises InspectorError."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.clocks import Offset
+    from inspector.explain.time_split import Split
     from inspector.model import Finding, Leg, Message
     from inspector.summaries.summary import RunBrief, RunLike
     from inspector.summaries.whole_messages import Whole
@@ -82,6 +83,11 @@ def run(
         "not_analyzed": [seq for seq in seqs if seq in unanalyzed],
         "injected": list(facts.injected),
     }
+
+
+def split(found: Split | None) -> dict[str, Any]:
+    """Return where the time of a run or a record went (docs/json/runs.schema.json); nothing if it was not asked for."""
+    return {"times_s": {part: round(took, 3) for part, took in found.parts().items()}} if found else {}
 
 
 def verdict_fields(run: RunBrief, whole: Whole | None = None) -> dict[str, Any] | None:

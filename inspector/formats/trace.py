@@ -15,6 +15,7 @@ from inspector import __version__
 from inspector.analysis.analyzer import retrace
 from inspector.clocks import nanoseconds
 from inspector.explain import timeline
+from inspector.explain.master_log.measured import NOTHING
 from inspector.formats.stretches import Stretches
 from inspector.model import Connection, Exchange, Gap, Handshake
 from inspector.summaries import summary
@@ -24,6 +25,7 @@ from inspector.text import address, clean, short
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from inspector.explain.master_log.measured import MasterTimes
     from inspector.formats.lossless import CaptureItem
     from inspector.formats.stretches import Stretch
     from inspector.model import Finding, Leg, Record
@@ -36,6 +38,10 @@ WORK: dict[timeline.Work, str] = {
     "waiting": "the master works",
     "receiving": "answer",
     "proxy": "proxy",
+    "network": "network",
+    "queue": "queue: no JRuby is free",
+    "serve": "the master serves",
+    "compile": "the master compiles",
 }
 """What the parts of a request's time are called."""
 _PROXY = 1
@@ -48,13 +54,14 @@ def lines(
     items: Iterable[CaptureItem],
     owner: Callable[[int], RunBrief | None] = lambda _: None,
     sentence: Callable[[str], str] | None = None,
+    times: MasterTimes = NOTHING,
 ) -> Iterator[str]:
     """Yield the trace, one line per event. ``owner`` returns the run of a record number, ``sentence`` a finding's
-    sentence as it may leave; without it nothing is withheld."""
+    sentence as it may leave; without it nothing is withheld. ``times`` is what a master's logs say."""
     about = {"version": f"puppet-inspector {__version__}"}
     yield f'{{"displayTimeUnit":"ms","otherData":{json.dumps(about)},"traceEvents":['
     comma = ""
-    for event in _Trace(owner, sentence or str).events(items):
+    for event in _Trace(owner, sentence or str, times).events(items):
         yield comma + json.dumps(event, separators=(",", ":"))
         comma = ","
     yield "]}"
@@ -67,8 +74,10 @@ def _micros(time: float | None) -> int:
 class _Trace:
     """Assigns processes and threads, and makes the events. On one thread nothing overlaps: viewers would nest it."""
 
-    def __init__(self, owner: Callable[[int], RunBrief | None], sentence: Callable[[str], str]) -> None:
-        self._owner, self._sentence = owner, sentence
+    def __init__(
+        self, owner: Callable[[int], RunBrief | None], sentence: Callable[[str], str], times: MasterTimes
+    ) -> None:
+        self._owner, self._sentence, self._times = owner, sentence, times
         self._made: list[dict[str, Any]] = []
         """The events that were not yielded yet."""
         self._processes: dict[str, int] = {}
@@ -218,7 +227,8 @@ class _Trace:
         }  # fmt: skip
         at, until = self._slice(title, f"request,{brief.phase}", brief.time, brief.ended, process, thread, args)
         first = exchange.master is not None and exchange.master.id not in self._legs
-        for piece in timeline.pieces(brief, opens_agent_leg=False, opens_master_leg=first):
+        master = self._times.get(brief.seq)
+        for piece in timeline.pieces(brief, opens_agent_leg=False, opens_master_leg=first, master=master):
             began, ended = (max(at, min(_micros(time), until)) for time in (piece.began, piece.ended))
             self._part(WORK[piece.kind], "part", began, max(began, ended), process, thread, None)
         if exchange.master is not None:

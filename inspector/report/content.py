@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inspector.explain import bootstrap_reading
+from inspector.explain.master_log.measured import NOTHING
 from inspector.formats.outgoing import summary as withheld_summary
 from inspector.progress import unwatched, watched
 from inspector.report.answers import answers_of
@@ -20,6 +21,7 @@ from inspector.rules import rule_of
 from inspector.text import clean, seconds, size
 
 if TYPE_CHECKING:
+    from inspector.explain.master_log.measured import MasterTimes
     from inspector.model import Finding
     from inspector.progress import Watch
     from inspector.report.answers import Answers
@@ -85,6 +87,8 @@ class ReportContent:
     axis: ValidityAxis | None
     records: RecordColumns
     messages: MessageBlocks | None
+    times: MasterTimes = NOTHING
+    """What a master's logs say."""
 
     @property
     def withheld(self) -> str:
@@ -97,8 +101,10 @@ class ReportContent:
         return [rule_of(ident) for ident in sorted({found.rule for run in self.runs for found in run.findings})]
 
 
-def gathered(copy: LeavingCapture, watch: Watch = unwatched, *, bodies: bool = True) -> ReportContent:
-    """Gather what a page shows of the chosen runs. Raises CaptureError."""
+def gathered(
+    copy: LeavingCapture, watch: Watch = unwatched, *, bodies: bool = True, times: MasterTimes = NOTHING
+) -> ReportContent:
+    """Gather what a page shows of the chosen runs; ``times`` is what a master's logs say. Raises CaptureError."""
     source = copy.source
     runs = order(copy.runs)
     drawn = runs[:SECTIONS]
@@ -110,14 +116,14 @@ def gathered(copy: LeavingCapture, watch: Watch = unwatched, *, bodies: bool = T
                 RunSection(
                     run,
                     _deviations(run),
-                    waterfall(run, briefs),
+                    waterfall(run, briefs, times),
                     sequence(run, briefs),
                     tuple(parts_of(source, capture, run, briefs)),
                 )
             )
     ladders, axis = _bootstraps(copy, runs, watch)
     records, messages = _records(copy, watch, bodies=bodies)
-    return ReportContent(copy, answers_of(copy), runs, sections, ladders, axis, records, messages)
+    return ReportContent(copy, answers_of(copy), runs, sections, ladders, axis, records, messages, times)
 
 
 def _deviations(run: RunBrief) -> tuple[FoundDeviation, ...]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from inspector.explain import time_split
+from inspector.explain.master_log.measured import NOTHING
 from inspector.explain.timeline import Axis, entries, opening, pieces
 from inspector.text import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from inspector.explain.master_log.measured import MasterTimes
     from inspector.explain.timeline import Entry, Work
     from inspector.summaries.summary import Brief, RunBrief
 
@@ -59,19 +62,24 @@ class Waterfall:
 
     lines: tuple[WaterfallLine, ...]
     left_out: int = 0
+    spent: str = ""
+    """Where the run's time went, if a master's logs say it."""
 
 
-def waterfall(run: RunBrief, briefs: Sequence[Brief]) -> Waterfall:
-    """Return a run's lines, in the order in which they began."""
+def waterfall(run: RunBrief, briefs: Sequence[Brief], times: MasterTimes = NOTHING) -> Waterfall:
+    """Return a run's lines, in the order in which they began; ``times`` is what a master's logs say."""
     timeline = entries(run, briefs)
     first = opening(timeline)
     spans = [(entry.began, entry.ended) for entry in timeline if entry.kind == "record"]
     axis = Axis.of(spans)
-    drawn = tuple(_line(entry, run, axis, first) for entry in timeline[:MOST])
-    return Waterfall(drawn, max(0, len(timeline) - MOST))
+    drawn = tuple(_line(entry, run, axis, first, times) for entry in timeline[:MOST])
+    spent = time_split.of_run(briefs, times).total.words() if times.by_record else ""
+    return Waterfall(drawn, max(0, len(timeline) - MOST), spent)
 
 
-def _line(entry: Entry, run: RunBrief, axis: Axis, first: dict[int, tuple[bool, bool]]) -> WaterfallLine:
+def _line(
+    entry: Entry, run: RunBrief, axis: Axis, first: dict[int, tuple[bool, bool]], times: MasterTimes
+) -> WaterfallLine:
     offset = f"{max(0.0, entry.began - run.started):.3f}"
     brief = entry.brief
     if entry.kind == "silence":
@@ -84,7 +92,7 @@ def _line(entry: Entry, run: RunBrief, axis: Axis, first: dict[int, tuple[bool, 
     bars = [_bar("whole", "agent", entry.began, entry.ended, axis)]
     bars += [
         _bar(piece.kind, "master", piece.began, piece.ended, axis)
-        for piece in pieces(brief, opens_agent_leg=agent, opens_master_leg=master)
+        for piece in pieces(brief, opens_agent_leg=agent, opens_master_leg=master, master=times.get(brief.seq))
     ]
     status = str(brief.status) if brief.status is not None else "none" if brief.kind == "exchange" else brief.kind
     bad = brief.kind != "exchange" or brief.status is None or brief.status >= 400

@@ -13,6 +13,7 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding
 
 from inspector.errors import CaptureError, InspectorError
+from inspector.explain.master_log.measured import NOTHING
 from inspector.model import REHEARSAL_OF
 from inspector.summaries.source import Source
 from inspector.tui import hues, themes
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from inspector.explain.catalog_graph import CatalogGraph
+    from inspector.explain.master_log.measured import MasterTimes
     from inspector.lab import LabLoop
     from inspector.model import Finding, Place
     from inspector.protocol.documents import LogLine
@@ -64,9 +66,11 @@ class Inspector(App[None]):
         theme: str | None = None,
         lab: LabLoop | None = None,
         bell: bool = False,
+        times: MasterTimes = NOTHING,
     ) -> None:
         """Open a capture, by default in the theme that was chosen last. ``lab`` is what writes it, if it is a lab whose
-        fault can be chosen; with ``bell`` a failed run rings. Raises CaptureError."""
+        fault can be chosen; with ``bell`` a failed run rings; ``times`` is what a master's logs say about it. Raises
+        CaptureError."""
         super().__init__(driver_class=driver)
         self.following = Following(bell=bell)
         self.lab = lab
@@ -76,6 +80,7 @@ class Inspector(App[None]):
         if theme:
             themes.remember(theme)
         self.source = Source(path)
+        self.times = times
         self._lost = False
         """Whether the capture could not be read the last time."""
 
@@ -90,7 +95,9 @@ class Inspector(App[None]):
         self.set_timer(INTERVAL, self._settle)
 
     def _settle(self) -> None:
-        """Load what the next views need."""
+        """Load what the next views need, and show what a master's logs do not say."""
+        if notes := (*self.times.notes, *self.times.file_notes):
+            self.show_message(" ".join(notes))
         gc.freeze()
         gc.enable()
         self.run_worker(_warm_up, thread=True, group="warm up")
@@ -138,6 +145,7 @@ class Inspector(App[None]):
             return
         self.source.close()
         self.source = source
+        self.times = NOTHING
         for name in ("filtering", "marks", "rehearsal"):
             self.__dict__.pop(name, None)  # they belong to the capture
         while len(self.screen_stack) > ONLY:
@@ -446,9 +454,10 @@ def run(
     theme: str | None = None,
     lab: LabLoop | None = None,
     bell: bool = False,
+    times: MasterTimes = NOTHING,
 ) -> int:
     """Open a capture in this terminal until the user quits; returns the exit status. Raises CaptureError."""
-    app = Inspector(path, driver=_driver(ascii_only=ascii_only), theme=theme, lab=lab, bell=bell)
+    app = Inspector(path, driver=_driver(ascii_only=ascii_only), theme=theme, lab=lab, bell=bell, times=times)
     app.run()
     return app.return_code or 0
 

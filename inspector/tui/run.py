@@ -94,7 +94,7 @@ class RunView(Paned, Played, OnRecord):
         yield Static("", id="verdict", markup=False)
         yield PaneTabs({"top": "Exchanges", "left": "Record", "right": "Findings"})
         with Pane(id="top", title="Exchanges"):
-            yield Waterfall(id="waterfall")
+            yield Waterfall(id="waterfall", times=self.inspector.times)
             yield Diagram(id="sequence", classes="gone")
         with Horizontal(id="lower"):
             with Pane(id="left", classes="below", title="Record"):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from inspector.explain.catalog_graph import CatalogGraph
+    from inspector.explain.master_log.measured import MasterTimes
     from inspector.model import Finding, Place
     from inspector.protocol.documents import LogLine
     from inspector.summaries.filtering import Filtering, Progress
@@ -66,6 +67,7 @@ class Application(Protocol):
 
     source: Source
     following: Following
+    times: MasterTimes
 
     @property
     def filtering(self) -> Filtering: ...

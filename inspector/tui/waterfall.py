@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual.binding import Binding
 
+from inspector.explain.master_log.measured import NOTHING
 from inspector.explain.timeline import Axis, Entry, Work, entries, opening, pieces
 from inspector.model import Severity
 from inspector.pages import palette
-from inspector.pages.styles import CYAN, DOUBT, GREEN, ORANGE, SLATE, VIOLET, YELLOW
+from inspector.pages.styles import BLUE, CYAN, DOUBT, GREEN, ORANGE, SLATE, VIOLET, YELLOW
 from inspector.summaries import wording
 from inspector.text import clean, seconds, short, size
 from inspector.tui import cells
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from textual import events
     from textual.strip import Strip
 
+    from inspector.explain.master_log.measured import MasterTimes
+    from inspector.explain.timeline import Piece
     from inspector.summaries.marks import Marks
     from inspector.summaries.summary import Brief, RunBrief
 
@@ -42,11 +45,25 @@ WORK: dict[Work, tuple[str, str, str]] = {
     "proxy": ("%", ORANGE, "proxy"),
 }
 """What takes the time of a record: how it is drawn, its colour, and its name."""
+MASTER_WORK: dict[Work, tuple[str, str, str]] = {
+    "network": ("╌", SLATE, "network"),
+    "queue": ("▒", ORANGE, "queue"),
+    "serve": ("▪", YELLOW, "serve"),
+    "compile": ("█", BLUE, "compile"),
+}
+"""The same for what waiting was, by a master's logs."""
 SILENT, SHORTENED, MOMENT = ".", "≈", "●"
-LEGEND = Text.assemble(
-    *((f"{glyph} {name} ", style) for glyph, style, name in WORK.values()),
-    (f"{SILENT} silence {SHORTENED} shortened", palette.SILENCE),
-)
+
+
+def _legend(works: Iterable[tuple[str, str, str]]) -> Text:
+    silence = (f"{SILENT} silence {SHORTENED} shortened", palette.SILENCE)
+    return Text.assemble(*((f"{glyph} {name} ", style) for glyph, style, name in works), silence)
+
+
+DRAWN = WORK | MASTER_WORK
+LEGEND = _legend(WORK.values())
+MASTER_LEGEND = _legend(DRAWN.values())
+"""With a master's logs."""
 SLOW = 0.5
 """Seconds from which an exchange can be an outlier,"""
 OUTLIER = 5
@@ -229,7 +246,10 @@ class Waterfall(Timed):
         Binding("0", "scale(0)", "The whole time axis", show=False),
     ]
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self, *, id: str | None = None, classes: str | None = None, times: MasterTimes = NOTHING  # noqa: A002
+    ) -> None:  # fmt: skip
+        """``times`` is what a master's logs say."""
         columns: tuple[Column[Entry], ...] = (
             Column("record", lambda entry, _: self.number(entry), 6, right=True, sort=lambda entry: entry.seq or 0),
             Column("request", self._request, 24, 2, sort=lambda entry: entry.text),
@@ -244,6 +264,7 @@ class Waterfall(Timed):
         )  # fmt: skip
         super().__init__(columns, id=id, classes=classes)
         self._axis = Axis()
+        self._times = times
         self._opens: dict[int, tuple[bool, bool]] = {}
         self._usual = 0.0
         """Seconds: the median of the run's exchanges."""
@@ -265,6 +286,10 @@ class Waterfall(Timed):
                 phase = entry.key
             elif entry.kind == "record":
                 self._phases[phase] = self._phases.get(phase, 0.0) + entry.ended - entry.began
+
+    def _pieces(self, brief: Brief) -> list[Piece]:
+        agent, upstream = self._opens[brief.seq]
+        return pieces(brief, opens_agent_leg=agent, opens_master_leg=upstream, master=self._times.get(brief.seq))
 
     def _span(self, entry: Entry) -> tuple[float, float]:
         brief = entry.brief
@@ -340,20 +365,20 @@ class Waterfall(Timed):
         entry = self.item
         if entry is None or entry.kind != "record" or entry.brief is None or not self.over(entry):
             return ""
-        agent, master = self._opens[entry.brief.seq]
         took: dict[Work, float] = {}
         before = 0.0
-        for piece in pieces(entry.brief, opens_agent_leg=agent, opens_master_leg=master):
+        for piece in self._pieces(entry.brief):
             before += max(0.0, min(piece.ended, entry.began) - piece.began)
             took[piece.kind] = took.get(piece.kind, 0.0) + max(0.0, piece.ended - max(piece.began, entry.began))
-        whole = _sum(entry.ended - entry.began, {WORK[kind][2]: took[kind] for kind in WORK if took.get(kind)})
+        whole = _sum(entry.ended - entry.began, {DRAWN[kind][2]: took[kind] for kind in DRAWN if took.get(kind)})
         who = " with the agent" if entry.brief.times.agent_connected is not None else ""
         return ", then ".join(filter(None, (f"TLS{who} {seconds(before)}" if before else "", whole)))
 
     def render_line(self, y: int) -> Strip:
         """Draw lines as ``Rows`` does; the last line is a legend of the glyphs if it is free."""
         if y > len(self.items) and y == self.size.height - 1:
-            return cells.drawn([(LEGEND, self.size.width, False)], self.rich_style, self.app.console)
+            legend = MASTER_LEGEND if self._times.by_record else LEGEND
+            return cells.drawn([(legend, self.size.width, False)], self.rich_style, self.app.console)
         return super().render_line(y)
 
     # -- cells ------------------------------------------------------------------------------------------
@@ -406,13 +431,12 @@ class Waterfall(Timed):
             if entry.kind == "phase":
                 draw(entry.began, entry.ended, "│", "dim")
             else:
-                agent, master = self._opens[entry.brief.seq]
-                parts = pieces(entry.brief, opens_agent_leg=agent, opens_master_leg=master)
+                parts = self._pieces(entry.brief)
                 if not parts:
                     draw(entry.began, entry.ended, MOMENT, palette.PHASES[entry.brief.phase][1])
                 # The longest last: it covers the others in the same cell.
                 for piece in sorted(parts, key=lambda piece: piece.ended - piece.began):
-                    glyph, style, _ = WORK[piece.kind]
+                    glyph, style, _ = DRAWN[piece.kind]
                     draw(piece.began, piece.ended, glyph, style)
         return Text.assemble(*(cell or " " for cell in drawn))
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from textual.app import App
 from textual.events import MouseScrollDown, MouseScrollUp
 
+from inspector.explain.master_log.measured import MasterTime, MasterTimes
 from inspector.explain.timeline import SILENCES, Axis, Entry, entries, opening, pieces
 from inspector.model import Phase
 from inspector.summaries.source import Source
@@ -18,7 +20,7 @@ from inspector.summaries.summary import Brief, RunBrief, Times
 from inspector.text import clean
 from inspector.tui.ascii import TABLE
 from inspector.tui.sequence import Sequence
-from inspector.tui.waterfall import LEGEND, WORK, Waterfall
+from inspector.tui.waterfall import LEGEND, MASTER_LEGEND, WORK, Waterfall
 from tests.tui.screens import SIZES, sample
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from inspector.tui.rows import Rows
     from inspector.tui.waterfall import Timed
 
-    type Kind = type[Waterfall | Sequence]
+    type Kind = Callable[..., Waterfall | Sequence]
 
 NAMES = ["first-run", "bootstrap-waiting", "out-of-sync", "mismatched-key", "revoked", "compile-error"]
 HOSTILE = "[bold]x[/] \x1b[2J \u202e"
@@ -347,6 +349,30 @@ def test_the_parts_of_a_records_time_add_up() -> None:
     assert spent == [
         "TLS with the agent 50 ms, then 200 ms = connect 20 + TLS 30 + request 10 + waiting 100 + answer 40"
     ]
+
+
+def test_a_masters_logs_say_what_waiting_was() -> None:
+    times = Times(request_began=10.0, request_ended=10.0, response_began=13.0, response_ended=13.0)
+    briefs = [exchange(1, 10.0, 3.0, times=times), exchange(2, 13.5)]
+    known = MasterTimes({1: MasterTime(2.8, 1.8, 1.5)})
+    (parts,) = [pieces(briefs[0], opens_agent_leg=False, opens_master_leg=False, master=known.get(1))]
+    assert [(piece.kind, round(piece.ended - piece.began, 9)) for piece in parts] == [
+        ("network", 0.1), ("queue", 1.0), ("serve", 0.3), ("compile", 1.5), ("network", 0.1),
+    ]  # fmt: skip
+    assert parts[0].began == 10.0
+    assert parts[-1].ended == 13.0
+
+    async def act(pilot: Pilot[None], app: Shown) -> None:
+        assert isinstance(app.rows, Waterfall)
+        await pilot.press("home")
+        await pilot.press("down")  # below the heading of the phase
+        assert app.rows.spent() == "3.00 s = network 0.20 + queue 1.00 + serve 0.30 + compile 1.50"
+        lines = app.text().splitlines()
+        first = next(line for line in lines if "demo/1" in line)
+        assert first.index("▒") < first.index("▪") < first.index("█")
+        assert MASTER_LEGEND.plain[:60] in lines[-1]
+
+    show(partial(Waterfall, times=known), run_of(briefs), briefs, act, size=(160, 20))
 
 
 def test_the_last_line_says_what_the_glyphs_mean_if_there_is_room() -> None:

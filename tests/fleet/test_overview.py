@@ -53,9 +53,9 @@ def test_a_node_that_failed_last_is_not_silent(tmp_path: Path) -> None:
     assert found.silent == ()
 
 
-def finding(number: int, name: str, at: float, rule: str, severity: str = "error", **more: bool) -> FindingRow:
+def finding(number: int, name: str, at: float, rule: str, severity: str = "error") -> FindingRow:
     return FindingRow(capture=NONE, run=number, certname=name, time=micros(at), rule=rule, severity=severity,
-                      message="m", **more)  # fmt: skip
+                      message="m")  # fmt: skip
 
 
 def test_rules_say_where_they_found_something_first_and_how_often_each_day(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.explain.master_log.measured import MasterTime, MasterTimes
 from inspector.report.waterfalls import MOST, WIDTH, waterfall
 from tests.support.pages import copied, sample
 
@@ -39,6 +40,19 @@ def test_bars_are_to_scale() -> None:
     lines = {line.seq: line for line in drawn("first-run").lines if line.seq}
     catalog, small = (lines[seq].bars[0].width for seq in (11, 7))
     assert 12 < catalog / small < 20  # 461 ms and 29 ms
+
+
+def test_a_masters_logs_divide_the_bar_of_waiting() -> None:
+    times = MasterTimes({11: MasterTime(0.46, 0.26, 0.2)})
+    with copied(sample("first-run")) as copy:
+        (run,) = copy.runs
+        found = waterfall(run, copy.source.briefs(run.number), times)
+    (catalog,) = [line for line in found.lines if line.seq == 11]
+    widths = {bar.work: bar.width for bar in catalog.bars}
+    assert "waiting" not in widths
+    assert 3 < widths["compile"] / widths["serve"] < 3.6  # 200 ms and 60 ms
+    assert "queue (waiting for a JRuby) 198 ms" in found.spent
+    assert drawn("first-run").spent == ""
 
 
 def test_what_failed_is_marked_with_its_findings() -> None:

@@ -66,7 +66,7 @@ def test_a_bootstrap_is_over_sooner(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     follower = Follower(path, filters.parse(""), end_run=over.append)
     list(follower.look())
     later = time.monotonic() + run_ends.BOOTSTRAP
-    monkeypatch.setattr(run_ends.time, "monotonic", lambda: later)
+    monkeypatch.setattr(time, "monotonic", lambda: later)
     list(follower.look())
     assert [run.outcome for run in over] == ["waiting"]
 

@@ -7,6 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from inspector.capture.store import Capture
+from inspector.explain.master_log.measured import NOTHING
 from inspector.summaries import index, indexer
 from inspector.tui.app import Inspector
 from inspector.tui.catalog import Catalog
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from textual.app import App
     from textual.pilot import Pilot
 
+    from inspector.explain.master_log.measured import MasterTimes
     from inspector.model import Record
 
     type Play = Callable[[Pilot[None], Inspector], Awaitable[None]]
@@ -67,12 +69,19 @@ async def catalog_of(pilot: Pilot[None], app: Inspector, *keys: str) -> Catalog:
     return view
 
 
-def play(capture: Path, act: Play, size: tuple[int, int] = (200, 60), *, start: str = "r") -> None:
+def play(
+    capture: Path,
+    act: Play,
+    size: tuple[int, int] = (200, 60),
+    *,
+    start: str = "r",
+    times: MasterTimes = NOTHING,
+) -> None:
     """Open a capture and do something in it; what ``act`` asserts is the test. ``start`` is pressed before: the key
     that shows all runs, or none."""
 
     async def go() -> None:
-        app = Inspector(capture)
+        app = Inspector(capture, times=times)
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             if start:

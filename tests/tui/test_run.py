@@ -13,6 +13,7 @@ from textual.widgets import Input, Static
 
 from inspector.capture.store import Capture
 from inspector.cli.main import main
+from inspector.explain.master_log.measured import MasterTime, MasterTimes
 from inspector.explain.sequence import HandshakeLine
 from inspector.model import Exchange
 from inspector.tui.bootstrap import Bootstrap
@@ -771,3 +772,19 @@ def test_the_frame_says_what_the_time_of_the_selected_record_was(tmp_path: Path)
         assert view(app).query_one("#top").border_subtitle == ""
 
     in_run("compile-error", tmp_path, act)
+
+
+def test_what_a_masters_logs_say_is_drawn_and_what_they_do_not_say_is_shown(tmp_path: Path) -> None:
+    times = MasterTimes({11: MasterTime(0.46, 0.26, 0.2)}, ("Access log: 1 of 22 requests found in it.",))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        while times.notes[0] not in screen_text(app):
+            await pilot.pause(0.05)
+        app.open_run(1, 11)
+        await settled(pilot)
+        await settled(pilot)
+        (spent,) = [line for line in screen_text(app).splitlines() if "compile 200" in line]
+        assert "queue 198 + serve 60 + compile 200" in spent
+        assert "▒" in screen_text(app)
+
+    play(sample("first-run", tmp_path), act, times=times, start="")

@@ -1,0 +1,75 @@
+"""Where the time of real runs went, by the logs of a real master with one JRuby."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from inspector.cli.main import main
+from inspector.formats import master_logs
+from inspector.formats.master_logs import MasterLogs
+
+if TYPE_CHECKING:
+    import pytest
+
+    from inspector.explain.time_split import RunTime
+    from tests.real.through import Stage
+
+PAUSE = 2
+SLOW = f"$slept = generate('/bin/sleep', '{PAUSE}')"
+NAMES = [f"times{number}.example" for number in range(4)]
+
+
+def _read(stage: Stage, logs: MasterLogs) -> tuple[dict[int, RunTime], tuple[str, ...]]:
+    times = master_logs.read(stage.capture, logs)
+    return dict(master_logs.run_times(stage.capture, times)), times.notes
+
+
+def test_a_slow_manifest_and_a_queue_are_named(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    agents = [stage.enrolled(name) for name in NAMES]
+    for agent in agents:
+        stage.master.manifest(agent.certname, SLOW)
+        shutil.copytree(agent.ssldir, stage.directory / "keys", dirs_exist_ok=True)
+    for key in (stage.directory / "keys/private_keys").iterdir():
+        key.chmod(0o600)
+    with stage.proxy(f"keys:{stage.directory / 'keys'}", own=True) as road:
+        alone = road.run(agents[0])
+        together = [running.wait() for running in [road.start(agent) for agent in agents]]
+    assert [alone.status, *(run.status for run in together)] == [0] * 5, alone.output
+
+    logdir = stage.master.logdir
+    logs = MasterLogs([logdir / "puppetserver-access.log"], [logdir / "puppetserver.log"])
+    runs, notes = _read(stage, logs)
+    requests = sum(len(run.records) for run in runs.values())
+    assert notes[0].startswith(f"Access log: {requests} of {requests} requests found in it")
+    assert "Server log: 5 of 5 catalogs found in it." in notes
+
+    first = runs.pop(1).total
+    assert first.largest == "compile"
+    assert PAUSE <= first.compile < PAUSE + 1
+    assert first.queue < 0.5
+    # Each of the four compiles alone: one waits for none, the others for one to three.
+    for run in runs.values():
+        assert PAUSE <= run.total.compile < PAUSE + 1
+    queued = sum(run.total.queue for run in runs.values())
+    assert queued > 2 * PAUSE
+    assert {part for run in runs.values() for part in [run.total.largest]} >= {"queue"}
+    assert all(sum(split.parts().values()) >= 0 for run in runs.values() for split in run.records.values())
+
+    # Without the server log all that a catalog held the JRuby for is compiling.
+    access_only, _ = _read(stage, MasterLogs(logs.access))
+    assert access_only[1].total.compile > first.compile
+    # Without the access log no queue is known.
+    server_only, _ = _read(stage, MasterLogs((), logs.server))
+    assert server_only[1].total.compile == first.compile
+    assert (
+        sum(run.total.queue for run in server_only.values())
+        == 0
+        < sum(run.total.waiting for run in server_only.values())
+    )
+
+    given = ["--access-log", str(logs.access[0]), "--server-log", str(logs.server[0])]
+    assert main(["runs", str(stage.capture), *given]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (whole,) = [line for line in lines if line.startswith("all ")]
+    assert whole.split()[-1] == "queue"
