@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
-from inspector.cli.arguments import add_captures, add_rules
+from inspector.cli.arguments import add_captures, add_master_logs, add_rules
 from inspector.cli.output import print_json, print_line
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable
 from inspector.fleet import conversion
 from inspector.fleet.directory import TableDirectory, default_site, site_of
+from inspector.formats.master_logs import MasterLogs
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--closed", action="store_true", help="tables that may leave: without values, names are pseudonyms, as `share`"
     )
     parser.add_argument("--compact", action="store_true", help="then make one file of those of each day that is over")
+    add_master_logs(parser)
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/tables.schema.json)")
     add_rules(parser)
 
@@ -48,14 +51,17 @@ def execute(arguments: argparse.Namespace) -> int:
     captures = paths.chosen(arguments.captures)
     site = arguments.site or ("closed" if arguments.closed else default_site())
     directory = TableDirectory.create(arguments.output)
+    logs = MasterLogs(arguments.access_log, arguments.server_log)
     unreadable = Unreadable(captures)
     found: list[tuple[Path, conversion.Converted]] = []
     with shown() as watch:
-        for result in conversion.convert_all(captures, directory, site, watch, closed=arguments.closed):
+        for result in conversion.convert_all(captures, directory, site, watch, closed=arguments.closed, logs=logs):
             if result.error is not None:
                 unreadable.report(result.error)
             else:
                 found.append((result.path, result.converted))
+                for note in result.converted.notes:
+                    print(f"puppet-inspector: {clean(result.path.name)}: {clean(note)}", file=sys.stderr)
                 if not arguments.json:
                     print_line(line(result.path, result.converted))
         gone = directory.compact(conversion.today()) if arguments.compact else 0

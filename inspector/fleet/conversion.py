@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector import __version__, rules
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
-from inspector.errors import CaptureError
+from inspector.errors import CaptureError, InspectorError
+from inspector.explain.master_log.measured import MasterTimes
 from inspector.fleet.rows import Rows
 from inspector.fleet.spools import Spools
 from inspector.fleet.tables import VERSION, CaptureRow
 from inspector.fleet.values import message, micros
+from inspector.formats import master_logs
+from inspector.formats.master_logs import MasterLogs
 from inspector.formats.share import together
 from inspector.model import Exchange, Handshake
 from inspector.progress import named, unwatched
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from inspector.model import Record
     from inspector.progress import Watch
 
+NO_LOGS = MasterLogs()
 SHARED = "shared capture"
 """Stands for the name of a capture whose names do not leave."""
 
@@ -45,6 +49,8 @@ class Converted:
     """What of it could not be read; empty if all could."""
     unchanged: bool = False
     """It was there already."""
+    notes: tuple[str, ...] = ()
+    """What was matched in the master's logs."""
 
 
 class Result(NamedTuple):
@@ -62,16 +68,22 @@ def today() -> str:
 
 
 def convert_all(
-    captures: Sequence[Path], directory: TableDirectory, site: str, watch: Watch = unwatched, *, closed: bool = False
+    captures: Sequence[Path],
+    directory: TableDirectory,
+    site: str,
+    watch: Watch = unwatched,
+    *,
+    closed: bool = False,
+    logs: MasterLogs = NO_LOGS,
 ) -> Iterator[Result]:
     """Convert captures, one after the other. One that cannot be read does not stop the others. ``closed`` turns copies
-    of them that may leave into tables. Raises InspectorError."""
+    of them that may leave into tables; ``logs`` are the master's. Raises InspectorError."""
     with directory.working() as work:
         copies = _closed_copies(captures, work, watch) if closed else {}
         for capture in captures:
             one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
             try:
-                yield Result(capture, convert(capture, directory, site, one, copy=copies.get(capture)))
+                yield Result(capture, convert(capture, directory, site, one, copy=copies.get(capture), logs=logs))
             except CaptureError as error:
                 yield Result(capture, Converted("", 0), error)
 
@@ -106,22 +118,29 @@ def identity(capture: Capture) -> str:
 
 
 def convert(
-    path: Path, directory: TableDirectory, site: str, watch: Watch = unwatched, *, copy: Path | None = None
+    path: Path,
+    directory: TableDirectory,
+    site: str,
+    watch: Watch = unwatched,
+    *,
+    copy: Path | None = None,
+    logs: MasterLogs = NO_LOGS,
 ) -> Converted:
     """Put a capture into the tables of a directory, instead of what it contributed before. Raises InspectorError.
 
-    Damaged parts of it are left out. A capture that is there as it is now is left as it is. ``copy`` is one of it that
-    may leave, from which the rows are made.
+    Damaged parts of it are left out. A capture that is there as it is now is left as it is, unless ``logs`` of its
+    master say more of it. ``copy`` is one of it that may leave, from which the rows are made.
     """
     with Capture.open(path) as capture:
         name, live, last = identity(capture), capture.live, capture.last
     if not name:
         return Converted("", 0)
-    if (known := _known(directory, name, site, last, closed=copy is not None)) is not None:
+    if not any(logs) and (known := _known(directory, name, site, last, closed=copy is not None)) is not None:
         return known
+    times = _times(path, logs, watch)
     with Capture.open(copy or path) as capture, directory.working() as work:
         spools = Spools(work)
-        rows = Rows(name, spools, directory.key)
+        rows = Rows(name, spools, directory.key, times)
         reader = _Reader(capture)
         _read(reader, capture, rows, watch)
         spools.add(
@@ -144,7 +163,17 @@ def convert(
         )
         spools.close()
         directory.put(name, site, spools, work)
-    return Converted(name, rows.records, reader.trouble)
+    return Converted(name, rows.records, reader.trouble, notes=(*times.notes, *times.file_notes))
+
+
+def _times(path: Path, logs: MasterLogs, watch: Watch) -> MasterTimes:
+    """What the master's logs say. Of several captures, a log is about some: why it is not about this one is a note."""
+    try:
+        return master_logs.read(path, logs, watch)
+    except CaptureError:
+        raise
+    except InspectorError as error:
+        return MasterTimes(notes=(error.message,))
 
 
 def _read(reader: _Reader, capture: Capture, rows: Rows, watch: Watch) -> None:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from inspector.explain.master_log.measured import NOTHING
 from inspector.fleet import certificates
 from inspector.fleet.certificates import Certificates
 from inspector.fleet.contents import Contents
@@ -19,6 +20,7 @@ from inspector.summaries import conclusions
 
 if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
+    from inspector.explain.master_log.measured import MasterTimes
     from inspector.fleet.spools import Spools
     from inspector.model import Connection, Record
     from inspector.runs.run import Run
@@ -39,9 +41,11 @@ class _Extras:
 class Rows:
     """Makes the rows of one capture and adds them to its spools."""
 
-    def __init__(self, capture: str, spools: Spools, key: bytes) -> None:
-        """``capture`` identifies it; ``key`` is that of the hashes of parameters."""
+    def __init__(self, capture: str, spools: Spools, key: bytes, times: MasterTimes = NOTHING) -> None:
+        """``capture`` identifies it; ``key`` is that of the hashes of parameters; ``times`` is what the master's logs
+        say."""
         self._capture = capture
+        self._times = times
         self._spools = spools
         self._contents = Contents(capture, spools.add, key)
         self._certificates = Certificates(capture, spools.add)
@@ -164,7 +168,20 @@ class Rows:
             master=exchange.master.address if exchange.master else None,
             authenticated=bool(exchange.agent.peer_chain),
             identity=exchange.identity.certname if exchange.identity else None,
+            **self._parts(exchange, waited),
         )
+
+    def _parts(self, exchange: Exchange, waited: float | None) -> dict[str, float]:
+        """What the master's logs say of a request's time, by column."""
+        time, response = self._times.get(exchange.seq), exchange.response
+        if time is None or waited is None or response is None:
+            return {}
+        receiving = max(0.0, (response.ended or 0.0) - (response.started or 0.0))
+        sums: dict[str, float] = {}
+        for kind, took in time.parts(waited, receiving):
+            if kind in ("queue", "compile", "serve"):
+                sums[kind] = sums.get(kind, 0.0) + took
+        return sums
 
     def _handshake(self, step: Step, handshake: Handshake) -> HandshakeRow:
         leg = handshake.leg

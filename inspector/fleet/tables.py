@@ -139,6 +139,9 @@ class ExchangeRow(AgentRow, kw_only=True):
     master: Annotated[str | None, about("The address of the master that answered.")] = None
     authenticated: Annotated[bool, about("The agent presented a certificate.")] = False
     identity: Annotated[str | None, about("The identity used towards the master.")] = None
+    queue: Annotated[float | None, seconds("Waiting for a JRuby; null: no log of the master says it.")] = None
+    compile: Annotated[float | None, seconds("Compiling the catalog, as the master's logs say.")] = None
+    serve: Annotated[float | None, seconds("The master's other work, as its access log says.")] = None
 
 
 class FindingRow(AgentRow, kw_only=True):

@@ -15,10 +15,13 @@ from inspector.errors import CaptureError
 from inspector.fleet import conversion
 from inspector.fleet.directory import TableDirectory
 from inspector.fleet.tables import TABLES
+from inspector.formats.master_logs import MasterLogs
 from inspector.runs.examples import catalog, plugins, report, talk
 from tests.support.captures import save
 from tests.support.hostile import HOSTILE, hostile_records
+from tests.support.master_logs import access_line, answered, write
 from tests.support.places import SAMPLES
+from tests.support.recorded import records_of
 from tests.support.tables_of import SITE, asked, converted, of_records
 
 if TYPE_CHECKING:
@@ -139,3 +142,18 @@ def test_whatever_is_in_a_capture_it_is_converted_or_refused(tmp_path: Path, see
     if found.error is None:
         assert len(asked(tables, "SELECT seq FROM exchanges")) <= 3
     assert list(tables.root.glob(".work-*")) == []
+
+
+def test_a_masters_logs_divide_the_time_of_requests(tmp_path: Path) -> None:
+    sample = next(path for path in SAMPLED if path.stem == "first-run")
+    catalog_request = next(each for each in answered(records_of(sample)) if "/catalog/" in each.request.target)
+    log = write(tmp_path / "access.log", [access_line(catalog_request)])
+    tables = TableDirectory.create(tmp_path / "tables")
+    done = conversion.convert(sample, tables, SITE, logs=MasterLogs([log]))
+    assert done.notes[0].startswith("Access log: 1 of ")
+    (row,) = asked(tables, "SELECT queue, compile, serve, waited FROM exchanges WHERE compile > 0")
+    assert row[1] > 0
+    assert sum(value or 0.0 for value in row[:3]) <= row[3] + 1e-6
+    assert asked(tables, "SELECT count(*) FROM exchanges WHERE compile IS NULL") != [(0,)]
+    other = next(path for path in SAMPLED if path.stem == "revoked")
+    assert conversion.convert(other, tables, SITE, logs=MasterLogs([log])).records == 3, "it is about another capture"
