@@ -16,7 +16,10 @@ EXAMPLE = "puppet-inspector open captures/FILE.sqlite"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "capture", type=Path, nargs="?", help="a capture, or a directory: the newest in it (default: captures/)"
+        "capture",
+        type=Path,
+        nargs="?",
+        help="a capture, a directory: the newest in it, or a directory of tables: the fleet (default: captures/)",
     )
     parser.add_argument(
         "--theme", choices=("dark", "light", "contrast"), help="colours; remembered (default: the last one chosen)"
@@ -48,6 +51,8 @@ def execute(arguments: argparse.Namespace) -> int:
         with shown() as watch:
             times = master_logs.read(arguments, given, watch)
         return app.run(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell, times=times)
+    if (given / "captures").is_dir() and not any(given.glob("*.sqlite")):  # a table has this name
+        return app.run_fleet(given, ascii_only=arguments.ascii, theme=arguments.theme)
     if folder:
         return app.run_newest(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)
     return app.run(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)

@@ -462,6 +462,16 @@ def run(
     return app.return_code or 0
 
 
+def run_fleet(folder: Path, *, ascii_only: bool = False, theme: str | None = None) -> int:
+    """Open a directory of tables. Raises InspectorError."""
+    from inspector.fleet import database
+    from inspector.fleet.directory import TableDirectory
+    from inspector.tui import fleet
+
+    database.check()
+    return fleet.run(TableDirectory.open(folder), driver=_driver(ascii_only=ascii_only), theme=theme)
+
+
 def run_newest(folder: Path, *, ascii_only: bool = False, theme: str | None = None, bell: bool = False) -> int:
     """Open the newest capture of a directory, which need not exist, as soon as there is one. Raises CaptureError."""
     from inspector.capture import paths

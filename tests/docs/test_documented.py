@@ -184,6 +184,8 @@ WHERE = {
     "Findings": "## Findings",
     "Folding": "## Findings",
     "Bootstrap": "## The bootstrap",
+    "FleetView": "## A fleet",
+    "FleetApp": "## A fleet",
     "SearchView": "## The search through bodies",
 }
 """Of each class with keys of its own, the section of docs/inspector.md that has them."""

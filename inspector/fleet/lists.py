@@ -1,0 +1,66 @@
+"""The top lists of a fleet, as rows of text: what the fleet's screen shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from inspector.fleet.overview import STATES
+from inspector.text import clean, utc
+
+if TYPE_CHECKING:
+    from inspector.fleet.overview import Overview, Unsettled
+
+type Cell = str | int | float
+
+
+class TopList(NamedTuple):
+    """One list: its title, the heads of its columns, and its rows. Times are texts."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def lists_of(found: Overview) -> tuple[TopList, ...]:
+    """Return all lists; some may be empty."""
+    nodes = sorted(found.nodes, key=lambda node: (STATES.index(node.state), node.certname))
+    return (
+        TopList("nodes", ("node", "state", "cause", "version", "environment", "runs", "not completed", "last run"),
+                tuple((clean(node.certname), node.state, node.cause or "", clean(node.version or ""),
+                       clean(node.environment or ""), node.runs, node.bad, _moment(node.last)) for node in nodes)),
+        TopList("why nodes are not well", ("rule", "what", "nodes", "first", "on", "reason"),
+                tuple((each.rule or "", each.title, each.nodes, _moment(each.since) if each.since else "",
+                       clean(each.first), clean(each.reason)) for each in found.causes)),
+        TopList("several captures show", ("rule", "severity", "what", "runs"),
+                tuple((each.rule, each.severity, clean(each.message), ", ".join(each.runs[:5]))
+                      for each in found.spanning)),
+        TopList("findings", ("rule", "severity", "what", "nodes", "findings", "first", "on"),
+                tuple((line.rule, line.severity, line.title, line.nodes, line.findings, _moment(line.first),
+                       clean(line.node or "")) for line in found.rules)),
+        TopList("end within 90 days", ("what", "name", "serial", "ends", "renewed", "issuer"),
+                tuple((each.role, clean(each.name or ""), each.serial, _moment(each.ends),
+                       "yes" if each.renewed else "no", clean(each.issuer)) for each in found.ending)),
+        TopList("run and compile times", ("by", "name", "runs", "run, median", "90 of 100", "99 of 100",
+                                          "catalog, median", "catalog, 99 of 100"),
+                tuple((each.kind, clean(each.name), each.runs, *(round(value, 1) for value in each.duration),
+                       round(each.compile[0], 2) if each.compile else "",
+                       round(each.compile[2], 2) if each.compile else "") for each in found.times)),
+        TopList("resources that never settle", ("resource", "manifest", "nodes", "changes", "in runs"),
+                tuple((clean(each.resource), _place(each), each.nodes, each.changes, each.runs)
+                      for each in found.unsettled)),
+        TopList("nodes that stopped reporting", ("node", "last run", "runs"),
+                tuple((clean(node.certname), _moment(node.last), node.runs) for node in found.silent)),
+        TopList("removed in newer versions", ("what", "since", "nodes", "the first of them"),
+                tuple((each.title, each.since, each.nodes, clean(", ".join(each.names))) for each in found.readiness)),
+        TopList("in use", ("what", "which", "nodes"),
+                tuple((each.kind, clean(each.name), each.nodes) for each in found.in_use)),
+    )  # fmt: skip
+
+
+def _place(found: Unsettled) -> str:
+    line = f":{found.line}" if found.file and found.line else ""
+    return clean(found.file or "") + line
+
+
+def _moment(time: float) -> str:
+    return utc(time)[:19].replace("T", " ")
