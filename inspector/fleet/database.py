@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
+from inspector import installation
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 MISSING = (
     "Tables and SQL need DuckDB, which is not installed.",
-    "Install it beside puppet-inspector: pip install 'puppet-inspector[sql]'",
+    "This build does not contain it: pipx install 'puppet-inspector[sql]' does."
+    if installation.ONE_FILE
+    else "Install it beside puppet-inspector: pip install 'puppet-inspector[sql]'",
 )
 MEMORY = "600MB"
 """What DuckDB may take; more is put on the disk."""
