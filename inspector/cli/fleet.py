@@ -23,6 +23,8 @@ from inspector.text import clean, plural, size, utc
 if TYPE_CHECKING:
     import argparse
 
+PRINTED = 20
+"""Findings that are printed."""
 EXAMPLE = "puppet-inspector fleet analyse paris/ rome/ -o tables/"
 
 
@@ -86,9 +88,11 @@ def _analyse(arguments: argparse.Namespace) -> int:
         dated = [finding | {"time": utc(finding["time"])} for finding in findings]
         print_json({"directory": str(arguments.output), "site": site, "captures": rows, "findings": dated})
     else:
-        for finding in findings:
+        for finding in findings[:PRINTED]:
             print_line(f"{finding['rule']} {finding['severity']}: {clean(str(finding['message']))}")
             print_line(f"    in {clean(', '.join(map(str, finding['runs'][:6])))}")
+        if len(findings) > PRINTED:
+            print_line(f"... and {len(findings) - PRINTED:,} more in the table fleet_findings, the worst first")
         print_line(_summary(len(found) - failed, sum(each.converted.records for each in found), len(findings)))
     return 2 if failed else 0
 

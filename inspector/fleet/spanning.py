@@ -134,13 +134,19 @@ WITH answered AS (
            arg_max(name, (time, name)) AS last
     FROM answered GROUP BY ALL
 )
-SELECT a.certname, max(b.began) AS time, 'notice' AS severity,
-       format('{} {} take turns in answering {}: {}', count(DISTINCT a.who) + 1, a.what, a.certname,
-              array_to_string(list_sort(list_distinct(list(a.who) || list(b.who)))[:5], ', ')) AS message,
-       list_distinct(list(a.first) || list(b.first) || list(a.last)) AS names
-FROM each a JOIN each b ON a.certname = b.certname AND a.what = b.what AND (a.began, a.who) < (b.began, b.who)
-                       AND b.began < a.ended
-GROUP BY a.certname, a.what
+SELECT if(count(*) = 1, any_value(certname), NULL) AS certname, max(time) AS time, 'notice' AS severity,
+       format('{} {} take turns in answering {}: {}', len(masters), what,
+              if(count(*) = 1, any_value(certname), format('{} nodes', count(*))),
+              array_to_string(masters[:5], ', ')) AS message,
+       list_sort(flatten(list(names)))[:100] AS names
+FROM (
+    SELECT a.certname, a.what, max(b.began) AS time, list_sort(list_distinct(list(a.who) || list(b.who))) AS masters,
+           list_distinct(list(a.first) || list(b.first) || list(a.last)) AS names
+    FROM each a JOIN each b ON a.certname = b.certname AND a.what = b.what AND (a.began, a.who) < (b.began, b.who)
+                           AND b.began < a.ended
+    GROUP BY a.certname, a.what
+)
+GROUP BY what, masters
 """),
     Spanning("S29", """
 WITH compiled AS (
