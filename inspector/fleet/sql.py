@@ -104,7 +104,7 @@ class Database:
             if kind != "SELECT":
                 name = "This statement" if kind == "MULTI" else kind.replace("_", " ")
                 raise StatementError(f"{name} is not possible here.", ONLY_READS)
-        return [statement.query.strip().rstrip(";") for statement in found]
+        return [statement.query.strip("; \n") for statement in found]
 
     @property
     def end(self) -> datetime.datetime | None:

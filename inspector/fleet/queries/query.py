@@ -84,7 +84,7 @@ class Query:
 
     def _settable(self) -> str:
         names = ", ".join(f"{each.name}={each.written}" for each in self.parameters)
-        return f"It has these parameters: {names}" if names else "It has no parameters."
+        return f"It has these parameters: {names}." if names else "It has no parameters."
 
     def described(self) -> dict[str, object]:
         """Return it as JSON-able values."""
