@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -63,13 +64,24 @@ def columns(table: str) -> tuple[str, ...]:
 def opened(root: Path) -> Iterator[Database]:
     """Open a directory of tables. Raises InspectorError."""
     directory = TableDirectory.open(root.resolve())
-    with (
-        tempfile.TemporaryDirectory(prefix="puppet-inspector-") as work,
-        database.opened(Path(work)) as connection,
-        ThreadPoolExecutor(1, "sql") as thread,
-    ):
-        _close(connection, directory.root)
+    with contextlib.ExitStack() as stack:
+        work = stack.enter_context(tempfile.TemporaryDirectory(prefix="puppet-inspector-"))
+        with _blocked():
+            connection = stack.enter_context(database.opened(Path(work)))
+            thread = stack.enter_context(ThreadPoolExecutor(1, "sql"))
+            thread.submit(_close, connection, directory.root).result()
         yield Database(directory, connection, thread)
+
+
+@contextlib.contextmanager
+def _blocked() -> Iterator[None]:
+    """Start threads that take no signal: one that another thread takes does not wake this one, which may wait for the
+    next key."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _close(connection: DuckDBPyConnection, root: Path) -> None:
