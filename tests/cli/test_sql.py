@@ -13,9 +13,9 @@ from inspector.fleet.queries.named import QUERIES
 from inspector.runs.examples import catalog, plugins, report, talk
 from tests.support import json_output
 from tests.support.captures import save
-from tests.support.fleets import certificate, exchange, tables
-from tests.support.fleets import run as run_of
 from tests.support.hostile import hostile_records
+from tests.support.made_tables import certificate, exchange, tables
+from tests.support.made_tables import run as run_of
 from tests.support.places import SAMPLES
 from tests.support.terminals import pretend
 

@@ -11,8 +11,8 @@ import pytest
 from inspector.cli import results
 from inspector.cli.sql_prompt import HISTORY, Prompt
 from inspector.fleet import sql
-from tests.support.fleets import exchange, run, tables
 from tests.support.hostile import HOSTILE, harmless
+from tests.support.made_tables import exchange, run, tables
 from tests.tui.terminal import Terminal
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from inspector.fleet.queries.named import QUERIES
+from inspector.fleet.queries.query import AT, DAYS, TOP, Parameter
 
 BEGIN, END = "<!-- queries:begin -->\n", "<!-- queries:end -->\n"
 
@@ -13,9 +14,14 @@ def listed() -> str:
     """Return a row for each query."""
     rows = ["| query | question | parameters |", "|---|---|---|"]
     for query in QUERIES.values():
-        parameters = ", ".join(f"`{each.name}={each.written}` ({each.meaning})" for each in query.parameters)
+        parameters = ", ".join(map(_parameter, query.parameters))
         rows.append(f"| `{query.name}` | {query.question} | {parameters} |")
     return "\n".join([*rows, ""])
+
+
+def _parameter(parameter: Parameter) -> str:
+    written = f"`{parameter.name}={parameter.written}`"
+    return written if parameter in (AT, DAYS, TOP) else f"{written} ({parameter.meaning})"
 
 
 def renewed(page: str) -> str:

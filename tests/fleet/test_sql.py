@@ -17,7 +17,7 @@ from inspector.fleet import sql
 from inspector.fleet.directory import TableDirectory
 from inspector.fleet.sql import ONLY_READS, StatementError
 from inspector.fleet.tables import TABLES
-from tests.support.fleets import END, run, tables
+from tests.support.made_tables import END, run, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

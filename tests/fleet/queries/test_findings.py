@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector.fleet.tables import CaptureRow
-from tests.support.fleets import CAPTURE, DAY, END, ago, answer, exchange, finding, micros, run, tables
+from tests.support.made_tables import CAPTURE, DAY, END, ago, answer, exchange, finding, micros, run, tables
 
 if TYPE_CHECKING:
     from pathlib import Path

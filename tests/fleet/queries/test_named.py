@@ -10,7 +10,7 @@ from inspector.errors import InspectorError
 from inspector.fleet import sql
 from inspector.fleet.queries import named
 from inspector.fleet.queries.named import QUERIES
-from tests.support.fleets import tables
+from tests.support.made_tables import tables
 from tests.support.places import TESTS
 
 if TYPE_CHECKING:

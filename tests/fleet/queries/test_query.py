@@ -8,7 +8,7 @@ import pytest
 
 from inspector.errors import InspectorError
 from inspector.fleet.queries.query import Parameter, Query
-from tests.support.fleets import END
+from tests.support.made_tables import END
 
 QUERY = Query(
     "example",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.fleets import DAY, END, ago, answer, exchange, run, tables
+from tests.support.made_tables import DAY, END, ago, answer, exchange, run, tables
 
 if TYPE_CHECKING:
     from pathlib import Path

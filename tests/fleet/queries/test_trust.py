@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.fleets import (
+from tests.support.made_tables import (
     DAY,
     ago,
     answer,
