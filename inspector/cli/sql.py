@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="capture",
         help="a directory of tables, or captures and directories with captures (default: the newest in captures/), and "
-        "at last a statement: 'SELECT …'",
+        "at last a statement: 'SELECT ...'",
     )
     parser.add_argument("--query", type=named, choices=QUERIES.values(), metavar="NAME", help="a named query (--list)")
     parser.add_argument(
