@@ -41,6 +41,7 @@ def test_findings(tmp_path: Path) -> None:
         (today, "R02", "error", 2, 1, 1),
         (yesterday, "R02", "error", 1, 1, 0),
     ]
+    assert answer(root, "findings", "day findings", "at=2026-11-21T10:30:00Z") == [(today, 1), (yesterday, 1)]
 
 
 def test_errors(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_unverified(tmp_path: Path) -> None:
         finding("blind.example", "B03", 3, message="older"),
         finding("blind.example", "B03", 2, message="newer"),
         finding("other.example", "B04"),
-        finding("long-ago.example", "B03", 40 * DAY),
+        finding("long-ago.example", "B03", 30.2 * DAY),
     )
     assert answer(root, "unverified", "certname rule findings message") == [("blind.example", "B03", 2, "newer")]
 

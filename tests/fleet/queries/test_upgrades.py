@@ -37,6 +37,7 @@ def test_upgrade(tmp_path: Path) -> None:
         tmp_path,
         *runs.values(),
         cleaned,
+        run("flat", 0.5, agent_version=None, outcome="refused"),  # it sends nothing
         exchange("pson", format=PSON),
         exchange("ready", format=JSON),
         finding("md5", "F06"),
