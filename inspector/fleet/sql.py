@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
+    from inspector.fleet.directory import Parts
+
     type Row = tuple[Any, ...]
 
 BATCH = 1000
@@ -106,6 +108,8 @@ class Database:
         self._directory = directory
         self._connection = connection
         self._thread = thread
+        self._parts: Parts = {}
+        """The files that the views show."""
 
     def statements(self, script: str) -> list[str]:
         """Split a text into its statements. Raises StatementError if one of them does not only read."""
@@ -135,7 +139,7 @@ class Database:
         query = f"SELECT * FROM (\n{statement}\n)"
         with self._directory.locked(shared=True):
             with _explained(before=1):
-                self._directory.show(self._connection)
+                self._parts = self._directory.show(self._connection, self._parts)
                 self._interruptible(lambda: self._connection.execute(query, dict(values) if values else None))
                 found = tuple(Column(item[0], str(item[1])) for item in self._connection.description or ())
             yield Result(found, self._batches())
