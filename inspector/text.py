@@ -36,6 +36,11 @@ def as_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False).translate(_JSON)
 
 
+def json_line(value: Any) -> str:
+    """A JSON-able structure as one line of text for a terminal."""
+    return json.dumps(value, ensure_ascii=False).translate(_JSON)
+
+
 def clock(time: float) -> str:
     """Local time of day with milliseconds."""
     time = _within(time)

@@ -36,6 +36,7 @@ COMMANDS = {
     "import": "create a capture from mitmproxy flows, HAR or jsonl",
     "captures": "list the captures in a directory: time, size, agents, findings",
     "tables": "turn captures into tables for SQL and other tools",
+    "sql": "ask tables or captures in SQL, or a named query",
     "fleet": "analyse the captures of many proxies together",
     "merge": "merge several captures into one",
     "vacuum": "make a capture as small as possible",

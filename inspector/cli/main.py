@@ -166,7 +166,9 @@ def _parsed(command_line: list[str]) -> argparse.Namespace:
     if not unknown:
         return arguments
     if not unknown[0].startswith("-"):
-        raise InspectorError(f"`{command.prog}` does not take {unknown[0]!r}.", f"See `{command.prog} --help`.")
+        before = command_line[: command_line.index(unknown[0])]
+        hint = "Write it before the options." if any(word.startswith("-") for word in before) else ""
+        raise InspectorError(f"`{command.prog}` does not take {unknown[0]!r}.", hint or f"See `{command.prog} --help`.")
     option = unknown[0].partition("=")[0]
     known = [name for action in command._actions for name in action.option_strings]
     raise InspectorError(

@@ -16,6 +16,7 @@ import secrets
 import shutil
 import tempfile
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from inspector import inputs, regex
@@ -26,12 +27,14 @@ from inspector.fleet.database import text
 from inspector.fleet.tables import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from duckdb import DuckDBPyConnection
 
     from inspector.fleet.spools import Spools
     from inspector.fleet.tables import Table
+
+    type Parts = Mapping[str, Sequence[Path]]
 
 _SITE = regex.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
 _PART = "part-*.parquet"
@@ -231,10 +234,17 @@ class TableDirectory:
 
     # -- reading ----------------------------------------------------------------------------------------
 
-    def show(self, connection: DuckDBPyConnection) -> None:
-        """Make a view of each table in a database, empty if there are no rows of it."""
-        for table in TABLES.values():
-            _show(connection, table, sorted(self.root.glob(f"{table.name}/date=*/site=*/{_PART}")))
+    def show(self, connection: DuckDBPyConnection, before: Parts = MappingProxyType({})) -> Parts:
+        """Make a view of each table in a database, empty if there are no rows of it; return the files of each.
+
+        Those whose files are the same as ``before`` are left: of thousands of files it takes a second to see what
+        columns they have.
+        """
+        parts = {name: sorted(self.root.glob(f"{name}/date=*/site=*/{_PART}")) for name in TABLES}
+        for name, table in TABLES.items():
+            if before.get(name) != parts[name]:
+                _show(connection, table, parts[name])
+        return parts
 
     def captured(self, capture: str, site: str) -> dict[str, Any] | None:
         """The row of a capture in ``captures``; None if it was not converted, or for another site."""

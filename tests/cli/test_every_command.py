@@ -50,6 +50,7 @@ WORDS = {
     "captures": "{}",
     "diff": "{}/a.sqlite:1 {}/a.sqlite:1",
     "tables": "{} -o {}/tables",
+    "sql": "{} --query versions",
     "fleet": "analyse {} -o {}/fleet --jobs 1",
     "merge": "{}/a.sqlite {}/b.sqlite -o {}/new.sqlite",
     "vacuum": "{}/a.sqlite",

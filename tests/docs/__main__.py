@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from inspector.explain import reference
-from tests.docs import columns, exported, man_page, quotes, readiness, report_picture
+from tests.docs import columns, exported, man_page, queries, quotes, readiness, report_picture
 from tests.docs.markdown import pages
 from tests.support.places import DOCS, ROOT
 
@@ -22,7 +22,7 @@ def main() -> None:
     man_page.PLACE.write_text(man_page.page(), encoding="utf-8")
     for path in pages():
         text = path.read_text(encoding="utf-8")
-        if (renewed := columns.renewed(readiness.renewed(quotes.renewed(text)))) != text:
+        if (renewed := queries.renewed(columns.renewed(readiness.renewed(quotes.renewed(text))))) != text:
             path.write_text(renewed, encoding="utf-8")
     subprocess.run([sys.executable, "-m", "tests.docs.pictures"], cwd=ROOT, check=True)
     exported.draw(DOCS)

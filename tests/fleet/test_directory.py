@@ -7,10 +7,11 @@ import os
 import platform
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 
 from inspector.errors import InspectorError
-from inspector.fleet import conversion
+from inspector.fleet import conversion, database
 from inspector.fleet.directory import TableDirectory, default_site, site_of
 from inspector.fleet.tables import TABLES
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -154,3 +155,16 @@ def test_a_directory_in_which_nobody_can_write_can_be_read(tmp_path: Path, captu
         patch.setattr(os, "access", lambda *_: False)
         with TableDirectory.open(tables.root).locked(shared=True):
             assert not (tables.root / ".lock").exists()
+
+
+def test_only_tables_whose_files_changed_are_shown_again(tmp_path: Path, captures: list[Path]) -> None:
+    tables = converted(tmp_path, captures[0])
+    with tables.working() as work, database.opened(work) as connection:
+        before = tables.show(connection)
+        connection.execute("DROP VIEW runs")
+        assert tables.show(connection, before) == before
+        with pytest.raises(duckdb.CatalogException):
+            connection.execute("FROM runs")
+        conversion.convert(captures[1], tables, SITE)
+        assert tables.show(connection, before) != before
+        assert connection.execute("SELECT count(*) FROM runs").fetchall() == [(2,)]

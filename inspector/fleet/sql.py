@@ -1,0 +1,194 @@
+"""SQL over a directory of tables. Nothing but the tables can be read, and nothing can be written."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inspector import regex
+from inspector.errors import InspectorError
+from inspector.fleet import database
+from inspector.fleet.database import DatabaseError, reported, text
+from inspector.fleet.directory import TableDirectory
+from inspector.fleet.tables import PARTITIONS, TABLES
+
+if TYPE_CHECKING:
+    import datetime
+    from collections.abc import Callable, Iterator, Mapping
+
+    from duckdb import DuckDBPyConnection
+
+    from inspector.fleet.directory import Parts
+
+    type Row = tuple[Any, ...]
+
+BATCH = 1000
+"""Rows that are in memory at once."""
+ONLY_READS = "`sql` only reads: SELECT, WITH, VALUES, DESCRIBE, SUMMARIZE and SHOW, of the tables alone."
+_KIND = regex.compile(r"^(?:TransactionContext|[A-Z][A-Za-z]*(?: [A-Za-z]+)?) Error: ")
+"""How messages of DuckDB begin."""
+
+
+class StatementError(InspectorError):
+    """A statement cannot be executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a result."""
+
+    name: str
+    """No other column of the result has it."""
+    type: str
+    """Its type in SQL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a statement found, as it is read."""
+
+    columns: tuple[Column, ...]
+    batches: Iterator[list[Row]]
+    """The rows. Raises StatementError."""
+
+
+def columns(table: str) -> tuple[str, ...]:
+    """Return the names of a table's columns."""
+    return tuple(column.name for column in (*TABLES[table].columns, *PARTITIONS))
+
+
+@contextlib.contextmanager
+def opened(root: Path) -> Iterator[Database]:
+    """Open a directory of tables. Raises InspectorError."""
+    directory = TableDirectory.open(root.resolve())
+    with contextlib.ExitStack() as stack:
+        work = stack.enter_context(tempfile.TemporaryDirectory(prefix="puppet-inspector-"))
+        with _blocked():
+            connection = stack.enter_context(database.opened(Path(work)))
+            thread = stack.enter_context(ThreadPoolExecutor(1, "sql"))
+            thread.submit(_close, connection, directory.root).result()
+        yield Database(directory, connection, thread)
+
+
+@contextlib.contextmanager
+def _blocked() -> Iterator[None]:
+    """Start threads that take no signal: one that another thread takes does not wake this one, which may wait for the
+    next key."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _close(connection: DuckDBPyConnection, root: Path) -> None:
+    """Let a connection read the tables, and nothing else: no other file, no network, no extension, no variable of this
+    program. The directory itself is not open: the key of its hashes is there."""
+    folders = ", ".join(text(f"{root / name}/") for name in TABLES)
+    for setting in (
+        "TimeZone = 'UTC'",
+        "enable_progress_bar = false",
+        "python_enable_replacements = false",
+        f"allowed_directories = [{folders}]",
+        "enable_external_access = false",
+        "lock_configuration = true",
+    ):
+        connection.execute(f"SET {setting}")
+
+
+class Database:
+    """The tables of a directory, to ask in SQL."""
+
+    def __init__(self, directory: TableDirectory, connection: DuckDBPyConnection, thread: ThreadPoolExecutor) -> None:
+        self._directory = directory
+        self._connection = connection
+        self._thread = thread
+        self._parts: Parts = {}
+        """The files that the views show."""
+
+    def statements(self, script: str) -> list[str]:
+        """Split a text into its statements. Raises StatementError if one of them does not only read."""
+        with _explained():
+            found = self._connection.extract_statements(script)
+        for statement in found:
+            kind = str(statement.type).rpartition(".")[2]
+            if kind != "SELECT":
+                name = "This statement" if kind == "MULTI" else kind.replace("_", " ")
+                raise StatementError(f"{name} is not possible here.", ONLY_READS)
+        return [statement.query.strip("; \n") for statement in found]
+
+    @property
+    def end(self) -> datetime.datetime | None:
+        """When the latest record in the tables ended (UTC); None: there is none."""
+        with self.result("SELECT max(last) FROM captures") as result:
+            found: datetime.datetime | None = next(result.batches)[0][0]
+        return found
+
+    @contextlib.contextmanager
+    def result(self, statement: str, values: Mapping[str, object] | None = None) -> Iterator[Result]:
+        """Execute one statement that only reads. Until the end nobody changes the tables.
+
+        Ctrl-C, or another signal that raises an exception in this thread, interrupts it. Raises InspectorError.
+        """
+        # In brackets it can only be a query: DuckDB refuses there what writes, also in a WITH clause.
+        query = f"SELECT * FROM (\n{statement}\n)"
+        with self._directory.locked(shared=True):
+            with _explained(before=1):
+                self._parts = self._directory.show(self._connection, self._parts)
+                self._interruptible(lambda: self._connection.execute(query, dict(values) if values else None))
+                found = tuple(Column(item[0], str(item[1])) for item in self._connection.description or ())
+            yield Result(found, self._batches())
+
+    def _batches(self) -> Iterator[list[Row]]:
+        while True:
+            with _explained(before=1):
+                rows = self._interruptible(lambda: self._connection.fetchmany(BATCH))
+            if not rows:
+                return
+            yield rows
+
+    def _interruptible[T](self, work: Callable[[], T]) -> T:
+        """Do work of DuckDB's in a thread: in this one no signal would be noticed until it is done."""
+        future = self._thread.submit(work)
+        try:
+            return future.result()
+        except BaseException:
+            if not future.done():
+                self._connection.interrupt()
+                future.exception()
+            raise
+
+
+@contextlib.contextmanager
+def _explained(before: int = 0) -> Iterator[None]:
+    """Raise errors of DuckDB in words of a user, with what it suggests as the hint. ``before`` is how many lines it got
+    before those of the user."""
+    try:
+        with reported():
+            yield
+    except DatabaseError as error:
+        message, hint = error.message, error.hint
+        if message.startswith("Out of Memory"):
+            raise StatementError(
+                "The statement needs more memory than it gets.",
+                "Ask for fewer columns, or for a shorter time: WHERE date >= '2026-11-01'",
+            ) from error
+        if "disabled by configuration" in message or "must be at the top level" in message:
+            hint = ONLY_READS
+        lines = [_numbered(line, before) for line in hint.expandtabs(2).splitlines() if line.strip()]
+        sentence = _KIND.sub("", message).rstrip("!.") + "."
+        raise StatementError(sentence[:1].upper() + sentence[1:], "\n".join(lines)) from error
+
+
+def _numbered(line: str, before: int) -> str:
+    """A line of a message with the user's number, where it quotes a line: ``LINE 2: select …``."""
+    head, colon, rest = line.partition(":")
+    number = head.removeprefix("LINE ")
+    if not before or number == head or not number.isdigit():
+        return line
+    return f"LINE {int(number) - before}{colon}".ljust(len(head) + 1) + rest
