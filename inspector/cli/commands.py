@@ -37,6 +37,7 @@ COMMANDS = {
     "captures": "list the captures in a directory: time, size, agents, findings",
     "tables": "turn captures into tables for SQL and other tools",
     "fleet": "analyse the captures of many proxies together",
+    "certificates": "list what ends when, or who breaks if a certificate is revoked",
     "merge": "merge several captures into one",
     "vacuum": "make a capture as small as possible",
     "provision": "get a certificate for the proxy that agents trust",

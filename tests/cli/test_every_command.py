@@ -51,6 +51,7 @@ WORDS = {
     "diff": "{}/a.sqlite:1 {}/a.sqlite:1",
     "tables": "{} -o {}/tables",
     "fleet": "analyse {} -o {}/fleet --jobs 1",
+    "certificates": "{}",
     "merge": "{}/a.sqlite {}/b.sqlite -o {}/new.sqlite",
     "vacuum": "{}/a.sqlite",
     "provision": "No_Name",

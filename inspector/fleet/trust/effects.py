@@ -1,0 +1,285 @@
+"""What a scenario does to one node: which certificate or CRL is refused, by whom, from when, and unless what.
+
+The rules are those of agents and masters (docs/protocol.md#certificates). An agent's settings are not in its traffic:
+what depends on them is a condition of the effect.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from inspector import clocks
+from inspector.fleet.trust import abilities
+from inspector.fleet.trust.paths import Paths
+from inspector.protocol.chains import in_agents_words
+from inspector.text import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from inspector.fleet.trust.abilities import Abilities
+    from inspector.fleet.trust.inventory import Certificate, Crl, Inventory, Node
+    from inspector.fleet.trust.scenario import Scenario
+
+
+class Kind(StrEnum):
+    """What is refused, and why."""
+
+    NODE_ENDED = "node-ended"
+    NODE_REVOKED = "node-revoked"
+    MASTER_ENDED = "master-ended"
+    MASTER_REVOKED = "master-revoked"
+    CA_ENDED = "ca-ended"
+    CA_REVOKED = "ca-revoked"
+    CRL_ENDED = "crl-ended"
+    CRL_MISSING = "crl-missing"
+
+
+class Verdict(StrEnum):
+    """What becomes of a node."""
+
+    BREAKS = "breaks"
+    MAY_BREAK = "may break"
+    """It depends on what neither tables nor Puppet's source show."""
+    WORKS = "keeps working"
+
+
+class Reason(NamedTuple):
+    """Why; the same for all nodes that it concerns."""
+
+    kind: Kind
+    verdict: Verdict
+    text: str
+    unless: str = ""
+    """A condition under which it is otherwise; empty: none."""
+    prints: str = ""
+    """What an agent of 6.4 or later prints; ``{name}`` is its certname."""
+    certificate: str | None = None
+    """The fingerprint of the certificate that is refused, if it is one for all of these nodes."""
+    authority: str | None = None
+    """The CA whose CRL it is."""
+
+
+class Effect(NamedTuple):
+    """A reason, for one node."""
+
+    reason: Reason
+    since: float | None
+    """From when on; None: as soon as the CRL is in place."""
+
+
+class _Revocation(NamedTuple):
+    """That a certificate is revoked."""
+
+    since: float | None
+    """None: it is only assumed."""
+
+
+_NO_CHECKS = "certificate_revocation is false"
+_LEAF = "certificate_revocation is leaf or false"
+
+
+class Judge:
+    """Applies the rules to the nodes of an inventory."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._certificates = inventory.certificates
+        self.paths = Paths(inventory)
+
+    def effects(self, node: Node, scenario: Scenario) -> list[Effect]:
+        """Return what a scenario does to a node; what is already so is among it."""
+        return list(dict.fromkeys(self._effects(node, scenario)))
+
+    def _effects(self, node: Node, scenario: Scenario) -> Iterator[Effect]:
+        own = [self._certificates[name] for name in node.certificates]
+        masters = [self._certificates[name] for name in node.masters if name in self._certificates]
+        able = abilities.of_agent(node.agent_version)
+        for certificate in own:
+            yield from self._own(node, certificate, scenario, able)
+        yield from _unused(node, own, scenario)
+        yield from self._masters(node, masters, scenario, able)
+        for authority in _distinct(self.paths.above(certificate) for certificate in (*own, *masters)):
+            direct = [one for one in (*own, *masters) if self.paths.above(one)[:1] == (authority,)]
+            signs_own = any(one in own for one in direct)
+            yield from self._authority(node, authority, scenario, able)
+            if not scenario.without_crls and (crl := self.paths.crl(authority)):
+                yield from _crl_ended(node, authority, crl, scenario, able, direct=bool(direct), signs_own=signs_own)
+        if scenario.without_crls and any(self.paths.above(one) for one in (*own, *masters)):
+            yield _without_crls(scenario, able)
+
+    # -- certificates -----------------------------------------------------------------------------------
+
+    def _own(self, node: Node, certificate: Certificate, scenario: Scenario, able: Abilities) -> Iterator[Effect]:
+        clock = max(0.0, _clock(node))
+        if certificate.not_after < scenario.at + clock:
+            # Both sides judge it by their clocks.
+            who = "the agent makes no connection" if able.verifies_itself else "the master refuses it"
+            unless = "it is renewed before: the agent asks for that 30 days before, if its CA has allow-auto-renewal"
+            yield Effect(
+                Reason(
+                    Kind.NODE_ENDED, Verdict.BREAKS, f"the node's own certificate has ended: {who}",
+                    unless if able.renews else "", _words(10, "CN={name}") if able.verifies_itself else "",
+                ),
+                certificate.not_after - clock,
+            )  # fmt: skip
+        revocation = self._revocation(certificate, scenario)
+        if revocation is None:
+            return
+        reloads = abilities.reloads_crl(node.master_version)
+        restart = "" if reloads else ", from its restart on" if reloads is False else (
+            ", from its restart on if it is older than Puppet Server 5.1 or in Ruby"
+        )  # fmt: skip
+        refuses = f"the node's own certificate is revoked: the master refuses it once it has the new CRL{restart}"
+        if node.addresses > 1:
+            refuses += f"; the node, or copies of it, used it from {node.addresses} addresses"
+        prints = _words(23, "CN={name}") if able.refreshes else ""
+        yield Effect(
+            Reason(Kind.NODE_REVOKED, Verdict.BREAKS, refuses, "", prints, certificate.fingerprint),
+            revocation.since,
+        )
+
+    def _masters(self, node: Node, masters: list[Certificate], scenario: Scenario, able: Abilities) -> Iterator[Effect]:
+        for master in masters:
+            called = f"the certificate of the master {master.certname or master.subject}"
+            others = len(masters) - 1
+            only = (
+                f"another master answers: {plural(others, 'other')} to {node.server or 'that name'}" if others else ""
+            )
+            subject = f"CN={master.certname}" if master.certname else master.subject
+            since = master.not_after - _clock(node)
+            if since < scenario.at:
+                yield Effect(
+                    Reason(
+                        Kind.MASTER_ENDED, Verdict.BREAKS, f"{called} has ended: the agent refuses it", only,
+                        f"certificate verify failed [certificate has expired for {subject}]", master.fingerprint,
+                    ),
+                    since,
+                )  # fmt: skip
+            if revocation := self._revocation(master, scenario):
+                yield self._by_crl(
+                    node, able, Kind.MASTER_REVOKED, f"{called} is revoked", "the agent refuses it", (_NO_CHECKS, only), f"certificate verify failed [certificate revoked for {subject}]", master,
+                    revocation.since,
+                )  # fmt: skip
+
+    def _authority(self, node: Node, authority: Certificate, scenario: Scenario, able: Abilities) -> Iterator[Effect]:
+        since = authority.not_after - _clock(node)
+        if since < scenario.at:
+            text = f"the certificate of the CA {authority.subject} has ended: the agent trusts nothing below it"
+            unless = "the agent gets a new CA certificate before: it fetches the CA every day" if able.refreshes else ""
+            prints = _words(10, authority.subject) if able.verifies_itself else ""
+            reason = Reason(Kind.CA_ENDED, Verdict.BREAKS, text, unless, prints, authority.fingerprint)
+            yield Effect(reason, since)
+        if revocation := self._revocation(authority, scenario):
+            what = f"the certificate of the CA {authority.subject} is revoked"
+            yield self._by_crl(
+                node, able, Kind.CA_REVOKED, what, "the agent trusts nothing below it", (_LEAF,), _words(23, authority.subject), authority,
+                revocation.since,
+            )  # fmt: skip
+
+    def _by_crl(
+        self, node: Node, able: Abilities, kind: Kind, what: str, then: str, unless: tuple[str, ...], prints: str,
+        certificate: Certificate, since: float | None,
+    ) -> Effect:  # fmt: skip
+        """What an agent does that learns from its CRL that something is revoked."""
+        verdict, when = _learns(node, able)
+        if verdict is Verdict.WORKS:
+            return Effect(Reason(kind, verdict, f"{what}, but {when}", certificate=certificate.fingerprint), since)
+        conditions = (*unless, "crl_refresh_interval is longer" if able.refreshes else "")
+        return Effect(
+            Reason(
+                kind, verdict, f"{what}: {then} {when}", ", or ".join(filter(None, conditions)),
+                prints if able.verifies_itself else "", certificate.fingerprint,
+            ),
+            since,
+        )  # fmt: skip
+
+    def _revocation(self, certificate: Certificate, scenario: Scenario) -> _Revocation | None:
+        """Whether a certificate is revoked: already, or in a scenario."""
+        for authority in self.paths.above(certificate)[:1] or (certificate,):
+            crl = self.paths.crl(authority)
+            if crl and certificate.serial in crl.serials:
+                return _Revocation(crl.last_update)
+        assumed = any(one.fingerprint == certificate.fingerprint for one in scenario.revoked)
+        return _Revocation(None) if assumed else None
+
+
+def _learns(node: Node, able: Abilities) -> tuple[Verdict, str]:
+    """Whether and when a node gets a new CRL."""
+    if able.refreshes:
+        return Verdict.BREAKS, "within a day, when it has fetched the new CRL"
+    if not able.known:
+        return Verdict.MAY_BREAK, "once it has the new CRL: its version is not known"
+    if able.may_refresh and node.downloads > 1:
+        return Verdict.BREAKS, "when it has fetched the new CRL: it was recorded to fetch it again"
+    if able.may_refresh:
+        return Verdict.WORKS, "the agent goes on with the CRL that it has: up to 8.0 it fetches no new one by itself"
+    return Verdict.WORKS, "the agent goes on with the CRL that it has: up to 5 it fetches one at its enrolment only"
+
+
+def _unused(node: Node, own: Iterable[Certificate], scenario: Scenario) -> Iterator[Effect]:
+    """What a certificate that was replaced does not do."""
+    for certificate in scenario.revoked:
+        if certificate.fingerprint in node.replaced:
+            newer = ", ".join(f"0x{one.serial:04X}" for one in own)
+            text = f"this certificate of it was replaced: it uses {newer}"
+            yield Effect(Reason(Kind.NODE_REVOKED, Verdict.WORKS, text, certificate=certificate.fingerprint), None)
+
+
+# -- CRLs ---------------------------------------------------------------------------------------------------
+
+
+def _crl_ended(
+    node: Node, authority: Certificate, crl: Crl, scenario: Scenario, able: Abilities, *, direct: bool, signs_own: bool
+) -> Iterator[Effect]:
+    if crl.next_update is None or crl.next_update - _clock(node) >= scenario.at:
+        return
+    since = crl.next_update - _clock(node)
+    text = f"the CRL of {authority.subject} has ended"
+    prints = _words(12, authority.subject) if able.verifies_itself else ""
+    if signs_own and abilities.renews_crl(node.master_version):
+        # Whoever fetches it every day has the new one long before.
+        if able.refreshes:
+            text += ": a CA of 8 or later signs a new one 30 days before, and the agent fetches it every day"
+            yield Effect(Reason(Kind.CRL_ENDED, Verdict.WORKS, text, authority=authority.subject), since)
+            return
+        text += ": a CA of 8 or later signs a new one 30 days before, but this agent does not fetch it by itself"
+        unless = f"{_NO_CHECKS}, or crl_refresh_interval is set"
+        yield Effect(Reason(Kind.CRL_ENDED, Verdict.BREAKS, text, unless, prints, None, authority.subject), since)
+    elif signs_own:
+        text += ": the master refuses every client, and agents refuse the master"
+        yield Effect(Reason(Kind.CRL_ENDED, Verdict.BREAKS, text, "", prints, None, authority.subject), since)
+    else:
+        text += ": agents refuse the master"
+        unless = _NO_CHECKS if direct else _LEAF
+        yield Effect(Reason(Kind.CRL_ENDED, Verdict.BREAKS, text, unless, prints, None, authority.subject), since)
+
+
+def _without_crls(scenario: Scenario, able: Abilities) -> Effect:
+    if able.known and able.verifies_itself:
+        text = "the agent has no valid CRL: it refuses the master, and cannot fetch one"
+        unless = f"{_NO_CHECKS} and the CRLs are missing: with its own one expired, the master refuses every client"
+        reason = Reason(Kind.CRL_MISSING, Verdict.BREAKS, text, unless)
+    elif able.known:
+        text = "agents up to 6.3 go on if there is no CRL, but refuse the master if theirs has expired"
+        reason = Reason(Kind.CRL_MISSING, Verdict.MAY_BREAK, text)
+    else:
+        text = "agents of 6.4 and later refuse the master without a valid CRL; the version of this one is not known"
+        reason = Reason(Kind.CRL_MISSING, Verdict.MAY_BREAK, text)
+    return Effect(reason, scenario.at)
+
+
+# -- small helpers ------------------------------------------------------------------------------------------
+
+
+def _clock(node: Node) -> float:
+    """How far an agent's clock is ahead; a few minutes are not known so exactly."""
+    return node.clock if abs(node.clock) > clocks.SKEW else 0.0
+
+
+def _distinct(paths: Iterable[tuple[Certificate, ...]]) -> list[Certificate]:
+    return list({authority.fingerprint: authority for path in paths for authority in path}.values())
+
+
+def _words(code: int, name: str) -> str:
+    return in_agents_words(code, name, name)
