@@ -143,9 +143,7 @@ class Judge:
         for master in masters:
             called = f"the certificate of the master {master.certname or master.subject}"
             others = len(masters) - 1
-            only = (
-                f"another master answers: {plural(others, 'other')} to {node.server or 'that name'}" if others else ""
-            )
+            only = f"another master answers ({plural(others, 'other')} with that name)" if others else ""
             subject = f"CN={master.certname}" if master.certname else master.subject
             since = master.not_after - _clock(node)
             if since < scenario.at:
@@ -157,10 +155,12 @@ class Judge:
                     since,
                 )  # fmt: skip
             if revocation := self._revocation(master, scenario):
-                yield self._by_crl(
-                    node, able, Kind.MASTER_REVOKED, f"{called} is revoked", "the agent refuses it", (_NO_CHECKS, only), f"certificate verify failed [certificate revoked for {subject}]", master,
-                    revocation.since,
-                )  # fmt: skip
+                unless = ", or ".join(filter(None, (_NO_CHECKS, only)))
+                prints = f"certificate verify failed [certificate revoked for {subject}]"
+                reason = Reason(
+                    Kind.MASTER_REVOKED, Verdict.BREAKS, f"{called} is revoked", unless, prints, master.fingerprint
+                )
+                yield Effect(_by_crl(reason, "the agent refuses it", node, able), revocation.since)
 
     def _authority(self, node: Node, authority: Certificate, scenario: Scenario, able: Abilities) -> Iterator[Effect]:
         since = authority.not_after - _clock(node)
@@ -171,28 +171,11 @@ class Judge:
             reason = Reason(Kind.CA_ENDED, Verdict.BREAKS, text, unless, prints, authority.fingerprint)
             yield Effect(reason, since)
         if revocation := self._revocation(authority, scenario):
-            what = f"the certificate of the CA {authority.subject} is revoked"
-            yield self._by_crl(
-                node, able, Kind.CA_REVOKED, what, "the agent trusts nothing below it", (_LEAF,), _words(23, authority.subject), authority,
-                revocation.since,
+            reason = Reason(
+                Kind.CA_REVOKED, Verdict.BREAKS, f"the certificate of the CA {authority.subject} is revoked", _LEAF,
+                _words(23, authority.subject), authority.fingerprint,
             )  # fmt: skip
-
-    def _by_crl(
-        self, node: Node, able: Abilities, kind: Kind, what: str, then: str, unless: tuple[str, ...], prints: str,
-        certificate: Certificate, since: float | None,
-    ) -> Effect:  # fmt: skip
-        """What an agent does that learns from its CRL that something is revoked."""
-        verdict, when = _learns(node, able)
-        if verdict is Verdict.WORKS:
-            return Effect(Reason(kind, verdict, f"{what}, but {when}", certificate=certificate.fingerprint), since)
-        conditions = (*unless, "crl_refresh_interval is longer" if able.refreshes else "")
-        return Effect(
-            Reason(
-                kind, verdict, f"{what}: {then} {when}", ", or ".join(filter(None, conditions)),
-                prints if able.verifies_itself else "", certificate.fingerprint,
-            ),
-            since,
-        )  # fmt: skip
+            yield Effect(_by_crl(reason, "the agent trusts nothing below it", node, able), revocation.since)
 
     def _revocation(self, certificate: Certificate, scenario: Scenario) -> _Revocation | None:
         """Whether a certificate is revoked: already, or in a scenario."""
@@ -202,6 +185,19 @@ class Judge:
                 return _Revocation(crl.last_update)
         assumed = any(one.fingerprint == certificate.fingerprint for one in scenario.revoked)
         return _Revocation(None) if assumed else None
+
+
+def _by_crl(reason: Reason, then: str, node: Node, able: Abilities) -> Reason:
+    """The reason of an agent that learns it from its CRL, and ``then`` does something."""
+    verdict, when = _learns(node, able)
+    if verdict is Verdict.WORKS:
+        return reason._replace(verdict=verdict, text=f"{reason.text}, but {when}", unless="", prints="")
+    return reason._replace(
+        verdict=verdict,
+        text=f"{reason.text}: {then} {when}",
+        unless=f"{reason.unless}, or crl_refresh_interval is longer" if able.refreshes else reason.unless,
+        prints=reason.prints if able.verifies_itself else "",
+    )
 
 
 def _learns(node: Node, able: Abilities) -> tuple[Verdict, str]:

@@ -166,4 +166,4 @@ def _certificate(fingerprint: str, roles: list[str], *fields: Any) -> Certificat
 
 def _crl(*fields: Any) -> Crl:
     *begin, serials, last = fields
-    return Crl(*begin, frozenset(map(number_of, serials or ())), last)
+    return Crl._make((*begin, frozenset(map(number_of, serials or ())), last))

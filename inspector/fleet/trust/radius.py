@@ -58,9 +58,9 @@ class Radius:
 
 
 _PROXY = (
-    "Behind a proxy of puppet-inspector, agents are shown the proxy's certificate instead of the master's; it is not in "
-    "the tables. The proxy reads its CRLs (puppet_crl) again when they change, refuses whom they revoke, and uses no "
-    "identity towards the master while none is valid."
+    "Behind a proxy of puppet-inspector, agents are shown the proxy's certificate, which is not in the tables. The "
+    "proxy reads its CRLs (puppet_crl) again when they change, refuses whom they revoke, and uses no identity towards "
+    "the master while none is valid."
 )
 _RANKS = {Verdict.BREAKS: 0, Verdict.MAY_BREAK: 1, Verdict.WORKS: 2}
 
