@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector import clocks
 from inspector.fleet.trust import abilities
-from inspector.fleet.trust.paths import Paths
+from inspector.fleet.trust.paths import Paths, is_root
 from inspector.protocol.chains import in_agents_words
 from inspector.text import plural
 
@@ -78,41 +78,54 @@ class _Revocation(NamedTuple):
 
 _NO_CHECKS = "certificate_revocation is false"
 _LEAF = "certificate_revocation is leaf or false"
+_ROOT = "its OpenSSL asks no CRL about a root (4.0 does not, 3.0 does)"
 
 
 class Judge:
-    """Applies the rules to the nodes of an inventory."""
+    """Applies the rules of a scenario to the nodes of an inventory."""
 
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(self, inventory: Inventory, paths: Paths, scenario: Scenario) -> None:
         self._certificates = inventory.certificates
-        self.paths = Paths(inventory)
+        self._paths = paths
+        self._scenario = scenario
+        self._shared: dict[tuple[object, ...], list[Effect]] = {}
+        """What is done to nodes that have all in common but their own certificates."""
 
-    def effects(self, node: Node, scenario: Scenario) -> list[Effect]:
-        """Return what a scenario does to a node; what is already so is among it."""
-        return list(dict.fromkeys(self._effects(node, scenario)))
-
-    def _effects(self, node: Node, scenario: Scenario) -> Iterator[Effect]:
+    def effects(self, node: Node) -> list[Effect]:
+        """Return what the scenario does to a node; what is already so is among it."""
         own = [self._certificates[name] for name in node.certificates]
-        masters = [self._certificates[name] for name in node.masters if name in self._certificates]
         able = abilities.of_agent(node.agent_version)
-        for certificate in own:
-            yield from self._own(node, certificate, scenario, able)
-        yield from _unused(node, own, scenario)
-        yield from self._masters(node, masters, scenario, able)
-        for authority in _distinct(self.paths.above(certificate) for certificate in (*own, *masters)):
-            direct = [one for one in (*own, *masters) if self.paths.above(one)[:1] == (authority,)]
-            signs_own = any(one in own for one in direct)
-            yield from self._authority(node, authority, scenario, able)
-            if not scenario.without_crls and (crl := self.paths.crl(authority)):
-                yield from _crl_ended(node, authority, crl, scenario, able, direct=bool(direct), signs_own=signs_own)
-        if scenario.without_crls and any(self.paths.above(one) for one in (*own, *masters)):
-            yield _without_crls(scenario, able)
+        found = [effect for certificate in own for effect in self._own(node, certificate, able)]
+        found += _unused(node, own, self._scenario)
+        issuers = tuple(authority.fingerprint for one in own for authority in self._paths.above(one)[:1])
+        key = (issuers, node.masters, node.agent_version, node.master_version, node.downloads > 1, _clock(node))
+        if key not in self._shared:
+            self._shared[key] = list(self._above(node, own, able))
+        return found + self._shared[key]
+
+    def _above(self, node: Node, own: list[Certificate], able: Abilities) -> Iterator[Effect]:
+        """What becomes of the masters, and of the CAs of both sides."""
+        masters = [self._certificates[name] for name in node.masters if name in self._certificates]
+        yield from self._masters(node, masters, able)
+        ends = (*own, *masters)
+        authorities = _distinct(map(self._paths.above, ends))
+        for authority in authorities:
+            direct = [one for one in ends if self._paths.above(one)[:1] == (authority,)]
+            yield from self._authority(node, authority, able)
+            crl = self._paths.crl(authority)
+            if crl and not self._scenario.without_crls:
+                signs_own = any(one in own for one in direct)
+                yield from _crl_ended(
+                    node, authority, crl, self._scenario, able, direct=bool(direct), signs_own=signs_own
+                )
+        if self._scenario.without_crls and authorities:
+            yield _without_crls(self._scenario, able)
 
     # -- certificates -----------------------------------------------------------------------------------
 
-    def _own(self, node: Node, certificate: Certificate, scenario: Scenario, able: Abilities) -> Iterator[Effect]:
+    def _own(self, node: Node, certificate: Certificate, able: Abilities) -> Iterator[Effect]:
         clock = max(0.0, _clock(node))
-        if certificate.not_after < scenario.at + clock:
+        if certificate.not_after < self._scenario.at + clock:
             # Both sides judge it by their clocks.
             who = "the agent makes no connection" if able.verifies_itself else "the master refuses it"
             unless = "it is renewed before: the agent asks for that 30 days before, if its CA has allow-auto-renewal"
@@ -123,7 +136,7 @@ class Judge:
                 ),
                 certificate.not_after - clock,
             )  # fmt: skip
-        revocation = self._revocation(certificate, scenario)
+        revocation = self._revocation(certificate)
         if revocation is None:
             return
         reloads = abilities.reloads_crl(node.master_version)
@@ -139,14 +152,14 @@ class Judge:
             revocation.since,
         )
 
-    def _masters(self, node: Node, masters: list[Certificate], scenario: Scenario, able: Abilities) -> Iterator[Effect]:
+    def _masters(self, node: Node, masters: list[Certificate], able: Abilities) -> Iterator[Effect]:
         for master in masters:
             called = f"the certificate of the master {master.certname or master.subject}"
             others = len(masters) - 1
             only = f"another master answers ({plural(others, 'other')} with that name)" if others else ""
             subject = f"CN={master.certname}" if master.certname else master.subject
             since = master.not_after - _clock(node)
-            if since < scenario.at:
+            if since < self._scenario.at:
                 yield Effect(
                     Reason(
                         Kind.MASTER_ENDED, Verdict.BREAKS, f"{called} has ended: the agent refuses it", only,
@@ -154,7 +167,7 @@ class Judge:
                     ),
                     since,
                 )  # fmt: skip
-            if revocation := self._revocation(master, scenario):
+            if revocation := self._revocation(master):
                 unless = ", or ".join(filter(None, (_NO_CHECKS, only)))
                 prints = f"certificate verify failed [certificate revoked for {subject}]"
                 reason = Reason(
@@ -162,28 +175,29 @@ class Judge:
                 )
                 yield Effect(_by_crl(reason, "the agent refuses it", node, able), revocation.since)
 
-    def _authority(self, node: Node, authority: Certificate, scenario: Scenario, able: Abilities) -> Iterator[Effect]:
+    def _authority(self, node: Node, authority: Certificate, able: Abilities) -> Iterator[Effect]:
         since = authority.not_after - _clock(node)
-        if since < scenario.at:
+        if since < self._scenario.at:
             text = f"the certificate of the CA {authority.subject} has ended: the agent trusts nothing below it"
             unless = "the agent gets a new CA certificate before: it fetches the CA every day" if able.refreshes else ""
             prints = _words(10, authority.subject) if able.verifies_itself else ""
             reason = Reason(Kind.CA_ENDED, Verdict.BREAKS, text, unless, prints, authority.fingerprint)
             yield Effect(reason, since)
-        if revocation := self._revocation(authority, scenario):
+        if revocation := self._revocation(authority):
+            unless = f"{_LEAF}, or {_ROOT}" if is_root(authority) else _LEAF
             reason = Reason(
-                Kind.CA_REVOKED, Verdict.BREAKS, f"the certificate of the CA {authority.subject} is revoked", _LEAF,
+                Kind.CA_REVOKED, Verdict.BREAKS, f"the certificate of the CA {authority.subject} is revoked", unless,
                 _words(23, authority.subject), authority.fingerprint,
             )  # fmt: skip
             yield Effect(_by_crl(reason, "the agent trusts nothing below it", node, able), revocation.since)
 
-    def _revocation(self, certificate: Certificate, scenario: Scenario) -> _Revocation | None:
-        """Whether a certificate is revoked: already, or in a scenario."""
-        for authority in self.paths.above(certificate)[:1] or (certificate,):
-            crl = self.paths.crl(authority)
+    def _revocation(self, certificate: Certificate) -> _Revocation | None:
+        """Whether a certificate is revoked: already, or in the scenario."""
+        for authority in self._paths.above(certificate)[:1] or (certificate,):
+            crl = self._paths.crl(authority)
             if crl and certificate.serial in crl.serials:
                 return _Revocation(crl.last_update)
-        assumed = any(one.fingerprint == certificate.fingerprint for one in scenario.revoked)
+        assumed = any(one.fingerprint == certificate.fingerprint for one in self._scenario.revoked)
         return _Revocation(None) if assumed else None
 
 

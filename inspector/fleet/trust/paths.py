@@ -27,7 +27,7 @@ class Paths:
     def above(self, certificate: Certificate) -> tuple[Certificate, ...]:
         """The CAs that a certificate depends on, its issuer first. Shorter than it should be if one is not in the
         tables; empty for a root."""
-        if _self_signed(certificate):
+        if is_root(certificate):
             return ()
         key = certificate.issuer, certificate.issuer_key
         if key not in self._above:
@@ -36,7 +36,7 @@ class Paths:
 
     def complete(self, certificate: Certificate) -> bool:
         """Whether the CAs above it are known up to a root."""
-        return _self_signed((certificate, *self.above(certificate))[-1])
+        return is_root((certificate, *self.above(certificate))[-1])
 
     def crl(self, authority: Certificate) -> Crl | None:
         """The latest CRL of a CA; None if it is not in the tables."""
@@ -46,7 +46,7 @@ class Paths:
     def _climb(self, certificate: Certificate) -> tuple[Certificate, ...]:
         found: list[Certificate] = []
         below = certificate
-        while not _self_signed(below) and len(found) < DEEPEST:
+        while not is_root(below) and len(found) < DEEPEST:
             named = self._authorities.get(below.issuer, ())
             able = [one for one in named if _same(below.issuer_key, one.key_identifier) and one not in found]
             if not able:
@@ -57,7 +57,8 @@ class Paths:
         return tuple(found)
 
 
-def _self_signed(certificate: Certificate) -> bool:
+def is_root(certificate: Certificate) -> bool:
+    """Whether a certificate is its own issuer."""
     return certificate.issuer == certificate.subject and _same(certificate.issuer_key, certificate.key_identifier)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.fleet.trust.effects import Judge, Kind, Verdict
+from inspector.fleet.trust.paths import Paths
 from inspector.fleet.trust.scenario import Scenario
 from inspector.text import plural, utc
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from inspector.fleet.trust.effects import Effect, Reason
     from inspector.fleet.trust.inventory import Inventory, Node
-    from inspector.fleet.trust.paths import Paths
 
 
 class Affected(NamedTuple):
@@ -67,27 +67,27 @@ _RANKS = {Verdict.BREAKS: 0, Verdict.MAY_BREAK: 1, Verdict.WORKS: 2}
 
 def radius(inventory: Inventory, scenario: Scenario, now: float) -> Radius:
     """Compute what a scenario does to the nodes of an inventory. ``now`` is in seconds since the epoch."""
-    judge = Judge(inventory)
-    present = Scenario(now)
+    paths = Paths(inventory)
+    present, then = Judge(inventory, paths, Scenario(now)), Judge(inventory, paths, scenario)
     already: dict[Reason, list[Affected]] = {}
     found: dict[Reason, list[Affected]] = {}
     untouched = 0
     for node in inventory.nodes:
-        broken = [effect for effect in _effects(judge, node, present) if effect.reason.verdict is Verdict.BREAKS]
-        effects = broken or _effects(judge, node, scenario)
+        broken = [effect for effect in _effects(present, node) if effect.reason.verdict is Verdict.BREAKS]
+        effects = broken or _effects(then, node)
         for effect in effects:
             (already if broken else found).setdefault(effect.reason, []).append(Affected(node, effect.since))
         untouched += not effects
     return Radius(
-        scenario, inventory, _groups(found), _groups(already), untouched, tuple(_notes(judge, inventory, scenario))
+        scenario, inventory, _groups(found), _groups(already), untouched, tuple(_notes(paths, inventory, scenario))
     )
 
 
-def _effects(judge: Judge, node: Node, scenario: Scenario) -> list[Effect]:
+def _effects(judge: Judge, node: Node) -> list[Effect]:
     """What is done to a node, without what its own runs disprove: it worked since, so there is a newer CRL."""
     return [
         effect
-        for effect in judge.effects(node, scenario)
+        for effect in judge.effects(node)
         if effect.since is None
         or effect.reason.kind is Kind.CRL_MISSING
         or node.worked is None
@@ -103,8 +103,8 @@ def _groups(found: Mapping[Reason, Iterable[Affected]]) -> tuple[Group, ...]:
     return tuple(sorted(groups, key=lambda group: (_RANKS[group.reason.verdict], -len(group.nodes), group.reason)))
 
 
-def _notes(judge: Judge, inventory: Inventory, scenario: Scenario) -> Iterator[str]:
-    paths, nodes = judge.paths, inventory.nodes
+def _notes(paths: Paths, inventory: Inventory, scenario: Scenario) -> Iterator[str]:
+    nodes = inventory.nodes
     unknown = sum(not paths.complete(inventory.certificates[node.certificates[0]]) for node in nodes)
     if unknown:
         yield f"The CAs of {plural(unknown, 'node')} are not all in the tables: what they do is not counted."
