@@ -49,8 +49,7 @@ def crls(master: RealMaster) -> Iterator[list[x509.CertificateRevocationList]]:
     place = master.cadir / "ca_crl.pem"
     before = place.read_bytes()
     authority, (own, root) = pki.read_authority(master.cadir), _parsed(before)
-    now = datetime.datetime.now(datetime.UTC)
-    short = pki.renew_crl(authority, [own], now - datetime.timedelta(seconds=1), now + SHORT)
+    short = pki.renew_crl(authority, [own], _now(), _now() + SHORT)
     try:
         place.write_bytes(pki.pem(short, root))
         yield [short, root]
@@ -75,8 +74,17 @@ def test_what_is_foretold_happens(stage: Stage, crls: list[x509.CertificateRevoc
     foretold = _foretold(found, after)
     assert (foretold.breaks, foretold.works) == (_names(fetching, other, retired), set())
     assert _foretold(found, before) == Foretold(set(), set(), set())
+    assert foretold.prints == {
+        f"The CRL issued by 'CN=Puppet CA: {master.name}' has expired, verify time is synchronized",
+        f"certificate verify failed [CRL has expired for CN={master.name}]",
+    }
     _fails(stage, other, foretold, clock="+20d")
     _succeeds(stage, other, clock="+5d")
+    # Who has one that has ended cannot fetch the new one.
+    renewed = pki.renew_crl(pki.read_authority(master.cadir), [crls[0]], _now(), _now() + 4 * SHORT)
+    (master.cadir / "ca_crl.pem").write_bytes(pki.pem(renewed, crls[1]))
+    _fails(stage, other, foretold, *REFRESH, clock="+20d")
+    other.clock = ""
 
     # A node's certificate is revoked.
     foretold = _foretold(found, revoked=_certificate(master, retired.certname))
@@ -143,6 +151,11 @@ def _succeeds(stage: Stage, agent: RealAgent, *words: str, clock: str = "") -> N
 
 def _names(*agents: RealAgent) -> set[str]:
     return {agent.certname for agent in agents}
+
+
+def _now() -> datetime.datetime:
+    """A second ago: OpenSSL uses a coarser clock."""
+    return datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=1)
 
 
 def _date(days: int) -> str:

@@ -6,6 +6,7 @@ what depends on them is a condition of the effect.
 
 from __future__ import annotations
 
+import itertools
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -115,11 +116,18 @@ class Judge:
             crl = self._paths.crl(authority)
             if crl and not self._scenario.without_crls:
                 signs_own = any(one in own for one in direct)
+                shown = next(self._below(authority, masters), "")
                 yield from _crl_ended(
-                    node, authority, crl, self._scenario, able, direct=bool(direct), signs_own=signs_own
+                    node, authority, crl, self._scenario, able, shown, direct=bool(direct), signs_own=signs_own
                 )
         if self._scenario.without_crls and authorities:
             yield _without_crls(self._scenario, able)
+
+    def _below(self, authority: Certificate, masters: list[Certificate]) -> Iterator[str]:
+        """Which certificates that masters show are issued by a CA."""
+        for master in masters:
+            path = (master, *self._paths.above(master))
+            yield from (below.subject for below, above in itertools.pairwise(path) if above == authority)
 
     # -- certificates -----------------------------------------------------------------------------------
 
@@ -146,7 +154,7 @@ class Judge:
         refuses = f"the node's own certificate is revoked: the master refuses it once it has the new CRL{restart}"
         if node.addresses > 1:
             refuses += f"; the node, or copies of it, used it from {node.addresses} addresses"
-        prints = _words(23, "CN={name}") if able.refreshes else ""
+        prints = _words(23, "CN={name}") if able.verifies_itself and _fetches(node, able) else ""
         yield Effect(
             Reason(Kind.NODE_REVOKED, Verdict.BREAKS, refuses, "", prints, certificate.fingerprint),
             revocation.since,
@@ -220,11 +228,16 @@ def _learns(node: Node, able: Abilities) -> tuple[Verdict, str]:
         return Verdict.BREAKS, "within a day, when it has fetched the new CRL"
     if not able.known:
         return Verdict.MAY_BREAK, "once it has the new CRL: its version is not known"
-    if able.may_refresh and node.downloads > 1:
+    if _fetches(node, able):
         return Verdict.BREAKS, "when it has fetched the new CRL: it was recorded to fetch it again"
     if able.may_refresh:
         return Verdict.WORKS, "the agent goes on with the CRL that it has: up to 8.0 it fetches no new one by itself"
     return Verdict.WORKS, "the agent goes on with the CRL that it has: up to 5 it fetches one at its enrolment only"
+
+
+def _fetches(node: Node, able: Abilities) -> bool:
+    """Whether an agent fetches the CRL again, by its defaults or as was recorded."""
+    return able.refreshes or (able.may_refresh and node.downloads > 1)
 
 
 def _unused(node: Node, own: Iterable[Certificate], scenario: Scenario) -> Iterator[Effect]:
@@ -240,13 +253,17 @@ def _unused(node: Node, own: Iterable[Certificate], scenario: Scenario) -> Itera
 
 
 def _crl_ended(
-    node: Node, authority: Certificate, crl: Crl, scenario: Scenario, able: Abilities, *, direct: bool, signs_own: bool
-) -> Iterator[Effect]:
+    node: Node, authority: Certificate, crl: Crl, scenario: Scenario, able: Abilities, shown: str, *, direct: bool,
+    signs_own: bool,
+) -> Iterator[Effect]:  # fmt: skip
     if crl.next_update is None or crl.next_update - _clock(node) >= scenario.at:
         return
     since = crl.next_update - _clock(node)
     text = f"the CRL of {authority.subject} has ended"
     prints = _words(12, authority.subject) if able.verifies_itself else ""
+    if shown and _fetches(node, able):
+        # It tries to fetch a new one, and refuses the master by the old one.
+        prints = f"certificate verify failed [CRL has expired for {shown}]"
     if signs_own and abilities.renews_crl(node.master_version):
         # Whoever fetches it every day has the new one long before.
         if able.refreshes:

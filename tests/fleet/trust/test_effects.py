@@ -129,6 +129,9 @@ def test_the_crl_of_the_root_is_not_for_the_master_and_nobody_signs_it_anew() ->
     (effect,) = effects(given, Scenario(NOW + 20 * DAY), crl(CA), crl(ROOT, days=10))
     assert (effect.reason.verdict, effect.reason.unless) == (Verdict.BREAKS, "certificate_revocation is leaf or false")
     assert "the master refuses" not in effect.reason.text
+    assert effect.reason.prints == "certificate verify failed [CRL has expired for CN=ca]"
+    (effect,) = effects(node("web", WEB, MASTER, agent_version="7.23.0"), Scenario(NOW + 20 * DAY), crl(CA, days=10))
+    assert effect.reason.prints == "The CRL issued by 'CN=ca' has expired, verify time is synchronized"
 
 
 @pytest.mark.parametrize(
