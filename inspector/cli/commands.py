@@ -38,6 +38,7 @@ COMMANDS = {
     "tables": "turn captures into tables for SQL and other tools",
     "sql": "ask tables or captures in SQL, or a named query",
     "fleet": "analyse the captures of many proxies together",
+    "certificates": "list what ends when, or who breaks if a certificate is revoked",
     "merge": "merge several captures into one",
     "vacuum": "make a capture as small as possible",
     "provision": "get a certificate for the proxy that agents trust",

@@ -52,6 +52,7 @@ WORDS = {
     "tables": "{} -o {}/tables",
     "sql": "{} --query versions",
     "fleet": "analyse {} -o {}/fleet --jobs 1",
+    "certificates": "{}",
     "merge": "{}/a.sqlite {}/b.sqlite -o {}/new.sqlite",
     "vacuum": "{}/a.sqlite",
     "provision": "No_Name",

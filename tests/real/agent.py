@@ -93,6 +93,8 @@ class RealAgent:
         self.confdir, self.vardir, self.ssldir = base / "conf", base / "var", base / "ssl"
         self._directories = {f"{name}dir": base / name for name in ("conf", "var", "ssl", "run", "log", "public")}
         self._main: dict[str, object] = {**self._directories, "certname": certname, "keylength": keylength}
+        self.clock = ""
+        """How its clock is wrong, as faketime has it: "+20d"."""
         self._environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": str(base)}
         self._environment["TMPDIR"] = str(scratch := base / "scratch")  # the name of a file there is in a diff
         terminus = base / "ruby/puppet/indirector/facts/invented.rb"
@@ -114,7 +116,8 @@ class RealAgent:
         directories = [word for name, path in self._directories.items() for word in (f"--{name}", str(path))]
         fixed = ["--certname", self.certname, "--server", server, "--serverport", str(port)]
         options = ["--test", "--color=false", "--waitforcert", str(waitforcert), *extra]
-        return [shutil.which("puppet") or "puppet", "agent", *directories, *fixed, *options]
+        clock = ["faketime", "-f", self.clock] if self.clock else []
+        return [*clock, shutil.which("puppet") or "puppet", "agent", *directories, *fixed, *options]
 
     def popen(self, *, server: str, port: int, waitforcert: int = 0, extra: Sequence[str] = ()) -> RunningAgent:
         """Start one run in the background; puppet.conf holds what the command line says."""

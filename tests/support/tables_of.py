@@ -10,8 +10,10 @@ from inspector.fleet.directory import TableDirectory
 from tests.support.captures import save
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from duckdb import DuckDBPyConnection
 
     from inspector.model import Record
 
@@ -31,10 +33,15 @@ def of_records(folder: Path, records: Iterable[Record], name: str = "a.sqlite") 
     return converted(folder, save(folder / name, *records))
 
 
+@contextlib.contextmanager
+def shown(directory: TableDirectory) -> Iterator[DuckDBPyConnection]:
+    """A database with the tables."""
+    with directory.working() as work, database.opened(work) as connection:
+        directory.show(connection)
+        yield connection
+
+
 def asked(directory: TableDirectory, statement: str) -> list[tuple[Any, ...]]:
     """What the tables answer."""
-    with contextlib.ExitStack() as stack:
-        work = stack.enter_context(directory.working())
-        connection = stack.enter_context(database.opened(work))
-        directory.show(connection)
+    with shown(directory) as connection:
         return connection.execute(statement).fetchall()

@@ -1,0 +1,169 @@
+"""The certificates, CRLs and nodes of tables, each once: what a fleet's trust is computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duckdb import DuckDBPyConnection
+
+
+class Certificate(NamedTuple):
+    """A certificate, in all its roles; times in seconds since the epoch, as everywhere here."""
+
+    fingerprint: str
+    roles: tuple[str, ...]
+    """As in the table: agent, master, issued, ca."""
+    certname: str | None
+    subject: str
+    names: tuple[str, ...]
+    serial: int
+    issuer: str
+    issuer_key: str | None
+    key: str
+    key_identifier: str | None
+    not_before: float
+    not_after: float
+    last: float
+    """When it was last observed."""
+
+
+class Crl(NamedTuple):
+    """The latest CRL of a CA."""
+
+    issuer: str
+    issuer_key: str | None
+    number: str | None
+    last_update: float
+    next_update: float | None
+    """None: it has no end."""
+    revoked: int
+    serials: frozenset[int]
+    last: float
+
+
+class Node(NamedTuple):
+    """A node that has a certificate."""
+
+    certname: str
+    certificates: tuple[str, ...]
+    """Fingerprints of those that it uses: more than one if two hosts have its name."""
+    replaced: tuple[str, ...] = ()
+    """Of those that it used before."""
+    masters: tuple[str, ...] = ()
+    """Of those of the masters that answer to the name that it calls; empty: they were not recorded."""
+    server: str | None = None
+    """Its name for the master."""
+    agent_version: str | None = None
+    master_version: str | None = None
+    addresses: int = 1
+    """How many it used its certificates from."""
+    clock: float = 0.0
+    """How far its clock is ahead, in seconds."""
+    last: float = 0.0
+    """When its last run began."""
+    worked: float | None = None
+    """When its last complete run ended."""
+    downloads: int = 0
+    """In how many runs it asked for the CRL, and got it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What tables say of certificates."""
+
+    certificates: Mapping[str, Certificate]
+    """By fingerprint."""
+    crls: tuple[Crl, ...]
+    nodes: tuple[Node, ...]
+    """By name."""
+
+
+_CERTIFICATES = """
+SELECT fingerprint, list_sort(list(DISTINCT role)), any_value(certname), any_value(subject), any_value(names),
+       any_value(serial), any_value(issuer), any_value(issuer_key), any_value(key), any_value(key_identifier),
+       epoch(any_value(not_before)), epoch(any_value(not_after)), epoch(max(last))
+FROM certificates GROUP BY fingerprint ORDER BY fingerprint
+"""
+_CRLS = """
+SELECT issuer, issuer_key, number, epoch(last_update), epoch(next_update), revoked, serials,
+       epoch(max(last) OVER (PARTITION BY fingerprint))
+FROM crls
+QUALIFY row_number() OVER (PARTITION BY issuer, issuer_key ORDER BY last_update DESC, fingerprint, capture) = 1
+ORDER BY issuer, issuer_key
+"""
+# A certificate is in use if it is the latest, or if it was used after the latest had come: two hosts, or masters, that
+# take turns. One that was replaced was not. The same name of two CAs is two nodes, the same server of two sites two.
+_NODES = """
+WITH issued AS (
+    SELECT fingerprint, any_value(coalesce(issuer_key, issuer)) AS ca FROM certificates GROUP BY fingerprint
+), agents AS (
+    SELECT runs.*, ca FROM runs JOIN issued ON fingerprint = certificate WHERE certname IS NOT NULL AND tool IS NULL
+), used AS (
+    SELECT certname, ca, certificate, min(time) AS first, max(time) AS last FROM agents GROUP BY ALL
+), marked AS (
+    SELECT *, last >= first_value(first) OVER (PARTITION BY certname, ca ORDER BY last DESC, certificate) AS current
+    FROM used
+), shown AS (
+    SELECT site, server, master_certificate, min(time) AS first, max(time) AS last
+    FROM agents WHERE master_certificate IS NOT NULL GROUP BY ALL
+), masters AS (
+    SELECT site, server, list_sort(list(master_certificate)) AS masters
+    FROM (
+        SELECT *, last >= first_value(first) OVER (PARTITION BY site, server ORDER BY last DESC, master_certificate)
+                  AS current
+        FROM shown
+    )
+    WHERE current GROUP BY ALL
+), downloads AS (
+    SELECT certname, count(DISTINCT (capture, run)) AS downloads FROM exchanges
+    WHERE endpoint = 'crl' AND status IN (200, 304) AND certname IS NOT NULL GROUP BY certname
+), nodes AS (
+    SELECT certname, ca, arg_max(server, time) AS server, arg_max(site, time) AS site,
+           arg_max(agent_version, time) AS agent_version, arg_max(master_version, time) AS master_version,
+           arg_max(agent_clock, time) AS clock, max(time) AS last,
+           max(time + to_microseconds((duration * 1e6)::BIGINT)) FILTER (WHERE outcome = 'complete') AS worked
+    FROM agents GROUP BY ALL
+), held AS (
+    SELECT certname, ca, list_sort(list(certificate) FILTER (WHERE current)) AS certificates,
+           coalesce(list_sort(list(certificate) FILTER (WHERE NOT current)), []) AS replaced
+    FROM marked GROUP BY ALL
+), addresses AS (
+    SELECT certname, ca, count(DISTINCT address) AS addresses
+    FROM agents JOIN marked USING (certname, ca, certificate) WHERE current GROUP BY ALL
+)
+SELECT certname, certificates, replaced, coalesce(masters, []), n.server, agent_version, master_version, addresses,
+       coalesce(clock, 0), epoch(n.last), epoch(worked), coalesce(downloads, 0)
+FROM nodes n JOIN held USING (certname, ca) JOIN addresses USING (certname, ca) LEFT JOIN downloads USING (certname)
+LEFT JOIN masters m ON m.site = n.site AND m.server IS NOT DISTINCT FROM n.server
+ORDER BY certname, ca
+"""
+
+
+def read(connection: DuckDBPyConnection) -> Inventory:
+    """Read what the tables that a database shows say of certificates."""
+    certificates = {row[0]: _certificate(*row) for row in connection.execute(_CERTIFICATES).fetchall()}
+    crls = tuple(_crl(*row) for row in connection.execute(_CRLS).fetchall())
+    nodes = tuple(
+        Node(row[0], tuple(row[1]), tuple(row[2]), tuple(row[3]), *row[4:])
+        for row in connection.execute(_NODES).fetchall()
+    )
+    return Inventory(certificates, crls, nodes)
+
+
+def number_of(serial: str) -> int:
+    """A serial number of a table as a number."""
+    return int(serial, 16)
+
+
+def _certificate(fingerprint: str, roles: list[str], *fields: Any) -> Certificate:
+    certname, subject, names, serial, *rest = fields
+    return Certificate(fingerprint, tuple(roles), certname, subject, tuple(names or ()), number_of(serial), *rest)
+
+
+def _crl(*fields: Any) -> Crl:
+    *begin, serials, last = fields
+    return Crl._make((*begin, frozenset(map(number_of, serials or ())), last))
