@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING
 
 from inspector import clocks
 from inspector.errors import InspectorError
+from inspector.fleet.database import text
+from inspector.protocol.endpoints import ENDPOINTS
 
 if TYPE_CHECKING:
     import datetime
     from collections.abc import Iterable
+
+    from inspector.protocol.kinds import Kind
 
     type Value = int | float | str | datetime.datetime
 
@@ -38,20 +42,20 @@ class Parameter:
         """Its default as a user writes it."""
         return "TIME" if self.default is None else str(self.default)
 
-    def read(self, text: str) -> Value:
+    def read(self, given: str) -> Value:
         """Read a value as it was given. Raises InspectorError."""
         example = "2027-03-02T07:00:00Z" if self.default is None else self.default
         try:
-            return self._value(text)
+            return self._value(given)
         except (ValueError, OverflowError) as error:
             raise InspectorError(
-                f"{text!r} is no value of {self.name} ({self.meaning}).", f"For example: --set {self.name}={example}"
+                f"{given!r} is no value of {self.name} ({self.meaning}).", f"For example: --set {self.name}={example}"
             ) from error
 
-    def _value(self, text: str) -> Value:
+    def _value(self, given: str) -> Value:
         if self.default is None:
-            return _naive(clocks.iso(text))
-        value = type(self.default)(text)
+            return _naive(clocks.iso(given))
+        value = type(self.default)(given)
         if not isinstance(value, str) and not (math.isfinite(value) and 0 <= value <= MOST):
             raise ValueError
         return value
@@ -76,10 +80,10 @@ class Query:
         last = end or _naive(0)
         found = {name: last if each.default is None else each.default for name, each in known.items()}
         for setting in settings:
-            name, equals, text = setting.partition("=")
+            name, equals, given = setting.partition("=")
             if not equals or name not in known:
                 raise InspectorError(f"{setting!r} sets nothing of the query {self.name}.", self._settable())
-            found[name] = known[name].read(text)
+            found[name] = known[name].read(given)
         return found
 
     def _settable(self) -> str:
@@ -139,3 +143,9 @@ def share_of(share: float, column: str, condition: str = "") -> str:
     """
     only = f" FILTER ({condition})" if condition else ""
     return seconds(f"approx_quantile({column}, {share}){only}")
+
+
+def asked_for(*kinds: Kind) -> str:
+    """Return the condition of exchanges with endpoints of these kinds."""
+    names = sorted({endpoint.name for endpoint in ENDPOINTS if endpoint.kind in kinds})
+    return f"endpoint IN ({', '.join(map(text, names))})"

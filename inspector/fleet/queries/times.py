@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from inspector.fleet.queries.query import AGENTS, AT, DAYS, TOP, WINDOW, Query, seconds, share_of
+from inspector.fleet.queries.query import AGENTS, AT, DAYS, TOP, WINDOW, Query, asked_for, seconds, share_of
+from inspector.protocol.kinds import Kind
+
+_CATALOG = asked_for(Kind.CATALOG)
+_FILES = asked_for(Kind.FILE_CONTENT, Kind.STATIC_CONTENT, Kind.PLUGIN_CONTENT)
 
 QUERIES = (
     Query(
@@ -20,9 +24,9 @@ QUERIES = (
         "Which master is the slow one?",
         f"""
         SELECT master, count(*) AS requests, {share_of(0.5, "waited")} AS median, {share_of(0.95, "waited")} AS p95,
-               count(*) FILTER (endpoint = 'catalog') AS catalogs,
-               {share_of(0.5, "waited", "endpoint = 'catalog'")} AS catalog_median,
-               {share_of(0.95, "waited", "endpoint = 'catalog'")} AS catalog_p95,
+               count(*) FILTER ({_CATALOG}) AS catalogs,
+               {share_of(0.5, "waited", _CATALOG)} AS catalog_median,
+               {share_of(0.95, "waited", _CATALOG)} AS catalog_p95,
                count(*) FILTER (status >= 500 OR status IS NULL) AS failed
         FROM exchanges WHERE master IS NOT NULL AND {WINDOW}
         GROUP BY master ORDER BY catalog_median DESC NULLS LAST, median DESC, master""",
@@ -55,7 +59,7 @@ QUERIES = (
         f"""
         WITH answers AS (
             SELECT certname, max(received) AS bytes, count(*) AS catalogs, {share_of(0.5, "waited")} AS median
-            FROM exchanges WHERE endpoint = 'catalog' AND status = 200 AND {WINDOW} GROUP BY certname
+            FROM exchanges WHERE {_CATALOG} AND status = 200 AND {WINDOW} GROUP BY certname
         ), sizes AS (
             SELECT certname, max(resources) AS resources FROM runs WHERE {WINDOW} GROUP BY certname
         )
@@ -70,7 +74,7 @@ QUERIES = (
         SELECT path, max(received) AS bytes, count(*) AS transfers, count(DISTINCT certname) AS nodes,
                sum(received)::UBIGINT AS transferred
         FROM exchanges
-        WHERE endpoint IN ('file_content', 'static_file_content', 'plugin_file') AND status = 200 AND {WINDOW}
+        WHERE {_FILES} AND status = 200 AND {WINDOW}
         GROUP BY path ORDER BY transferred DESC, path LIMIT $top""",
         (TOP, DAYS, AT),
     ),

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from inspector.fleet.queries.query import AT, DAYS, WINDOW, Parameter, Query
+from inspector.fleet.queries.query import AT, DAYS, WINDOW, Parameter, Query, asked_for
+from inspector.protocol.kinds import Kind
 
 QUERIES = (
     Query(
         "expiring",
         "Which certificates expire soon, and did their nodes try to renew them?",
-        """
+        f"""
         WITH latest AS (
             SELECT if(role = 'issued', 'agent', role) AS role, coalesce(certname, subject) AS name,
                    arg_max(not_after, not_before) AS not_after, arg_max(serial, not_before) AS serial,
                    arg_max(issuer, not_before) AS issuer, max(last) AS observed
             FROM certificates GROUP BY 1, 2
         ), renewals AS (
-            SELECT certname AS name, max(time) AS renewal, arg_max({'status': status}, time).status AS renewal_status
-            FROM exchanges WHERE endpoint = 'renewal' GROUP BY certname
+            SELECT certname AS name, max(time) AS renewal, arg_max({{'status': status}}, time).status AS renewal_status
+            FROM exchanges WHERE {asked_for(Kind.RENEWAL)} GROUP BY certname
         )
         SELECT role, latest.name AS name, not_after, date_diff('day', $at, not_after) AS days_left, renewal,
                renewal_status, observed, serial, issuer
