@@ -335,13 +335,11 @@ def _selection(table: Table, path: Path) -> str:
     columns = {column.name: f"r.{column.name}" for column in table.columns}
     columns |= {column.name: f"make_timestamp(r.{column.name})" for column in table.columns if column.timed}
     joins = ""
+    for column in (column.name for column in table.columns if column.run):
+        columns[column] = f"{column}_of.number::UINTEGER"
+        joins += f" LEFT JOIN places {column}_of ON {column}_of.place = r.{column}"
     if table.of_agents:
-        columns |= {"run": "own.number::UINTEGER", "certname": "coalesce(r.certname, own.certname)"}
-        joins = " LEFT JOIN places own ON own.place = r.run"
-    if table.name == "runs":
-        for column in ("catalog", "facts"):
-            columns[column] = f"{column}_of.number::UINTEGER"
-            joins += f" LEFT JOIN places {column}_of ON {column}_of.place = r.{column}"
+        columns["certname"] = "coalesce(r.certname, run_of.certname)"
     chosen = ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
     return f"SELECT {chosen} FROM {source} r{joins}"
 

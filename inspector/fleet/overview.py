@@ -342,7 +342,7 @@ def _times(rows: _Rows) -> tuple[Times, ...]:
     made = []
     for kind, column in (
         ("master", "coalesce(compiler, server)"), ("master's version", "master_version"),
-        ("environment", "environment"),
+        ("run's environment", "environment::VARCHAR"),
     ):  # fmt: skip
         for name, number, duration, compiled in rows(
             f"""

@@ -22,9 +22,10 @@ VERSION = 1
 type _Hint = object
 
 
-def about(text: str, unit: str = "", sql: str = "") -> msgspec.Meta:
-    """The meaning of a column, its unit, and its type in SQL if the Python type does not say it."""
-    return msgspec.Meta(description=text, extra={"unit": unit, "sql": sql})
+def about(text: str, unit: str = "", sql: str = "", *, run: bool = False) -> msgspec.Meta:
+    """The meaning of a column, its unit, and its type in SQL if the Python type does not say it. ``run``: it names a
+    run, in a spool by its place."""
+    return msgspec.Meta(description=text, extra={"unit": unit, "sql": sql, "run": run})
 
 
 def moment(text: str) -> msgspec.Meta:
@@ -42,6 +43,11 @@ def number(text: str, unit: str = "") -> msgspec.Meta:
     return about(text, unit, "UINTEGER")
 
 
+def run_number(text: str) -> msgspec.Meta:
+    """The meaning of a run's number."""
+    return about(text, "", "UINTEGER", run=True)
+
+
 class Row(msgspec.Struct, kw_only=True, gc=False):
     """What every row has."""
 
@@ -51,7 +57,9 @@ class Row(msgspec.Struct, kw_only=True, gc=False):
 class AgentRow(Row, kw_only=True):
     """A row that may belong to a run."""
 
-    run: Annotated[int, number("The number of the run in its capture, as `runs` lists it; null: it is in no run.")] = 0
+    run: Annotated[
+        int, run_number("The number of the run in its capture, as `runs` lists it; null: it is in no run.")
+    ] = 0
     certname: Annotated[str | None, about("The node.")] = None
 
 
@@ -103,10 +111,10 @@ class RunRow(AgentRow, kw_only=True):
     resources: Annotated[int | None, number("Resources in its latest catalog.")] = None
     catalog: Annotated[
         int | None,
-        number("The run of this capture whose rows in `resources` are this run's: a catalog is there once."),
+        run_number("The run of this capture whose rows in `resources` are this run's: a catalog is there once."),
     ] = None
     facts: Annotated[
-        int | None, number("The run of this capture whose rows in `facts` are this run's, volatile ones apart.")
+        int | None, run_number("The run of this capture whose rows in `facts` are this run's, volatile ones apart.")
     ] = None
     report_status: Annotated[str | None, about("failed, changed or unchanged, as the report says.")] = None
     cached_catalog: Annotated[str | None, about("The report's `cached_catalog_status`.")] = None
@@ -313,6 +321,8 @@ class Column(NamedTuple):
     unit: str
     """Empty: it has none."""
     meaning: str
+    run: bool = False
+    """Whether it names a run."""
 
     @property
     def timed(self) -> bool:
@@ -359,7 +369,7 @@ def _columns(row: type[Row]) -> Iterator[Column]:
         meta = next(item for item in hint.__metadata__ if isinstance(item, msgspec.Meta))
         plain = next((kind for kind in _TYPES if kind is hint.__origin__ or kind in _members(hint.__origin__)), str)
         extra = meta.extra or {}
-        yield Column(name, extra["sql"] or _TYPES[plain], extra["unit"], meta.description or "")
+        yield Column(name, extra["sql"] or _TYPES[plain], extra["unit"], meta.description or "", extra["run"])
 
 
 def _members(hint: _Hint) -> tuple[_Hint, ...]:

@@ -34,7 +34,7 @@ class Site:
         values: Any = SimpleNamespace(
             **{
                 "capture": capture, "rules": None, "rotation": NEVER, "redact": False, "probe": "", "only": None,
-                "keep_body": KEEP, "faults": (), "telemetry": NOTHING, "wire": False,
+                "keep_body": KEEP, "faults": (), "telemetry": NOTHING, "wire": False, "tables": None,
                 "identity_source": identity.NoIdentity(), **settings,
             }
         )  # fmt: skip
