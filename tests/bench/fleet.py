@@ -20,8 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector.capture import paths
 from inspector.fleet import database, sql
 from inspector.fleet.directory import TableDirectory
+from inspector.fleet.overview import overview_of
 from inspector.fleet.queries.named import QUERIES
+from inspector.report import fleet as report
 from tests.bench import aims, analysis
+from tests.support import fleets
+from tests.support.pages import browser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,8 +36,11 @@ CAPTURES = 24
 DAY = 86_400.0
 SAMPLE = 4
 """Captures that are converted by one process and by two, to compare."""
-BYTES, QUERY, MEMORY, SPEEDUP = 40, 1.0, 1000, 1.8
-"""What is aimed at: bytes of a row, seconds of a query, MB of a process, two processes to one."""
+NODES = 50_000
+"""Of the fleet whose report is opened."""
+BYTES, QUERY, MEMORY, SPEEDUP, OPENING = 40, 1.0, 1000, 1.8, 3.0
+"""What is aimed at: bytes of a row, seconds of a query, MB of a process, two processes to one, seconds until a page is
+open."""
 
 
 class Conversion(NamedTuple):
@@ -155,11 +162,35 @@ def querying(tables: Path) -> Iterator[str]:
     yield f"| {len(taken)} | {median:.2f} s | {slowest:.2f} s | `{name}` | {aims.at_most(slowest, QUERY, ' s')} |"
 
 
+def reporting(folder: Path) -> Iterator[str]:
+    """The table of the report of many nodes."""
+    yield "| report of | making it | size | open in Chromium (best of 3) | aim |"
+    yield "|---|---|---|---|---|"
+    folder.mkdir()
+    tables = fleets.fleet(folder, NODES, days=2)
+    page = folder / "fleet.html"
+    began = time.perf_counter()
+    page.write_text(report.html(overview_of(tables), "tables"))
+    making, opening = time.perf_counter() - began, []
+    with browser() as chromium:
+        for _ in range(3):
+            shown = chromium.new_page()
+            began = time.perf_counter()
+            shown.goto(page.as_uri())
+            shown.wait_for_selector("html[data-ready]", state="attached")
+            opening.append(time.perf_counter() - began)
+            shown.close()
+    yield (
+        f"| {NODES:,} nodes | {making:.1f} s | {page.stat().st_size / 1e6:.1f} MB | {min(opening):.2f} s "
+        f"| {aims.at_most(min(opening), OPENING, ' s')} |"
+    )
+
+
 def main() -> None:
     """Measure and print."""
     match sys.argv[1:]:
-        case ["--analyse", tables, jobs, *chosen]:
-            analyse(Path(tables), int(jobs), list(map(Path, chosen)))
+        case ["--analyse", target, jobs, *chosen]:
+            analyse(Path(target), int(jobs), list(map(Path, chosen)))
             return
         case [nodes, runs]:
             size = int(nodes), int(runs)
@@ -168,7 +199,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         made = captures(folder, *size)
-        for lines in (converting(folder, made, size[0]), sizes(made, folder / "tables"), querying(folder / "tables")):
+        tables = folder / "tables"
+        for lines in (
+            converting(folder, made, size[0]), sizes(made, tables), querying(tables), reporting(folder / "many"),
+        ):  # fmt: skip
             for line in lines:
                 print(line, flush=True)
             print()
