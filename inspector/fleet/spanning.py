@@ -94,13 +94,21 @@ GROUP BY certname, one, other
 """),
     Spanning("R16", """
 WITH starts AS (
-    SELECT name, time, certname, time_bucket(INTERVAL 10 SECONDS, time) AS bucket FROM agent_runs
-    WHERE asked AND key IS NOT NULL
+    SELECT name, time, epoch(time) AS began, certname FROM agent_runs WHERE asked AND key IS NOT NULL
+), counted AS (
+    SELECT began, count(*) OVER (ORDER BY began RANGE BETWEEN CURRENT ROW AND 10 FOLLOWING) AS number FROM starts
+), firsts AS (
+    SELECT DISTINCT began FROM (
+        SELECT began, number,
+               max(number) OVER (ORDER BY began RANGE BETWEEN 10 PRECEDING AND 0.000001 PRECEDING) AS before
+        FROM counted
+    ) WHERE number >= 20 AND coalesce(before, 0) < 20
 )
 SELECT NULL AS certname, min(time) AS time, 'notice' AS severity,
        format('{} agents began their runs within 10 s', count(DISTINCT certname)) AS message,
        list(name ORDER BY time, name) AS names
-FROM starts GROUP BY bucket HAVING count(DISTINCT certname) >= 20
+FROM firsts JOIN starts ON starts.began BETWEEN firsts.began AND firsts.began + 10
+GROUP BY firsts.began HAVING count(DISTINCT certname) >= 20
 """),
     Spanning("P11", """
 WITH reports AS (
