@@ -93,6 +93,22 @@ def test_a_node_counts_once_by_the_worst() -> None:
     assert radius(fleet, Scenario(NOW, revoked=(MASTER,)), NOW).number(Verdict.WORKS) == 1
 
 
+@pytest.mark.parametrize(
+    ("differs", "expected"),
+    [
+        ({"downloads": 2}, {"web", "db"}),
+        ({"agent_version": "7.23.0", "downloads": 1}, {"web"}),
+        ({"agent_version": "5.5.22"}, {"web"}),
+        ({"masters": ()}, {"web"}),
+    ],
+)
+def test_what_nodes_have_in_common_is_computed_once(differs: dict[str, Any], expected: set[str]) -> None:
+    """And nothing else: nodes that differ in what decides are judged apart."""
+    first = node("web", WEB, MASTER, agent_version="7.23.0", downloads=2)
+    fleet = inventory(ALL, [first, first._replace(certname="db", certificates=(DB.fingerprint,), **differs)])
+    assert broken(radius(fleet, Scenario(NOW, revoked=(MASTER,)), NOW)) == expected
+
+
 def test_who_breaks_first_is_first() -> None:
     soon = [WEB._replace(not_after=NOW + 9 * DAY), DB._replace(not_after=NOW + 5 * DAY)]
     fleet = inventory([ROOT, CA, MASTER, *soon], [node("web", soon[0], MASTER), node("db", soon[1], MASTER)])
