@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.capture import paths
+from inspector.cli import given_tables
 from inspector.cli.arguments import add_captures
 from inspector.cli.output import columns, print_json, print_line
-from inspector.cli.progress import shown
-from inspector.cli.reading import Unreadable
 from inspector.cli.rows import print_rows
 from inspector.errors import InspectorError
-from inspector.fleet import conversion, database
-from inspector.fleet.directory import TableDirectory, default_site
-from inspector.fleet.tables import TABLES
+from inspector.fleet import database
 from inspector.fleet.trust import inventory, listing, scenario, text
 from inspector.fleet.trust.radius import radius
 from inspector.text import plural, utc
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
 
+    from inspector.fleet.directory import TableDirectory
     from inspector.fleet.trust.inventory import Inventory
 
 EXAMPLE = "puppet-inspector certificates tables/ --what-if revoke=0x0004"
@@ -53,7 +46,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.expiring is not None and not 0 <= arguments.expiring <= LONGEST:
         raise InspectorError(f"{arguments.expiring} days are too many or too few.", "Use for example --expiring 60.")
     asked = scenario.assumptions(arguments.what_if, now)
-    with _opened(arguments.captures) as (directory, status):
+    with given_tables.opened(arguments.captures) as (directory, status):
         found = _read(directory)
     if arguments.what_if:
         _what_if(asked, found, now, as_json=arguments.json)
@@ -102,27 +95,3 @@ def _read(directory: TableDirectory) -> Inventory:
     with directory.working() as work, directory.locked(shared=True), database.opened(work) as connection:
         directory.show(connection)
         return inventory.read(connection)
-
-
-@contextlib.contextmanager
-def _opened(given: Sequence[Path]) -> Iterator[tuple[TableDirectory, int]]:
-    """Open tables, or make them of captures in a temporary directory; also the exit status if nothing else is wrong.
-    Raises InspectorError."""
-    tables = [path for path in given if path.is_dir() and any((path / name).is_dir() for name in TABLES)]
-    if len(tables) == len(given) == 1:
-        yield TableDirectory.open(tables[0]), 0
-        return
-    if tables:
-        raise InspectorError(
-            f"{tables[0]} is a directory of tables, and not the only argument.",
-            "Give one directory of tables, or captures.",
-        )
-    captures = paths.chosen(given)
-    unreadable = Unreadable(captures)
-    with tempfile.TemporaryDirectory(prefix="puppet-inspector-") as folder:
-        directory = TableDirectory.create(Path(folder))
-        with shown() as watch:
-            for result in conversion.convert_all(captures, directory, default_site(), watch):
-                if result.error is not None:
-                    unreadable.report(result.error)
-        yield directory, unreadable.status

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.capture import paths
-from inspector.cli import results, sql_prompt
+from inspector.cli import given_tables, results, sql_prompt
 from inspector.cli.arguments import add_rules
 from inspector.cli.output import print_json
-from inspector.cli.progress import shown
-from inspector.cli.reading import Unreadable
 from inspector.cli.rows import print_rows
 from inspector.errors import InspectorError
-from inspector.fleet import conversion, sql
-from inspector.fleet.directory import TableDirectory, default_site
+from inspector.fleet import sql
 from inspector.fleet.queries.named import QUERIES, named
-from inspector.fleet.tables import TABLES
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from inspector.fleet.queries.query import Query
 
@@ -66,7 +59,8 @@ def execute(arguments: argparse.Namespace) -> int:
         )
     if arguments.settings and not arguments.query:
         raise InspectorError("--set sets parameters of a named query.", "Name it with --query.")
-    with _opened(given, rules=bool(arguments.rules or arguments.rules_dir)) as (database, status):
+    rules = bool(arguments.rules or arguments.rules_dir)
+    with given_tables.opened(given, rules=rules) as (directory, status), sql.opened(directory.root) as database:
         show = results.print_json if arguments.json else results.print_csv if arguments.csv else results.print_table
         if arguments.query:
             with database.result(arguments.query.sql, _values(database, arguments.query, arguments.settings)) as result:
@@ -110,44 +104,6 @@ def _script() -> str:
     if len(script) > SCRIPT:
         raise InspectorError(f"Standard input has more than {SCRIPT:,} characters.", "It contains statements only.")
     return script
-
-
-@contextlib.contextmanager
-def _opened(given: Sequence[Path], *, rules: bool) -> Iterator[tuple[sql.Database, int]]:
-    """Open tables, or make them of captures in a temporary directory; also the exit status if nothing else is wrong.
-    Raises InspectorError."""
-    tables = [path for path in given if path.is_dir() and not any(path.glob("*.sqlite"))]
-    if not tables:
-        with tempfile.TemporaryDirectory(prefix="puppet-inspector-") as folder:
-            status = _convert(given, Path(folder))
-            with sql.opened(Path(folder)) as database:
-                yield database, status
-        return
-    if len(given) > 1:
-        raise InspectorError(
-            f"{tables[0]} is a directory without captures, and not the only argument.",
-            "Give one directory of tables, or captures.",
-        )
-    if rules:
-        raise InspectorError(
-            "Rules are applied when captures are read, not to tables.",
-            "Convert the captures with them: puppet-inspector tables CAPTURE -o DIR --rules YAML",
-        )
-    with sql.opened(tables[0]) as database:
-        yield database, 0
-
-
-def _convert(given: Sequence[Path], folder: Path) -> int:
-    captures = paths.chosen(given)
-    unreadable = Unreadable(captures)
-    with shown() as watch:
-        directory = TableDirectory.create(folder)
-        for name in TABLES:  # they are there, if without rows, also of captures without records
-            (folder / name).mkdir()
-        for result in conversion.convert_all(captures, directory, default_site(), watch):
-            if result.error is not None:
-                unreadable.report(result.error)
-    return unreadable.status
 
 
 def _list_queries(*, as_json: bool) -> int:

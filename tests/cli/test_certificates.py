@@ -128,7 +128,7 @@ def test_where_there_are_no_certificates(run: Run, tmp_path: Path) -> None:
 def test_tables_and_something_else(run: Run, tables: Path) -> None:
     status, _, err = run("certificates", tables, CAPTURES[1])
     assert status == 2
-    assert "is a directory of tables, and not the only argument" in err
+    assert "is a directory without captures, and not the only argument" in err
 
 
 def test_one_that_cannot_be_read_is_said_and_the_others_are_done(run: Run, tmp_path: Path) -> None:

@@ -6,23 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector.fleet.directory import TableDirectory
-from inspector.fleet.spools import Place, Spools
-from inspector.fleet.tables import AgentRow
 from inspector.fleet.trust.inventory import Certificate, Crl, Inventory, Node
 from inspector.protocol import x509
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from cryptography import x509 as cx509
 
-    from inspector.fleet.tables import Row
-
 NOW = 1_800_000_000.0
 DAY = 86_400.0
-CAPTURE = "0123456789abcdef"
 
 
 def certificate(
@@ -63,18 +56,3 @@ def of_real(real: cx509.Certificate, *roles: str) -> Certificate:
         read.fingerprint, roles, read.common_name, read.subject, tuple(read.alt_names), read.serial, read.issuer,
         read.authority_key_identifier, read.key, read.key_identifier, read.not_before, read.not_after, NOW,
     )  # fmt: skip
-
-
-def tables(folder: Path, *rows: Row) -> TableDirectory:
-    """A directory of tables with these rows of a capture."""
-    directory = TableDirectory.create(folder / "tables")
-    with directory.working() as work:
-        spools = Spools(work)
-        for row in rows:
-            spools.add(row)
-        runs = {row.run: row.certname for row in rows if isinstance(row, AgentRow) and row.run}
-        for number, certname in runs.items():
-            spools.add_place(Place(number, number, certname))
-        spools.close()
-        directory.put(CAPTURE, "here", spools, work)
-    return directory

@@ -168,13 +168,12 @@ class Judge:
             subject = f"CN={master.certname}" if master.certname else master.subject
             since = master.not_after - _clock(node)
             if since < self._scenario.at:
-                yield Effect(
-                    Reason(
-                        Kind.MASTER_ENDED, Verdict.BREAKS, f"{called} has ended: the agent refuses it", only,
-                        f"certificate verify failed [certificate has expired for {subject}]", master.fingerprint,
-                    ),
-                    since,
+                prints = f"certificate verify failed [certificate has expired for {subject}]"
+                reason = Reason(
+                    Kind.MASTER_ENDED, Verdict.BREAKS, f"{called} has ended: the agent refuses it", only,
+                    prints if able.verifies_itself else "", master.fingerprint,
                 )  # fmt: skip
+                yield Effect(reason, since)
             if revocation := self._revocation(master):
                 unless = ", or ".join(filter(None, (_NO_CHECKS, only)))
                 prints = f"certificate verify failed [certificate revoked for {subject}]"
@@ -287,11 +286,12 @@ def _without_crls(scenario: Scenario, able: Abilities) -> Effect:
         text = "the agent has no valid CRL: it refuses the master, and cannot fetch one"
         unless = f"{_NO_CHECKS} and the CRLs are missing: with its own one expired, the master refuses every client"
         reason = Reason(Kind.CRL_MISSING, Verdict.BREAKS, text, unless)
-    elif able.known:
-        text = "agents up to 6.3 go on if there is no CRL, but refuse the master if theirs has expired"
-        reason = Reason(Kind.CRL_MISSING, Verdict.MAY_BREAK, text)
     else:
-        text = "agents of 6.4 and later refuse the master without a valid CRL; the version of this one is not known"
+        text = "agents up to 5 go on if there is no CRL, but refuse the master if theirs has expired"
+        if not able.known:
+            text = "agents of 6.4 and later refuse the master without a valid CRL; the version of this one is not known"
+        elif able.may_refresh:
+            text = "the agent has no valid CRL: agents of 6.0 to 6.3 cannot enrol; whether they run was not tried"
         reason = Reason(Kind.CRL_MISSING, Verdict.MAY_BREAK, text)
     return Effect(reason, scenario.at)
 

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from inspector.fleet.directory import TableDirectory
 from inspector.fleet.tables import CertificateRow, CrlRow, ExchangeRow, RunRow
 from inspector.fleet.trust import inventory
 from tests.support.conversations import CA, ROOT, Agent, together
+from tests.support.made_tables import CAPTURE, tables
 from tests.support.tables_of import of_records, shown
-from tests.support.trust import CAPTURE, NOW, tables
+from tests.support.trust import NOW
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +39,7 @@ def run(number: int, hours: float, own: str | None, master: str | None = "m", **
 
 
 def read(folder: Path, *rows: Row) -> Inventory:
-    with shown(tables(folder, *rows)) as connection:
+    with shown(TableDirectory.open(tables(folder, *rows))) as connection:
         return inventory.read(connection)
 
 
