@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from inspector import installation
 from inspector.errors import InspectorError
@@ -36,22 +36,25 @@ def check() -> None:
 
 
 @contextlib.contextmanager
-def opened(work: Path, *, threads: int | None = None) -> Iterator[DuckDBPyConnection]:
-    """Open an empty database, with a directory for what does not fit into memory. Raises InspectorError."""
+def opened(work: Path, *, large: bool = False) -> Iterator[DuckDBPyConnection]:
+    """Open an empty database, with a directory for what does not fit into memory. ``large``: its tables are in that
+    directory, too. Raises InspectorError."""
     try:
         import duckdb
     except ImportError as error:
         raise InspectorError(*MISSING) from error
-    settings: dict[str, Any] = {
+    settings: dict[str, str | bool] = {
         "memory_limit": MEMORY,
         "temp_directory": str(work / "spill"),
         # Nothing is fetched from anywhere: what it has is enough.
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
-    if threads is not None:
-        settings["threads"] = threads
-    with duckdb.connect(":memory:", config=settings) as connection, reported():
+    if large:
+        settings["preserve_insertion_order"] = (
+            False  # which takes memory, and no table has an order before it is sorted
+        )
+    with duckdb.connect(work / "rows.duckdb" if large else ":memory:", config=settings) as connection, reported():
         yield connection
 
 

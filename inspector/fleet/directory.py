@@ -44,7 +44,7 @@ _FLEET = "part-fleet.parquet"
 _DAY = "part-day-"
 """How the name of a compacted part begins."""
 _LOCK, _KEY, _WORK = ".lock", ".key", ".work-"
-_WRITTEN = "(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 250000)"
+_WRITTEN = "(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 60000)"
 _OBJECT = 2**26
 """Bytes of a line of a spool."""
 
@@ -129,7 +129,7 @@ class TableDirectory:
         InspectorError.
         """
         name = f"part-{capture}{part and '-'}{part}.parquet"
-        with database.opened(work) as connection:
+        with database.opened(work, large=True) as connection:
             staged = list(_staged(connection, spools, site, name, work / "staged"))
         with self.locked(), _written(self.root):
             self._remove(capture, name if part else "", work)
@@ -295,6 +295,8 @@ def _read(parts: Sequence[Path], *, hive: bool = False) -> str:
 
 def _staged(connection: DuckDBPyConnection, spools: Spools, site: str, name: str, folder: Path) -> Iterator[Path]:
     """Write the rows of spools as parts below a directory; yield their paths."""
+    # It takes a spool for small, as it cannot count its rows, and would hold them in memory to look places up in them.
+    connection.execute("SET disabled_optimizers = 'build_side_probe_side,join_order'")
     places = _json(spools.places, "place: 'BIGINT', number: 'BIGINT', certname: 'VARCHAR'") if spools.places else None
     nothing = "SELECT NULL::BIGINT AS place, NULL::BIGINT AS number, NULL::VARCHAR AS certname WHERE false"
     connection.execute(f"CREATE TABLE places AS {f'SELECT * FROM {places}' if places else nothing}")
