@@ -51,9 +51,7 @@ def opened(work: Path, *, large: bool = False) -> Iterator[DuckDBPyConnection]:
         "autoload_known_extensions": False,
     }
     if large:
-        settings["preserve_insertion_order"] = (
-            False  # which takes memory, and no table has an order before it is sorted
-        )
+        settings["preserve_insertion_order"] = False  # it takes memory, and they have none before they are sorted
     with duckdb.connect(work / "rows.duckdb" if large else ":memory:", config=settings) as connection, reported():
         yield connection
 
