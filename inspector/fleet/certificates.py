@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.fleet.tables import Row
-    from inspector.model import Exchange
+    from inspector.model import Exchange, Handshake
 
 MOST = 20_000
 """Certificates that are held in memory; then they are written, and may be written again."""
@@ -82,6 +82,11 @@ class Certificates:
             self._connected(leg.id, self._add(leaf(leg.peer_chain), "master", exchange.time))
             self._add_issuers(leg.peer_chain, exchange.time)
         return self._legs[leg.id]
+
+    def refused(self, handshake: Handshake) -> str | None:
+        """Note what the peer of a failed handshake presented; return its fingerprint, None if it presented nothing."""
+        leg = handshake.leg
+        return self._add(leaf(leg.peer_chain), leg.side, handshake.time)
 
     def answered(self, step: Step, exchange: Exchange) -> None:
         """Note the certificates and CRLs in an answer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inspector import installation
 from inspector.errors import InspectorError
@@ -43,7 +43,7 @@ def opened(work: Path, *, large: bool = False) -> Iterator[DuckDBPyConnection]:
         import duckdb
     except ImportError as error:
         raise InspectorError(*MISSING) from error
-    settings: dict[str, str | bool] = {
+    settings: dict[str, Any] = {
         "memory_limit": MEMORY,
         "temp_directory": str(work / "spill"),
         # Nothing is fetched from anywhere: what it has is enough.

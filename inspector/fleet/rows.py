@@ -185,7 +185,6 @@ class Rows:
 
     def _handshake(self, step: Step, handshake: Handshake) -> HandshakeRow:
         leg = handshake.leg
-        peer = certificates.leaf(leg.peer_chain)
         return HandshakeRow(
             capture=self._capture,
             run=step.run.place if step.run else 0,
@@ -198,7 +197,7 @@ class Rows:
             reason=message(masked(handshake.reason)),
             alert=handshake.alert,
             alert_by=handshake.alert_by,
-            certificate=peer.fingerprint if peer else None,
+            certificate=self._certificates.refused(handshake),
         )
 
     def _run(self, run: Run, brief: RunBrief) -> RunRow:

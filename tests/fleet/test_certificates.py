@@ -47,6 +47,11 @@ def test_crls_are_rows_with_the_serials_that_they_list(tmp_path: Path) -> None:
                                          [("CN=Test CA", 0, [])] * 2 + [("CN=Test Root CA", 0, [])] * 2)  # fmt: skip
 
 
+def test_a_certificate_that_was_only_refused_is_there_too(tmp_path: Path) -> None:
+    directory = of_records(tmp_path, conversations.together(Agent().refused(own=True)))
+    assert asked(directory, "SELECT role, certname FROM certificates") == [("agent", "a.example")]
+
+
 @pytest.mark.parametrize(("number", "expected"), [(5, "0x0005"), (0x1F2A3, "0x1F2A3"), (0, "0x0000")])
 def test_serials_are_as_the_ca_lists_them(number: int, expected: str) -> None:
     assert certificates.serial(number) == expected
