@@ -32,6 +32,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.xdist_group("real"))
             item.add_marker(pytest.mark.timeout(1800))
+    # They take one worker a long time: begun last, they would leave the others with nothing to do.
+    items.sort(key=lambda item: not item.path.is_relative_to(HERE))
 
 
 @pytest.fixture(scope="session")
