@@ -318,6 +318,7 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(
     ("content", "message"),
     [(b"text", "contains no usable CRL"), (pki.pem(crl(STRANGER)), "No CA in ca_crt.pem signed a CRL of"),
      (pki.pem(crl(pki.make_ca("Puppet Root CA"))), "No CA in ca_crt.pem signed a CRL of")],
+    ids=["no CRL", "of a stranger", "of another CA of this name"],
 )  # fmt: skip
 def test_what_no_ca_of_the_bundle_signed_is_not_added(cadir: Cadir, content: bytes, message: str) -> None:
     (cadir.path / "more.pem").write_bytes(content)

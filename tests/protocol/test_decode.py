@@ -135,6 +135,7 @@ def test_single_escaped_facts_may_hold_a_percent_sign() -> None:
 @pytest.mark.parametrize(
     ("body", "kind"),
     [(b"", "Nothing"), (pki.pem(pki.make_ca("CA").certificate), "Certificates"), (b"--- \n...\n", "Text")],
+    ids=["nothing", "a certificate", "YAML"],
 )
 def test_what_a_ca_says_to_a_signing_request(body: bytes, kind: str) -> None:
     """4 and later say nothing; a 3.8 master that signs at once answers with the certificate."""
