@@ -122,17 +122,13 @@ class TableDirectory:
 
     # -- writing ----------------------------------------------------------------------------------------
 
-    def put(self, capture: str, site: str, spools: Spools, work: Path, part: str = "") -> None:
+    def put(self, capture: str, site: str, spools: Spools, work: Path) -> None:
         """Put the rows of a capture into the tables, instead of those that are there already. ``spools`` are closed.
-
-        With ``part`` they are one of several parts, of which only the one of this name is replaced. Raises
-        InspectorError.
-        """
-        name = f"part-{capture}{part and '-'}{part}.parquet"
+        Raises InspectorError."""
         with database.opened(work, large=True) as connection:
-            staged = list(_staged(connection, spools, site, name, work / "staged"))
+            staged = list(_staged(connection, spools, site, _part(capture), work / "staged"))
         with self.locked(), _written(self.root):
-            self._remove(capture, name if part else "", work)
+            self._remove(capture, work)
             self._take(staged, work)
 
     def _take(self, staged: Sequence[Path], work: Path) -> None:
@@ -142,11 +138,9 @@ class TableDirectory:
             path.chmod(0o600)
             path.replace(target)
 
-    def _remove(self, capture: str, name: str, work: Path) -> None:
-        for path in self.root.glob(f"*/date=*/site=*/{name or f'part-{capture}*.parquet'}"):
+    def _remove(self, capture: str, work: Path) -> None:
+        for path in self.root.glob(f"*/date=*/site=*/{_part(capture)}"):
             path.unlink()
-        if name:
-            return
         for path in list(self.root.glob(f"*/date=*/site=*/{_DAY}*.parquet")):
             self._rewrite(path, capture, work)
 
@@ -248,7 +242,7 @@ class TableDirectory:
 
     def captured(self, capture: str, site: str) -> dict[str, Any] | None:
         """The row of a capture in ``captures``; None if it was not converted, or for another site."""
-        parts = list(self.root.glob(f"captures/date=*/site=*/part-{capture}*.parquet"))
+        parts = list(self.root.glob(f"captures/date=*/site=*/{_part(capture)}"))
         if len(parts) != 1 or parts[0].parent.name != f"site={site}":
             return None
         with self.working() as work, database.opened(work) as connection:
@@ -262,6 +256,11 @@ def default_site() -> str:
     """This host's name, as the name of a site."""
     name = "".join(letter if _SITE.fullmatch(letter) or letter in ".-" else "-" for letter in platform.node())
     return name.strip(".-").partition(".")[0][:63] or "here"
+
+
+def _part(capture: str) -> str:
+    """The name of a capture's part."""
+    return f"part-{capture}.parquet"
 
 
 def _compacted(parts: Sequence[Path]) -> Path:
