@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     type Parts = Mapping[str, Sequence[Path]]
 
 _SITE = regex.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
+_WILDCARD = regex.compile(r"[*?\[]")
 _PART = "part-*.parquet"
 ALL = "all"
 """The name of the site of what was found in all captures together."""
@@ -60,6 +61,7 @@ class TableDirectory:
         """Create a directory, or open an existing one. Raises InspectorError."""
         if root.exists() and not root.is_dir():
             raise InspectorError(f"{root} is not a directory.", "Name a directory for the tables with -o.")
+        _check_path(root)
         foreign = next((path for path in root.glob("*") if path.name not in TABLES), None)
         if foreign is not None and not (root / _KEY).exists():
             raise InspectorError(
@@ -76,6 +78,7 @@ class TableDirectory:
     @classmethod
     def open(cls, root: Path) -> TableDirectory:
         """Open a directory to read. Raises InspectorError."""
+        _check_path(root)
         if not any((root / name).is_dir() for name in TABLES):
             raise InspectorError(
                 f"There are no tables in {root}.",
@@ -250,6 +253,14 @@ class TableDirectory:
             names = [column[0] for column in found.description]
             rows = found.fetchall()
         return dict(zip(names, rows[0], strict=True)) if len(rows) == 1 else None
+
+
+def _check_path(root: Path) -> None:
+    if found := _WILDCARD.search(str(root.resolve())):
+        raise InspectorError(
+            f"Tables cannot be in {root.resolve()}: {found[0]!r} in a path stands for other files in DuckDB.",
+            "Choose a directory without [ * and ? in its path.",
+        )
 
 
 def default_site() -> str:

@@ -115,6 +115,16 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
         TableDirectory.open(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["a[1]", "a*", "a?"])
+def test_a_path_that_stands_for_several_is_refused(tmp_path: Path, name: str) -> None:
+    for inside in (tmp_path / name, tmp_path / name / "tables"):
+        with pytest.raises(InspectorError, match="stands for other files"):
+            TableDirectory.create(inside)
+        with pytest.raises(InspectorError, match="stands for other files"):
+            TableDirectory.open(inside)
+    assert not list(tmp_path.iterdir())
+
+
 def test_without_rows_a_table_is_empty_and_has_its_columns(tmp_path: Path) -> None:
     tables = TableDirectory.create(tmp_path / "tables")
     assert asked(tables, "SELECT certname, time, date, site FROM runs") == []
