@@ -138,32 +138,16 @@ class TableDirectory:
         for path in staged:
             target = self.root / path.relative_to(work / "staged")
             paths.make_folder(target.parent)
-            path.chmod(0o600)
             path.replace(target)
 
     def _remove(self, capture: str, work: Path) -> None:
         for path in self.root.glob(f"*/date=*/site=*/{_part(capture)}"):
             path.unlink()
-        for path in list(self.root.glob(f"*/date=*/site=*/{_DAY}*.parquet")):
-            self._rewrite(path, capture, work)
-
-    def _rewrite(self, path: Path, capture: str, work: Path) -> None:
-        """Remove a capture's rows from a compacted part."""
-        source, mine = f"read_parquet({text(str(path))}, hive_partitioning=false)", f"capture = {text(capture)}"
         with database.opened(work) as connection:
-            own, every = connection.execute(
-                f"SELECT count(*) FILTER (WHERE {mine}), count(*) FROM {source}"
-            ).fetchall()[0]
-            if own == every:
-                path.unlink()
-            elif own:
-                fresh = work / "rewritten.parquet"
-                order = TABLES[path.parents[2].name].order
-                connection.execute(
-                    f"COPY (SELECT * FROM {source} WHERE NOT {mine} ORDER BY {order}) TO {text(str(fresh))} {_WRITTEN}"
-                )
-                fresh.chmod(0o600)
-                fresh.replace(path)
+            for name, table in TABLES.items():
+                compacted = sorted(self.root.glob(f"{name}/date=*/site=*/{_DAY}*.parquet"))
+                for path in _with_rows_of(connection, capture, compacted):
+                    _remove_rows(connection, capture, path, table, work / "rewritten.parquet")
 
     def conclude(self) -> int:
         """Compute what only several captures show, instead of what was computed before; return how much that is.
@@ -208,10 +192,7 @@ class TableDirectory:
                 return 0
             fresh, target = work / "day.parquet", _compacted(parts)
             with database.opened(work) as connection:
-                connection.execute(
-                    f"COPY (SELECT * FROM {_read(parts)} ORDER BY {table.order}) TO {text(str(fresh))} {_WRITTEN}"
-                )
-            fresh.chmod(0o600)
+                _write(connection, f"SELECT * FROM {_read(parts)}", table, fresh)
             # Nobody who is killed here leaves a row twice: first the old parts get names that nobody reads.
             retired = [part.rename(part.with_name(f".{part.name}")) for part in parts]
             fresh.replace(target)
@@ -274,6 +255,31 @@ def _part(capture: str) -> str:
     return f"part-{capture}.parquet"
 
 
+def _with_rows_of(connection: DuckDBPyConnection, capture: str, parts: Sequence[Path]) -> list[Path]:
+    """Those parts that have rows of a capture. One statement asks all of them: after years there are thousands."""
+    if not parts:
+        return []
+    source = f"read_parquet([{_listed(parts)}], hive_partitioning=false, filename=true)"
+    found = connection.execute(f"SELECT DISTINCT filename FROM {source} WHERE capture = {text(capture)}")
+    return [Path(name) for (name,) in found.fetchall()]
+
+
+def _remove_rows(connection: DuckDBPyConnection, capture: str, part: Path, table: Table, fresh: Path) -> None:
+    """Remove a capture's rows from a part; ``fresh`` is where the new one is made."""
+    rest = f"SELECT * FROM {_read([part])} WHERE capture <> {text(capture)}"
+    if connection.execute(f"SELECT count(*) FROM ({rest})").fetchall() == [(0,)]:
+        part.unlink()
+    else:
+        _write(connection, rest, table, fresh)
+        fresh.replace(part)
+
+
+def _write(connection: DuckDBPyConnection, rows: str, table: Table, path: Path) -> None:
+    """Write what a statement selects as a part."""
+    connection.execute(f"COPY ({rows} ORDER BY {table.order}) TO {text(str(path))} {_WRITTEN}")
+    path.chmod(0o600)
+
+
 def _compacted(parts: Sequence[Path]) -> Path:
     """The path of the part that these ones become."""
     digest = hashlib.sha256("\0".join(part.name for part in parts).encode()).hexdigest()[:16]
@@ -297,10 +303,13 @@ def _show(connection: DuckDBPyConnection, table: Table, parts: Sequence[Path]) -
     connection.execute(f"CREATE OR REPLACE VIEW {table.name} AS {none}{found}")
 
 
+def _listed(parts: Sequence[Path]) -> str:
+    return ", ".join(text(str(part)) for part in parts)
+
+
 def _read(parts: Sequence[Path], *, hive: bool = False) -> str:
-    names = ", ".join(text(str(part)) for part in parts)
     partitions = "hive_partitioning=true, hive_types={'date': DATE, 'site': VARCHAR}"
-    return f"read_parquet([{names}], union_by_name=true, {partitions if hive else 'hive_partitioning=false'})"
+    return f"read_parquet([{_listed(parts)}], union_by_name=true, {partitions if hive else 'hive_partitioning=false'})"
 
 
 def _staged(connection: DuckDBPyConnection, spools: Spools, site: str, name: str, folder: Path) -> Iterator[Path]:
@@ -324,10 +333,7 @@ def _parts(connection: DuckDBPyConnection, table: Table, site: str, name: str, f
     for (day,) in connection.execute("SELECT DISTINCT time::DATE FROM rows ORDER BY 1").fetchall():
         part = folder / table.name / f"date={day}" / f"site={site}" / name
         part.parent.mkdir(parents=True, exist_ok=True)
-        connection.execute(
-            f"COPY (SELECT * FROM rows WHERE time::DATE = DATE {text(str(day))} "
-            f"ORDER BY {table.order}) TO {text(str(part))} {_WRITTEN}"
-        )
+        _write(connection, f"SELECT * FROM rows WHERE time::DATE = DATE {text(str(day))}", table, part)
         yield part
 
 

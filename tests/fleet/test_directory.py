@@ -69,9 +69,18 @@ def test_compacted_tables_have_the_same_rows_in_fewer_files(tmp_path: Path, capt
     assert len(parts(tables)) == number - gone
     assert rows == [asked(tables, statement) for statement in everything]
     assert tables.compact("9999-01-01") == 0
-    # Converted again, a capture's rows leave the compacted part.
+
+
+def test_converted_again_a_captures_rows_leave_the_compacted_parts_and_only_those(
+    tmp_path: Path, captures: list[Path]
+) -> None:
+    tables = converted(tmp_path, *captures)
+    tables.compact("9999-01-01")
+    before = {path: path.stat().st_ino for path in tables.root.glob("runs/*/*/*.parquet")}
     conversion.convert(captures[0], tables, "rome")
     assert asked(tables, COUNTS) == [(3, 9, 6)]
+    assert asked(tables, "SELECT site, count(*) FROM runs GROUP BY site ORDER BY 1") == [(SITE, 2), ("rome", 1)]
+    assert sorted(before[path] == path.stat().st_ino for path in before) == [False, True]
 
 
 def test_days_that_are_not_over_are_not_compacted(tmp_path: Path, captures: list[Path]) -> None:
