@@ -1,0 +1,143 @@
+"""The Parquet files of tables, each with rows of one table, day and site: how they are written, and read."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector.fleet.database import text
+from inspector.fleet.tables import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from duckdb import DuckDBPyConnection
+
+    from inspector.fleet.spools import Spools
+    from inspector.fleet.tables import Table
+
+PARTS = "part-*.parquet"
+"""The pattern of their names."""
+COMPACTED = "part-day-*.parquet"
+"""That of compacted ones."""
+FLEET = "part-fleet.parquet"
+"""The one of what was found in all captures together."""
+_WRITTEN = "(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 60000)"
+_OBJECT = 2**26
+"""Bytes of a line of a spool."""
+
+
+def name_of(capture: str) -> str:
+    """The name of a capture's part."""
+    return f"part-{capture}.parquet"
+
+
+def compacted(parts: Sequence[Path]) -> Path:
+    """The path of the part that these ones become."""
+    digest = hashlib.sha256("\0".join(part.name for part in parts).encode()).hexdigest()[:16]
+    return parts[0].with_name(COMPACTED.replace("*", digest))
+
+
+def staged(connection: DuckDBPyConnection, spools: Spools, site: str, name: str, folder: Path) -> Iterator[Path]:
+    """Write the rows of spools as parts below a directory; yield their paths."""
+    # It takes a spool for small, as it cannot count its rows, and would hold them in memory to look places up in them.
+    connection.execute("SET disabled_optimizers = 'build_side_probe_side,join_order'")
+    places = _json(spools.places, "place: 'BIGINT', number: 'BIGINT', certname: 'VARCHAR'") if spools.places else None
+    nothing = "SELECT NULL::BIGINT AS place, NULL::BIGINT AS number, NULL::VARCHAR AS certname WHERE false"
+    connection.execute(f"CREATE TABLE places AS {f'SELECT * FROM {places}' if places else nothing}")
+    for table in TABLES.values():
+        path = spools.path(table)
+        if path is None:
+            continue
+        connection.execute(f"CREATE TABLE rows AS {_selection(table, path)}")
+        yield from split(connection, table, site, name, folder)
+        connection.execute("DROP TABLE rows")
+
+
+def _selection(table: Table, path: Path) -> str:
+    """What a spool's rows are in a table: with the numbers of runs instead of their places."""
+    types = ", ".join(f"{column.name}: '{'BIGINT' if column.timed else column.sql}'" for column in table.columns)
+    source = _json(path, types)
+    if table.key:
+        return _distinct(table, source)
+    columns = {column.name: f"r.{column.name}" for column in table.columns}
+    columns |= {column.name: f"make_timestamp(r.{column.name})" for column in table.columns if column.timed}
+    joins = ""
+    for column in (column.name for column in table.columns if column.run):
+        columns[column] = f"{column}_of.number::UINTEGER"
+        joins += f" LEFT JOIN places {column}_of ON {column}_of.place = r.{column}"
+    if table.of_agents:
+        columns["certname"] = "coalesce(r.certname, run_of.certname)"
+    chosen = ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
+    return f"SELECT {chosen} FROM {source} r{joins}"
+
+
+def _distinct(table: Table, source: str) -> str:
+    """What was written several times, once."""
+    chosen = []
+    for column in table.columns:
+        how = {"time": "min", "last": "max"}.get(column.name, "any_value")
+        value = column.name if column.name in table.key else f"{how}({column.name})"
+        chosen.append(f"{f'make_timestamp({value})' if column.timed else value} AS {column.name}")
+    return f"SELECT {', '.join(chosen)} FROM {source} GROUP BY {', '.join(table.key)}"
+
+
+def _json(path: Path, columns: str) -> str:
+    return (
+        f"read_json({text(str(path))}, format='newline_delimited', compression='zstd', "
+        f"maximum_object_size={_OBJECT}, columns={{{columns}}})"
+    )
+
+
+def split(connection: DuckDBPyConnection, table: Table, site: str, name: str, folder: Path) -> Iterator[Path]:
+    """Write what is in ``rows`` as a part for each day; yield their paths."""
+    for (day,) in connection.execute("SELECT DISTINCT time::DATE FROM rows ORDER BY 1").fetchall():
+        part = folder / table.name / f"date={day}" / f"site={site}" / name
+        part.parent.mkdir(parents=True, exist_ok=True)
+        write(connection, f"SELECT * FROM rows WHERE time::DATE = DATE {text(str(day))}", table, part)
+        yield part
+
+
+def write(connection: DuckDBPyConnection, rows: str, table: Table, path: Path) -> None:
+    """Write what a statement selects as a part."""
+    connection.execute(f"COPY ({rows} ORDER BY {table.order}) TO {text(str(path))} {_WRITTEN}")
+    path.chmod(0o600)
+
+
+def with_rows_of(connection: DuckDBPyConnection, capture: str, parts: Sequence[Path]) -> list[Path]:
+    """Those parts that have rows of a capture. One statement asks all of them: after years there are thousands."""
+    if not parts:
+        return []
+    source = f"read_parquet([{_listed(parts)}], hive_partitioning=false, filename=true)"
+    found = connection.execute(f"SELECT DISTINCT filename FROM {source} WHERE capture = {text(capture)}")
+    return [Path(name) for (name,) in found.fetchall()]
+
+
+def remove_rows(connection: DuckDBPyConnection, capture: str, part: Path, table: Table, fresh: Path) -> None:
+    """Remove a capture's rows from a part; ``fresh`` is where the new one is made."""
+    rest = f"SELECT * FROM {read([part])} WHERE capture <> {text(capture)}"
+    if connection.execute(f"SELECT count(*) FROM ({rest})").fetchall() == [(0,)]:
+        part.unlink()
+    else:
+        write(connection, rest, table, fresh)
+        fresh.replace(part)
+
+
+def show(connection: DuckDBPyConnection, table: Table, parts: Sequence[Path]) -> None:
+    """Make a view of a table of its parts, empty if there are none."""
+    columns = ", ".join(f"NULL::{column.sql} AS {column.name}" for column in table.columns)
+    none = f"SELECT {columns}, NULL::DATE AS date, NULL::VARCHAR AS site WHERE false"
+    # The empty table comes first: columns that older parts do not have are there nevertheless.
+    found = f" UNION ALL BY NAME SELECT * FROM {read(parts, hive=True)}" if parts else ""
+    connection.execute(f"CREATE OR REPLACE VIEW {table.name} AS {none}{found}")
+
+
+def read(parts: Sequence[Path], *, hive: bool = False) -> str:
+    """Return the source of the rows of parts; with ``hive`` also with the columns ``date`` and ``site``."""
+    partitions = "hive_partitioning=true, hive_types={'date': DATE, 'site': VARCHAR}"
+    return f"read_parquet([{_listed(parts)}], union_by_name=true, {partitions if hive else 'hive_partitioning=false'})"
+
+
+def _listed(parts: Sequence[Path]) -> str:
+    return ", ".join(text(str(part)) for part in parts)
