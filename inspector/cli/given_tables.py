@@ -13,7 +13,6 @@ from inspector.cli.reading import Unreadable
 from inspector.errors import InspectorError
 from inspector.fleet import conversion
 from inspector.fleet.directory import TableDirectory, default_site
-from inspector.fleet.tables import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,8 +46,6 @@ def _convert(given: Sequence[Path], folder: Path) -> int:
     unreadable = Unreadable(captures)
     with shown() as watch:
         directory = TableDirectory.create(folder)
-        for name in TABLES:  # they are there, if without rows, also of captures without records
-            (folder / name).mkdir()
         for result in conversion.convert_all(captures, directory, default_site(), watch):
             if result.error is not None:
                 unreadable.report(result.error)

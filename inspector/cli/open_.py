@@ -39,6 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
     must_be_terminal("Use `puppet-inspector runs`, `list` or `check` (--help).")
     # The modules loaded now are never garbage: without collection the first screen comes a tenth sooner.
     gc.disable()
+    from inspector.fleet.layout import has_tables
     from inspector.tui import app
 
     given = arguments.capture or paths.FOLDER
@@ -51,7 +52,7 @@ def execute(arguments: argparse.Namespace) -> int:
         with shown() as watch:
             times = master_logs.read(arguments, given, watch)
         return app.run(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell, times=times)
-    if (given / "captures").is_dir() and not any(given.glob("*.sqlite")):  # a table has this name
+    if has_tables(given):
         return app.run_fleet(given, ascii_only=arguments.ascii, theme=arguments.theme)
     if folder:
         return app.run_newest(given, ascii_only=arguments.ascii, theme=arguments.theme, bell=arguments.bell)

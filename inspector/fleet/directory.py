@@ -22,6 +22,7 @@ from inspector import inputs, regex
 from inspector.capture import paths
 from inspector.errors import InspectorError
 from inspector.fleet import database, parquet, spanning
+from inspector.fleet.layout import KEY, PARTS, has_tables
 from inspector.fleet.tables import TABLES
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _SITE = regex.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
 _WILDCARD = regex.compile(r"[*?\[]")
 ALL = "all"
 """The name of the site of what was found in all captures together."""
-_LOCK, _KEY, _WORK = ".lock", ".key", ".work-"
+_LOCK, _WORK = ".lock", ".work-"
 
 
 class TableDirectory:
@@ -53,15 +54,15 @@ class TableDirectory:
         if root.exists() and not root.is_dir():
             raise InspectorError(f"{root} is not a directory.", "Name a directory for the tables with -o.")
         _check_path(root)
-        foreign = next((path for path in root.glob("*") if path.name not in TABLES), None)
-        if foreign is not None and not (root / _KEY).exists():
+        foreign = next(root.glob("*"), None)
+        if foreign is not None and not has_tables(root):
             raise InspectorError(
                 f"{root} is no directory of tables: {foreign.name} is in it.", "Name a new directory with -o."
             )
         with _written(root):
             paths.make_folder(root)
             with contextlib.suppress(FileExistsError):
-                _write_new(root / _KEY, secrets.token_hex(32).encode())
+                _write_new(root / KEY, secrets.token_hex(32).encode())
         made = cls(root)
         made._recover()
         return made
@@ -70,9 +71,9 @@ class TableDirectory:
     def open(cls, root: Path) -> TableDirectory:
         """Open a directory to read. Raises InspectorError."""
         _check_path(root)
-        if not any((root / name).is_dir() for name in TABLES):
+        if not has_tables(root):
             raise InspectorError(
-                f"There are no tables in {root}.",
+                f"There are no tables in {root}/.",
                 f"Convert captures into it: puppet-inspector tables CAPTURE -o {root}",
             )
         return cls(root)
@@ -81,7 +82,7 @@ class TableDirectory:
     def key(self) -> bytes:
         """The key of the hashes of parameters. Raises InspectorError."""
         try:
-            found = bytes.fromhex(inputs.read(self.root / _KEY, inputs.SMALL, links=False).decode())
+            found = bytes.fromhex(inputs.read(self.root / KEY, inputs.SMALL, links=False).decode())
         except (OSError, ValueError) as error:
             raise InspectorError(
                 f"Cannot read the key of {self.root}: {error}.", "Restore .key in it, or convert into a new directory."
@@ -149,7 +150,7 @@ class TableDirectory:
                 connection.execute(f"CREATE TABLE rows AS {spanning.find(connection)}")
                 staged = list(parquet.split(connection, TABLES["fleet_findings"], ALL, parquet.FLEET, work / "staged"))
                 ((number,),) = connection.execute("SELECT count(*) FROM rows").fetchall()
-            for path in self.root.glob(f"fleet_findings/date=*/site=*/{parquet.PARTS}"):
+            for path in self.root.glob(f"fleet_findings/date=*/site=*/{PARTS}"):
                 path.unlink()
             self._take(staged, work)
         return int(number)
@@ -178,7 +179,7 @@ class TableDirectory:
 
     def _compact(self, table: Table, folder: Path) -> int:
         with self.working() as work, self.locked(), _written(self.root):
-            parts = sorted(folder.glob(parquet.PARTS))
+            parts = sorted(folder.glob(PARTS))
             if len(parts) < 2:
                 return 0
             fresh, target = work / "day.parquet", parquet.compacted(parts)
@@ -194,8 +195,8 @@ class TableDirectory:
     def _recover(self) -> None:
         """Finish, or undo, a compaction that was interrupted."""
         with self.locked(), _written(self.root):
-            for folder in {path.parent for path in self.root.glob(f"*/date=*/site=*/.{parquet.PARTS}")}:
-                retired = sorted(folder.glob(f".{parquet.PARTS}"))
+            for folder in {path.parent for path in self.root.glob(f"*/date=*/site=*/.{PARTS}")}:
+                retired = sorted(folder.glob(f".{PARTS}"))
                 parts = [path.with_name(path.name[1:]) for path in retired]
                 done = parquet.compacted(parts).exists()
                 for path, part in zip(retired, parts, strict=True):
@@ -209,7 +210,7 @@ class TableDirectory:
         Those whose files are the same as ``before`` are left: of thousands of files it takes a second to see what
         columns they have.
         """
-        parts = {name: sorted(self.root.glob(f"{name}/date=*/site=*/{parquet.PARTS}")) for name in TABLES}
+        parts = {name: sorted(self.root.glob(f"{name}/date=*/site=*/{PARTS}")) for name in TABLES}
         for name, table in TABLES.items():
             if before.get(name) != parts[name]:
                 parquet.show(connection, table, parts[name])

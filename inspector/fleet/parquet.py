@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from inspector.fleet.spools import Spools
     from inspector.fleet.tables import Table
 
-PARTS = "part-*.parquet"
-"""The pattern of their names."""
 COMPACTED = "part-day-*.parquet"
-"""That of compacted ones."""
+"""The pattern of the names of compacted ones."""
 FLEET = "part-fleet.parquet"
 """The one of what was found in all captures together."""
 _WRITTEN = "(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 60000)"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.fleet import database, parquet
+from inspector.fleet.layout import PARTS
 from inspector.fleet.tables import TABLES
 
 if TYPE_CHECKING:
@@ -74,4 +75,4 @@ def test_compacted_parts_of_the_same_parts_have_the_same_name(tmp_path: Path) ->
     assert parquet.compacted(parts) == parquet.compacted(parts)
     assert parquet.compacted(parts) != parquet.compacted(parts[:1])
     assert parquet.compacted(parts).match(parquet.COMPACTED)
-    assert parquet.compacted(parts).match(parquet.PARTS)
+    assert parquet.compacted(parts).match(PARTS)
