@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
 from inspector.compare import documents
-from inspector.errors import CaptureError
+from inspector.errors import CaptureError, InspectorError
 from inspector.summaries import whole_messages
 from inspector.text import beginning, clean
 
@@ -42,7 +42,7 @@ class Unreadable:
         """The exit status, if nothing else is wrong."""
         return 2 if self._reported else 0
 
-    def report(self, error: CaptureError) -> None:
+    def report(self, error: InspectorError) -> None:
         """Report a capture. Raises the error if there is no other."""
         if self._captures == 1:
             raise error

@@ -20,7 +20,7 @@ from inspector.analysis import limits
 from inspector.capture import paths
 from inspector.errors import CaptureError, InspectorError
 from inspector.fleet import conversion
-from inspector.fleet.conversion import Converted, Result
+from inspector.fleet.conversion import NOTHING, Converted, Result
 from inspector.fleet.directory import TableDirectory
 from inspector.progress import unwatched
 from inspector.summaries import ruleset
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
     from inspector.progress import Watch
+
+    type Outcome = Converted | InspectorError
 
 TRIES = 3
 """How often a capture is tried whose process dies."""
@@ -48,29 +50,17 @@ class Task(NamedTuple):
     """The options with the site's rules."""
 
 
-class Outcome(NamedTuple):
-    """What a process sends back."""
-
-    capture: str
-    records: int
-    trouble: str
-    unchanged: bool
-    error: str = ""
-    """Why the capture could not be converted; empty if it could."""
-    hint: str = ""
-
-
 def perform(task: Task) -> Outcome:
-    """Convert one capture. Runs in any process that sees its file and the directory of the tables by the same path."""
+    """Convert one capture; return also an error. Runs in any process that sees its file and the directory of the tables
+    by the same path."""
     with contextlib.suppress(ValueError):  # in a thread records are not limited in time
         limits.arm()
     try:
         if task.rules:
             rules.use(ruleset.load_options(task.rules, time.time()))
-        done = conversion.convert(Path(task.capture), TableDirectory(Path(task.directory)), task.site)
+        return conversion.convert(Path(task.capture), TableDirectory(Path(task.directory)), task.site)
     except InspectorError as error:
-        return Outcome("", 0, "", False, error.message, error.hint)  # noqa: FBT003 - it is a row
-    return Outcome(done.capture, done.records, done.trouble, done.unchanged)
+        return error
 
 
 def analyse(
@@ -93,8 +83,7 @@ def analyse(
     for path, outcome in found:
         done += sizes[path]
         watch(done, total, WHAT, size)
-        converted = Converted(outcome.capture, outcome.records, outcome.trouble, outcome.unchanged)
-        yield Result(path, converted, CaptureError(outcome.error, outcome.hint) if outcome.error else None)
+        yield Result(path, outcome) if isinstance(outcome, Converted) else Result(path, NOTHING, outcome)
 
 
 def _here(tasks: dict[Path, Task], jobs: int) -> Iterator[tuple[Path, Outcome]]:
@@ -120,7 +109,7 @@ def _here(tasks: dict[Path, Task], jobs: int) -> Iterator[tuple[Path, Outcome]]:
                 tried[suspect] += 1
                 if tried[suspect] >= TRIES:
                     left.remove(suspect)
-                    yield suspect, Outcome("", 0, "", False, f"{suspect}: {LOST.format(TRIES)}")  # noqa: FBT003
+                    yield suspect, CaptureError(f"{suspect}: {LOST.format(TRIES)}")
         waiting, together = left, 1
 
 
@@ -163,7 +152,7 @@ def _on_cluster(tasks: dict[Path, Task], scheduler: str) -> Iterator[tuple[Path,
             try:
                 outcome = future.result()
             except KilledWorker:
-                outcome = Outcome("", 0, "", False, f"{futures[future]}: {LOST.format('several')}")  # noqa: FBT003
+                outcome = CaptureError(f"{futures[future]}: {LOST.format('several')}")
             except Exception as error:  # noqa: BLE001 - whatever goes wrong on a worker is about one capture
-                outcome = Outcome("", 0, "", False, f"{futures[future]}: a worker failed: {error!r}")  # noqa: FBT003
+                outcome = CaptureError(f"{futures[future]}: a worker failed: {error!r}")
             yield futures[future], outcome

@@ -53,12 +53,16 @@ class Converted:
     """What was matched in the master's logs."""
 
 
+NOTHING = Converted("", 0)
+"""Of a capture without records, and of one that could not be converted."""
+
+
 class Result(NamedTuple):
     """What became of one of several captures."""
 
     path: Path
     converted: Converted
-    error: CaptureError | None = None
+    error: InspectorError | None = None
     """Why it could not be converted."""
 
 
@@ -85,7 +89,7 @@ def convert_all(
             try:
                 yield Result(capture, convert(capture, directory, site, one, copy=copies.get(capture), logs=logs))
             except CaptureError as error:
-                yield Result(capture, Converted("", 0), error)
+                yield Result(capture, NOTHING, error)
 
 
 def _closed_copies(captures: Sequence[Path], work: Path, watch: Watch) -> dict[Path, Path]:
@@ -134,7 +138,7 @@ def convert(
     with Capture.open(path) as capture:
         name, live, last = identity(capture), capture.live, capture.last
     if not name:
-        return Converted("", 0)
+        return NOTHING
     if not any(logs) and (known := _known(directory, name, site, last, closed=copy is not None)) is not None:
         return known
     times = _times(path, logs, watch)

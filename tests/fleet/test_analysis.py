@@ -56,7 +56,10 @@ def test_one_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> Non
     bad.write_text("no capture")
     tables = TableDirectory.create(tmp_path / "t")
     found = {each.path: each for each in analysis.analyse([bad, *SAMPLED[:2]], tables, SITE, jobs=2)}
-    assert isinstance(found[bad].error, CaptureError)
+    error = found[bad].error
+    assert isinstance(error, CaptureError)
+    assert str(bad) in error.message
+    assert error.hint
     assert [found[path].error for path in SAMPLED[:2]] == [None, None]
 
 
