@@ -38,9 +38,10 @@ from inspector.model import (
     Request,
     Response,
 )
+from inspector.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from inspector.capture.spool import Spool
 
@@ -429,6 +430,24 @@ class Capture:
                         raise ValueError("the records are not in order")
                 yield self._unpack(seq, kind, data)
                 after = seq
+
+    def readable(self, after: int, damaged: Callable[[str, int], None]) -> Iterator[Record]:
+        """The records with ``seq > after`` that can be read. ``damaged`` gets what is wrong with each of the others and
+        its number; of a rest that cannot be read, the number of the last record before it."""
+        while True:
+            try:
+                for record in self.records(after):
+                    after = record.seq
+                    yield record
+                return
+            except CaptureError as error:
+                following = None
+                with contextlib.suppress(CaptureError):
+                    following = self.following(after)
+                after = following or after
+                damaged(clean(str(error)), after)
+                if following is None:
+                    return
 
     def record(self, seq: int) -> Record | None:
         """Return a record by its number; None if there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import hashlib
-import sqlite3
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.fleet.directory import TableDirectory
-    from inspector.model import Record
     from inspector.progress import Watch
 
 NO_LOGS = MasterLogs()
@@ -145,8 +144,7 @@ def convert(
     with Capture.open(copy or path) as capture, directory.working() as work:
         spools = Spools(work)
         rows = Rows(name, spools, directory.key, times)
-        reader = _Reader(capture)
-        _read(reader, capture, rows, watch)
+        trouble = _read(capture, rows, watch)
         spools.add(
             CaptureRow(
                 capture=name,
@@ -158,7 +156,7 @@ def convert(
                 last_seq=rows.last,
                 lost=rows.lost,
                 unanalyzed=rows.unanalyzed,
-                trouble=message(reader.trouble) or None,
+                trouble=message(trouble) or None,
                 complete=not live,
                 closed=copy is not None,
                 inspector=__version__,
@@ -167,7 +165,7 @@ def convert(
         )
         spools.close()
         directory.put(name, site, spools, work)
-    return Converted(name, rows.records, reader.trouble, notes=(*times.notes, *times.file_notes))
+    return Converted(name, rows.records, trouble, notes=(*times.notes, *times.file_notes))
 
 
 def _times(path: Path, logs: MasterLogs, watch: Watch) -> MasterTimes:
@@ -180,9 +178,12 @@ def _times(path: Path, logs: MasterLogs, watch: Watch) -> MasterTimes:
         return MasterTimes(notes=(error.message,))
 
 
-def _read(reader: _Reader, capture: Capture, rows: Rows, watch: Watch) -> None:
+def _read(capture: Capture, rows: Rows, watch: Watch) -> str:
+    """Make rows of a capture; return what of it could not be read."""
+    troubles: deque[str] = deque(maxlen=1)
+    records = capture.readable(0, lambda trouble, _: troubles.append(trouble))
     analyzer, total = Analyzer(), capture.count()
-    for taken, record in enumerate(reader, 1):
+    for taken, record in enumerate(records, 1):
         step = analyzer.feed(record)
         rows.add(step)
         for run in step.over:
@@ -193,6 +194,7 @@ def _read(reader: _Reader, capture: Capture, rows: Rows, watch: Watch) -> None:
     for connection in capture.connections():
         rows.connection(connection)
     rows.finish()
+    return troubles[-1] if troubles else ""
 
 
 def _known(directory: TableDirectory, name: str, site: str, last: int, *, closed: bool) -> Converted | None:
@@ -207,28 +209,3 @@ def _known(directory: TableDirectory, name: str, site: str, last: int, *, closed
     if any(found[column] != value for column, value in now.items()):
         return None
     return Converted(name, int(found["records"]), str(found["trouble"] or ""), unchanged=True)
-
-
-class _Reader:
-    """The records of a capture; damaged ones are left out."""
-
-    def __init__(self, capture: Capture) -> None:
-        self._capture = capture
-        self.trouble = ""
-
-    def __iter__(self) -> Iterator[Record]:
-        after = 0
-        while True:
-            try:
-                for record in self._capture.records(after):
-                    after = record.seq
-                    yield record
-                return
-            except (CaptureError, sqlite3.DatabaseError) as error:
-                self.trouble = clean(str(error))
-                following = None
-                with contextlib.suppress(CaptureError, sqlite3.DatabaseError):
-                    following = self._capture.following(after)
-                if following is None:
-                    return
-                after = following

@@ -32,7 +32,6 @@ from inspector.errors import CaptureError
 from inspector.progress import unwatched
 from inspector.summaries import conclusions, index, ruleset, summary
 from inspector.summaries.keys import WireKeys
-from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -149,7 +148,7 @@ class _Writer:
                 raise CaptureError(f"{self._path} was replaced by another capture.", "Open it again.")
             if last - self._after > MANY and last - self._known > MANY:
                 self._read_newest(capture)
-            for taken, record in enumerate(self._records_of(capture), 1):
+            for taken, record in enumerate(capture.readable(self._after, self._damaged), 1):
                 self._take(record)
                 if taken % BATCH == 0:
                     self._flush(capture)
@@ -160,22 +159,11 @@ class _Writer:
             self._flush(capture, complete=not live)
         return not live
 
-    def _records_of(self, capture: Capture) -> Iterator[Record]:
-        """The new records; damaged parts are reported and left out."""
-        while True:
-            try:
-                for record in capture.records(self._after):
-                    self._after = record.seq
-                    yield record
-                return
-            except (CaptureError, sqlite3.DatabaseError) as error:
-                following = capture.following(self._after)
-                self._trouble = clean(str(error))
-                if following is None:
-                    return
-                self._after = following
+    def _damaged(self, trouble: str, seq: int) -> None:
+        self._trouble, self._after = trouble, seq
 
     def _take(self, record: Record) -> None:
+        self._after = record.seq
         step = self._analyzer.feed(record)
         self._records += 1
         self._begun, self._ended = min(self._begun, record.time), max(self._ended, record.ended)

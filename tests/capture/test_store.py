@@ -10,6 +10,7 @@ import os
 import sqlite3
 import stat
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -205,6 +206,27 @@ def test_a_damaged_capture_says_so(tmp_path: Path) -> None:
         db.commit()
     with pytest.raises(CaptureError, match="a body is missing"):
         read(path)
+
+
+def test_damaged_records_are_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "c.sqlite"
+    with Capture.create(path) as capture:
+        for number in range(1, 7):
+            capture.append(Gap(float(number), f"{number}"))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("UPDATE record SET data = '{' || char(27) WHERE seq IN (2, 3, 6)")
+    damaged: list[tuple[str, int]] = []
+    with Capture.open(path) as capture:
+        found = [record.seq for record in capture.readable(0, lambda *one: damaged.append(one))]
+        assert found == [1, 4, 5]
+        assert [seq for _, seq in damaged] == [2, 3, 6]
+        assert all(trouble.startswith(f"Record {seq} of ") and "\x1b" not in trouble for trouble, seq in damaged)
+        assert [record.seq for record in capture.readable(4, lambda *_: None)] == [5]
+        # Of a rest that cannot be read nothing is known, not even what follows.
+        damaged.clear()
+        monkeypatch.setattr(capture, "following", Mock(side_effect=CaptureError("torn")))
+        assert [record.seq for record in capture.readable(0, lambda *one: damaged.append(one))] == [1]
+        assert [seq for _, seq in damaged] == [1]
 
 
 def test_what_another_writer_had_not_written_comes_after_the_end_of_the_capture(tmp_path: Path) -> None:
