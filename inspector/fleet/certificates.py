@@ -14,6 +14,7 @@ from inspector.fleet.values import micros, short
 from inspector.privacy import secrets
 from inspector.protocol import documents as d
 from inspector.protocol import x509
+from inspector.protocol.certificates import printed_serial
 from inspector.protocol.kinds import Kind
 
 if TYPE_CHECKING:
@@ -47,11 +48,6 @@ def read(der: bytes) -> d.Certificate | None:
 def leaf(chain: Sequence[bytes]) -> d.Certificate | None:
     """The first certificate of a chain; None if there is none, or if it cannot be read."""
     return read(chain[0]) if chain else None
-
-
-def serial(number: int) -> str:
-    """A serial number as ``puppetserver ca list`` prints it: ``0x`` and at least four digits."""
-    return f"0x{number:04X}"
 
 
 class Certificates:
@@ -146,7 +142,7 @@ class Certificates:
             last_update=micros(crl.last_update),
             next_update=None if crl.next_update is None else micros(crl.next_update),
             revoked=len(crl.revoked),
-            serials=[serial(number) for number in crl.revoked[:SERIALS]],
+            serials=[printed_serial(number) for number in crl.revoked[:SERIALS]],
         )
 
 
@@ -161,7 +157,7 @@ def _certificate(capture: str, certificate: d.Certificate, role: str, time: int)
         certname=short(certificate.common_name),
         subject=short(certificate.subject) or "",
         names=[name[:255] for name in certificate.alt_names[:NAMES]],
-        serial=serial(certificate.serial),
+        serial=printed_serial(certificate.serial),
         issuer=short(certificate.issuer) or "",
         issuer_key=certificate.authority_key_identifier,
         not_before=micros(certificate.not_before),

@@ -13,6 +13,7 @@ from inspector.pages.model import Item, of
 from inspector.pages.styles import BAD, DOUBT, GOOD
 from inspector.privacy import secrets
 from inspector.protocol import x509
+from inspector.protocol.certificates import printed_serial
 from inspector.protocol.signatures import signed_by
 from inspector.rules.words import some
 from inspector.summaries import wording
@@ -65,7 +66,7 @@ def verdicts(certificate: Certificate, known: TrustContext) -> Iterator[Item]:
     if certificate.subject == certificate.issuer and signed_by(certificate, certificate) is not False:
         yield Item("signed by", "itself (root certificate)", style=GOOD)
     elif issuer:
-        yield Item("signed by", f"{issuer.subject} (serial {_serial(issuer.serial)})", style=GOOD)
+        yield Item("signed by", f"{issuer.subject} (serial {printed_serial(issuer.serial)})", style=GOOD)
     elif named:
         yield Item("signed by", f"none of the recorded certificates named {certificate.issuer}", style=BAD)
     else:
@@ -95,17 +96,13 @@ def verdicts(certificate: Certificate, known: TrustContext) -> Iterator[Item]:
         yield Item("revoked", "unknown: no CRL of the issuer in this run", style=DOUBT)
 
 
-def _serial(number: int) -> str:
-    return f"0x{number:04X}"
-
-
 def certificate(certificate: Certificate, known: TrustContext, name: str = "", *, opened: bool = True) -> Item:
     """A certificate's fields and its state."""
 
     def inner() -> Iterator[Item]:
         yield from verdicts(certificate, known)
         yield Item("issuer", certificate.issuer)
-        yield Item("serial", f"{_serial(certificate.serial)} ({certificate.serial})")
+        yield Item("serial", f"{printed_serial(certificate.serial)} ({certificate.serial})")
         yield Item("not before", _moment(certificate.not_before))
         yield Item("not after", _moment(certificate.not_after))
         yield Item("fingerprint (SHA256)", certificate.fingerprint)
@@ -173,7 +170,9 @@ def crl(crl: RevocationList, known: TrustContext) -> Item:
             yield Item("validity", "valid at the time of this record", style=GOOD)
         for one in known.certificates:
             if one.issuer == crl.issuer and one.serial in crl.revoked:
-                yield Item("revokes", f"{one.subject} (serial {_serial(one.serial)}), recorded in this run", style=BAD)
+                yield Item(
+                    "revokes", f"{one.subject} (serial {printed_serial(one.serial)}), recorded in this run", style=BAD
+                )
         yield Item("number", crl.number)
         yield Item("last update", _moment(crl.last_update))
         yield Item("next update", _moment(crl.next_update) if crl.next_update is not None else "none")
@@ -182,7 +181,7 @@ def crl(crl: RevocationList, known: TrustContext) -> Item:
 
     def _revoked(entry: Revoked) -> Item:
         why = f", {entry.reason}" if entry.reason else ""
-        return Item(_serial(entry.serial), f"on {_moment(entry.date)}{why}")
+        return Item(printed_serial(entry.serial), f"on {_moment(entry.date)}{why}")
 
     return Item(f"CRL of {crl.issuer}", inner=inner, opened=True)
 

@@ -7,6 +7,11 @@ import msgspec
 from inspector.protocol.oids import authorizing
 
 
+def printed_serial(number: int) -> str:
+    """A serial number as ``puppetserver ca list`` prints it: ``0x`` and at least four digits."""
+    return f"0x{number:04X}"
+
+
 class CertificateRequest(msgspec.Struct, frozen=True):
     """A PKCS#10 certificate signing request."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.certificates import printed_serial
 from inspector.rules import On, places, rule
 from inspector.rules.cases import RunCase, Statement
 from inspector.rules.fixes import group, on_master, on_node
@@ -97,7 +98,7 @@ def certificate_revoked(case: RunCase) -> Iterator[Statement]:
             f"{utc(revocation.last_update)}, and the master accepts it"
         )
         evidence[words] = [revocation.seq, presented.accepted]
-    number = f"0x{presented.certificate.serial:04X}" if presented else "serial numbers"
+    number = printed_serial(presented.certificate.serial) if presented else "serial numbers"
     for words, seqs in evidence.items():
         yield Statement(
             brief(words),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from inspector.fleet import certificates
 from inspector.protocol import x509
+from inspector.protocol.certificates import printed_serial
 from inspector.runs.examples import asking_for
 from tests.support import conversations
 from tests.support.conversations import Agent, certificate
@@ -15,6 +14,8 @@ from tests.support.tables_of import asked, of_records
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 def test_each_certificate_is_there_once_in_each_role(tmp_path: Path) -> None:
@@ -31,7 +32,7 @@ def test_each_certificate_is_there_once_in_each_role(tmp_path: Path) -> None:
         directory, "SELECT fingerprint, serial, issuer, epoch(not_after), key FROM certificates WHERE role = 'agent'"
     )
     assert row == (
-        parsed.fingerprint, certificates.serial(parsed.serial), "CN=Test CA", parsed.not_after, parsed.key,
+        parsed.fingerprint, printed_serial(parsed.serial), "CN=Test CA", parsed.not_after, parsed.key,
     )  # fmt: skip
     # The run says which it used.
     assert asked(directory, "SELECT DISTINCT certificate FROM runs WHERE certificate IS NOT NULL") == [
@@ -50,11 +51,6 @@ def test_crls_are_rows_with_the_serials_that_they_list(tmp_path: Path) -> None:
 def test_a_certificate_that_was_only_refused_is_there_too(tmp_path: Path) -> None:
     directory = of_records(tmp_path, conversations.together(Agent().refused(own=True)))
     assert asked(directory, "SELECT role, certname FROM certificates") == [("agent", "a.example")]
-
-
-@pytest.mark.parametrize(("number", "expected"), [(5, "0x0005"), (0x1F2A3, "0x1F2A3"), (0, "0x0000")])
-def test_serials_are_as_the_ca_lists_them(number: int, expected: str) -> None:
-    assert certificates.serial(number) == expected
 
 
 def test_more_certificates_than_are_held_are_written_and_stay_one_row(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector import clocks
 from inspector.fleet.trust import abilities
 from inspector.fleet.trust.paths import Paths, is_root
+from inspector.protocol.certificates import printed_serial
 from inspector.protocol.chains import in_agents_words
 from inspector.text import plural
 
@@ -243,7 +244,7 @@ def _unused(node: Node, own: Iterable[Certificate], scenario: Scenario) -> Itera
     """What a certificate that was replaced does not do."""
     for certificate in scenario.revoked:
         if certificate.fingerprint in node.replaced:
-            newer = ", ".join(f"0x{one.serial:04X}" for one in own)
+            newer = ", ".join(printed_serial(one.serial) for one in own)
             text = f"this certificate of it was replaced: it uses {newer}"
             yield Effect(Reason(Kind.NODE_REVOKED, Verdict.WORKS, text, certificate=certificate.fingerprint), None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector.fleet.trust.scenario import printed
+from inspector.protocol.certificates import printed_serial
 
 if TYPE_CHECKING:
     from inspector.fleet.trust.inventory import Certificate, Inventory
@@ -46,8 +46,8 @@ def entries(inventory: Inventory) -> list[Entry]:
     in_use = {name for node in inventory.nodes for name in (*node.certificates, *node.masters)}
     found = [
         Entry(
-            _role(one), one.certname or one.subject, printed(one.serial), one.issuer, one.not_before, one.not_after,
-            one.last, _replaced(one, newest, in_use), one.fingerprint,
+            _role(one), one.certname or one.subject, printed_serial(one.serial), one.issuer, one.not_before,
+            one.not_after, one.last, _replaced(one, newest, in_use), one.fingerprint,
         )
         for one in inventory.certificates.values()
     ]  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector.fleet.trust.effects import Judge, Kind, Verdict
 from inspector.fleet.trust.paths import Paths
 from inspector.fleet.trust.scenario import Scenario
+from inspector.protocol.certificates import printed_serial
 from inspector.text import plural, utc
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _about_keys(inventory: Inventory, scenario: Scenario) -> Iterator[str]:
             if one.key == revoked.key and one.fingerprint != revoked.fingerprint
         ]
         if same:
-            names = ", ".join(f"0x{one.serial:04X} {one.subject}" for one in same[:5])
+            names = ", ".join(f"{printed_serial(one.serial)} {one.subject}" for one in same[:5])
             yield (
                 f"The same key is in {plural(len(same), 'other certificate')}, which is not revoked with this one: "
                 f"{names}{' and more' if len(same) > 5 else ''}."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from inspector import clocks, regex
 from inspector.errors import InspectorError
+from inspector.protocol.certificates import printed_serial
 from inspector.text import clean, utc
 
 if TYPE_CHECKING:
@@ -99,14 +100,11 @@ def _meant(serial: int, inventory: Inventory) -> Sequence[Certificate]:
         # Digits only are decimal here; OpenSSL prints hexadecimal ones.
         read = int(f"{serial}", 16) if serial < 10**_LARGEST else serial
         near = [read, *(number for number in near if number != read)] if read in known else near
-        names = ", ".join(f"{printed(number)} ({clean(known[number].subject)[:60]})" for number in near)
-        raise InspectorError(f"No certificate with the serial number {printed(serial)} was recorded.", f"Near: {names}")
+        names = ", ".join(f"{printed_serial(number)} ({clean(known[number].subject)[:60]})" for number in near)
+        raise InspectorError(
+            f"No certificate with the serial number {printed_serial(serial)} was recorded.", f"Near: {names}"
+        )
     return [one for one in inventory.certificates.values() if one.serial == serial]
-
-
-def printed(serial: int) -> str:
-    """A serial number as ``puppetserver ca list`` prints it."""
-    return f"0x{serial:04X}"
 
 
 def _date(value: str, now: float) -> float:

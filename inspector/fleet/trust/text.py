@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from inspector.fleet.trust.effects import Verdict
-from inspector.fleet.trust.scenario import printed
 from inspector.fleet.trust.steps import steps
+from inspector.protocol.certificates import printed_serial
 from inspector.rules import fixes
 from inspector.rules.words import cut
 from inspector.summaries import wording
@@ -115,7 +115,7 @@ def plain(found: Radius) -> dict[str, Any]:
 def _supposed(found: Radius) -> str:
     scenario = found.scenario
     parts = [
-        f"if {printed(one.serial)} of {clean(cut(one.subject, 100))} is revoked by {clean(cut(one.issuer, 100))}"
+        f"if {printed_serial(one.serial)} of {clean(cut(one.subject, 100))} is revoked by {clean(cut(one.issuer, 100))}"
         for one in scenario.revoked
     ]
     parts += ["if no CRL is valid"] if scenario.without_crls else []
@@ -147,7 +147,7 @@ def _day(time: float) -> str:
 
 def _plain_certificate(certificate: Certificate) -> dict[str, Any]:
     return {
-        "serial": printed(certificate.serial),
+        "serial": printed_serial(certificate.serial),
         "subject": certificate.subject,
         "issuer": certificate.issuer,
         "roles": list(certificate.roles),

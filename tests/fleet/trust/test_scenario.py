@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from inspector.errors import InspectorError
-from inspector.fleet.trust.scenario import SCENARIOS, Assumptions, assumptions, printed, scenarios, serial_of
+from inspector.fleet.trust.scenario import SCENARIOS, Assumptions, assumptions, scenarios, serial_of
+from inspector.protocol.certificates import printed_serial
 from tests.support.trust import NOW, certificate, inventory
 
 ROOT, OTHER = certificate("root", serial=0x10), certificate("other root", serial=0xAB)
@@ -19,7 +20,7 @@ FOUND = inventory([ROOT, OTHER, WEB, DB], [])
 )
 def test_serial_numbers(written: str, number: int) -> None:
     assert serial_of(written) == number
-    assert serial_of(printed(number)) == number
+    assert serial_of(printed_serial(number)) == number
 
 
 @pytest.mark.parametrize("written", ["", "x", "0x", "-4", "4.5", "a:b:", "4 5", "1g", "٤", "9" * 500, "\x1b[2J"])
