@@ -55,4 +55,5 @@ def test_the_player_sees(name: str, tmp_path: Path) -> None:
     reader = fuzz.Reader(lambda folder: (folder / "x").touch(), ("x",), lambda _chance, _path: None, (), do)
     (tmp_path / "valid").mkdir()
     reader.make(tmp_path / "valid")
-    assert sentence in (fuzz.play(reader, 1, tmp_path / "valid", tmp_path / "played") or "")
+    for _ in range(2):  # what one play needed does not hide what the next needs
+        assert sentence in (fuzz.play(reader, 1, tmp_path / "valid", tmp_path / "played") or "")
