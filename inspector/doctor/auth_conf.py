@@ -100,11 +100,11 @@ def others(run: RunBrief, capture: Capture, conf: AuthConf) -> Iterator[Diagnosi
     """Yield which rule refused the requests of a run that failed for another cause."""
     if run.cause == RULE:
         return
-    seen: set[str] = set()
+    reported: set[str] = set()
     for refusal in _refusals(run, capture, conf):
         sentence = text.sentence(refusal.decision, conf)
-        if sentence not in seen:
-            seen.add(sentence)
+        if sentence not in reported:
+            reported.add(sentence)
             detail = f"run {run.number}, record {refusal.seq}, {refusal.request}: {sentence}"
             yield notice("auth.conf", detail, rule=RULE)
 

@@ -23,6 +23,7 @@ from inspector.capture import paths
 from inspector.errors import InspectorError
 from inspector.fleet import database, parquet, spanning
 from inspector.fleet.layout import KEY, PARTS, has_tables
+from inspector.fleet.statements import RANK
 from inspector.fleet.tables import TABLES
 
 if TYPE_CHECKING:
@@ -158,10 +159,9 @@ class TableDirectory:
     def concluded(self) -> list[dict[str, Any]]:
         """What was found in all captures together, the worst first; times in seconds since the epoch."""
         columns = "certname, epoch(time) AS time, rule, severity, message, runs"
-        rank = "CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END"
         with self.working() as work, self.locked(shared=True), database.opened(work) as connection:
             self.show(connection)
-            found = connection.execute(f"SELECT {columns} FROM fleet_findings ORDER BY {rank}, rule, certname, time")
+            found = connection.execute(f"SELECT {columns} FROM fleet_findings ORDER BY {RANK}, rule, certname, time")
             names = [column[0] for column in found.description]
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 

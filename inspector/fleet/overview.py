@@ -6,13 +6,18 @@ Everything is computed by SQL and bounded, except the list of nodes: one row for
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from inspector import clocks
 from inspector.explain.readiness.changes import CHANGES
 from inspector.fleet import database
+from inspector.fleet.statements import AGENTS, RANK, SERIES
+from inspector.fleet.trust import inventory, listing, text
 from inspector.progress import unwatched
 from inspector.rules import in_use, rule_of
 from inspector.text import utc
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from inspector.fleet.directory import TableDirectory
+    from inspector.fleet.trust.listing import Entry
     from inspector.progress import Watch
 
 TOP = 50
@@ -35,10 +41,8 @@ MISSED = 3
 """Runs that a node must have missed to be silent."""
 LEAST = 7200.0
 """Seconds after which a node is silent at the earliest."""
-NEVER_SETTLED = 3
-"""Runs in a row in which a resource changed."""
 WHAT = "reading tables"
-_MOMENTS = frozenset({"began", "ended", "last", "since", "ends", "first"})
+_MOMENTS = frozenset({"began", "ended", "last", "since", "first"})
 """Fields that are times."""
 STATES = ("failed", "refused", "waiting", "unfinished", "silent", "complete")
 """The states of nodes, the worst first: the outcome of the latest run, or that there was none for long."""
@@ -49,7 +53,7 @@ WITH ordered AS (
     SELECT certname, time, outcome, cause, reason, agent_version, environment, capture, run,
            time + to_microseconds((duration * 1e6)::BIGINT) AS ended,
            time - lag(time) OVER (PARTITION BY certname ORDER BY time, capture, run) AS pause
-    FROM runs WHERE certname IS NOT NULL AND tool IS NULL
+    FROM runs WHERE {AGENTS}
 ), each AS (
     SELECT certname, count(*) AS runs, count(*) FILTER (WHERE outcome NOT IN ('complete')) AS bad,
            min(time) AS first, max(ended) AS last, median(epoch(pause)) AS pause,
@@ -137,25 +141,13 @@ class Times(NamedTuple):
 
 
 class Month(NamedTuple):
-    """What ends in a month."""
+    """What ends in a month and was not replaced."""
 
     month: str
     agents: int
     masters: int
     cas: int
     crls: int
-
-
-class Ending(NamedTuple):
-    """Something that ends soon."""
-
-    role: str
-    name: str | None
-    serial: str
-    issuer: str
-    ends: float
-    renewed: bool
-    """Its node has a certificate that ends later."""
 
 
 class InUse(NamedTuple):
@@ -215,7 +207,8 @@ class Overview:
     days: tuple[Day, ...]
     times: tuple[Times, ...]
     calendar: tuple[Month, ...]
-    ending: tuple[Ending, ...]
+    ending: tuple[Entry, ...]
+    """What ends soon, or has ended; what was replaced is at the end."""
     in_use: tuple[InUse, ...]
     readiness: tuple[Readiness, ...]
     unsettled: tuple[Unsettled, ...]
@@ -242,6 +235,7 @@ def fields(found: Overview) -> dict[str, Any]:
         value = getattr(found, each.name)
         rows = isinstance(value, tuple) and value and hasattr(value[0], "_asdict")
         plain[each.name] = [_dated(row._asdict()) for row in value] if rows else value
+    plain["ending"] = [text.plain_entry(entry, found.ended) for entry in found.ending]
     return _dated(plain)
 
 
@@ -265,11 +259,13 @@ def overview(connection: DuckDBPyConnection) -> Overview:
     days = _days(rows)
     known = dict.fromkeys(STATES, 0) | dict(rows("SELECT state, count(*) FROM nodes GROUP BY state"))
     silent = sorted((node for node in nodes if node.state == "silent"), key=lambda node: node.last)
+    entries = listing.entries(inventory.read(connection))
     return Overview(
         began, ended, captures, sum(day.runs for day in days), int(exchanges),
         tuple(site for (site,) in rows("SELECT DISTINCT site FROM captures ORDER BY site")),
-        nodes, known, _causes(rows), _rules(rows, [day.date for day in days]), days, _times(rows), _calendar(rows),
-        _ending(rows, ended), _in_use(rows), _readiness(rows), _unsettled(rows), tuple(silent[:TOP]), _spanning(rows),
+        nodes, known, _causes(rows), _rules(rows, [day.date for day in days]), days, _times(rows),
+        _calendar(entries, ended), _ending(entries, ended), _in_use(rows), _readiness(rows),
+        _unsettled(rows), tuple(silent[:TOP]), _spanning(rows),
     )  # fmt: skip
 
 
@@ -306,15 +302,14 @@ def _causes(rows: _Rows) -> tuple[Cause, ...]:
 
 
 def _rules(rows: _Rows, days: Iterable[str]) -> tuple[RuleLine, ...]:
-    rank = "CASE severity WHEN 'error' THEN 3 WHEN 'warning' THEN 2 ELSE 1 END"
     counted: dict[str, dict[str, int]] = {}
     for rule, day, number in rows("SELECT rule, time::DATE::VARCHAR, count(*) FROM findings GROUP BY ALL"):
         counted.setdefault(rule, {})[day] = number
     found = rows(
         f"""
-        SELECT rule, arg_max(severity, {rank}) AS worst, count(*) AS number, count(DISTINCT certname) AS nodes,
+        SELECT rule, arg_min(severity, {RANK}) AS worst, count(*) AS number, count(DISTINCT certname) AS nodes,
                epoch(min(time)) AS first, arg_min(certname, (time, certname)) AS node
-        FROM findings GROUP BY rule ORDER BY max({rank}) DESC, nodes DESC, rule
+        FROM findings GROUP BY rule ORDER BY min({RANK}), nodes DESC, rule
         """
     )
     return tuple(
@@ -356,43 +351,26 @@ def _times(rows: _Rows) -> tuple[Times, ...]:
     return tuple(made)
 
 
-_VALID = """
-WITH valid AS (
-    SELECT role, certname, serial, issuer, key, max(not_after) AS ends, max(last) AS last
-    FROM certificates WHERE role IN ('agent', 'master', 'ca') GROUP BY ALL
-    UNION ALL
-    SELECT 'crl', issuer, coalesce(arg_max(number, last_update), ''), issuer, NULL, max(next_update), max(last)
-    FROM crls WHERE next_update IS NOT NULL GROUP BY issuer, issuer_key
-), latest AS (
-    SELECT *, max(ends) OVER (PARTITION BY role, certname) AS final FROM valid
-)
-"""
+_COUNTED = {"issued": "agent", "master and agent": "master"}
+"""As what certificates with other roles are counted."""
 
 
-def _calendar(rows: _Rows) -> tuple[Month, ...]:
-    found = rows(
-        f"""
-        {_VALID}, now AS (SELECT max(last) AS now FROM captures)
-        SELECT strftime(ends, '%Y-%m') AS month, count(*) FILTER (WHERE role = 'agent'),
-               count(*) FILTER (WHERE role = 'master'), count(*) FILTER (WHERE role = 'ca'),
-               count(*) FILTER (WHERE role = 'crl')
-        FROM latest, now WHERE ends = final AND ends >= date_trunc('month', now) - INTERVAL 1 MONTH
-        GROUP BY month ORDER BY month LIMIT {MONTHS}
-        """
+def _calendar(entries: Iterable[Entry], now: float) -> tuple[Month, ...]:
+    """From the month before: what ended then is to be looked for."""
+    first = clocks.date(now).replace(day=1) - datetime.timedelta(days=1)
+    months: dict[str, Counter[str]] = {}
+    for entry in entries:
+        if entry.end is not None and not entry.replaced and (month := utc(entry.end)[:7]) >= f"{first:%Y-%m}":
+            months.setdefault(month, Counter())[_COUNTED.get(entry.role, entry.role)] += 1
+    return tuple(
+        Month(month, counts["agent"], counts["master"], counts["CA"], counts["CRL"])
+        for month, counts in sorted(months.items())[:MONTHS]
     )
-    return tuple(Month(*row) for row in found)
 
 
-def _ending(rows: _Rows, now: float) -> tuple[Ending, ...]:
-    found = rows(
-        f"""
-        {_VALID}
-        SELECT role, certname, serial, issuer, epoch(ends), final > ends FROM latest
-        WHERE epoch(ends) < ? ORDER BY final > ends, ends, certname, serial LIMIT {4 * TOP}
-        """,
-        now + SOON * 86400,
-    )
-    return tuple(Ending(*row) for row in found)
+def _ending(entries: Iterable[Entry], now: float) -> tuple[Entry, ...]:
+    found = (entry for entry in entries if entry.end is not None and entry.end < now + SOON * 86_400)
+    return tuple(sorted(found, key=lambda entry: entry.replaced)[: 4 * TOP])
 
 
 def _in_use(rows: _Rows) -> tuple[InUse, ...]:
@@ -425,33 +403,17 @@ def _readiness(rows: _Rows) -> tuple[Readiness, ...]:
 def _unsettled(rows: _Rows) -> tuple[Unsettled, ...]:
     found = rows(
         f"""
-        WITH reports AS (
-            SELECT capture, run, certname,
-                   row_number() OVER (PARTITION BY certname ORDER BY time, capture, run) AS place,
-                   count(*) OVER (PARTITION BY certname) AS number
-            FROM runs WHERE report_status IS NOT NULL
-        ), changes AS (
-            SELECT DISTINCT certname, format('{{}}[{{}}]', type, title) AS ref, file, line, place, number
-            FROM resource_events JOIN reports USING (capture, run, certname)
-            WHERE status = 'success' AND type <> 'Notify'
-        ), islands AS (
-            SELECT *, place - row_number() OVER (PARTITION BY certname, ref ORDER BY place) AS island FROM changes
-        ), rows AS (
-            SELECT certname, ref, any_value(file) AS file, any_value(line) AS line, count(*) AS long,
-                   any_value(number) AS number
-            FROM islands GROUP BY certname, ref, island HAVING count(*) >= {NEVER_SETTLED}
-        )
+        WITH {SERIES}
         SELECT ref, any_value(file), any_value(line), count(DISTINCT certname) AS nodes, sum(long)::BIGINT AS changes,
-               sum(number)::BIGINT
-        FROM rows GROUP BY ref ORDER BY nodes DESC, changes DESC, ref LIMIT {TOP}
+               sum(reports)::BIGINT
+        FROM series GROUP BY ref ORDER BY nodes DESC, changes DESC, ref LIMIT {TOP}
         """
     )
     return tuple(Unsettled(*row) for row in found)
 
 
 def _spanning(rows: _Rows) -> tuple[Spanning, ...]:
-    rank = "CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END"
     found = rows(
-        f"SELECT rule, severity, message, runs FROM fleet_findings ORDER BY {rank}, rule, certname, time LIMIT {TOP}"
+        f"SELECT rule, severity, message, runs FROM fleet_findings ORDER BY {RANK}, rule, certname, time LIMIT {TOP}"
     )
     return tuple(Spanning(rule, severity, message, tuple(runs)) for rule, severity, message, runs in found)

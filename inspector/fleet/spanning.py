@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from inspector.fleet.statements import AGENTS, RUN, SERIES
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-RUNS = """
+RUNS = f"""
 CREATE OR REPLACE TEMP TABLE agent_runs AS
 SELECT capture, run, certname, address, time, time + to_microseconds((duration * 1e6)::BIGINT) AS ended, key,
        transaction_uuid AS uuid, compile_time, compiler, master_version, catalog_time IS NOT NULL AS asked,
-       report_status, format('{}:{}', capture, run) AS name
+       report_status, {RUN} AS name
 FROM runs
-WHERE certname IS NOT NULL AND tool IS NULL
+WHERE {AGENTS}
 """
 """The runs of agents; what the statements below are about."""
 OVERLAPS = """
@@ -110,26 +112,13 @@ SELECT NULL AS certname, min(time) AS time, 'notice' AS severity,
 FROM firsts JOIN starts ON starts.began BETWEEN firsts.began AND firsts.began + 10
 GROUP BY firsts.began HAVING count(DISTINCT certname) >= 20
 """),
-    Spanning("P11", """
-WITH reports AS (
-    SELECT capture, run, certname, name, time, row_number() OVER (PARTITION BY certname ORDER BY time, name) AS place
-    FROM agent_runs WHERE report_status IS NOT NULL
-), changes AS (
-    SELECT DISTINCT certname, format('{}[{}]', type, title) AS ref, type = 'Exec' AS exec, place, name, reports.time
-    FROM resource_events e JOIN reports USING (capture, run, certname)
-    WHERE e.status = 'success' AND type <> 'Notify'
-), islands AS (
-    SELECT *, place - row_number() OVER (PARTITION BY certname, ref ORDER BY place) AS island FROM changes
-), rows AS (
-    SELECT certname, ref, exec, count(*) AS long, max(place) AS until, max(time) AS time,
-           list(name ORDER BY place) AS names
-    FROM islands GROUP BY certname, ref, exec, island HAVING count(*) >= 3
-)
+    Spanning("P11", f"""
+WITH {SERIES}
 SELECT certname, max(time) AS time, if(exec OR max(long) < 5, 'notice', 'warning') AS severity,
-       format('changed in each of {} runs: {}{}', max(long), array_to_string(list(ref ORDER BY ref)[:5], ', '),
-              if(count(*) > 5, format(' and {} more', count(*) - 5), '')) AS message,
+       format('changed in each of {{}} runs: {{}}{{}}', max(long), array_to_string(list(ref ORDER BY ref)[:5], ', '),
+              if(count(*) > 5, format(' and {{}} more', count(*) - 5), '')) AS message,
        arg_max(names, (long, ref)) AS names
-FROM rows GROUP BY certname, exec, until
+FROM series GROUP BY certname, exec, until
 """),
     Spanning("S20", """
 WITH answered AS (

@@ -80,7 +80,7 @@ def html(found: Overview, name: str) -> str:
         calendar=_calendar(found),
         sparks={line.rule: _spark(line.days) for line in found.rules},
         slowest=max((each.duration[1] for each in found.times), default=1.0),
-        endings=[(each, _left(each.ends - found.ended)) for each in found.ending],
+        endings=[(each, _left((each.end or 0.0) - found.ended)) for each in found.ending],
         rows=ordered[:ROWS],
         blocks=[Block.of("nodes", {"columns": COLUMNS, "rows": [_row(node) for node in ordered]})],
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.fleet.overview import Ending, InUse, Overview, Unsettled, fields, overview_of
+from inspector.fleet.overview import InUse, Overview, Unsettled, fields, overview_of
 from inspector.fleet.tables import CertificateRow, ConnectionRow, FindingRow, ResourceEventRow
 from tests.support.fleets import DAY, START, fleet, micros, run_row, tables_with
 
@@ -82,18 +82,19 @@ def test_times_are_percentiles_of_completed_runs(tmp_path: Path) -> None:
 def certificate(name: str, days: float, serial: str = "0x0001", role: str = "agent") -> CertificateRow:
     ends, now = micros(days * DAY), micros(0)
     return CertificateRow(capture=NONE, time=now, last=now, fingerprint=serial + name, role=role, certname=name,
-                          serial=serial, issuer="CN=CA", not_after=ends, key=name)  # fmt: skip
+                          subject=f"CN={name}", serial=serial, issuer="CN=CA", not_before=int(serial, 16),
+                          not_after=ends, key=name)  # fmt: skip
 
 
-def test_what_ends_soon_is_listed_and_what_was_renewed_is_said(tmp_path: Path) -> None:
+def test_what_ends_soon_is_listed_and_what_was_replaced_after_it(tmp_path: Path) -> None:
     found = of(tmp_path, certificate("a", 30), certificate("b", 20), certificate("b", 900, "0x0002"),
                certificate("c", 200), certificate("m", 60, role="master"))  # fmt: skip
-    assert found.ending == (
-        Ending("agent", "a", "0x0001", "CN=CA", START + 30 * DAY, renewed=False),
-        Ending("master", "m", "0x0001", "CN=CA", START + 60 * DAY, renewed=False),
-        Ending("agent", "b", "0x0001", "CN=CA", START + 20 * DAY, renewed=True),
-    )
-    # Of each node what ends last.
+    assert [(one.role, one.name, one.serial, one.end, one.replaced) for one in found.ending] == [
+        ("agent", "a", "0x0001", START + 30 * DAY, False),
+        ("master", "m", "0x0001", START + 60 * DAY, False),
+        ("agent", "b", "0x0001", START + 20 * DAY, True),
+    ]
+    # Not what was replaced.
     assert [(month.agents, month.masters) for month in found.calendar] == [(1, 0), (0, 1), (1, 0), (1, 0)]
 
 

@@ -58,10 +58,12 @@ def test_in_a_browser(tmp_path: Path, found: Overview) -> None:
     path.write_text(report.html(found, "tables"))
     with browser() as chromium:
         page = chromium.new_page(viewport={"width": 1200, "height": 900})
-        said: list[str] = []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: said.append(request.url) if not request.url.startswith("file:") else None)
+        messages: list[str] = []
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on(
+            "request", lambda request: messages.append(request.url) if not request.url.startswith("file:") else None
+        )
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-ready]", state="attached")
         output = page.locator("output[for=filter-nodes]")
@@ -76,7 +78,7 @@ def test_in_a_browser(tmp_path: Path, found: Overview) -> None:
         page.click("#list-nodes .head button:has-text('node')")
         page.click("#list-nodes .head button:has-text('node')")
         assert (page.text_content("#list-nodes .view .row") or "").startswith("web00119.example")
-        assert said == []
+        assert messages == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 1200
         page.set_viewport_size({"width": 400, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 400

@@ -76,7 +76,7 @@ def fleet(folder: Path, nodes: int, days: int = 3, runs: int = 2, name: str = "w
         rows.append(
             CertificateRow(
                 capture="0" * 16, time=micros(0), last=micros(DAY), fingerprint=certname, role="agent",
-                certname=certname, serial=f"0x{node:04X}", issuer="CN=CA", key=certname,
+                certname=certname, subject=f"CN={certname}", serial=f"0x{node:04X}", issuer="CN=CA", key=certname,
                 not_after=micros(DAY * (10 + node % 900)),
             )
         )  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from inspector.fleet.queries.query import AGENTS, AT, DAYS, LATEST, WINDOW, Parameter, Query, seconds
+from inspector.fleet.queries.query import AT, DAYS, LATEST, WINDOW, Parameter, Query, seconds
+from inspector.fleet.statements import AGENTS
 
 QUERIES = (
     Query(

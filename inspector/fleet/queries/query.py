@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING
 
 from inspector import clocks
 from inspector.errors import InspectorError
-from inspector.fleet.database import text
-from inspector.protocol.endpoints import ENDPOINTS
+from inspector.fleet.statements import AGENTS
 
 if TYPE_CHECKING:
     import datetime
     from collections.abc import Iterable
-
-    from inspector.protocol.kinds import Kind
 
     type Value = int | float | str | datetime.datetime
 
@@ -116,8 +113,6 @@ WINDOW = (
     "AND date >= ($at - to_days($days::INTEGER))::DATE AND date <= $at::DATE"
 )
 """The rows of some days; ``date`` says which files are read at all."""
-AGENTS = "certname IS NOT NULL AND tool IS NULL"
-"""The runs of agents, not the calls of tools."""
 LATEST = f"""
             SELECT certname, arg_max({{'outcome': outcome, 'cause': cause, 'reason': reason}}, time) AS run,
                    arg_max({{'capture': capture, 'run': facts}}, time) FILTER (facts IS NOT NULL) AS facts,
@@ -143,9 +138,3 @@ def share_of(share: float, column: str, condition: str = "") -> str:
     """
     only = f" FILTER ({condition})" if condition else ""
     return seconds(f"approx_quantile({column}, {share}){only}")
-
-
-def asked_for(*kinds: Kind) -> str:
-    """Return the condition of exchanges with endpoints of these kinds."""
-    names = sorted({endpoint.name for endpoint in ENDPOINTS if endpoint.kind in kinds})
-    return f"endpoint IN ({', '.join(map(text, names))})"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from inspector.fleet.queries.query import AGENTS, AT, DAYS, TOP, WINDOW, Query, asked_for, seconds, share_of
+from inspector.fleet.queries.query import AT, DAYS, TOP, WINDOW, Query, seconds, share_of
+from inspector.fleet.statements import AGENTS, asked_for
 from inspector.protocol.kinds import Kind
 
 _CATALOG = asked_for(Kind.CATALOG)

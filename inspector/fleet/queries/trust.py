@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from inspector.fleet.queries.query import AT, DAYS, WINDOW, Parameter, Query, asked_for
+from inspector.fleet.queries.query import AT, DAYS, WINDOW, Parameter, Query
+from inspector.fleet.statements import asked_for
 from inspector.protocol.kinds import Kind
 
 QUERIES = (

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from inspector.fleet.statements import AGENTS, asked_for
+from inspector.protocol.kinds import Kind
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -97,11 +100,11 @@ ORDER BY issuer, issuer_key
 """
 # A certificate is in use if it is the latest, or if it was used after the latest had come: two hosts, or masters, that
 # take turns. One that was replaced was not. The same name of two CAs is two nodes, the same server of two sites two.
-_NODES = """
+_NODES = f"""
 WITH issued AS (
     SELECT fingerprint, any_value(coalesce(issuer_key, issuer)) AS ca FROM certificates GROUP BY fingerprint
 ), agents AS (
-    SELECT runs.*, ca FROM runs JOIN issued ON fingerprint = certificate WHERE certname IS NOT NULL AND tool IS NULL
+    SELECT runs.*, ca FROM runs JOIN issued ON fingerprint = certificate WHERE {AGENTS}
 ), used AS (
     SELECT certname, ca, certificate, min(time) AS first, max(time) AS last FROM agents GROUP BY ALL
 ), marked AS (
@@ -120,7 +123,7 @@ WITH issued AS (
     WHERE current GROUP BY ALL
 ), downloads AS (
     SELECT certname, count(DISTINCT (capture, run)) AS downloads FROM exchanges
-    WHERE endpoint = 'crl' AND status IN (200, 304) AND certname IS NOT NULL GROUP BY certname
+    WHERE {asked_for(Kind.CRL)} AND status IN (200, 304) AND certname IS NOT NULL GROUP BY certname
 ), nodes AS (
     SELECT certname, ca, arg_max(server, time) AS server, arg_max(site, time) AS site,
            arg_max(agent_version, time) AS agent_version, arg_max(master_version, time) AS master_version,

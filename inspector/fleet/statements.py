@@ -1,0 +1,45 @@
+"""Parts that several SQL statements about tables have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inspector.fleet.database import text
+from inspector.protocol.endpoints import ENDPOINTS
+
+if TYPE_CHECKING:
+    from inspector.protocol.kinds import Kind
+
+AGENTS = "certname IS NOT NULL AND tool IS NULL"
+"""The condition of runs of agents, not calls of tools."""
+RANK = "CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END"
+"""The worst severity is the lowest number."""
+RUN = "format('{}:{}', capture, run)"
+"""A run as it is printed, and as commands take it."""
+SERIES = f"""
+reports AS (
+    SELECT capture, run, certname, time, {RUN} AS name,
+           row_number() OVER (PARTITION BY certname ORDER BY time, capture, run) AS place,
+           count(*) OVER (PARTITION BY certname) AS number
+    FROM runs WHERE report_status IS NOT NULL AND {AGENTS}
+), changes AS (
+    SELECT certname, format('{{}}[{{}}]', type, title) AS ref, type = 'Exec' AS exec, place, name, number, reports.time,
+           any_value(file) AS file, any_value(line) AS line
+    FROM resource_events e JOIN reports USING (capture, run, certname)
+    WHERE e.status = 'success' AND type <> 'Notify' GROUP BY ALL
+), islands AS (
+    SELECT *, place - row_number() OVER (PARTITION BY certname, ref ORDER BY place) AS island FROM changes
+), series AS (
+    SELECT certname, ref, exec, count(*) AS long, max(place) AS until, max(time) AS time,
+           list(name ORDER BY place) AS names, any_value(number) AS reports, any_value(file) AS file,
+           any_value(line) AS line
+    FROM islands GROUP BY certname, ref, exec, island HAVING count(*) >= 3
+)
+"""
+"""Expressions for WITH; ``series``: the resources that a node changed in three or more runs, one after another."""
+
+
+def asked_for(*kinds: Kind) -> str:
+    """Return the condition of exchanges with endpoints of these kinds."""
+    names = sorted({endpoint.name for endpoint in ENDPOINTS if endpoint.kind in kinds})
+    return f"endpoint IN ({', '.join(map(text, names))})"
