@@ -1,4 +1,4 @@
-"""What a fleet costs: `python -m tests.bench.fleet [NODES RUNS]` (1,000 nodes, 48 runs of 25 exchanges: 15 minutes).
+"""What a fleet costs: `python -m tests.bench.fleet [NODES RUNS]` (1,000 nodes, 48 runs of 25 exchanges: 6 minutes).
 
 A day of a fleet is made of the samples, in captures of an hour of one proxy each; they are converted by one process and
 by two, asked every named query, and reported. Memory is that of the largest process (``getrusage``), also for captures
