@@ -369,6 +369,7 @@ def test_who_is_not_admitted_is_served_nothing() -> None:
         admission = Admission(100_000, lambda _: None)
         answers: list[bytes] = []
         handled: list[str] = []
+        refused = asyncio.Event()
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             made = handler_of()
@@ -379,8 +380,8 @@ def test_who_is_not_admitted_is_served_nothing() -> None:
 
             async def handle() -> None:
                 handled.append(client.id)
+                await refused.wait()
                 writer.write(b"served")
-                await asyncio.sleep(0.05)
                 writer.close()
 
             made._handle = handle
@@ -398,13 +399,16 @@ def test_who_is_not_admitted_is_served_nothing() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         address = server.sockets[0].getsockname()
         first = asyncio.create_task(ask(address))
-        await asyncio.sleep(0.01)
+        while not handled:
+            await asyncio.sleep(0.001)
         admission._strangers.share = admission._known.share = Share(1, 1)
         second = asyncio.create_task(ask(address))
-        await asyncio.sleep(0.01)
+        while not admission.waiting.total:
+            await asyncio.sleep(0.001)
         admission.waiting.share = Share(0, 0)
         await ask(address)
         assert answers == [b"reset"]
+        refused.set()
         await asyncio.gather(first, second)
         assert answers == [b"reset", b"served", b"served"]
         server.close()
