@@ -138,7 +138,7 @@ class Certificates:
             fingerprint=hashlib.sha256(crl.der).digest().hex(":").upper(),
             issuer=short(crl.issuer) or "",
             issuer_key=crl.authority_key_identifier,
-            number=None if crl.number is None else str(crl.number)[:100],
+            number=None if crl.number is None else str(crl.number),
             last_update=micros(crl.last_update),
             next_update=None if crl.next_update is None else micros(crl.next_update),
             revoked=len(crl.revoked),

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector import __version__, rules
 from inspector.analysis.analyzer import Analyzer
+from inspector.capture import guard
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.explain.master_log.measured import MasterTimes
+from inspector.fleet.database import DatabaseError
 from inspector.fleet.rows import Rows
 from inspector.fleet.spools import Spools
 from inspector.fleet.tables import VERSION, CaptureRow
@@ -87,7 +89,7 @@ def convert_all(
             one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
             try:
                 yield Result(capture, convert(capture, directory, site, one, copy=copies.get(capture), logs=logs))
-            except CaptureError as error:
+            except (CaptureError, DatabaseError) as error:
                 yield Result(capture, NOTHING, error)
 
 
@@ -185,7 +187,10 @@ def _read(capture: Capture, rows: Rows, watch: Watch) -> str:
     analyzer, total = Analyzer(), capture.count()
     for taken, record in enumerate(records, 1):
         step = analyzer.feed(record)
-        rows.add(step)
+        try:
+            rows.add(step)
+        except guard.DAMAGED as error:
+            troubles.append(f"Record {record.seq} is not in the tables completely: {str(error) or repr(error)}.")
         for run in step.over:
             analyzer.forget(run)
         watch(taken, total)

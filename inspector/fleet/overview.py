@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from inspector import clocks
 from inspector.explain.readiness.changes import CHANGES
 from inspector.fleet import database
-from inspector.fleet.statements import AGENTS, RANK, SERIES
+from inspector.fleet.statements import AGENTS, ENDED, RANK, SERIES
 from inspector.fleet.trust import inventory, listing, text
 from inspector.progress import unwatched
 from inspector.rules import in_use, rule_of
@@ -51,7 +51,7 @@ _LATEST = f"""
 CREATE OR REPLACE TEMP TABLE nodes AS
 WITH ordered AS (
     SELECT certname, time, outcome, cause, reason, agent_version, environment, capture, run,
-           time + to_microseconds((duration * 1e6)::BIGINT) AS ended,
+           {ENDED} AS ended,
            time - lag(time) OVER (PARTITION BY certname ORDER BY time, capture, run) AS pause
     FROM runs WHERE {AGENTS}
 ), each AS (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from inspector.fleet.spools import Spools
-    from inspector.fleet.tables import Table
+    from inspector.fleet.tables import Column, Table
 
 COMPACTED = "part-day-*.parquet"
 """The pattern of the names of compacted ones."""
@@ -55,12 +55,11 @@ def staged(connection: DuckDBPyConnection, spools: Spools, site: str, name: str,
 
 def _selection(table: Table, path: Path) -> str:
     """What a spool's rows are in a table: with the numbers of runs instead of their places."""
-    types = ", ".join(f"{column.name}: '{'BIGINT' if column.timed else column.sql}'" for column in table.columns)
+    types = ", ".join(f"{column.name}: '{_written_as(column)}'" for column in table.columns)
     source = _json(path, types)
     if table.key:
         return _distinct(table, source)
-    columns = {column.name: f"r.{column.name}" for column in table.columns}
-    columns |= {column.name: f"make_timestamp(r.{column.name})" for column in table.columns if column.timed}
+    columns = {column.name: _value(column, f"r.{column.name}") for column in table.columns}
     joins = ""
     for column in (column.name for column in table.columns if column.run):
         columns[column] = f"{column}_of.number::UINTEGER"
@@ -77,8 +76,24 @@ def _distinct(table: Table, source: str) -> str:
     for column in table.columns:
         how = {"time": "min", "last": "max"}.get(column.name, "any_value")
         value = column.name if column.name in table.key else f"{how}({column.name})"
-        chosen.append(f"{f'make_timestamp({value})' if column.timed else value} AS {column.name}")
+        chosen.append(f"{_value(column, value)} AS {column.name}")
     return f"SELECT {', '.join(chosen)} FROM {source} GROUP BY {', '.join(table.key)}"
+
+
+def _written_as(column: Column) -> str:
+    """The type of a column in a spool. Numbers are read as texts: a capture may hold some that fit no number."""
+    if column.timed or column.run:
+        return "BIGINT"
+    if column.sql in ("VARCHAR", "VARCHAR[]", "BOOLEAN"):
+        return column.sql
+    return "VARCHAR[]" if column.sql.endswith("[]") else "VARCHAR"
+
+
+def _value(column: Column, value: str) -> str:
+    """A value of a spool as one of the table; a number that does not fit is null."""
+    if column.timed:
+        return f"make_timestamp({value})"
+    return value if column.run or _written_as(column) == column.sql else f"TRY_CAST({value} AS {column.sql})"
 
 
 def _json(path: Path, columns: str) -> str:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector.fleet.statements import AGENTS, RUN, SERIES
+from inspector.fleet.statements import AGENTS, ENDED, RUN, SERIES
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 RUNS = f"""
 CREATE OR REPLACE TEMP TABLE agent_runs AS
-SELECT capture, run, certname, address, time, time + to_microseconds((duration * 1e6)::BIGINT) AS ended, key,
+SELECT capture, run, certname, address, time, {ENDED} AS ended, key,
        transaction_uuid AS uuid, compile_time, compiler, master_version, catalog_time IS NOT NULL AS asked,
        report_status, {RUN} AS name
 FROM runs

@@ -16,6 +16,10 @@ RANK = "CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END"
 """The worst severity is the lowest number."""
 RUN = "format('{}:{}', capture, run)"
 """A run as it is printed, and as commands take it."""
+LONGEST = 1e9
+"""Seconds that a run takes at most: thirty years."""
+ENDED = f"time + to_microseconds((least(duration, {LONGEST}) * 1e6)::BIGINT)"
+"""When a run ended; a damaged capture may hold any duration."""
 SERIES = f"""
 reports AS (
     SELECT capture, run, certname, time, {RUN} AS name,

@@ -8,8 +8,9 @@ from inspector.protocol.oids import authorizing
 
 
 def printed_serial(number: int) -> str:
-    """A serial number as ``puppetserver ca list`` prints it: ``0x`` and at least four digits."""
-    return f"0x{number:04X}"
+    """A serial number as ``puppetserver ca list`` prints it: ``0x`` and at least four digits. ``int(text, 16)`` reads
+    it, also a negative one, which no CA makes."""
+    return f"{'-' if number < 0 else ''}0x{abs(number):04X}"
 
 
 class CertificateRequest(msgspec.Struct, frozen=True):

@@ -29,6 +29,8 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"inspector\.")
 MAX_BLOCKS = 10_000
 """Maximum number of PEM blocks read from one body (a CRL bundle of a large site has only a few)."""
 
+CRL_NUMBER = 320
+"""Bits of a CRL number (RFC 5280, 5.2.3 allows 160); of a longer one nothing is known. Python refuses to print it."""
 CACHED = 4096
 """Certificates that are cached: those of so many agents."""
 _PEM = regex.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----[^-]+-----END ([A-Z0-9 ]{1,40})-----")
@@ -240,6 +242,8 @@ def _crl(block: bytes) -> RevocationList:
     try:
         number = crl.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
     except x509.ExtensionNotFound:
+        number = None
+    if number is not None and number.bit_length() > CRL_NUMBER:
         number = None
     next_update = crl.next_update_utc
     entries = [Revoked(entry.serial_number, entry.revocation_date_utc.timestamp(), _reason(entry)) for entry in crl]

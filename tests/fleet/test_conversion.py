@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import random
 import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.fleet import conversion
 from inspector.fleet.directory import TableDirectory
+from inspector.fleet.overview import overview_of
+from inspector.fleet.rows import Rows
 from inspector.fleet.tables import TABLES
+from inspector.fleet.trust import inventory, listing
 from inspector.formats.master_logs import MasterLogs
+from inspector.host import pki
+from inspector.model import Exchange, Gap, Handshake, Leg
 from inspector.runs.examples import catalog, plugins, report, talk
+from tests.support import conversations
 from tests.support.captures import save
+from tests.support.conversations import Agent
 from tests.support.hostile import HOSTILE, hostile_records
 from tests.support.master_logs import access_line, answered, write
 from tests.support.places import SAMPLES
 from tests.support.recorded import records_of
-from tests.support.tables_of import SITE, asked, converted, of_records
+from tests.support.tables_of import SITE, asked, converted, of_records, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from inspector.analysis.analyzer import Step
+    from inspector.model import Record
     from tests.conftest import Run
 
 SAMPLED = sorted(SAMPLES.glob("*.sqlite"))
@@ -100,6 +112,77 @@ def test_one_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> Non
     found = list(conversion.convert_all([tmp_path / "bad.sqlite", good], tables, SITE))
     assert isinstance(found[0].error, CaptureError)
     assert (found[1].error, found[1].converted.records) == (None, 1)
+
+
+def negative_serial() -> bytes:
+    """A certificate that no library makes, and every TLS client can present."""
+    der = pki.sign(conversations.CA, pki.new_key().public_key(), "evil", serial=0x1234567).public_bytes(Encoding.DER)
+    assert der.count(b"\x02\x04\x01\x23\x45\x67") == 1
+    return der.replace(b"\x02\x04\x01\x23\x45\x67", b"\x02\x04\xf1\x23\x45\x67")
+
+
+def long_number() -> list[Record]:
+    """A CRL whose number has more digits than Python prints."""
+    made = pki.make_crl(conversations.CA, [], 1 << 20_000)
+    agent = Agent("b.example").bootstrap()
+    agent.ask("GET", agent.url("certificate_revocation_list/ca", ca=True), body=pki.pem(made))
+    return conversations.together(agent)
+
+
+def changed_answer(**fields: object) -> list[Record]:
+    *records, last = talk(plugins(), catalog(), report())
+    assert isinstance(last, Exchange)
+    assert last.response
+    return [*records, dataclasses.replace(last, response=dataclasses.replace(last.response, **fields))]  # type: ignore[arg-type]
+
+
+ABSURD: dict[str, Callable[[], list[Record]]] = {
+    "negative serial": lambda: [
+        Handshake(Leg("h", "agent", "203.0.113.9", 5, peer_chain=(negative_serial(),)), conversations.START, "unknown")
+    ],
+    "long CRL number": long_number,
+    "status": lambda: changed_answer(status=70_000),
+    "negative status": lambda: changed_answer(status=-1),
+    "ended": lambda: changed_answer(ended=1e300),
+    "long ago": lambda: changed_answer(ended=1e14),
+    "lost": lambda: [Gap(conversations.START, "no room", 2**40)],
+    "negative lost": lambda: [Gap(conversations.START, "no room", -5)],
+}
+
+
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
+@pytest.mark.parametrize("name", ABSURD)
+def test_absurd_numbers_stop_nothing(tmp_path: Path, name: str) -> None:
+    bad = save(tmp_path / "bad.sqlite", *ABSURD[name]())
+    good = save(tmp_path / "good.sqlite", *conversations.together(Agent().bootstrap().run()))
+    tables = TableDirectory.create(tmp_path / "tables")
+    results = list(conversion.convert_all([bad, good], tables, SITE))
+    assert [result.error for result in results] == [None, None]
+    assert asked(tables, "SELECT count(*) FROM captures") == [(2,)]
+    tables.conclude()
+    assert overview_of(tables).captures == 2
+    with shown(tables) as connection:
+        assert listing.entries(inventory.read(connection))
+
+
+def test_what_cannot_be_made_a_row_is_said_and_the_rest_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Rows.add
+
+    def add(rows: Rows, step: Step) -> None:
+        if step.record.seq == 2:
+            raise KeyError("ours")
+        made(rows, step)
+
+    monkeypatch.setattr(Rows, "add", add)
+    (found,) = conversion.convert_all(
+        [save(tmp_path / "a.sqlite", *talk(plugins(), catalog(), report()))],
+        TableDirectory.create(tmp_path / "tables"), SITE,
+    )  # fmt: skip
+    assert found.error is None
+    assert "Record 2" in found.converted.trouble
+    assert asked(TableDirectory.open(tmp_path / "tables"), "SELECT seq FROM exchanges ORDER BY 1") == [(1,), (3,)]
 
 
 def test_hostile_records_are_rows(tmp_path: Path) -> None:

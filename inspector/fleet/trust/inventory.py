@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inspector.fleet.statements import AGENTS, asked_for
+from inspector.fleet.statements import AGENTS, ENDED, asked_for
 from inspector.protocol.kinds import Kind
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ WITH issued AS (
     SELECT certname, ca, arg_max(server, time) AS server, arg_max(site, time) AS site,
            arg_max(agent_version, time) AS agent_version, arg_max(master_version, time) AS master_version,
            arg_max(agent_clock, time) AS clock, max(time) AS last,
-           max(time + to_microseconds((duration * 1e6)::BIGINT)) FILTER (WHERE outcome = 'complete') AS worked
+           max({ENDED}) FILTER (WHERE outcome = 'complete') AS worked
     FROM agents GROUP BY ALL
 ), held AS (
     SELECT certname, ca, list_sort(list(certificate) FILTER (WHERE current)) AS certificates,
