@@ -10,7 +10,6 @@ from inspector.cli.arguments import add_captures
 from inspector.cli.output import columns, print_json, print_line
 from inspector.cli.rows import print_rows
 from inspector.errors import InspectorError
-from inspector.fleet import database
 from inspector.fleet.trust import inventory, listing, scenario, text
 from inspector.fleet.trust.radius import radius
 from inspector.text import plural, utc
@@ -18,7 +17,6 @@ from inspector.text import plural, utc
 if TYPE_CHECKING:
     import argparse
 
-    from inspector.fleet.directory import TableDirectory
     from inspector.fleet.trust.inventory import Inventory
 
 EXAMPLE = "puppet-inspector certificates tables/ --what-if revoke=0x0004"
@@ -46,8 +44,8 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.expiring is not None and not 0 <= arguments.expiring <= LONGEST:
         raise InspectorError(f"{arguments.expiring} days are too many or too few.", "Use for example --expiring 60.")
     asked = scenario.assumptions(arguments.what_if, now)
-    with given_tables.opened(arguments.captures) as (directory, status):
-        found = _read(directory)
+    with given_tables.opened(arguments.captures) as (directory, status), directory.reading() as connection:
+        found = inventory.read(connection)
     if arguments.what_if:
         _what_if(asked, found, now, as_json=arguments.json)
     else:
@@ -89,9 +87,3 @@ def _list(found: Inventory, now: float, within: int | None, *, as_json: bool) ->
         print("there are no certificates")
     else:
         print_line(f"nothing ends within {plural(within, 'day')}")
-
-
-def _read(directory: TableDirectory) -> Inventory:
-    with directory.working() as work, directory.locked(shared=True), database.opened(work) as connection:
-        directory.show(connection)
-        return inventory.read(connection)

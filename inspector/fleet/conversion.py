@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from inspector.progress import Watch
 
 NO_LOGS = MasterLogs()
+SHORTER = "A copy of this capture with more records is in the tables, and stays."
 SHARED = "shared capture"
 """Stands for the name of a capture whose names do not leave."""
 
@@ -166,7 +167,8 @@ def convert(
             )
         )
         spools.close()
-        directory.put(name, site, spools, work)
+        if not directory.put(name, site, spools, work, last=rows.last):
+            return Converted(name, rows.records, trouble, unchanged=True, notes=(SHORTER,))
     return Converted(name, rows.records, trouble, notes=(*times.notes, *times.file_notes))
 
 
@@ -204,10 +206,13 @@ def _read(capture: Capture, rows: Rows, watch: Watch) -> str:
 
 def _known(directory: TableDirectory, name: str, site: str, last: int, *, closed: bool) -> Converted | None:
     """What became of a capture before, if it would become the same now."""
-    found = directory.captured(name, site)
+    found = directory.captured(name)
     if found is None:
         return None
+    if (found["last_seq"] or 0) > last:
+        return Converted(name, int(found["records"]), unchanged=True, notes=(SHORTER,))
     now = {
+        "site": site,
         "complete": True, "last_seq": last, "closed": closed, "inspector": __version__, "version": VERSION,
         "rules": rules.in_use().digest,
     }  # fmt: skip

@@ -41,6 +41,8 @@ _WILDCARD = regex.compile(r"[*?\[]")
 ALL = "all"
 """The name of the site of what was found in all captures together."""
 _LOCK, _WORK = ".lock", ".work-"
+_KEY = 32
+"""Bytes of the key."""
 
 
 class TableDirectory:
@@ -62,8 +64,7 @@ class TableDirectory:
             )
         with _written(root):
             paths.make_folder(root)
-            with contextlib.suppress(FileExistsError):
-                _write_new(root / KEY, secrets.token_hex(32).encode())
+            _make_key(root)
         made = cls(root)
         made._recover()
         return made
@@ -84,6 +85,8 @@ class TableDirectory:
         """The key of the hashes of parameters. Raises InspectorError."""
         try:
             found = bytes.fromhex(inputs.read(self.root / KEY, inputs.SMALL, links=False).decode())
+            if len(found) != _KEY:
+                raise ValueError(f"it has {len(found)} bytes instead of {_KEY}")
         except (OSError, ValueError) as error:
             raise InspectorError(
                 f"Cannot read the key of {self.root}: {error}.", "Restore .key in it, or convert into a new directory."
@@ -108,24 +111,33 @@ class TableDirectory:
 
     @contextlib.contextmanager
     def working(self) -> Iterator[Path]:
-        """Create a directory for work in this one; it is gone at the end. Raises InspectorError."""
-        with _written(self.root):
+        """Create a directory for work in this one; it is gone at the end. Not within ``locked``. Raises
+        InspectorError."""
+        with self.locked(shared=True), _written(self.root):  # nobody takes it for one that was left
             work = Path(tempfile.mkdtemp(prefix=_WORK, dir=self.root))
+            descriptor = os.open(work, os.O_RDONLY | os.O_CLOEXEC)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         try:
             yield work
         finally:
             shutil.rmtree(work, ignore_errors=True)
+            os.close(descriptor)
 
     # -- writing ----------------------------------------------------------------------------------------
 
-    def put(self, capture: str, site: str, spools: Spools, work: Path) -> None:
-        """Put the rows of a capture into the tables, instead of those that are there already. ``spools`` are closed.
-        Raises InspectorError."""
+    def put(self, capture: str, site: str, spools: Spools, work: Path, *, last: int) -> bool:
+        """Put the rows of a capture, whose last record is ``last``, into the tables, instead of those that are there
+        already. ``spools`` are closed. Return False if a copy of it with more records is there: that one stays. Raises
+        InspectorError."""
         with database.opened(work, large=True) as connection:
             staged = list(parquet.staged(connection, spools, site, parquet.name_of(capture), work / "staged"))
         with self.locked(), _written(self.root):
+            known = self._captured(capture, work)
+            if known is not None and (known["last_seq"] or 0) > last:
+                return False
             self._remove(capture, work)
             self._take(staged, work)
+        return True
 
     def _take(self, staged: Sequence[Path], work: Path) -> None:
         for path in staged:
@@ -134,8 +146,10 @@ class TableDirectory:
             path.replace(target)
 
     def _remove(self, capture: str, work: Path) -> None:
-        for path in self.root.glob(f"*/date=*/site=*/{parquet.name_of(capture)}"):
-            path.unlink()
+        # What says that it is there goes first, and comes last: an interrupted conversion is done again.
+        for name in ("captures", *TABLES):
+            for path in self.root.glob(f"{name}/date=*/site=*/{parquet.name_of(capture)}"):
+                path.unlink()
         with database.opened(work) as connection:
             for name, table in TABLES.items():
                 compacted = sorted(self.root.glob(f"{name}/date=*/site=*/{parquet.COMPACTED}"))
@@ -159,8 +173,7 @@ class TableDirectory:
     def concluded(self) -> list[dict[str, Any]]:
         """What was found in all captures together, the worst first; times in seconds since the epoch."""
         columns = "certname, epoch(time) AS time, rule, severity, message, runs"
-        with self.working() as work, self.locked(shared=True), database.opened(work) as connection:
-            self.show(connection)
+        with self.reading() as connection:
             found = connection.execute(f"SELECT {columns} FROM fleet_findings ORDER BY {RANK}, rule, certname, time")
             names = [column[0] for column in found.description]
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
@@ -186,23 +199,38 @@ class TableDirectory:
             with database.opened(work) as connection:
                 parquet.write(connection, f"SELECT * FROM {parquet.read(parts)}", table, fresh)
             # Nobody who is killed here leaves a row twice: first the old parts get names that nobody reads.
-            retired = [part.rename(part.with_name(f".{part.name}")) for part in parts]
+            retired = [part.rename(part.with_name(f".{target.stem}.{part.name}")) for part in parts]
             fresh.replace(target)
             for part in retired:
                 part.unlink()
             return len(parts) - 1
 
     def _recover(self) -> None:
-        """Finish, or undo, a compaction that was interrupted."""
+        """Finish, or undo, a compaction that was interrupted, and remove what killed processes left."""
         with self.locked(), _written(self.root):
-            for folder in {path.parent for path in self.root.glob(f"*/date=*/site=*/.{PARTS}")}:
-                retired = sorted(folder.glob(f".{PARTS}"))
-                parts = [path.with_name(path.name[1:]) for path in retired]
-                done = parquet.compacted(parts).exists()
-                for path, part in zip(retired, parts, strict=True):
-                    path.unlink() if done else path.rename(part)
+            for path in self.root.glob(f"*/date=*/site=*/.{PARTS}"):
+                target, _, part = path.name[1:].partition(".")
+                if path.with_name(f"{target}.parquet").exists():
+                    path.unlink()
+                else:
+                    path.rename(path.with_name(part))
+            for work in self.root.glob(f"{_WORK}*"):
+                if not _in_use(work):
+                    shutil.rmtree(work, ignore_errors=True)
 
     # -- reading ----------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[DuckDBPyConnection]:
+        """Open a database that shows the tables; nobody writes meanwhile. Nothing is written here. Raises
+        InspectorError."""
+        with (
+            tempfile.TemporaryDirectory(prefix="puppet-inspector-") as work,
+            self.locked(shared=True),
+            database.opened(Path(work)) as connection,
+        ):
+            self.show(connection)
+            yield connection
 
     def show(self, connection: DuckDBPyConnection, before: Parts = MappingProxyType({})) -> Parts:
         """Make a view of each table in a database, empty if there are no rows of it; return the files of each.
@@ -216,13 +244,17 @@ class TableDirectory:
                 parquet.show(connection, table, parts[name])
         return parts
 
-    def captured(self, capture: str, site: str) -> dict[str, Any] | None:
-        """The row of a capture in ``captures``; None if it was not converted, or for another site."""
+    def captured(self, capture: str) -> dict[str, Any] | None:
+        """The row of a capture in ``captures``, with its ``site``; None if it was not converted."""
+        with self.working() as work:
+            return self._captured(capture, work)
+
+    def _captured(self, capture: str, work: Path) -> dict[str, Any] | None:
         parts = list(self.root.glob(f"captures/date=*/site=*/{parquet.name_of(capture)}"))
-        if len(parts) != 1 or parts[0].parent.name != f"site={site}":
+        if len(parts) != 1:
             return None
-        with self.working() as work, database.opened(work) as connection:
-            found = connection.execute(f"SELECT * FROM {parquet.read(parts)}")
+        with database.opened(work) as connection:
+            found = connection.execute(f"SELECT * FROM {parquet.read(parts, hive=True)}")
             names = [column[0] for column in found.description]
             rows = found.fetchall()
         return dict(zip(names, rows[0], strict=True)) if len(rows) == 1 else None
@@ -261,7 +293,27 @@ def _written(root: Path) -> Iterator[None]:
         ) from error
 
 
-def _write_new(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
+def _make_key(root: Path) -> None:
+    """Write the key, whole or not at all, unless there is one."""
+    if (root / KEY).exists():
+        return
+    descriptor, name = tempfile.mkstemp(prefix=KEY, dir=root)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_hex(_KEY).encode())
+        with contextlib.suppress(FileExistsError):  # somebody else was faster
+            (root / KEY).hardlink_to(name)
+    finally:
+        Path(name).unlink()
+
+
+def _in_use(work: Path) -> bool:
+    """Whether a process is working in a directory."""
+    descriptor = os.open(work, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import tempfile
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inspector import clocks
 from inspector.explain.readiness.changes import CHANGES
-from inspector.fleet import database
 from inspector.fleet.statements import AGENTS, ENDED, RANK, SERIES
 from inspector.fleet.trust import inventory, listing, text
 from inspector.progress import unwatched
@@ -219,12 +216,10 @@ class Overview:
 
 def overview_of(directory: TableDirectory, watch: Watch = unwatched) -> Overview:
     """Compute what a directory shows. Raises InspectorError."""
-    with tempfile.TemporaryDirectory(prefix="puppet-inspector-") as work, directory.locked(shared=True):
-        watch(0, 1, WHAT)
-        with database.opened(Path(work)) as connection:
-            directory.show(connection)
-            found = overview(connection)
-        watch(1, 1, WHAT)
+    watch(0, 1, WHAT)
+    with directory.reading() as connection:
+        found = overview(connection)
+    watch(1, 1, WHAT)
     return found
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import platform
+import re
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -16,10 +20,12 @@ from inspector.fleet.directory import TableDirectory, default_site, site_of
 from inspector.fleet.tables import TABLES
 from inspector.runs.examples import catalog, plugins, report, talk
 from tests.support.captures import save
+from tests.support.places import DOCS
+from tests.support.programs import program
 from tests.support.tables_of import SITE, asked, converted
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
 COUNTS = "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM exchanges), (SELECT count(*) FROM facts)"
 
@@ -83,29 +89,102 @@ def test_converted_again_a_captures_rows_leave_the_compacted_parts_and_only_thos
     assert sorted(before[path] == path.stat().st_ino for path in before) == [False, True]
 
 
+def test_what_docs_say_brings_the_tables_of_several_proxies_together(tmp_path: Path, captures: list[Path]) -> None:
+    rsync = program("rsync", "rsync")
+    page = (DOCS / "fleet.md").read_text()
+    script = re.search(r"^for site in paris rome; do\n.*?^done$", page, re.DOTALL | re.MULTILINE)
+    assert script
+    proxies = {}
+    for site, those in {"paris": captures[:2], "rome": captures[2:]}.items():
+        proxies[site] = TableDirectory.create(tmp_path / site)
+        for capture in those:
+            conversion.convert(capture, proxies[site], site)
+    remote = "$site:/var/lib/puppet-inspector/tables/"
+    assert remote in script[0]
+    local = script[0].replace(remote, f"{tmp_path}/$site/").replace("  rsync", f"  {rsync}")
+    for happens in ("nothing", "compacted", "converted again", "compacted again"):
+        if happens.startswith("compacted"):
+            proxies["paris"].compact("9999-01-01")
+        elif happens.startswith("converted"):
+            save(captures[0], *talk(plugins(), after=300))  # more of it
+            conversion.convert(captures[0], proxies["paris"], "paris")
+        subprocess.run(["sh", "-euc", local], cwd=tmp_path, check=True)
+        together = TableDirectory.open(tmp_path / "tables")
+        sites = asked(together, "SELECT site, count(*) FROM captures GROUP BY site ORDER BY 1")
+        assert sites == [("paris", 2), ("rome", 1)]
+        assert asked(together, "SELECT count(*) FROM exchanges") == asked_of(proxies.values()), happens
+
+
+def asked_of(directories: Iterable[TableDirectory]) -> list[tuple[int]]:
+    return [(sum(asked(each, "SELECT count(*) FROM exchanges")[0][0] for each in directories),)]
+
+
 def test_days_that_are_not_over_are_not_compacted(tmp_path: Path, captures: list[Path]) -> None:
     assert converted(tmp_path, *captures).compact("2000-01-01") == 0
 
 
-@pytest.mark.parametrize("moment", ["the old parts have other names", "the new part is there"])
-def test_an_interrupted_compaction_loses_and_doubles_nothing(
-    tmp_path: Path, captures: list[Path], moment: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tables = converted(tmp_path, *captures)
-    name = "replace" if moment.startswith("the old") else "unlink"
-    original = getattr(type(tmp_path), name)
+def interrupt(patch: pytest.MonkeyPatch, name: str, after: int) -> None:
+    """Let a method of paths be interrupted once it was called for so many parts."""
+    original, calls = getattr(Path, name), itertools.count()
 
     def killed(path: Path, *words: object, **options: object) -> object:
-        if path.suffix == ".parquet":
+        if path.suffix == ".parquet" and next(calls) >= after:
             raise KeyboardInterrupt
         return original(path, *words, **options)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(type(tmp_path), name, killed)
+    patch.setattr(type(Path()), name, killed)
+
+
+@pytest.mark.parametrize("after", range(4))
+@pytest.mark.parametrize("name", ["rename", "replace", "unlink"])
+def test_an_interrupted_compaction_loses_and_doubles_nothing(
+    tmp_path: Path, captures: list[Path], name: str, after: int
+) -> None:
+    tables = converted(tmp_path, *captures)
+    with pytest.MonkeyPatch.context() as patch:
+        interrupt(patch, name, after)
         with pytest.raises(KeyboardInterrupt):
             tables.compact("9999-01-01")
     assert asked(TableDirectory.create(tables.root), COUNTS) == [(3, 9, 6)]
     assert not list(tables.root.rglob(".part-*"))
+
+
+@pytest.mark.parametrize("after", range(6))
+@pytest.mark.parametrize("name", ["replace", "unlink"])
+def test_an_interrupted_conversion_is_done_again(tmp_path: Path, captures: list[Path], name: str, after: int) -> None:
+    tables = converted(tmp_path, captures[0])
+    before = [asked(tables, f"SELECT * EXCLUDE site FROM {name} ORDER BY ALL") for name in TABLES]
+    with pytest.MonkeyPatch.context() as patch:
+        interrupt(patch, name, after)
+        with pytest.raises(KeyboardInterrupt):
+            conversion.convert(captures[0], tables, "rome")
+    conversion.convert(captures[0], tables, SITE)
+    assert [asked(tables, f"SELECT * EXCLUDE site FROM {name} ORDER BY ALL") for name in TABLES] == before
+
+
+def test_what_a_killed_process_left_is_removed_and_what_is_in_use_is_not(tmp_path: Path) -> None:
+    tables = TableDirectory.create(tmp_path / "tables")
+    left = tables.root / ".work-left"
+    left.mkdir()
+    (left / "rows.duckdb").write_text("large")
+    with tables.working() as work:
+        TableDirectory.create(tables.root)
+        assert work.is_dir()
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_copy_with_fewer_records_replaces_nothing(tmp_path: Path, late: bool) -> None:
+    records = talk(plugins(), catalog(), report())
+    longer, shorter = save(tmp_path / "longer.sqlite", *records), save(tmp_path / "shorter.sqlite", *records[:2])
+    tables = converted(tmp_path, longer)
+    with pytest.MonkeyPatch.context() as patch:
+        if late:  # another process is faster
+            patch.setattr(conversion, "_known", lambda *_, **__: None)
+        found = conversion.convert(shorter, tables, "rome")
+    assert (found.unchanged, found.notes) == (True, (conversion.SHORTER,))
+    assert asked(tables, "SELECT site, records FROM captures") == [(SITE, 3)]
+    assert asked(tables, "SELECT count(*) FROM exchanges") == [(3,)]
 
 
 def test_nobody_else_can_read_them(tmp_path: Path, captures: list[Path]) -> None:
@@ -162,9 +241,11 @@ def test_readers_wait_for_writers(tmp_path: Path, captures: list[Path]) -> None:
 def test_the_key_is_made_once_and_a_damaged_one_is_said(tmp_path: Path) -> None:
     tables = TableDirectory.create(tmp_path / "tables")
     assert TableDirectory.create(tables.root).key == tables.key
-    (tables.root / ".key").write_text("no key")
-    with pytest.raises(InspectorError, match="Cannot read the key"):
-        _ = tables.key
+    for damaged in ("no key", "", "00"):
+        (tables.root / ".key").write_text(damaged)
+        with pytest.raises(InspectorError, match="Cannot read the key"):
+            _ = tables.key
+    assert [path.name for path in tables.root.iterdir() if path.name.startswith(".key")] == [".key"]
 
 
 def test_a_directory_in_which_nobody_can_write_can_be_read(tmp_path: Path, captures: list[Path]) -> None:
@@ -172,8 +253,10 @@ def test_a_directory_in_which_nobody_can_write_can_be_read(tmp_path: Path, captu
     (tables.root / ".lock").unlink()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "access", lambda *_: False)
-        with TableDirectory.open(tables.root).locked(shared=True):
-            assert not (tables.root / ".lock").exists()
+        before = sorted(tables.root.iterdir())
+        with TableDirectory.open(tables.root).reading() as connection:
+            assert connection.execute("SELECT count(*) FROM runs").fetchall() == [(1,)]
+            assert sorted(tables.root.iterdir()) == before
 
 
 def test_only_tables_whose_files_changed_are_shown_again(tmp_path: Path, captures: list[Path]) -> None:

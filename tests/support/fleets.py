@@ -35,7 +35,7 @@ def tables_with(folder: Path, *rows: Row, capture: str = "0" * 16, until: float 
             spools.add(row)
         spools.add(CaptureRow(capture=capture, time=micros(0), last=micros(until), name="a.sqlite", records=25))
         spools.close()
-        directory.put(capture, "paris", spools, work)
+        directory.put(capture, "paris", spools, work, last=0)
     return directory
 
 

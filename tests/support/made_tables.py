@@ -123,7 +123,7 @@ def tables(folder: Path, *rows: Row) -> Path:
         for number, certname in named_runs.items():
             spools.add_place(Place(number, number, certname))
         spools.close()
-        directory.put(CAPTURE, "here", spools, work)
+        directory.put(CAPTURE, "here", spools, work, last=0)
     return directory.root
 
 

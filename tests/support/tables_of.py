@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from inspector.fleet import conversion, database
+from inspector.fleet import conversion
 from inspector.fleet.directory import TableDirectory
 from tests.support.captures import save
 
@@ -36,8 +36,7 @@ def of_records(folder: Path, records: Iterable[Record], name: str = "a.sqlite") 
 @contextlib.contextmanager
 def shown(directory: TableDirectory) -> Iterator[DuckDBPyConnection]:
     """A database with the tables."""
-    with directory.working() as work, database.opened(work) as connection:
-        directory.show(connection)
+    with directory.reading() as connection:
         yield connection
 
 
