@@ -1,6 +1,6 @@
 """What a directory of tables shows of a fleet: the numbers of the fleet report and of the fleet's screen.
 
-Everything is computed by SQL and bounded, except the list of nodes: one row for each.
+Everything is computed by SQL and bounded, except what there is of each node and of each day.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ STATES = ("failed", "refused", "waiting", "unfinished", "silent", "complete")
 _LATEST = f"""
 CREATE OR REPLACE TEMP TABLE nodes AS
 WITH ordered AS (
-    SELECT certname, time, outcome, cause, reason, agent_version, environment, capture, run,
+    SELECT site, certname, time, outcome, cause, reason, agent_version, environment, capture, run,
            {ENDED} AS ended,
            time - lag(time) OVER (PARTITION BY certname ORDER BY time, capture, run) AS pause
     FROM runs WHERE {AGENTS}
@@ -55,15 +55,16 @@ WITH ordered AS (
     SELECT certname, count(*) AS runs, count(*) FILTER (WHERE outcome NOT IN ('complete')) AS bad,
            min(time) AS first, max(ended) AS last, median(epoch(pause)) AS pause,
            arg_max(agent_version, time) AS version, arg_max(environment, time) AS environment,
+           arg_max(site, (time, capture)) AS site,
            arg_max({{'outcome': outcome, 'cause': cause, 'reason': reason}}, (time, capture, run)) AS latest
     FROM ordered GROUP BY certname
-), until AS (SELECT max(last) AS now FROM captures)
+), until AS (SELECT site, max(last) AS now FROM captures GROUP BY site)
 SELECT certname, runs, bad, epoch(first) AS first, epoch(last) AS last, version, environment, latest.cause AS cause,
        latest.reason AS reason,
        if(latest.outcome = 'complete'
           AND epoch(now) - epoch(last) > greatest({LEAST}, {MISSED} * coalesce(pause, 86400)),
           'silent', latest.outcome) AS state
-FROM each, until
+FROM each JOIN until USING (site)
 """
 
 
@@ -319,9 +320,14 @@ def _days(rows: _Rows) -> tuple[Day, ...]:
         Day(*row)
         for row in rows(
             """
-            SELECT date::VARCHAR, count(*), count(*) FILTER (WHERE outcome <> 'complete'),
+            SELECT date::VARCHAR, count(outcome), count(*) FILTER (WHERE outcome <> 'complete'),
                    quantile_cont(compile_time, 0.5), quantile_cont(compile_time, 0.95)
-            FROM runs WHERE tool IS NULL GROUP BY date ORDER BY date
+            FROM (
+                SELECT date, outcome, compile_time FROM runs WHERE tool IS NULL
+                UNION ALL
+                SELECT DISTINCT date, NULL, NULL FROM findings
+            )
+            GROUP BY date ORDER BY date
             """
         )
     )
@@ -369,19 +375,25 @@ def _ending(entries: Iterable[Entry], now: float) -> tuple[Entry, ...]:
 
 
 def _in_use(rows: _Rows) -> tuple[InUse, ...]:
-    statement = """
+    statement = f"""
         SELECT 'format of catalogs', catalog_format, count(DISTINCT certname) FROM runs
-        WHERE catalog_format IS NOT NULL GROUP BY ALL
+        WHERE catalog_format IS NOT NULL AND {AGENTS} GROUP BY ALL
         UNION ALL
         SELECT 'checksums asked for', checksum_type, count(DISTINCT certname) FROM runs
-        WHERE checksum_type IS NOT NULL GROUP BY ALL
+        WHERE checksum_type IS NOT NULL AND {AGENTS} GROUP BY ALL
         UNION ALL
         SELECT 'version of the agent', version, count(*) FROM nodes WHERE version IS NOT NULL GROUP BY ALL
         UNION ALL
         SELECT 'version of TLS', tls, count(DISTINCT certname) FROM connections
         WHERE side = 'agent' AND tls IS NOT NULL AND certname IS NOT NULL GROUP BY ALL
     """
-    return tuple(InUse(*row) for row in rows(f"SELECT * FROM ({statement}) t(kind, name, nodes) ORDER BY 1, 3 DESC, 2"))
+    # An agent may send any text: of each kind those that most nodes use.
+    ranked = f"""
+        SELECT * FROM ({statement}) t(kind, name, nodes)
+        QUALIFY row_number() OVER (PARTITION BY kind ORDER BY nodes DESC, name) <= {TOP}
+        ORDER BY kind, nodes DESC, name
+    """
+    return tuple(InUse(*row) for row in rows(ranked))
 
 
 def _readiness(rows: _Rows) -> tuple[Readiness, ...]:
@@ -399,9 +411,14 @@ def _unsettled(rows: _Rows) -> tuple[Unsettled, ...]:
     found = rows(
         f"""
         WITH {SERIES}
-        SELECT ref, any_value(file), any_value(line), count(DISTINCT certname) AS nodes, sum(long)::BIGINT AS changes,
+        SELECT ref, any_value(file), any_value(line), count(*) AS nodes, sum(changes)::BIGINT AS changes,
                sum(reports)::BIGINT
-        FROM series GROUP BY ref ORDER BY nodes DESC, changes DESC, ref LIMIT {TOP}
+        FROM (
+            SELECT ref, any_value(file) AS file, any_value(line) AS line, sum(long) AS changes,
+                   any_value(reports) AS reports
+            FROM series GROUP BY ref, certname
+        )
+        GROUP BY ref ORDER BY nodes DESC, changes DESC, ref LIMIT {TOP}
         """
     )
     return tuple(Unsettled(*row) for row in found)

@@ -56,16 +56,25 @@ WITH keys AS (
     SELECT certname, key, min(time) AS began, max(ended) AS ended, arg_min(name, (time, name)) AS first,
            arg_max(name, (ended, name)) AS last
     FROM agent_runs WHERE key IS NOT NULL GROUP BY ALL
-), pairs AS (
-    SELECT a.certname, b.began AS time, a.ended > b.began AS alternate, [a.first, b.first, a.last, b.last] AS names,
-           a.ended AS until
-    FROM keys a JOIN keys b ON a.certname = b.certname AND (a.began, a.key) < (b.began, b.key)
+), changes AS (
+    SELECT certname, began AS time, before.ended > began AS alternate, before.ended AS until,
+           [before.first, first, before.last, last] AS names
+    FROM (
+        SELECT *, max({'ended': ended, 'key': key, 'first': first, 'last': last})
+                  OVER (PARTITION BY certname ORDER BY began, key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+                  AS before
+        FROM keys
+    )
+    WHERE before IS NOT NULL
 )
-SELECT certname, time, if(alternate, 'warning', 'notice') AS severity,
-       if(alternate, format('{} uses two keys in turns: two hosts, or two ssldirs on one host', certname),
-          format('{} has another key than until {}', certname, strftime(until, '%Y-%m-%d %H:%M:%S UTC'))) AS message,
-       names
-FROM pairs
+SELECT certname, min(time) AS time, 'warning' AS severity,
+       format('{} uses two keys in turns: two hosts, or two ssldirs on one host', certname) AS message,
+       list_distinct(flatten(list(names))) AS names
+FROM changes WHERE alternate GROUP BY certname
+UNION ALL
+SELECT certname, time, 'notice', format('{} has another key than until {}', certname,
+                                        strftime(until, '%Y-%m-%d %H:%M:%S UTC')), names
+FROM changes WHERE NOT alternate
 """),
     Spanning("B21", """
 SELECT min(certname) AS certname, max(first) AS time, 'error' AS severity,

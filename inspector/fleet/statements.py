@@ -16,6 +16,16 @@ RANK = "CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END"
 """The worst severity is the lowest number."""
 RUN = "format('{}:{}', capture, run)"
 """A run as it is printed, and as commands take it."""
+OF_AGENTS = "exchanges ANTI JOIN (SELECT capture, run FROM runs WHERE tool IS NOT NULL) USING (capture, run)"
+"""The exchanges that are no calls of tools."""
+LATEST_CRLS = """(
+    SELECT * REPLACE (max(last) OVER (PARTITION BY fingerprint) AS last) FROM crls
+    QUALIFY row_number() OVER (
+        PARTITION BY issuer, issuer_key
+        ORDER BY last_update DESC, length(number) DESC NULLS LAST, number DESC NULLS LAST, fingerprint, capture
+    ) = 1
+)"""
+"""The latest CRL of each CA: of the same second, the one with the highest number."""
 LONGEST = 1e9
 """Seconds that a run takes at most: thirty years."""
 ENDED = f"time + to_microseconds((least(duration, {LONGEST}) * 1e6)::BIGINT)"

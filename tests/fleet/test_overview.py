@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.fleet.overview import InUse, Overview, Unsettled, fields, overview_of
-from inspector.fleet.tables import CertificateRow, ConnectionRow, FindingRow, ResourceEventRow
+from inspector.fleet.overview import TOP, InUse, Overview, Unsettled, fields, overview_of
+from inspector.fleet.spools import Spools
+from inspector.fleet.tables import CaptureRow, CertificateRow, ConnectionRow, FindingRow, ResourceEventRow
 from tests.support.fleets import DAY, START, fleet, micros, run_row, tables_with
 
 if TYPE_CHECKING:
@@ -47,6 +48,16 @@ def test_a_node_is_silent_if_three_runs_were_due(tmp_path: Path, pause: float, s
     assert node.state == state
 
 
+def test_a_clock_that_is_wrong_at_one_site_makes_no_node_of_another_silent(tmp_path: Path) -> None:
+    tables = tables_with(tmp_path, *(run_row(number, "a", number * HOUR / 2) for number in range(1, 48)))
+    with tables.working() as work:
+        spools = Spools(work)
+        spools.add(CaptureRow(capture="f" * 16, time=micros(0), last=micros(900 * DAY), name="b.sqlite"))
+        spools.close()
+        tables.put("f" * 16, "rome", spools, work, last=0)
+    assert [node.state for node in overview_of(tables).nodes] == ["complete"]
+
+
 def test_a_node_that_failed_last_is_not_silent(tmp_path: Path) -> None:
     found = of(tmp_path, run_row(1, "a", 0), run_row(2, "a", 1800, "failed"))
     assert [node.state for node in found.nodes] == ["failed"]
@@ -68,6 +79,12 @@ def test_rules_say_where_they_found_something_first_and_how_often_each_day(tmp_p
     ]  # fmt: skip
     assert found.rules[1].first == START + 200
     assert [day.date for day in found.days] == ["2026-11-19", "2026-11-20"]
+
+
+def test_a_finding_on_a_day_on_which_no_run_began_is_on_that_day(tmp_path: Path) -> None:
+    found = of(tmp_path, run_row(1, "a", DAY - 5), finding(1, "a", DAY + 5, "S01"), until=2 * DAY)
+    assert [(day.date, day.runs, day.bad) for day in found.days] == [("2026-11-19", 1, 0), ("2026-11-20", 0, 0)]
+    assert found.rules[0].days == (0, 1)
 
 
 def test_times_are_percentiles_of_completed_runs(tmp_path: Path) -> None:
@@ -112,14 +129,25 @@ def test_resources_that_change_in_every_run_never_settle(tmp_path: Path) -> None
     )
 
 
+def test_two_series_on_a_node_count_its_runs_once(tmp_path: Path) -> None:
+    runs = [run_row(number, "a", number, report_status="changed") for number in range(1, 11)]
+    events = [ResourceEventRow(capture=NONE, run=number, certname="a", time=micros(number), type="File", title="/x",
+                               status="success") for number in (1, 2, 3, 6, 7, 8)]  # fmt: skip
+    assert of(tmp_path, *runs, *events).unsettled == (Unsettled("File[/x]", None, None, 1, 6, 10),)
+
+
 def test_what_is_in_use_is_counted_by_node(tmp_path: Path) -> None:
     rows: list[Row] = [run_row(number, name, number, catalog_format="text/pson", agent_version="5.5.22")
                        for number, name in ((1, "a"), (2, "a"), (3, "b"))]  # fmt: skip
     rows.append(ConnectionRow(capture=NONE, time=micros(0), side="agent", certname="a", tls="TLSv1.2"))
+    rows.append(run_row(4, "c", 4, catalog_format="text/pson", checksum_type="md5", tool="curl/8"))
+    rows += [run_row(number, "d", number, checksum_type=f"x{number}") for number in range(5, 105)]
     found = of(tmp_path, *rows)
     assert InUse("format of catalogs", "text/pson", 2) in found.in_use
     assert InUse("version of the agent", "5.5.22", 2) in found.in_use
     assert InUse("version of TLS", "TLSv1.2", 1) in found.in_use
+    assert not any(each.name == "md5" for each in found.in_use), "no agent asked for it"
+    assert sum(each.kind == "checksums asked for" for each in found.in_use) == TOP
 
 
 def test_readiness_counts_the_nodes_whose_findings_show_it(tmp_path: Path) -> None:

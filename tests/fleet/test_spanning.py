@@ -14,6 +14,7 @@ from inspector.fleet.spanning import SPANNING
 from inspector.rules import rule_of
 from inspector.runs.examples import altered, carried, catalog, made, plugins, report, slow, talk, together
 from tests.support.captures import save
+from tests.support.fleets import run_row, tables_with
 from tests.support.tables_of import SITE, asked
 
 if TYPE_CHECKING:
@@ -88,6 +89,18 @@ def test_it_is_found_in_several_captures_and_only_there(tmp_path: Path, rule: st
         assert (rule in rules) == (name == "each"), found(tables)
         if name == "together" and rule in ALONE:
             assert asked(tables, f"SELECT count(*) > 0 FROM findings WHERE rule = '{rule}'") == [(True,)]
+
+
+def test_as_many_findings_as_changes_of_the_key_and_one_for_two_hosts(tmp_path: Path) -> None:
+    """Not one for each two of them: a node that is made anew every hour has thousands of keys."""
+    anew = [run_row(number, "anew", 60 * number, key=f"k{number}", capture=f"{number:016}") for number in range(1, 51)]
+    turns = [run_row(100 + number, "turns", 60 * number, key=f"t{number % 10}", capture=f"{number:016}")
+             for number in range(1, 51)]  # fmt: skip
+    tables = tables_with(tmp_path, *anew, *turns)
+    tables.conclude()
+    counted = asked(tables, "SELECT certname, severity, count(*), max(len(runs)) FROM fleet_findings "
+                            "WHERE rule = 'B20' GROUP BY ALL ORDER BY ALL")  # fmt: skip
+    assert counted == [("anew", "notice", 49, 2), ("turns", "warning", 1, 20)]
 
 
 def test_healthy_agents_show_nothing(tmp_path: Path) -> None:

@@ -104,13 +104,16 @@ QUERIES = (
     Query(
         "facts",
         "Which values does a fact have, on how many nodes?",
-        """
-        WITH latest AS (
-            SELECT certname, arg_max({'value': value, 'type': type}, time) AS fact, max(time) AS time
-            FROM facts WHERE path = $path AND certname IS NOT NULL AND time <= $at GROUP BY certname
+        f"""
+        WITH latest AS ({LATEST}), sent AS (
+            SELECT certname, arg_max({{'value': value, 'type': type}}, time) AS fact, max(time) AS time
+            FROM facts JOIN latest USING (certname)
+            WHERE path = $path AND time <= $at
+                  AND (volatile OR (facts.capture = latest.facts.capture AND facts.run = latest.facts.run))
+            GROUP BY certname
         )
         SELECT fact.value AS value, fact.type AS type, count(*) AS nodes, min(certname) AS example, max(time) AS last
-        FROM latest GROUP BY ALL ORDER BY nodes DESC, value""",
+        FROM sent GROUP BY ALL ORDER BY nodes DESC, value""",
         (Parameter("path", "os.release.major", "names joined by dots"), AT),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.fleet.queries.query import AT, DAYS, WINDOW, Parameter, Query
-from inspector.fleet.statements import asked_for
+from inspector.fleet.statements import LATEST_CRLS, asked_for
 from inspector.protocol.kinds import Kind
 
 QUERIES = (
@@ -12,10 +12,10 @@ QUERIES = (
         "Which certificates expire soon, and did their nodes try to renew them?",
         f"""
         WITH latest AS (
-            SELECT if(role = 'issued', 'agent', role) AS role, coalesce(certname, subject) AS name,
+            SELECT if(role = 'issued', 'agent', role) AS role, coalesce(certname, subject) AS name, issuer, issuer_key,
                    arg_max(not_after, not_before) AS not_after, arg_max(serial, not_before) AS serial,
-                   arg_max(issuer, not_before) AS issuer, max(last) AS observed
-            FROM certificates GROUP BY 1, 2
+                   min(time) AS first, max(last) AS observed
+            FROM certificates GROUP BY 1, 2, 3, 4
         ), renewals AS (
             SELECT certname AS name, max(time) AS renewal, arg_max({{'status': status}}, time).status AS renewal_status
             FROM exchanges WHERE {asked_for(Kind.RENEWAL)} GROUP BY certname
@@ -24,35 +24,32 @@ QUERIES = (
                renewal_status, observed, serial, issuer
         FROM latest LEFT JOIN renewals ON latest.role = 'agent' AND renewals.name = latest.name
         WHERE not_after < $at + to_days($days::INTEGER)
+              AND NOT EXISTS (FROM latest later WHERE later.role = latest.role AND later.name = latest.name
+                                                      AND later.first > latest.observed)
         ORDER BY not_after, role, latest.name""",
         (Parameter("days", 30, "how many days after that are considered"), AT),
     ),
     Query(
         "crls",
         "Which CRLs expire soon, or have expired?",
-        """
-        WITH latest AS (
-            SELECT issuer, max(last_update) AS last_update, max(last) AS observed,
-                   arg_max({'number': number, 'next_update': next_update, 'revoked': revoked}, last_update) AS crl
-            FROM crls GROUP BY issuer, issuer_key
-        )
-        SELECT issuer, crl.number AS number, last_update, crl.next_update AS next_update,
-               date_diff('day', $at, crl.next_update) AS days_left, crl.revoked AS revoked, observed
-        FROM latest WHERE crl.next_update < $at + to_days($days::INTEGER)
-        ORDER BY crl.next_update, issuer""",
+        f"""
+        SELECT issuer, number, last_update, next_update, date_diff('day', $at, next_update) AS days_left, revoked,
+               last AS observed
+        FROM {LATEST_CRLS} WHERE next_update < $at + to_days($days::INTEGER)
+        ORDER BY next_update, issuer""",
         (Parameter("days", 30, "how many days after that are considered"), AT),
     ),
     Query(
         "revoked",
         "Which nodes still present a certificate that a CRL revokes?",
-        """
-        WITH latest AS (
-            SELECT issuer, max(last_update) AS last_update, arg_max(serials, last_update) AS serials
-            FROM crls GROUP BY issuer, issuer_key
-        ), listed AS (SELECT issuer, last_update, unnest(serials) AS serial FROM latest)
+        f"""
+        WITH listed AS (
+            SELECT issuer, issuer_key, last_update, unnest(serials) AS serial FROM {LATEST_CRLS}
+        )
         SELECT certname, serial, issuer, last_update AS crl, min(time) AS first, max(last) AS last
-        FROM certificates JOIN listed USING (issuer, serial)
+        FROM certificates c JOIN listed USING (issuer, serial)
         WHERE role = 'agent' AND last > last_update
+              AND coalesce(c.issuer_key = listed.issuer_key, true)
         GROUP BY ALL ORDER BY last DESC, certname""",
     ),
     Query(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from inspector.explain.readiness.signs import LEAST
 from inspector.fleet.database import text
 from inspector.fleet.queries.query import AT, DAYS, LATEST, WINDOW, Query
+from inspector.fleet.statements import OF_AGENTS
 from inspector.protocol.facts import LEGACY, LEGACY_STARTS
 
 _LEGACY = " OR ".join(
@@ -23,7 +24,7 @@ QUERIES = (
         WITH users AS (
             SELECT certname, count(*) FILTER ({_SENT}) AS sent, count(*) FILTER ({_RECEIVED}) AS received,
                    list_sort(list(DISTINCT endpoint)) AS endpoints, max(time) AS last
-            FROM exchanges WHERE ({_SENT} OR {_RECEIVED}) AND {WINDOW} GROUP BY certname
+            FROM {OF_AGENTS} WHERE ({_SENT} OR {_RECEIVED}) AND {WINDOW} GROUP BY certname
         ), latest AS ({LATEST})
         SELECT users.certname AS certname, agent_version, master_version, sent,
                received, endpoints, users.last AS last
@@ -35,7 +36,7 @@ QUERIES = (
         "Which nodes have what Puppet 8, OpenVox 8 or 9 no longer accept or send?",
         f"""
         WITH latest AS ({LATEST}), pson AS (
-            SELECT certname, true AS pson FROM exchanges WHERE ({_SENT} OR {_RECEIVED}) AND {WINDOW} GROUP BY certname
+            SELECT certname, true AS pson FROM {OF_AGENTS} WHERE ({_SENT} OR {_RECEIVED}) AND {WINDOW} GROUP BY certname
         ), old AS (
             SELECT certname, min(tls) AS old_tls FROM connections
             WHERE side = 'agent' AND tls IN ('SSLv3', 'TLSv1', 'TLSv1.0', 'TLSv1.1') AND {WINDOW} GROUP BY certname

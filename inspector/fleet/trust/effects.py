@@ -133,9 +133,9 @@ class Judge:
     # -- certificates -----------------------------------------------------------------------------------
 
     def _own(self, node: Node, certificate: Certificate, able: Abilities) -> Iterator[Effect]:
-        clock = max(0.0, _clock(node))
+        # The master judges it by its clock, and an agent that verifies itself by its own, too.
+        clock = max(0.0, _clock(node)) if able.verifies_itself else 0.0
         if certificate.not_after < self._scenario.at + clock:
-            # Both sides judge it by their clocks.
             who = "the agent makes no connection" if able.verifies_itself else "the master refuses it"
             unless = "it is renewed before: the agent asks for that 30 days before, if its CA has allow-auto-renewal"
             yield Effect(
@@ -201,10 +201,9 @@ class Judge:
 
     def _revocation(self, certificate: Certificate) -> _Revocation | None:
         """Whether a certificate is revoked: already, or in the scenario."""
-        for authority in self._paths.above(certificate)[:1] or (certificate,):
-            crl = self._paths.crl(authority)
-            if crl and certificate.serial in crl.serials:
-                return _Revocation(crl.last_update)
+        crl = self._paths.crl_about(certificate)
+        if crl and certificate.serial in crl.serials:
+            return _Revocation(crl.last_update)
         assumed = any(one.fingerprint == certificate.fingerprint for one in self._scenario.revoked)
         return _Revocation(None) if assumed else None
 
@@ -266,8 +265,9 @@ def _crl_ended(
         prints = f"certificate verify failed [CRL has expired for {shown}]"
     if signs_own and abilities.renews_crl(node.master_version):
         # Whoever fetches it every day has the new one long before.
-        if able.refreshes:
-            text += ": a CA of 8 or later signs a new one 30 days before, and the agent fetches it every day"
+        if _fetches(node, able):
+            fetches = "fetches it every day" if able.refreshes else "was recorded to fetch it again"
+            text += f": a CA of 8 or later signs a new one 30 days before, and the agent {fetches}"
             yield Effect(Reason(Kind.CRL_ENDED, Verdict.WORKS, text, authority=authority.subject), since)
             return
         text += ": a CA of 8 or later signs a new one 30 days before, but this agent does not fetch it by itself"

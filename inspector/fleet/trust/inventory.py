@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inspector.fleet.statements import AGENTS, ENDED, asked_for
+from inspector.fleet.statements import AGENTS, ENDED, LATEST_CRLS, asked_for
 from inspector.protocol.kinds import Kind
 
 if TYPE_CHECKING:
@@ -91,33 +91,42 @@ SELECT fingerprint, list_sort(list(DISTINCT role)), any_value(certname), any_val
        epoch(any_value(not_before)), epoch(any_value(not_after)), epoch(max(last))
 FROM certificates GROUP BY fingerprint ORDER BY fingerprint
 """
-_CRLS = """
-SELECT issuer, issuer_key, number, epoch(last_update), epoch(next_update), revoked, serials,
-       epoch(max(last) OVER (PARTITION BY fingerprint))
-FROM crls
-QUALIFY row_number() OVER (PARTITION BY issuer, issuer_key ORDER BY last_update DESC, fingerprint, capture) = 1
-ORDER BY issuer, issuer_key
+_CRLS = f"""
+SELECT issuer, issuer_key, number, epoch(last_update), epoch(next_update), revoked, serials, epoch(last)
+FROM {LATEST_CRLS} ORDER BY issuer, issuer_key
 """
 # A certificate is in use if it is the latest, or if it was used after the latest had come: two hosts, or masters, that
-# take turns. One that was replaced was not. The same name of two CAs is two nodes, the same server of two sites two.
+# take turns. One that was replaced was not. The same name of two CAs is two nodes, unless it has left one for the other
+# at its site; the same server of two sites two. Masters that share a name take turns, each with its own certificates.
 _NODES = f"""
 WITH issued AS (
-    SELECT fingerprint, any_value(coalesce(issuer_key, issuer)) AS ca FROM certificates GROUP BY fingerprint
-), agents AS (
+    SELECT fingerprint, any_value(coalesce(issuer_key, issuer)) AS ca, any_value(subject) AS subject
+    FROM certificates GROUP BY fingerprint
+), enrolled AS (
     SELECT runs.*, ca FROM runs JOIN issued ON fingerprint = certificate WHERE {AGENTS}
+), spans AS (
+    SELECT site, certname, ca, min(time) AS first, max(time) AS last FROM enrolled GROUP BY ALL
+), moved AS (
+    SELECT old.site, old.certname, old.ca, arg_max(new.ca, (new.last, new.ca)) AS moved_to
+    FROM spans old JOIN spans new ON old.site = new.site AND old.certname = new.certname AND new.first > old.last
+    GROUP BY ALL
+), agents AS (
+    SELECT enrolled.* REPLACE (coalesce(moved_to, enrolled.ca) AS ca)
+    FROM enrolled LEFT JOIN moved USING (site, certname, ca)
 ), used AS (
     SELECT certname, ca, certificate, min(time) AS first, max(time) AS last FROM agents GROUP BY ALL
 ), marked AS (
     SELECT *, last >= first_value(first) OVER (PARTITION BY certname, ca ORDER BY last DESC, certificate) AS current
     FROM used
 ), shown AS (
-    SELECT site, server, master_certificate, min(time) AS first, max(time) AS last
-    FROM agents WHERE master_certificate IS NOT NULL GROUP BY ALL
+    SELECT site, server, master_certificate, any_value(subject) AS subject, min(time) AS first, max(time) AS last
+    FROM agents LEFT JOIN issued ON issued.fingerprint = master_certificate
+    WHERE master_certificate IS NOT NULL GROUP BY site, server, master_certificate
 ), masters AS (
     SELECT site, server, list_sort(list(master_certificate)) AS masters
     FROM (
-        SELECT *, last >= first_value(first) OVER (PARTITION BY site, server ORDER BY last DESC, master_certificate)
-                  AS current
+        SELECT *, last >= first_value(first) OVER (PARTITION BY site, server, subject
+                                                   ORDER BY last DESC, master_certificate) AS current
         FROM shown
     )
     WHERE current GROUP BY ALL

@@ -40,8 +40,18 @@ class Paths:
 
     def crl(self, authority: Certificate) -> Crl | None:
         """The latest CRL of a CA; None if it is not in the tables."""
-        crls = self._crls.get(authority.subject, ())
-        return next((crl for crl in crls if _same(crl.issuer_key, authority.key_identifier)), None)
+        return self._latest(authority.subject, authority.key_identifier)
+
+    def crl_about(self, certificate: Certificate) -> Crl | None:
+        """The latest CRL of a certificate's issuer, which need not be in the tables itself."""
+        above = self.above(certificate)
+        if above or is_root(certificate):
+            return self.crl(above[0] if above else certificate)
+        return self._latest(certificate.issuer, certificate.issuer_key)
+
+    def _latest(self, issuer: str, key: str | None) -> Crl | None:
+        crls = (crl for crl in self._crls.get(issuer, ()) if _same(crl.issuer_key, key))
+        return max(crls, key=lambda crl: (crl.last_update, int(crl.number or -1)), default=None)
 
     def _climb(self, certificate: Certificate) -> tuple[Certificate, ...]:
         found: list[Certificate] = []

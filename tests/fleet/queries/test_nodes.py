@@ -9,6 +9,8 @@ from tests.support.made_tables import DAY, ago, answer, fact, run, tables
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from inspector.fleet.tables import Row
+
 
 def test_failing(tmp_path: Path) -> None:
     root = tables(
@@ -121,17 +123,28 @@ def test_cached(tmp_path: Path) -> None:
 
 
 def test_facts(tmp_path: Path) -> None:
+    def sent(certname: str, hours: float, **facts: str) -> list[Row]:
+        of = run(certname, hours)
+        of.facts = of.run
+        return [
+            of,
+            *(fact(certname, path.replace("__", "."), value, hours, run=of.run) for path, value in facts.items()),
+        ]
+
     root = tables(
         tmp_path,
-        fact("a.example", "os.release.major", "11", 5),
-        fact("a.example", "os.release.major", "12", 2),
-        fact("b.example", "os.release.major", "12"),
-        fact("c.example", "os.release.major", "9"),
-        fact("c.example", "virtual", "kvm"),
+        *sent("a.example", 5, os__release__major="11", role="db"),
+        *sent("a.example", 2, os__release__major="12"),  # it has no role any more
+        *sent("b.example", 1, os__release__major="12"),
+        *sent("c.example", 1, os__release__major="9", virtual="kvm"),
+        fact("c.example", "uptime", "3 days", 4, volatile=True),
+        fact("c.example", "uptime", "4 days", 3, volatile=True),
     )
     assert answer(root, "facts", "value type nodes example") == [
         ("12", "string", 2, "a.example"),
         ("9", "string", 1, "c.example"),
     ]
     assert answer(root, "facts", "value nodes", "path=virtual") == [("kvm", 1)]
+    assert answer(root, "facts", "value nodes", "path=role") == []
+    assert answer(root, "facts", "value nodes", "path=uptime") == [("4 days", 1)]
     assert answer(root, "facts", "value", "path=' OR true --") == []

@@ -30,6 +30,10 @@ def test_expiring(tmp_path: Path) -> None:
         certificate("renewed.example", 5, not_before=micros(90 * DAY)),
         certificate("renewed.example", 1800, role="issued", not_before=micros(2)),
         certificate("later.example", 31),
+        certificate("two-cas.example", 25, 1, issuer="CN=One"),
+        certificate("two-cas.example", 900, 1, issuer="CN=Other", not_before=micros(2)),
+        certificate("moved.example", 25, 9, issuer="CN=One"),
+        certificate("moved.example", 900, 2, issuer="CN=Other", not_before=micros(2)),
         certificate("CA", -1, role="ca"),
         exchange("tried.example", 3, endpoint="renewal", status=404),
         exchange("tried.example", 2, endpoint="renewal", status=None),
@@ -39,6 +43,7 @@ def test_expiring(tmp_path: Path) -> None:
         ("ca", "CA", -1, None, None),
         ("agent", "never.example", 10, None, None),
         ("agent", "tried.example", 20, ago(2), None),
+        ("agent", "two-cas.example", 25, None, None),
     ]
     assert answer(root, "expiring", "name days_left", "days=32")[-1] == ("later.example", 31)
     assert answer(root, "expiring", "name", "at=2026-10-01", "days=1") == []
@@ -51,8 +56,12 @@ def test_crls(tmp_path: Path) -> None:
         crl("CN=Ends", 2, made_hours=72, number="6"),
         crl("CN=Renewed", 3, made_hours=72),
         crl("CN=Renewed", 300),
+        crl("CN=Same second", 8, number="9"),
+        crl("CN=Same second", 8, number="10", revoked=1),
     )
-    assert answer(root, "crls", "issuer number days_left revoked") == [("CN=Ends", "7", 3, 2)]
+    assert answer(root, "crls", "issuer number days_left revoked") == [
+        ("CN=Ends", "7", 3, 2), ("CN=Same second", "10", 8, 1),
+    ]  # fmt: skip
 
 
 def test_revoked(tmp_path: Path) -> None:
@@ -63,6 +72,9 @@ def test_revoked(tmp_path: Path) -> None:
         certificate("before.example", 300, 72, serial="0x0002"),
         certificate("valid.example", 300, serial="0x0004"),
         certificate("other.example", 300, serial="0x0003", issuer="CN=Other"),
+        # A new CA with the name of the old one.
+        crl("CN=Two", 30, serials=["0x0005"], issuer_key="old"),
+        certificate("healthy.example", 300, serial="0x0005", issuer="CN=Two", issuer_key="new"),
     )
     assert answer(root, "revoked", "certname serial last") == [("revoked.example", "0x0001", ago(1))]
 

@@ -13,8 +13,11 @@ PSON, JSON = "text/pson", "application/json"
 
 
 def test_pson(tmp_path: Path) -> None:
+    tool = run("new.example", tool="curl/8")
     root = tables(
         tmp_path,
+        tool,
+        exchange("new.example", format=PSON, run=tool.run),
         run("old.example", agent_version="5.5.22"),
         exchange("old.example", request_format=PSON, format=PSON),
         exchange("old.example", endpoint="node", format=PSON),
@@ -33,10 +36,13 @@ def test_upgrade(tmp_path: Path) -> None:
     cleaned = run("cleaned", 2)
     for one in (*runs.values(), cleaned):
         one.facts = one.run  # the facts of each are its own
+    tool = run("ready", tool="curl/8")
     root = tables(
         tmp_path,
         *runs.values(),
         cleaned,
+        tool,
+        exchange("ready", format=PSON, run=tool.run),
         run("flat", 0.5, agent_version=None, outcome="refused"),  # it sends nothing
         exchange("pson", format=PSON),
         exchange("ready", format=JSON),

@@ -55,6 +55,46 @@ def test_only_who_gets_the_new_crl_refuses_a_revoked_master(
         assert verdicts(effects(given, Scenario(NOW, revoked=(revoked,)))) == {kind: expected}
 
 
+def test_the_crl_of_a_ca_says_nothing_of_that_ca() -> None:
+    """Serial numbers of two CAs are equal: the CA is 2 at its root, and revokes its own 2."""
+    leaf = certificate("old", CA, serial=2, roles=("agent",))
+    for known in ([CA, ROOT, MASTER, WEB, leaf], [CA, MASTER, WEB, leaf]):
+        found = effects(node("web", WEB, MASTER), Scenario(NOW), crl(CA, 2), certificates=known)
+        assert found == []
+
+
+def test_a_node_is_revoked_also_if_its_ca_is_not_known() -> None:
+    found = effects(node("web", WEB, MASTER), Scenario(NOW), crl(CA, 4), certificates=[MASTER, WEB])
+    assert [effect.reason.kind for effect in found] == [Kind.NODE_REVOKED]
+
+
+@pytest.mark.parametrize(("version", "since"), [("8.10.0", NOW - DAY), ("5.5.22", None)])
+def test_only_an_agent_that_verifies_itself_judges_its_certificate_by_its_clock(
+    version: str, since: float | None
+) -> None:
+    own = WEB._replace(not_after=NOW + DAY)
+    given = node("web", own, MASTER, agent_version=version, clock=2 * DAY)
+    found = effects(given, Scenario(NOW), certificates=[ROOT, CA, MASTER, own])
+    assert [effect.since for effect in found] == ([] if since is None else [since])
+
+
+@pytest.mark.parametrize(
+    ("version", "downloads", "verdict", "words"),
+    [
+        ("8.10.0", 0, Verdict.WORKS, "fetches it every day"),
+        ("7.23.0", 9, Verdict.WORKS, "was recorded to fetch it again"),
+        ("7.23.0", 1, Verdict.BREAKS, "does not fetch it by itself"),
+    ],
+)
+def test_who_fetches_the_crl_that_the_ca_makes_anew_goes_on(
+    version: str, downloads: int, verdict: Verdict, words: str
+) -> None:
+    given = node("web", WEB, MASTER, agent_version=version, master_version="8.6.1", downloads=downloads)
+    (effect,) = effects(given, Scenario(NOW + 60 * DAY), crl(CA, days=40), crl(ROOT))
+    assert (effect.reason.verdict, effect.reason.kind) == (verdict, Kind.CRL_ENDED)
+    assert words in effect.reason.text
+
+
 @pytest.mark.parametrize("version", ["8.10.0", "7.23.0", "5.5.22", None])
 def test_a_revoked_node_is_refused_by_the_master_whatever_its_settings_are(version: str | None) -> None:
     (effect,) = effects(node("web", WEB, MASTER, agent_version=version), Scenario(NOW, revoked=(WEB,)))

@@ -80,9 +80,28 @@ def test_two_hosts_that_take_turns(tmp_path: Path) -> None:
 
 def test_the_same_name_of_two_cas_is_two_nodes(tmp_path: Path) -> None:
     found = read(
-        tmp_path, certificate("one"), certificate("two", issuer_key="other"), run(1, 0, "one"), run(2, 1, "two")
-    )
+        tmp_path, certificate("one"), certificate("two", issuer_key="other"), run(1, 0, "one"), run(2, 1, "two"),
+        run(3, 2, "one"),
+    )  # fmt: skip
     assert [node.certificates for node in found.nodes] == [("one",), ("two",)]
+
+
+def test_a_node_that_has_left_a_ca_is_one(tmp_path: Path) -> None:
+    rows = [certificate(name, issuer_key=f"id of {name}") for name in ("one", "two", "three")]
+    runs = [run(number, number, name) for number, name in enumerate(("one", "one", "two", "three", "three"), 1)]
+    node = only(read(tmp_path, *rows, *runs))
+    assert (node.certificates, sorted(node.replaced)) == (("three",), ["one", "two"])
+
+
+def test_a_masters_certificate_that_was_replaced_is_not_used_whoever_answered_last(tmp_path: Path) -> None:
+    rows = [certificate("web", subject="CN=web"), certificate("a", subject="CN=a", role="master"),
+            *(certificate(name, subject="CN=b", role="master") for name in ("b-old", "b-new"))]  # fmt: skip
+    for number, last in enumerate(("a", "b-new")):
+        answers = ("a", "b-old", "a", "b-new", "a", "b-new", last)
+        runs = [run(at, at, "web", master) for at, master in enumerate(answers, 1)]
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert only(read(folder, *rows, *runs)).masters == ("a", "b-new")
 
 
 def test_masters_behind_a_name_and_one_that_was_replaced(tmp_path: Path) -> None:
@@ -118,9 +137,15 @@ def test_of_the_crls_of_a_ca_the_latest(tmp_path: Path) -> None:
                       issuer_key=issuer_key, last_update=micros(made), next_update=None, serials=list(serials),
                       revoked=len(serials))  # fmt: skip
 
-    found = read(tmp_path, row("new", 2, "0x0004", "0x00FF"), row("old", 1), row("other", 0, issuer_key="of another"))
+    def numbered(number: int, *serials: str) -> CrlRow:
+        made = row(f"{number}", 5, *serials, issuer_key="same second")
+        made.number = f"{number}"
+        return made
+
+    found = read(tmp_path, row("new", 2, "0x0004", "0x00FF"), row("old", 1), row("other", 0, issuer_key="of another"),
+                 numbered(9), numbered(10, "0x0001"))  # fmt: skip
     assert [(crl.issuer_key, sorted(crl.serials), crl.next_update) for crl in found.crls] == [
-        ("id", [4, 255], None), ("of another", [], None),
+        ("id", [4, 255], None), ("of another", [], None), ("same second", [1], None),
     ]  # fmt: skip
 
 

@@ -31,6 +31,23 @@ def test_another_ca_of_the_same_name_is_another_one() -> None:
     assert paths.crl(ROOT) is None
 
 
+def test_of_several_crls_of_a_ca_the_latest() -> None:
+    old, new = crl(CA, 3, made=2)._replace(issuer_key=None), crl(CA, 4, made=1)
+    for crls in ((old, new), (new, old)):
+        assert Paths(inventory([LEAF, CA], [], *crls)).crl(CA) == new
+    high = new._replace(number="10")
+    assert Paths(inventory([LEAF, CA], [], new, high)).crl(CA) == high
+
+
+def test_which_crl_is_about_a_certificate_also_of_an_issuer_that_is_not_known() -> None:
+    of_ca, of_root = crl(CA, 3), crl(ROOT, 2)
+    for known in ([LEAF, CA, ROOT], [LEAF, CA], [LEAF]):
+        paths = Paths(inventory(known, [], of_ca, of_root))
+        assert paths.crl_about(LEAF) == of_ca
+        assert paths.crl_about(CA) == of_root
+        assert paths.crl_about(ROOT) == of_root
+
+
 def test_of_a_renewed_ca_the_one_that_lasts_longest() -> None:
     renewed = CA._replace(fingerprint="renewed", serial=9, not_after=CA.not_after + 1)
     assert Paths(inventory([LEAF, renewed, CA, ROOT], [])).above(LEAF) == (renewed, ROOT)
