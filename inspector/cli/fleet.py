@@ -89,7 +89,8 @@ def _analyse(arguments: argparse.Namespace) -> int:
         print_json({"directory": str(arguments.output), "site": site, "captures": rows, "findings": dated})
     else:
         for finding in findings[:PRINTED]:
-            print_line(f"{finding['rule']} {finding['severity']}: {clean(str(finding['message']))}")
+            node = f"{finding['certname']}: " if finding["certname"] else ""
+            print_line(f"{finding['rule']} {finding['severity']}: {clean(node + finding['message'])}")
             print_line(f"    in {clean(', '.join(map(str, finding['runs'][:6])))}")
         if len(findings) > PRINTED:
             print_line(f"... and {len(findings) - PRINTED:,} more in the table fleet_findings, the worst first")
@@ -105,7 +106,8 @@ def _report(arguments: argparse.Namespace) -> int:
         )
     (root,) = arguments.paths
     directory = TableDirectory.open(root)
-    output = arguments.output or root.with_name(f"{root.resolve().name}.html")
+    name = root.resolve().name
+    output = arguments.output or root.resolve().with_name(f"{name}.html")
     if not arguments.json:
         files.must_be_new(output)
     with shown() as watch:
@@ -113,9 +115,9 @@ def _report(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print_json(fields(found))
             return 0
-        text = report.html(found, root.resolve().name)
+        text = report.html(found, name)
     files.write([text], output)
-    print_line(f"{output} written, {size(len(text.encode()))}: {plural(len(found.nodes), 'node')}")
+    print_line(f"{clean(str(output))} written, {size(len(text.encode()))}: {plural(len(found.nodes), 'node')}")
     return 0
 
 

@@ -8,7 +8,9 @@ from inspector.fleet.overview import STATES
 from inspector.text import clean, utc
 
 if TYPE_CHECKING:
-    from inspector.fleet.overview import Overview, Unsettled
+    from collections.abc import Iterable
+
+    from inspector.fleet.overview import Node, Overview, Unsettled
 
 type Cell = str | int | float
 
@@ -21,27 +23,33 @@ class TopList(NamedTuple):
     rows: tuple[tuple[Cell, ...], ...]
 
 
+def by_state(nodes: Iterable[Node]) -> list[Node]:
+    """Nodes in the order of their states, the worst first; one that only a newer version knows comes before all."""
+    order = {state: place for place, state in enumerate(STATES)}
+    return sorted(nodes, key=lambda node: (order.get(node.state, -1), node.certname))
+
+
 def lists_of(found: Overview) -> tuple[TopList, ...]:
     """Return all lists; some may be empty."""
-    nodes = sorted(found.nodes, key=lambda node: (STATES.index(node.state), node.certname))
+    nodes = by_state(found.nodes)
     return (
         TopList("nodes", ("node", "state", "cause", "version", "environment", "runs", "not completed", "last run"),
-                tuple((clean(node.certname), node.state, node.cause or "", clean(node.version or ""),
+                tuple((clean(node.certname), clean(node.state), clean(node.cause or ""), clean(node.version or ""),
                        clean(node.environment or ""), node.runs, node.bad, _moment(node.last)) for node in nodes)),
         TopList("why nodes are not well", ("rule", "what", "nodes", "first", "on", "reason"),
-                tuple((each.rule or "", each.title, each.nodes, _moment(each.since) if each.since else "",
+                tuple((clean(each.rule or ""), clean(each.title), each.nodes, _moment(each.since) if each.since else "",
                        clean(each.first), clean(each.reason)) for each in found.causes)),
-        TopList("several captures show", ("rule", "severity", "what", "runs"),
-                tuple((each.rule, each.severity, clean(each.message), ", ".join(each.runs[:5]))
-                      for each in found.spanning)),
+        TopList("several captures show", ("node", "rule", "severity", "what", "runs"),
+                tuple((clean(each.certname or ""), clean(each.rule), clean(each.severity), clean(each.message),
+                       clean(", ".join(each.runs[:5]))) for each in found.spanning)),
         TopList("findings", ("rule", "severity", "what", "nodes", "findings", "first", "on"),
-                tuple((line.rule, line.severity, line.title, line.nodes, line.findings, _moment(line.first),
-                       clean(line.node or "")) for line in found.rules)),
+                tuple((clean(line.rule), clean(line.severity), clean(line.title), line.nodes, line.findings,
+                       _moment(line.first), clean(line.node or "")) for line in found.rules)),
         TopList("end within 90 days", ("what", "name", "serial", "ends", "replaced", "issuer"),
-                tuple((each.role, clean(each.name), each.serial, _moment(each.end or 0.0),
+                tuple((each.role, clean(each.name), clean(each.serial), _moment(each.end or 0.0),
                        "yes" if each.replaced else "no", clean(each.issuer)) for each in found.ending)),
-        TopList("run and compile times", ("by", "name", "runs", "run, median", "90 of 100", "99 of 100",
-                                          "catalog, median", "catalog, 99 of 100"),
+        TopList("run and compile times", ("by", "name", "runs", "run, median (s)", "90 of 100", "99 of 100",
+                                          "catalog, median (s)", "catalog, 99 of 100"),
                 tuple((each.kind, clean(each.name), each.runs, *(round(value, 1) for value in each.duration),
                        round(each.compile[0], 2) if each.compile else "",
                        round(each.compile[2], 2) if each.compile else "") for each in found.times)),

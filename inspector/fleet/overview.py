@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inspector import clocks
 from inspector.explain.readiness.changes import CHANGES
-from inspector.fleet.statements import AGENTS, ENDED, RANK, SERIES
+from inspector.fleet.readiness import SIGNS
+from inspector.fleet.statements import AGENTS, ENDED, NAMED, RANK, SERIES
 from inspector.fleet.trust import inventory, listing, text
 from inspector.progress import unwatched
 from inspector.rules import in_use, rule_of
@@ -46,11 +47,11 @@ STATES = ("failed", "refused", "waiting", "unfinished", "silent", "complete")
 
 _LATEST = f"""
 CREATE OR REPLACE TEMP TABLE nodes AS
-WITH ordered AS (
+WITH {NAMED}, ordered AS (
     SELECT site, certname, time, outcome, cause, reason, agent_version, environment, capture, run,
            {ENDED} AS ended,
            time - lag(time) OVER (PARTITION BY certname ORDER BY time, capture, run) AS pause
-    FROM runs WHERE {AGENTS}
+    FROM agents
 ), each AS (
     SELECT certname, count(*) AS runs, count(*) FILTER (WHERE outcome NOT IN ('complete')) AS bad,
            min(time) AS first, max(ended) AS last, median(epoch(pause)) AS pause,
@@ -72,6 +73,7 @@ class Node(NamedTuple):
     """One node."""
 
     certname: str
+    """Its address, as long as it failed before it showed a name."""
     state: str
     version: str | None
     environment: str | None
@@ -181,6 +183,8 @@ class Spanning(NamedTuple):
     """What only several captures show."""
 
     rule: str
+    certname: str | None
+    """None: it is about several."""
     severity: str
     message: str
     runs: tuple[str, ...]
@@ -194,7 +198,8 @@ class Overview:
     ended: float
     captures: int
     runs: int
-    exchanges: int
+    records: int
+    """Of all captures."""
     sites: tuple[str, ...]
     nodes: tuple[Node, ...]
     """By name."""
@@ -246,7 +251,7 @@ def overview(connection: DuckDBPyConnection) -> Overview:
     def rows(statement: str, *values: Any) -> list[tuple[Any, ...]]:
         return connection.execute(statement, values).fetchall()
 
-    ((began, ended, captures, exchanges),) = rows(
+    ((began, ended, captures, records),) = rows(
         "SELECT coalesce(epoch(min(time)), 0), coalesce(epoch(max(last)), 0), count(*), coalesce(sum(records), 0) "
         "FROM captures"
     )
@@ -257,7 +262,7 @@ def overview(connection: DuckDBPyConnection) -> Overview:
     silent = sorted((node for node in nodes if node.state == "silent"), key=lambda node: node.last)
     entries = listing.entries(inventory.read(connection))
     return Overview(
-        began, ended, captures, sum(day.runs for day in days), int(exchanges),
+        began, ended, captures, sum(day.runs for day in days), int(records),
         tuple(site for (site,) in rows("SELECT DISTINCT site FROM captures ORDER BY site")),
         nodes, known, _causes(rows), _rules(rows, [day.date for day in days]), days, _times(rows),
         _calendar(entries, ended), _ending(entries, ended), _in_use(rows), _readiness(rows),
@@ -399,9 +404,10 @@ def _in_use(rows: _Rows) -> tuple[InUse, ...]:
 def _readiness(rows: _Rows) -> tuple[Readiness, ...]:
     found = dict(rows("SELECT rule, list(DISTINCT certname ORDER BY certname) FROM findings "
                       "WHERE certname IS NOT NULL GROUP BY rule"))  # fmt: skip
+    signs = {key: [name for (name,) in rows(statement)] for key, statement in SIGNS.items()}
     made = []
     for change in CHANGES:
-        names = sorted({name for rule in change.rules for name in found.get(rule, ())})
+        names = sorted({name for rule in change.rules for name in found.get(rule, ())} | {*signs.get(change.key, ())})
         if names:
             made.append(Readiness(change.title, change.since, len(names), tuple(names[:20])))
     return tuple(sorted(made, key=lambda each: (-each.nodes, each.title)))
@@ -426,6 +432,7 @@ def _unsettled(rows: _Rows) -> tuple[Unsettled, ...]:
 
 def _spanning(rows: _Rows) -> tuple[Spanning, ...]:
     found = rows(
-        f"SELECT rule, severity, message, runs FROM fleet_findings ORDER BY {RANK}, rule, certname, time LIMIT {TOP}"
+        f"SELECT rule, certname, severity, message, runs FROM fleet_findings "
+        f"ORDER BY {RANK}, rule, certname, time LIMIT {TOP}"
     )
-    return tuple(Spanning(rule, severity, message, tuple(runs)) for rule, severity, message, runs in found)
+    return tuple(Spanning._make((*about, tuple(runs))) for *about, runs in found)

@@ -68,16 +68,16 @@ WITH keys AS (
     WHERE before IS NOT NULL
 )
 SELECT certname, min(time) AS time, 'warning' AS severity,
-       format('{} uses two keys in turns: two hosts, or two ssldirs on one host', certname) AS message,
+       'uses two keys in turns: two hosts, or two ssldirs on one host' AS message,
        list_distinct(flatten(list(names))) AS names
 FROM changes WHERE alternate GROUP BY certname
 UNION ALL
-SELECT certname, time, 'notice', format('{} has another key than until {}', certname,
+SELECT certname, time, 'notice', format('has a new key; the old one was last used until {}',
                                         strftime(until, '%Y-%m-%d %H:%M:%S UTC')), names
 FROM changes WHERE NOT alternate
 """),
     Spanning("B21", """
-SELECT min(certname) AS certname, max(first) AS time, 'error' AS severity,
+SELECT NULL AS certname, max(first) AS time, 'error' AS severity,
        format('one public key has {} certnames: {} (SHA-256 {}...)', count(*),
               array_to_string(list(certname ORDER BY certname)[:5], ', '), key[:16]) AS message,
        list(name ORDER BY first, name) AS names
@@ -89,7 +89,7 @@ GROUP BY key HAVING count(*) > 1
 """),
     Spanning("B46", """
 SELECT certname, min(time) AS time, 'error' AS severity,
-       format('{} and {} run as {} at the same time, {}', one, other, certname,
+       format('{} and {} use this name at the same time, {}', one, other,
               if(copied, 'with the same key: the key was copied', 'each with its own key')) AS message,
        list_distinct(flatten(list(names))) AS names
 FROM overlapping WHERE one <> other AND copied IS NOT NULL AND uuids IS DISTINCT FROM false
@@ -164,8 +164,7 @@ WITH compiled AS (
            here AS (PARTITION BY certname, capture ORDER BY time, name ROWS BETWEEN 8 PRECEDING AND 1 PRECEDING)
 )
 SELECT certname, time, 'notice' AS severity,
-       format('the catalog took {:.1f} s; in the last {} runs of {} the median was {:.1f} s', took, number, certname,
-              usual) AS message,
+       format('the catalog took {:.1f} s; in the last {} runs the median was {:.1f} s', took, number, usual) AS message,
        names || [name] AS names
 FROM compiled WHERE number >= 5 AND own < 5 AND took >= 2 * usual AND took - usual >= 1
 """),

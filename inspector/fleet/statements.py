@@ -16,6 +16,24 @@ RANK = "CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END"
 """The worst severity is the lowest number."""
 RUN = "format('{}:{}', capture, run)"
 """A run as it is printed, and as commands take it."""
+NAMED = f"""
+addresses AS (
+    SELECT site, address, count(*) AS names, max(first) AS first, max(last) AS last
+    FROM (
+        SELECT site, address, min(time) AS first, max(time) AS last FROM runs
+        WHERE {AGENTS} AND address IS NOT NULL GROUP BY site, address, certname
+    )
+    GROUP BY site, address
+), agents AS (
+    SELECT * FROM runs WHERE {AGENTS}
+    UNION ALL
+    SELECT runs.* REPLACE (runs.address AS certname) FROM runs LEFT JOIN addresses USING (site, address)
+    WHERE certname IS NULL AND tool IS NULL AND address IS NOT NULL
+          AND NOT coalesce(addresses.first > time OR (names = 1 AND addresses.last > time), false)
+)
+"""
+"""An expression for WITH; ``agents``: the runs of agents. One that failed before it showed a name has its address for
+one, unless it got a name there later: a node came up there for the first time, or the only one there ran again."""
 OF_AGENTS = "exchanges ANTI JOIN (SELECT capture, run FROM runs WHERE tool IS NOT NULL) USING (capture, run)"
 """The exchanges that are no calls of tools."""
 LATEST_CRLS = """(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from inspector.fleet.lists import by_state
 from inspector.fleet.overview import STATES
 from inspector.report import page
 from inspector.report.packing import Block
@@ -64,7 +65,7 @@ class Trend:
 def html(found: Overview, name: str) -> str:
     """Return the page; ``name`` says of which tables."""
     bad = sum(found.states[state] for state in BAD)
-    ordered = sorted(found.nodes, key=lambda node: (STATES.index(node.state), node.certname))
+    ordered = by_state(found.nodes)
     return page.rendered(
         "fleet.html.j2",
         script="fleet.js",

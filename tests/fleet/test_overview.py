@@ -39,6 +39,27 @@ def test_a_node_is_what_its_latest_run_was(tmp_path: Path) -> None:
     assert (cause.rule, cause.nodes, cause.reason, cause.names) == ("S01", 1, "no role", ("a",))
 
 
+def test_who_fails_before_it_shows_a_name_has_its_address_for_one_until_it_shows_one(tmp_path: Path) -> None:
+    refused = {"outcome": "refused", "cause": "B10", "reason": "the CRL has expired"}
+    rows = [
+        run_row(1, None, HOUR, address="192.0.2.1", **refused),  # never named
+        run_row(2, None, HOUR, address="192.0.2.2", **refused), run_row(3, "b", 2 * HOUR, address="192.0.2.2"),
+        # One of several behind a gateway: the others say nothing of it, but that a new name came up does.
+        run_row(4, "c", 0, address="192.0.2.3"), run_row(5, "d", 0, address="192.0.2.3"),
+        run_row(6, None, HOUR, address="192.0.2.3", **refused),
+        run_row(7, "c", 2 * HOUR, address="192.0.2.3"), run_row(8, "d", 2 * HOUR, address="192.0.2.3"),
+        run_row(9, "e", 0, address="192.0.2.4"), run_row(10, None, HOUR, address="192.0.2.4", **refused),
+        run_row(11, "f", 2 * HOUR, address="192.0.2.4"),
+        run_row(12, None, HOUR, address="192.0.2.5", tool="curl/8", **refused),
+    ]  # fmt: skip
+    found = of(tmp_path, *rows, until=3 * HOUR)
+    assert {node.certname: node.state for node in found.nodes} == {
+        "192.0.2.1": "refused", "192.0.2.3": "refused", "b": "complete", "c": "complete", "d": "complete",
+        "e": "complete", "f": "complete",
+    }  # fmt: skip
+    assert [(cause.rule, cause.nodes) for cause in found.causes] == [("B10", 2)]
+
+
 @pytest.mark.parametrize(("pause", "silence", "state"), [(0.5, 1.4, "complete"), (0.5, 2.5, "silent"),
                                                          (4, 11, "complete"), (4, 13, "silent")])  # fmt: skip
 def test_a_node_is_silent_if_three_runs_were_due(tmp_path: Path, pause: float, silence: float, state: str) -> None:

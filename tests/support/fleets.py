@@ -39,7 +39,7 @@ def tables_with(folder: Path, *rows: Row, capture: str = "0" * 16, until: float 
     return directory
 
 
-def run_row(number: int, certname: str, at: float, outcome: str = "complete", **fields: object) -> RunRow:
+def run_row(number: int, certname: str | None, at: float, outcome: str = "complete", **fields: object) -> RunRow:
     row = RunRow(capture="0" * 16, run=number, certname=certname, time=micros(at), duration=10.0, outcome=outcome)
     for name, value in fields.items():
         setattr(row, name, value)

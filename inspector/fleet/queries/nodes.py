@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from inspector.fleet.queries.query import AT, DAYS, LATEST, WINDOW, Parameter, Query, seconds
-from inspector.fleet.statements import AGENTS
+from inspector.fleet.statements import AGENTS, NAMED
 
 QUERIES = (
     Query(
         "failing",
-        "Which nodes' latest run failed, why, and since when?",
+        "Which nodes' latest run failed, or waits for the CA, why, and since when?",
         f"""
-        WITH latest AS ({LATEST}), well AS (
-            SELECT certname, max(time) AS last_complete FROM runs
-            WHERE outcome = 'complete' AND {AGENTS} AND time <= $at GROUP BY certname
+        WITH {NAMED}, latest AS (
+            SELECT certname, max(time) AS last,
+                   arg_max({{'outcome': outcome, 'cause': cause, 'reason': reason}}, time) AS run
+            FROM agents WHERE time <= $at GROUP BY certname
+        ), well AS (
+            SELECT certname, max(time) AS last_complete FROM agents
+            WHERE outcome = 'complete' AND time <= $at GROUP BY certname
         ), failed AS (
             SELECT certname, min(time) AS since, count(*) AS failures
-            FROM runs LEFT JOIN well USING (certname)
-            WHERE outcome IN ('failed', 'refused') AND {AGENTS} AND time <= $at
+            FROM agents LEFT JOIN well USING (certname)
+            WHERE outcome IN ('failed', 'refused', 'waiting') AND time <= $at
                   AND (last_complete IS NULL OR time > last_complete)
             GROUP BY certname
         )
         SELECT certname, last, run.outcome AS outcome, run.cause AS cause, run.reason AS reason, since, failures,
                last_complete
         FROM latest LEFT JOIN failed USING (certname) LEFT JOIN well USING (certname)
-        WHERE run.outcome IN ('failed', 'refused') ORDER BY since, certname""",
+        WHERE run.outcome IN ('failed', 'refused', 'waiting') ORDER BY since, certname""",
         (AT,),
     ),
     Query(

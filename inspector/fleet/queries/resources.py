@@ -18,7 +18,7 @@ QUERIES = (
         ), changed AS (
             SELECT DISTINCT reported.certname AS certname, capture, run, type, title, file, line
             FROM resource_events JOIN reported USING (capture, run)
-            WHERE status = 'success' AND date >= ($at - to_days($days::INTEGER))::DATE
+            WHERE status = 'success' AND type <> 'Notify' AND date >= ($at - to_days($days::INTEGER))::DATE
         ), every AS (
             SELECT certname, type, title, file, line, count(*) AS runs FROM changed GROUP BY ALL
         )

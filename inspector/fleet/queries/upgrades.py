@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from inspector.explain.readiness.signs import LEAST
-from inspector.fleet.database import text
 from inspector.fleet.queries.query import AT, DAYS, LATEST, WINDOW, Query
+from inspector.fleet.readiness import LEGACY_FACT, RECEIVED, SENT
 from inspector.fleet.statements import OF_AGENTS
-from inspector.protocol.facts import LEGACY, LEGACY_STARTS
-
-_LEGACY = " OR ".join(
-    [
-        f"path IN ({', '.join(map(text, sorted(LEGACY)))})",
-        *(f"starts_with(path, {text(start)})" for start in LEGACY_STARTS),
-    ]
-)
-_SENT, _RECEIVED = "contains(coalesce(request_format, ''), 'pson')", "contains(coalesce(format, ''), 'pson')"
 
 QUERIES = (
     Query(
@@ -22,9 +13,9 @@ QUERIES = (
         "Who still uses PSON?",
         f"""
         WITH users AS (
-            SELECT certname, count(*) FILTER ({_SENT}) AS sent, count(*) FILTER ({_RECEIVED}) AS received,
+            SELECT certname, count(*) FILTER ({SENT}) AS sent, count(*) FILTER ({RECEIVED}) AS received,
                    list_sort(list(DISTINCT endpoint)) AS endpoints, max(time) AS last
-            FROM {OF_AGENTS} WHERE ({_SENT} OR {_RECEIVED}) AND {WINDOW} GROUP BY certname
+            FROM {OF_AGENTS} WHERE ({SENT} OR {RECEIVED}) AND {WINDOW} GROUP BY certname
         ), latest AS ({LATEST})
         SELECT users.certname AS certname, agent_version, master_version, sent,
                received, endpoints, users.last AS last
@@ -36,7 +27,7 @@ QUERIES = (
         "Which nodes have what Puppet 8, OpenVox 8 or 9 no longer accept or send?",
         f"""
         WITH latest AS ({LATEST}), pson AS (
-            SELECT certname, true AS pson FROM {OF_AGENTS} WHERE ({_SENT} OR {_RECEIVED}) AND {WINDOW} GROUP BY certname
+            SELECT certname, true AS pson FROM {OF_AGENTS} WHERE ({SENT} OR {RECEIVED}) AND {WINDOW} GROUP BY certname
         ), old AS (
             SELECT certname, min(tls) AS old_tls FROM connections
             WHERE side = 'agent' AND tls IN ('SSLv3', 'TLSv1', 'TLSv1.0', 'TLSv1.1') AND {WINDOW} GROUP BY certname
@@ -45,7 +36,7 @@ QUERIES = (
         ), flat AS (
             SELECT latest.certname AS certname, count(DISTINCT path) AS legacy_facts
             FROM facts JOIN latest ON facts.capture = latest.facts.capture AND facts.run = latest.facts.run
-            WHERE {_LEGACY} GROUP BY latest.certname
+            WHERE {LEGACY_FACT} GROUP BY latest.certname
         )
         SELECT certname, agent_version, coalesce(pson, false) AS pson, coalesce(md5, false) AS md5,
                old_tls, coalesce(legacy_facts, 0) AS legacy_facts, last

@@ -31,7 +31,7 @@ def row(entry: Entry, now: float) -> tuple[str, ...]:
     until = "no end" if entry.end is None else _day(entry.end)
     role = f"{entry.role}, replaced" if entry.replaced else entry.role
     left = "-" if days is None else f"{days:,}"
-    return (role, clean(cut(entry.name, 100)), entry.serial[:50], until, left, _day(entry.last),
+    return (role, clean(cut(entry.name, 100)), clean(entry.serial)[:50], until, left, _day(entry.last),
             clean(cut(entry.issuer, 100)))  # fmt: skip
 
 

@@ -22,11 +22,17 @@ def test_failing(tmp_path: Path) -> None:
         run("repaired.example", 3, outcome="failed"),
         run("repaired.example", 2),
         run("tool.example", 1, outcome="failed", tool="curl"),
+        run(None, 2, outcome="refused", cause="B10", address="192.0.2.9"),
+        run(None, 4, outcome="refused", address="192.0.2.8"),  # it came up there later
+        run("repaired.example", 2, address="192.0.2.8"),
+        run("waits.example", 1, outcome="waiting", cause="B18"),
     )
     columns = "certname outcome cause reason since failures last_complete"
     assert answer(root, "failing", columns) == [
         ("broken.example", "refused", "T05", "then", ago(3), 2, ago(4)),
+        ("192.0.2.9", "refused", "B10", None, ago(2), 1, None),
         ("new.example", "failed", None, "no cause", ago(1), 1, None),
+        ("waits.example", "waiting", "B18", None, ago(1), 1, None),
     ]
     assert answer(root, "failing", "certname failures", "at=2026-11-21T09:30:00Z") == [
         ("broken.example", 1),
