@@ -74,6 +74,7 @@ def analyse(
 ) -> Iterator[Result]:
     """Convert captures with ``jobs`` processes, or on the cluster of a Dask scheduler; yield what became of each, as
     soon as it is known. One whose process dies is tried again by another. Raises InspectorError."""
+    directory.check(closed=False)
     options = rules.in_use().arguments
     root = directory.root.resolve()
     tasks = {path: Task(str(path.resolve()), str(root), site, options) for path in dict.fromkeys(captures)}

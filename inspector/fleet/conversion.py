@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import hashlib
-from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +24,7 @@ from inspector.formats.master_logs import MasterLogs
 from inspector.formats.share import together
 from inspector.model import Exchange, Handshake
 from inspector.progress import named, unwatched
-from inspector.text import clean
+from inspector.text import clean, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -84,14 +83,44 @@ def convert_all(
 ) -> Iterator[Result]:
     """Convert captures, one after the other. One that cannot be read does not stop the others. ``closed`` turns copies
     of them that may leave into tables; ``logs`` are the master's. Raises InspectorError."""
+    master_logs.check(logs)
+    directory.check(closed=closed)
+    known = _closed_before(captures, directory, site) if closed else None
+    if any(logs):
+        known = None
     with directory.working() as work:
-        copies = _closed_copies(captures, work, watch) if closed else {}
-        for capture in captures:
-            one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
+        copies = _closed_copies(captures, work, watch) if closed and known is None else {}
+        for path in captures:
+            one = named(watch, clean(path.name)) if len(captures) > 1 else watch
             try:
-                yield Result(capture, convert(capture, directory, site, one, copy=copies.get(capture), logs=logs))
+                if not closed or path in copies:
+                    yield Result(path, convert(path, directory, site, one, copy=copies.get(path), logs=logs))
+                    continue
+                with Capture.open(path):  # why there is no copy of it
+                    yield Result(path, (known or {}).get(path, NOTHING))
             except (CaptureError, DatabaseError) as error:
-                yield Result(capture, NOTHING, error)
+                yield Result(path, NOTHING, error)
+
+
+def _closed_before(captures: Sequence[Path], directory: TableDirectory, site: str) -> dict[Path, Converted] | None:
+    """What became of captures if closed tables have all of them as they are now; None if they are all to be converted:
+    pseudonyms are the same only for captures that are shared together. Raises InspectorError if the tables have others,
+    too."""
+    found: dict[Path, Converted | None] = {}
+    names = set()
+    for path in captures:
+        with contextlib.suppress(CaptureError), Capture.open(path) as capture:
+            if name := identity(capture):
+                names.add(name)
+                found[path] = _known(directory, name, site, capture.last, closed=True)
+    if others := directory.captures - names:
+        raise InspectorError(
+            f"The tables have {plural(len(others), 'capture')} that {'is' if len(others) == 1 else 'are'} not named "
+            "here: the pseudonyms of both would be mixed up.",
+            "Name all captures again, or a new directory with -o.",
+        )
+    known = {path: one for path, one in found.items() if one is not None}
+    return known if len(known) == len(found) else None
 
 
 def _closed_copies(captures: Sequence[Path], work: Path, watch: Watch) -> dict[Path, Path]:
@@ -108,10 +137,14 @@ def _closed_copies(captures: Sequence[Path], work: Path, watch: Watch) -> dict[P
 
 
 def identity(capture: Capture) -> str:
-    """Return what identifies a capture, whatever its file is called: a digest of its first record, also after vacuum.
+    """Return what identifies a capture, whatever its file is called: a digest of its first readable
+    record, also after vacuum.
     Empty if it has none. Raises CaptureError."""
-    record = capture.record(capture.first)
+    troubles: list[str] = []
+    record = next(capture.readable(0, lambda trouble, _: troubles.append(trouble)), None)
     if record is None:
+        if troubles:
+            raise CaptureError(troubles[0], "The file is damaged; copy it again.")
         return ""
     match record:
         case Exchange():
@@ -135,13 +168,13 @@ def convert(
     """Put a capture into the tables of a directory, instead of what it contributed before. Raises InspectorError.
 
     Damaged parts of it are left out. A capture that is there as it is now is left as it is, unless ``logs`` of its
-    master say more of it. ``copy`` is one of it that may leave, from which the rows are made.
+    master say more of it; or ``copy`` is given: one that may leave, from which the rows are made.
     """
     with Capture.open(path) as capture:
         name, live, last = identity(capture), capture.live, capture.last
     if not name:
         return NOTHING
-    if not any(logs) and (known := _known(directory, name, site, last, closed=copy is not None)) is not None:
+    if copy is None and not any(logs) and (known := _known(directory, name, site, last, closed=False)) is not None:
         return known
     times = _times(path, logs, watch)
     with Capture.open(copy or path) as capture, directory.working() as work:
@@ -184,7 +217,7 @@ def _times(path: Path, logs: MasterLogs, watch: Watch) -> MasterTimes:
 
 def _read(capture: Capture, rows: Rows, watch: Watch) -> str:
     """Make rows of a capture; return what of it could not be read."""
-    troubles: deque[str] = deque(maxlen=1)
+    troubles: list[str] = []
     records = capture.readable(0, lambda trouble, _: troubles.append(trouble))
     analyzer, total = Analyzer(), capture.count()
     for taken, record in enumerate(records, 1):
@@ -201,7 +234,7 @@ def _read(capture: Capture, rows: Rows, watch: Watch) -> str:
     for connection in capture.connections():
         rows.connection(connection)
     rows.finish()
-    return troubles[-1] if troubles else ""
+    return "" if not troubles else troubles[0] if len(troubles) == 1 else f"{troubles[0]} And {len(troubles) - 1} more."
 
 
 def _known(directory: TableDirectory, name: str, site: str, last: int, *, closed: bool) -> Converted | None:

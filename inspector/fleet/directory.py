@@ -22,7 +22,7 @@ from inspector import inputs, regex
 from inspector.capture import paths
 from inspector.errors import InspectorError
 from inspector.fleet import database, parquet, spanning
-from inspector.fleet.layout import KEY, PARTS, has_tables
+from inspector.fleet.layout import CLOSED, KEY, PARTS, has_tables
 from inspector.fleet.statements import RANK
 from inspector.fleet.tables import TABLES
 
@@ -123,6 +123,28 @@ class TableDirectory:
             shutil.rmtree(work, ignore_errors=True)
             os.close(descriptor)
 
+    @property
+    def captures(self) -> frozenset[str]:
+        """What identifies the captures in the tables."""
+        return frozenset(parquet.capture_of(path) for path in self.root.glob(f"captures/date=*/site=*/{PARTS}"))
+
+    def check(self, *, closed: bool) -> None:
+        """Raise InspectorError if open tables are to become closed ones, or the reverse: real names would be among
+        pseudonyms."""
+        marker = self.root / CLOSED
+        if closed and not marker.exists():
+            if self.captures:
+                raise InspectorError(
+                    f"The tables in {self.root} are not closed.", "Make closed ones in a new directory with -o."
+                )
+            with _written(self.root):
+                marker.touch(0o600)
+        if not closed and marker.exists():
+            raise InspectorError(
+                f"The tables in {self.root} are closed (--closed): real names do not belong there.",
+                "Make others in a new directory with -o.",
+            )
+
     # -- writing ----------------------------------------------------------------------------------------
 
     def put(self, capture: str, site: str, spools: Spools, work: Path, *, last: int) -> bool:
@@ -130,6 +152,10 @@ class TableDirectory:
         already. ``spools`` are closed. Return False if a copy of it with more records is there: that one stays. Raises
         InspectorError."""
         with database.opened(work, large=True) as connection:
+            with self.locked(shared=True):
+                names = (parquet.name_of(capture), parquet.COMPACTED)
+                exchanges = [path for name in names for path in self.root.glob(f"exchanges/date=*/site=*/{name}")]
+                parquet.keep_times(connection, capture, exchanges)
             staged = list(parquet.staged(connection, spools, site, parquet.name_of(capture), work / "staged"))
         with self.locked(), _written(self.root):
             known = self._captured(capture, work)

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 KEY = ".key"
 """The file with the key of the hashes of parameters: there before any row is."""
+CLOSED = ".closed"
+"""The file that says that tables are closed."""
 PARTS = "part-*.parquet"
 """The pattern of the names of parts."""
 

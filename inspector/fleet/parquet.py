@@ -22,6 +22,8 @@ COMPACTED = "part-day-*.parquet"
 FLEET = "part-fleet.parquet"
 """The one of what was found in all captures together."""
 _WRITTEN = "(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 60000)"
+_TIMES = ("queue", "compile", "serve")
+"""What only a master's logs say of an exchange."""
 _OBJECT = 2**26
 """Bytes of a line of a spool."""
 
@@ -31,10 +33,26 @@ def name_of(capture: str) -> str:
     return f"part-{capture}.parquet"
 
 
+def capture_of(part: Path) -> str:
+    """The capture whose part it is."""
+    return part.stem.removeprefix("part-")
+
+
 def compacted(parts: Sequence[Path]) -> Path:
     """The path of the part that these ones become."""
     digest = hashlib.sha256("\0".join(part.name for part in parts).encode()).hexdigest()[:16]
     return parts[0].with_name(COMPACTED.replace("*", digest))
+
+
+def keep_times(connection: DuckDBPyConnection, capture: str, parts: Sequence[Path]) -> None:
+    """Note what a master's logs said of a capture's exchanges, which are in some parts: it stays where no log says more
+    when they are staged."""
+    rows = f"SELECT * FROM {read(parts)}" if parts else f"SELECT {_nulls(TABLES['exchanges'])}"
+    columns = ", ".join(_TIMES)
+    connection.execute(
+        f"CREATE TABLE times AS SELECT seq, {columns} FROM ({rows}) "
+        f"WHERE capture = {text(capture)} AND coalesce({columns}) IS NOT NULL"
+    )
 
 
 def staged(connection: DuckDBPyConnection, spools: Spools, site: str, name: str, folder: Path) -> Iterator[Path]:
@@ -49,6 +67,10 @@ def staged(connection: DuckDBPyConnection, spools: Spools, site: str, name: str,
         if path is None:
             continue
         connection.execute(f"CREATE TABLE rows AS {_selection(table, path)}")
+        if table.name == "exchanges":
+            sets = ", ".join(f"{column} = times.{column}" for column in _TIMES)
+            unknown = " AND ".join(f"rows.{column} IS NULL" for column in _TIMES)
+            connection.execute(f"UPDATE rows SET {sets} FROM times WHERE times.seq = rows.seq AND {unknown}")
         yield from split(connection, table, site, name, folder)
         connection.execute("DROP TABLE rows")
 
@@ -139,11 +161,14 @@ def remove_rows(connection: DuckDBPyConnection, capture: str, part: Path, table:
 
 def show(connection: DuckDBPyConnection, table: Table, parts: Sequence[Path]) -> None:
     """Make a view of a table of its parts, empty if there are none."""
-    columns = ", ".join(f"NULL::{column.sql} AS {column.name}" for column in table.columns)
-    none = f"SELECT {columns}, NULL::DATE AS date, NULL::VARCHAR AS site WHERE false"
+    none = f"SELECT {_nulls(table)}, NULL::DATE AS date, NULL::VARCHAR AS site WHERE false"
     # The empty table comes first: columns that older parts do not have are there nevertheless.
     found = f" UNION ALL BY NAME SELECT * FROM {read(parts, hive=True)}" if parts else ""
     connection.execute(f"CREATE OR REPLACE VIEW {table.name} AS {none}{found}")
+
+
+def _nulls(table: Table) -> str:
+    return ", ".join(f"NULL::{column.sql} AS {column.name}" for column in table.columns)
 
 
 def read(parts: Sequence[Path], *, hive: bool = False) -> str:

@@ -60,11 +60,24 @@ class LogFile:
                 if self.unknown == self.lines == TRIED:
                     break
         except OSError as error:
-            raise InspectorError(
-                f"Cannot read {self.path}: {error.strerror or error}.", "Give a log of puppetserver, compressed or not."
-            ) from error
+            raise _unreadable(self.path, error) from error
         if self.lines and self.unknown == self.lines:
             raise InspectorError(
                 f"{self.path} is in no known pattern: line {self.first_unknown}, and {self.lines - 1} more.",
                 f"Known is {self.pattern} (and older ones, docs/times.md). {self.where}",
             )
+
+
+def check(path: Path) -> None:
+    """Raise InspectorError if a log cannot be opened."""
+    try:
+        with inputs.opened(path):
+            pass
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> InspectorError:
+    return InspectorError(
+        f"Cannot read {path}: {error.strerror or error}.", "Give a log of puppetserver, compressed or not."
+    )

@@ -14,6 +14,7 @@ from inspector.explain import time_split
 from inspector.explain.master_log import access, server
 from inspector.explain.master_log.matching import Logged, Matching, Wanted
 from inspector.explain.master_log.measured import NOTHING, MasterTime, MasterTimes
+from inspector.formats import log_files
 from inspector.formats.log_files import LogFile
 from inspector.model import Exchange
 from inspector.progress import unwatched, watched
@@ -49,6 +50,12 @@ class MasterLogs(NamedTuple):
 
     access: Sequence[Path] = ()
     server: Sequence[Path] = ()
+
+
+def check(logs: MasterLogs) -> None:
+    """Raise InspectorError if a log cannot be opened."""
+    for path in (*logs.access, *logs.server):
+        log_files.check(path)
 
 
 def read(capture: Path, logs: MasterLogs, watch: Watch = unwatched) -> MasterTimes:

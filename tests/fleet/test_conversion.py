@@ -13,8 +13,8 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector.capture.store import Capture
-from inspector.errors import CaptureError
-from inspector.fleet import conversion
+from inspector.errors import CaptureError, InspectorError
+from inspector.fleet import analysis, conversion
 from inspector.fleet.directory import TableDirectory
 from inspector.fleet.overview import overview_of
 from inspector.fleet.rows import Rows
@@ -103,6 +103,21 @@ def test_damaged_parts_are_left_out_and_said(tmp_path: Path) -> None:
     ((records, trouble),) = asked(tables, "SELECT records, trouble FROM captures")
     assert records == 2
     assert "Record 2" in trouble
+
+
+def test_a_damaged_first_record_is_left_out_too_and_how_many_are_is_said(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.sqlite", *talk(plugins(), catalog(), report()))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("UPDATE record SET data = 'nonsense' WHERE seq IN (1, 2)")
+    tables = converted(tmp_path, path)
+    assert asked(tables, "SELECT seq FROM exchanges") == [(3,)]
+    ((trouble,),) = asked(tables, "SELECT trouble FROM captures")
+    assert trouble.startswith("Record 1 ")
+    assert trouble.endswith("And 1 more.")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("UPDATE record SET data = 'nonsense'")
+    with pytest.raises(CaptureError, match="Record 1 "):
+        conversion.convert(path, tables, SITE)
 
 
 def test_one_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -205,7 +220,39 @@ def test_closed_tables_have_pseudonyms_and_no_values(tmp_path: Path) -> None:
     everything = str([asked(tables, f"SELECT * FROM {name}") for name in TABLES])
     for secret in ("corp", "Lindenhof", "192.0.2.7"):
         assert secret not in everything
-    assert next(conversion.convert_all(captures[:1], tables, "closed", closed=True)).converted.unchanged
+    again = conversion.convert_all(captures, tables, "closed", closed=True)
+    assert [result.converted.unchanged for result in again] == [True, True]
+
+
+def test_closed_tables_are_made_of_all_their_captures_or_of_none(tmp_path: Path) -> None:
+    """A pseudonym is another one if other captures are shared with it."""
+    one, two = (save(tmp_path / f"{name}.sqlite", *talk(plugins(), catalog(), report(), certname=name, after=after))
+                for name, after in (("one.example", 0), ("two.example", 900)))  # fmt: skip
+    tables = TableDirectory.create(tmp_path / "tables")
+    assert not next(conversion.convert_all([two], tables, "closed", closed=True)).converted.unchanged
+    with pytest.raises(InspectorError, match="1 capture that is not named here"):
+        list(conversion.convert_all([one], tables, "closed", closed=True))
+    results = list(conversion.convert_all([one, two], tables, "closed", closed=True))
+    assert [result.converted.unchanged for result in results] == [False, False]
+    names = asked(tables, "SELECT DISTINCT capture, certname FROM runs ORDER BY 2")
+    assert len({capture for capture, _ in names}) == len({name for _, name in names}) == 2
+    bad = tmp_path / "bad.sqlite"
+    bad.write_bytes(b"SQLite format 3\0")
+    *done, failed = conversion.convert_all([one, two, bad], tables, "closed", closed=True)
+    assert [result.converted.unchanged for result in done] == [True, True]
+    assert isinstance(failed.error, CaptureError)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_real_names_and_pseudonyms_are_not_mixed(tmp_path: Path, closed: bool) -> None:
+    path = save(tmp_path / "a.sqlite", *talk(plugins()))
+    tables = TableDirectory.create(tmp_path / "tables")
+    list(conversion.convert_all([path], tables, SITE, closed=closed))
+    with pytest.raises(InspectorError, match="closed"):
+        list(conversion.convert_all([path], tables, SITE, closed=not closed))
+    if closed:
+        with pytest.raises(InspectorError, match="closed"):
+            list(analysis.analyse([path], tables, SITE))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -238,5 +285,13 @@ def test_a_masters_logs_divide_the_time_of_requests(tmp_path: Path) -> None:
     assert row[1] > 0
     assert sum(value or 0.0 for value in row[:3]) <= row[3] + 1e-6
     assert asked(tables, "SELECT count(*) FROM exchanges WHERE compile IS NULL") != [(0,)]
+    before = asked(tables, "SELECT seq, queue, compile, serve FROM exchanges ORDER BY 1")
+    later = MasterLogs([write(tmp_path / "later.log", [])])
+    for site, more in (("rome", later), ("oslo", MasterLogs()), ("paris", MasterLogs())):
+        assert not conversion.convert(sample, tables, site, logs=more).unchanged
+        assert asked(tables, "SELECT seq, queue, compile, serve FROM exchanges ORDER BY 1") == before
+        tables.compact("9999-01-01")
+    with pytest.raises(InspectorError, match="Cannot read"):
+        list(conversion.convert_all([sample], tables, SITE, logs=MasterLogs([tmp_path / "mistyped.log"])))
     other = next(path for path in SAMPLED if path.stem == "revoked")
     assert conversion.convert(other, tables, SITE, logs=MasterLogs([log])).records == 3, "it is about another capture"

@@ -51,7 +51,8 @@ QUERIES = (
                {seconds("certificates_time")} AS certificates, {seconds("node_time")} AS node,
                {seconds("plugins_time")} AS plugins, {seconds("facts_wait")} AS facts,
                {seconds("catalog_time")} AS catalog, {seconds("compile_time")} AS compiling,
-               {seconds("files_time")} AS files, {seconds("apply_wait")} AS applying, {seconds("report_time")} AS report, capture, run
+               {seconds("files_time")} AS files, {seconds("apply_wait")} AS applying,
+               {seconds("report_time")} AS report, capture, run
         FROM runs WHERE {AGENTS} AND {WINDOW} ORDER BY runs.duration DESC, certname LIMIT $top""",
         (TOP, DAYS, AT),
     ),
