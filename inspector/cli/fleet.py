@@ -73,6 +73,7 @@ def _analyse(arguments: argparse.Namespace) -> int:
             if result.error is not None:
                 failed += 1
                 print(f"puppet-inspector: {clean(result.error.message)}", file=sys.stderr)
+                print(f"  {clean(result.error.hint)}", file=sys.stderr)
             elif not arguments.json:
                 print_line(line(result.path, result.converted))
         directory.compact(conversion.today())
@@ -122,5 +123,5 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _summary(captures: int, records: int, findings: int) -> str:
-    what = f"{findings:,} finding{'' if findings == 1 else 's'}" if findings else "nothing"
-    return f"{captures:,} captures, {records:,} records; {what} that only several captures show"
+    what = plural(findings, "finding") if findings else "nothing"
+    return f"{plural(captures, 'capture')}, {plural(records, 'record')}; {what} that only several captures show"

@@ -112,7 +112,8 @@ class Prompt:
 
     def _columns(self, words: list[str]) -> None:
         if len(words) != 1 or words[0] not in TABLES:
-            raise InspectorError("Name one table.", f"There are {', '.join(TABLES)}.")
+            wrong = "Name one table." if len(words) != 1 else f"There is no table {words[0]}."
+            raise InspectorError(wrong, f"There are {', '.join(TABLES)}.")
         found = (*TABLES[words[0]].columns, *PARTITIONS)
         rows = [
             (column.name, column.sql, f"{column.meaning} [{column.unit}]" if column.unit else column.meaning)

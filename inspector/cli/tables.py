@@ -15,7 +15,7 @@ from inspector.cli.reading import Unreadable
 from inspector.fleet import conversion
 from inspector.fleet.directory import TableDirectory, default_site, site_of
 from inspector.formats.master_logs import MasterLogs
-from inspector.text import clean
+from inspector.text import clean, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -69,15 +69,14 @@ def execute(arguments: argparse.Namespace) -> int:
         rows = [{"path": str(path), **dataclasses.asdict(converted)} for path, converted in found]
         print_json({"directory": str(arguments.output), "site": site, "captures": rows, "compacted": gone})
     elif gone:
-        print(f"{gone} files were compacted into others")
+        print(f"{plural(gone, 'file')} {'was' if gone == 1 else 'were'} compacted into others")
     return unreadable.status
 
 
 def line(path: Path, converted: conversion.Converted) -> str:
     """What became of a capture, as a line."""
+    name, records = clean(str(path)), plural(converted.records, "record")
     if not converted.capture:
-        return f"{path}: it contains no record"
+        return f"{name}: it contains no record"
     trouble = f"; {clean(converted.trouble)}" if converted.trouble else ""
-    if converted.unchanged:
-        return f"{path}: unchanged, {converted.records:,} records{trouble}"
-    return f"{path}: {converted.records:,} records{trouble}"
+    return f"{name}: {'unchanged, ' if converted.unchanged else ''}{records}{trouble}"

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import time
 from concurrent.futures import CancelledError, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from signal import SIGKILL
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector import rules
+from inspector import processes, rules
 from inspector.analysis import limits
 from inspector.capture import paths
 from inspector.errors import CaptureError, InspectorError
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     type Outcome = Converted | InspectorError
 
+SCHEMES = ("tcp://", "tls://")
 TRIES = 3
 """How often a capture is tried whose process dies."""
 WHAT = "analysing captures"
@@ -104,20 +107,23 @@ def _here(tasks: dict[Path, Task], jobs: int) -> Iterator[tuple[Path, Outcome]]:
                 else:
                     left.append(path)
         # The pool broke, and does not say at which capture: each of the rest is tried alone, and counted.
-        if together == 1:
-            suspect = left[0] if left else None
-            if suspect is not None:
-                tried[suspect] += 1
-                if tried[suspect] >= TRIES:
-                    left.remove(suspect)
-                    yield suspect, CaptureError(f"{suspect}: {LOST.format(TRIES)}")
-        waiting, together = left, 1
+        reported = False
+        if together == 1 and left:
+            suspect = left[0]
+            tried[suspect] += 1
+            reported = tried[suspect] >= TRIES
+            if reported:
+                left.remove(suspect)
+                yield suspect, CaptureError(f"{suspect}: {LOST.format(TRIES)}")
+        waiting, together = left, jobs if reported else 1
 
 
 @contextlib.contextmanager
 def _processes(number: int) -> Iterator[Executor]:
     # Not forked: the parent has threads, and DuckDB has more.
-    executor = ProcessPoolExecutor(number, multiprocessing.get_context("spawn"))
+    executor = ProcessPoolExecutor(
+        number, multiprocessing.get_context("spawn"), initializer=processes.end_with, initargs=(os.getpid(), SIGKILL)
+    )
     try:
         yield executor
     finally:
@@ -140,6 +146,10 @@ def _on_cluster(tasks: dict[Path, Task], scheduler: str) -> Iterator[tuple[Path,
             "A cluster needs Dask, which is not installed.",
             "Install it beside puppet-inspector, here and on the workers: pip install 'puppet-inspector[fleet]'",
         ) from error
+    if not scheduler.startswith(SCHEMES):
+        raise InspectorError(
+            f"{scheduler!r} is not the address of a scheduler.", "For example: --scheduler tcp://host:8786"
+        )
     try:
         client = Client(scheduler, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:

@@ -23,6 +23,8 @@ MISSING = (
 )
 MEMORY = "600MB"
 """What DuckDB may take; more is put on the disk."""
+INTERRUPTED = "Query interrupted"
+"""What DuckDB says when it was interrupted by Ctrl-C."""
 
 
 class DatabaseError(InspectorError):
@@ -63,6 +65,10 @@ def reported() -> Iterator[None]:
 
     try:
         yield
+    except RuntimeError as error:
+        if str(error) != INTERRUPTED:
+            raise
+        raise KeyboardInterrupt from error  # DuckDB looks at signals, and forgets which one it was
     except duckdb.Error as error:
         first, _, rest = str(error).partition("\n")
         raise DatabaseError(first.strip(), rest.strip()) from error

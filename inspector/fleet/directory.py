@@ -12,6 +12,7 @@ import fcntl
 import os
 import platform
 import secrets
+import shlex
 import shutil
 import tempfile
 from pathlib import Path
@@ -74,9 +75,14 @@ class TableDirectory:
         """Open a directory to read. Raises InspectorError."""
         _check_path(root)
         if not has_tables(root):
+            if next(root.glob("*.sqlite"), None) is not None:
+                raise InspectorError(
+                    f"{root}/ holds captures, not tables.",
+                    f"Make tables of them: puppet-inspector tables {shlex.quote(str(root))} -o tables/",
+                )
             raise InspectorError(
                 f"There are no tables in {root}/.",
-                f"Convert captures into it: puppet-inspector tables CAPTURE -o {root}",
+                f"Convert captures into it: puppet-inspector tables CAPTURE -o {shlex.quote(str(root))}",
             )
         return cls(root)
 

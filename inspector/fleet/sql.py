@@ -113,6 +113,12 @@ class Database:
 
     def statements(self, script: str) -> list[str]:
         """Split a text into its statements. Raises StatementError if one of them does not only read."""
+        try:
+            script.encode()
+        except UnicodeEncodeError as error:
+            raise StatementError(
+                "The statement has bytes that are not UTF-8.", "To convert a file: iconv -f latin1 -t utf-8 FILE"
+            ) from error
         with _explained():
             found = self._connection.extract_statements(script)
         for statement in found:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import importlib
 import signal
 
-from inspector.proxy import side_process
+from inspector import processes
 
 
 def main(argv: list[str]) -> int | None:
     """Run with ``PARENT MODULE:FUNCTION ARGUMENTS...``: the number of the process that started this one, and what is
     called with the arguments."""
-    side_process.end_with(int(argv[0]), signal.SIGTERM)
+    processes.end_with(int(argv[0]), signal.SIGTERM)
     module, _, function = argv[1].partition(":")
     status: int | None = getattr(importlib.import_module(module), function)(argv[2:])
     return status

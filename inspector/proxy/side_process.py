@@ -7,10 +7,10 @@ A record that takes such a process too long, or at which it ends twice, is left 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
-import sys
+
+from inspector import processes
 
 NICE = 5
 """The proxy, and with it the agents, have priority."""
@@ -18,7 +18,6 @@ PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 """Seconds until the process is started again, if it ends soon once more; the last one from then on."""
 LONG = 60.0
 """Seconds after which a process that ends counts as the first one."""
-_PARENT_DEATH_SIGNAL = 1
 
 
 class Restarts:
@@ -51,17 +50,10 @@ def took_too_long(status: int) -> bool:
     return status == -signal.SIGPROF
 
 
-def end_with(parent: int, number: signal.Signals) -> None:
-    """Let the kernel send a signal to this process when its parent, whose process number is given, has ended."""
-    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, number)
-    if os.getppid() != parent:
-        sys.exit(0)
-
-
 def attend(proxy: int) -> None:
     """Make this process one beside a proxy, whose process number is given: end it when the proxy ends, whatever it is
     doing then."""
-    end_with(proxy, signal.SIGKILL)
+    processes.end_with(proxy, signal.SIGKILL)
     # The proxy handles Ctrl-C, and the SIGTERM that systemd sends to all processes of a service: it ends in order and
     # closes our input.
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -49,7 +49,7 @@ class FleetView(View):
         Binding("q", "app.quit", "Quit"),
     ]
     DEFAULT_CSS = """
-    FleetView #lists { width: 42; }
+    FleetView #lists { width: 42; margin-right: 1; }
     FleetView.-slim #lists { width: 30; }
     """
 

@@ -57,12 +57,26 @@ def test_one_that_cannot_be_read_is_said(run: Run, sites: list[Path], tmp_path: 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [(("--jobs", "0"), "0 processes cannot analyse anything"), (("--scheduler", "nonsense"), "does not answer")],
+    [
+        (("--jobs", "0"), "0 processes cannot analyse anything"),
+        (("--scheduler", "x:1"), "not the address of a scheduler"),
+    ],
 )
 def test_mistakes_are_said(run: Run, sites: list[Path], tmp_path: Path, words: tuple[str, ...], expected: str) -> None:
     status, _, err = run("fleet", "analyse", *sites, "-o", tmp_path / "t", *words)
     assert status == 2
     assert expected in err
+
+
+def test_a_report_of_the_directory_in_which_one_is(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(fleet(tmp_path, 2).root)
+    assert run("fleet", "report", ".")[1].startswith(f"{tmp_path / 'tables.html'} written, ")
+
+
+def test_captures_are_no_tables(run: Run, sites: list[Path]) -> None:
+    _, _, err = run("fleet", "report", sites[0])
+    assert "holds captures, not tables" in err
+    assert f"puppet-inspector tables {sites[0]} -o tables/" in err
 
 
 def test_a_report_is_one_file(run: Run, tmp_path: Path) -> None:

@@ -132,9 +132,11 @@ def test_standard_input_is_a_script(run: Run, root: Path, monkeypatch: pytest.Mo
     [
         (("{}", "SELEC 1"), 'Syntax error at or near "SELEC".', "LINE 1: SELEC 1"),
         (("{}", "SELECT * FROM rums"), "Table with name rums does not exist.", 'Did you mean "runs"?'),
+        (("{}", "selec"), "Syntax error", ""),
+        (("{}", "SELECT '\udcff'"), "bytes that are not UTF-8", "iconv"),
         (("{}", "COPY runs TO 'x'"), "COPY is not possible here.", "`sql` only reads"),
         (("{}", "--query", "expirng"), "There is no query 'expirng'.", "Did you mean `expiring`?"),
-        (("{}", "--query", "expiring", "--set", "days=x"), "'x' is no value of days", "--set days=30"),
+        (("{}", "--query", "expiring", "--set", "days=x"), "'x' is no value of days", "For example: days=30"),
         (("{}", "SELECT 1", "--query", "expiring"), "a statement and a named query", "Give one"),
         (("{}", "--json", "SELECT 1"), "does not take 'SELECT 1'.", "Write it before the options"),
         (("{}", "--set", "days=3"), "--set sets parameters of a named query.", "--query"),

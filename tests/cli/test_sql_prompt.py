@@ -94,7 +94,7 @@ def test_its_commands(say: Say) -> None:
     [
         (".nothing", "There is no command .nothing.\n  There are .tables, "),
         (".columns", "Name one table.\n  There are runs, "),
-        (".columns nothing", "Name one table."),
+        (".columns nothing", "There is no table nothing.\n  There are runs, "),
         (".query", "Name a query.\n  .queries lists them."),
         (".query silnt", "There is no query 'silnt'.\n  Did you mean `silent`?"),
         (".query 'a", "cannot be read: No closing quotation."),

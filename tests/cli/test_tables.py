@@ -39,6 +39,15 @@ def test_it_prints_what_became_of_each(run: Run, folder: Path, tmp_path: Path) -
     assert asked(tables, "SELECT count(*), min(site) FROM runs") == [(2, "paris")]
 
 
+def test_control_characters_in_the_name_of_a_file_reach_no_terminal(run: Run, tmp_path: Path) -> None:
+    path = save(tmp_path / "a\x1b[31m.sqlite", *talk(plugins()))
+    for command in (("tables",), ("fleet", "analyse")):
+        status, out, err = run(*command, path, "-o", tmp_path / "t")
+        assert status == 0
+        assert "1 record" in out
+        assert "\x1b" not in out + err
+
+
 def test_as_json(run: Run, folder: Path, tmp_path: Path) -> None:
     status, out, _ = run("tables", folder, "-o", tmp_path / "t", "--json")
     made = valid("tables", out)

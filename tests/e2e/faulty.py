@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inspector.proxy import runtime, side_process
+from inspector import processes
+from inspector.proxy import runtime
 from inspector.proxy.engine.link import Link
 from inspector.proxy.engine.server import Server
 from inspector.proxy.mitm import addon as addon_module
@@ -81,7 +82,7 @@ def start(broken: str, speed: float, arguments: list[str]) -> None:
     """Break it, and be what would have been started (``inspector.proxy.launched``): `-P -c CODE ROOT PARENT FUNCTION
     proxy ...` or the same with mitmdump's arguments."""
     parent, function, *words = arguments[4:]
-    side_process.end_with(int(parent), signal.SIGTERM)
+    processes.end_with(int(parent), signal.SIGTERM)
     own = function.startswith("inspector.")
     _break_functions(Path(broken), own=own)
     _turn_the_clock(speed)

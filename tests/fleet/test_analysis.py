@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +15,16 @@ from inspector.errors import CaptureError, InspectorError
 from inspector.fleet import analysis
 from inspector.fleet.directory import TableDirectory
 from inspector.fleet.tables import TABLES
+from inspector.runs.examples import plugins, talk
+from tests.support.captures import save
 from tests.support.places import SAMPLES
 from tests.support.tables_of import SITE, asked, converted
+from tests.support.waiting import eventually, is_running
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+    from contextlib import AbstractContextManager
+
     from inspector.fleet.analysis import Outcome, Task
     from inspector.fleet.conversion import Result
 
@@ -84,6 +92,44 @@ def test_a_capture_whose_process_dies_is_tried_again_and_at_last_reported(
     assert "ended 3 times" in error.message
     assert all(each.error is None for each in found.values())
     assert len(asked(tables, "SELECT * FROM captures")) == len(SAMPLED) - 1
+
+
+def test_after_it_was_reported_the_others_share_the_work_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    made = analysis._processes
+
+    def noted(number: int) -> AbstractContextManager[Executor]:
+        sizes.append(number)
+        return made(number)
+
+    monkeypatch.setattr(analysis, "perform", dying)
+    monkeypatch.setattr(analysis, "_processes", noted)
+    captures = [save(tmp_path / f"{n}.sqlite", *talk(plugins(), after=900 * n)) for n in range(2)]
+    first_run = next(path for path in SAMPLED if path.stem == "first-run")
+    done = list(analysis.analyse([first_run, *captures], TableDirectory.create(tmp_path / "t"), SITE, jobs=2))
+    assert len(done) == 3
+    assert sizes[0] == 2
+    assert sizes[1:4] == [1, 1, 1]
+    assert sizes[4:] in ([], [2])
+
+
+def test_its_processes_end_with_it(tmp_path: Path) -> None:
+    script = (
+        "import os, time\n"
+        "from inspector.fleet import analysis\n"
+        "if __name__ == '__main__':\n"
+        "    with analysis._processes(1) as executor:\n"
+        "        print(executor.submit(os.getpid).result(), flush=True)\n"
+        "        time.sleep(600)\n"
+    )
+    (tmp_path / "script.py").write_text(script)
+    command = [sys.executable, str(tmp_path / "script.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        child = int(parent.stdout.readline())
+        assert is_running(child)
+        parent.kill()
+    assert eventually(lambda: not is_running(child))
 
 
 def test_a_scheduler_that_is_not_there_is_said(tmp_path: Path) -> None:

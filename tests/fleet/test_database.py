@@ -26,6 +26,13 @@ def test_its_errors_are_ours(tmp_path: Path) -> None:
         connection.execute("SELEKT 1")
 
 
+def test_ctrl_c_is_one_also_within_duckdb() -> None:
+    with pytest.raises(KeyboardInterrupt), database.reported():
+        raise RuntimeError("Query interrupted")
+    with pytest.raises(RuntimeError, match="other"), database.reported():
+        raise RuntimeError("another one")
+
+
 def test_it_fetches_no_extension(tmp_path: Path) -> None:
     with database.opened(tmp_path) as connection:
         settings = "SELECT name, value FROM duckdb_settings() WHERE name LIKE 'auto%_known_extensions' ORDER BY 1"

@@ -108,7 +108,8 @@ def test_what_docs_say_brings_the_tables_of_several_proxies_together(tmp_path: P
         elif happens.startswith("converted"):
             save(captures[0], *talk(plugins(), after=300))  # more of it
             conversion.convert(captures[0], proxies["paris"], "paris")
-        subprocess.run(["sh", "-euc", local], cwd=tmp_path, check=True)
+        done = subprocess.run(["sh", "-euc", local], cwd=tmp_path, check=True, capture_output=True, text=True)
+        assert done.stdout + done.stderr == ""
         together = TableDirectory.open(tmp_path / "tables")
         sites = asked(together, "SELECT site, count(*) FROM captures GROUP BY site ORDER BY 1")
         assert sites == [("paris", 2), ("rome", 1)]

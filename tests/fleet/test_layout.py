@@ -31,7 +31,7 @@ def test_where_captures_are_recorded_is_none(tmp_path: Path) -> None:
     shutil.copy(CAPTURE, tmp_path / "captures")
     for path in (tmp_path, tmp_path / "captures", tmp_path / "captures" / CAPTURE.name, tmp_path / "missing"):
         assert not has_tables(path)
-        with pytest.raises(InspectorError, match="no tables"):
+        with pytest.raises(InspectorError, match=r"no tables|captures, not tables"):
             TableDirectory.open(path)
     for path in (tmp_path, tmp_path / "captures"):
         with pytest.raises(InspectorError, match="is no directory of tables"):

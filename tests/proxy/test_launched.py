@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, is_running
 
 _STARTS = """
 import sys, time
@@ -20,13 +20,6 @@ with Lab() as lab, Proxy(demo.options(lab, Path(sys.argv[1])), own=sys.argv[2] =
     print(proxy.process.pid, flush=True)
     time.sleep(600)
 """
-
-
-def is_running(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def below(process: int) -> set[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,3 +21,11 @@ def eventually(true: Callable[[], bool]) -> bool:
     while not (found := true()) and time.monotonic() < until:
         time.sleep(AT_ONCE)
     return found
+
+
+def is_running(process: int) -> bool:
+    """Whether there is a process, and it has not ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -46,7 +46,7 @@ class Parameter:
             return self._value(given)
         except (ValueError, OverflowError) as error:
             raise InspectorError(
-                f"{given!r} is no value of {self.name} ({self.meaning}).", f"For example: --set {self.name}={example}"
+                f"{given!r} is no value of {self.name} ({self.meaning}).", f"For example: {self.name}={example}"
             ) from error
 
     def _value(self, given: str) -> Value:

@@ -285,7 +285,7 @@ def _crl_ended(
 def _without_crls(scenario: Scenario, able: Abilities) -> Effect:
     if able.known and able.verifies_itself:
         text = "the agent has no valid CRL: it refuses the master, and cannot fetch one"
-        unless = f"{_NO_CHECKS} and the CRLs are missing: with its own one expired, the master refuses every client"
+        unless = f"{_NO_CHECKS} and no CRL is there at all: if the master's own has expired, it refuses every client"
         reason = Reason(Kind.CRL_MISSING, Verdict.BREAKS, text, unless)
     else:
         text = "agents up to 5 go on if there is no CRL, but refuse the master if theirs has expired"

@@ -112,6 +112,8 @@ def _date(value: str, now: float) -> float:
         at = clocks.iso(value)
     except (ValueError, OverflowError) as error:
         raise InspectorError(f"{clean(value)[:100]!r} is not a date.", "Use the form date=2027-03-01.") from error
+    if at < now and utc(at)[:10] == utc(now)[:10]:
+        return now  # today
     if at < now:
         raise InspectorError(
             f"{utc(at)[:10]} is in the past.",

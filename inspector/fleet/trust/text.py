@@ -87,8 +87,9 @@ def details(found: Radius, width: int | None) -> Iterator[str]:
             yield from wording.labelled("  before: " if group in found.groups else "  do:     ", fix, room)
         yield ""
     if found.untouched:
+        other = "other " if found.groups or found.already else ""
         rest = "nodes" if found.untouched != 1 else "node"
-        yield f"{found.untouched:,} other {rest}: nothing of this concerns {'them' if rest == 'nodes' else 'it'}."
+        yield f"{found.untouched:,} {other}{rest}: nothing of this concerns {'them' if rest == 'nodes' else 'it'}."
     for note in found.notes:
         yield from wording.wrapped("note: ", clean(cut(note, 600)), room)
 

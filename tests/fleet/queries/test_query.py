@@ -36,7 +36,7 @@ def test_what_is_no_value_is_said(written: str) -> None:
     name = written.partition("=")[0]
     with pytest.raises(InspectorError, match=f"is no value of {name}") as raised:
         QUERY.values([written], END)
-    assert raised.value.hint.startswith(f"For example: --set {name}=")
+    assert raised.value.hint.startswith(f"For example: {name}=")
 
 
 @pytest.mark.parametrize("written", ["day=3", "days", ""])

@@ -7,6 +7,7 @@ import pytest
 from inspector.errors import InspectorError
 from inspector.fleet.trust.scenario import SCENARIOS, Assumptions, assumptions, scenarios, serial_of
 from inspector.protocol.certificates import printed_serial
+from inspector.text import utc
 from tests.support.trust import NOW, certificate, inventory
 
 ROOT, OTHER = certificate("root", serial=0x10), certificate("other root", serial=0xAB)
@@ -29,6 +30,10 @@ def test_what_is_none(written: str) -> None:
         serial_of(written)
     assert raised.value.message.isprintable()
     assert len(raised.value.message) < 200
+
+
+def test_today_is_now() -> None:
+    assert assumptions([f"date={utc(NOW)[:10]}"], NOW).at == NOW
 
 
 def test_several_together() -> None:
