@@ -261,8 +261,26 @@ class TableDirectory:
             self.locked(shared=True),
             database.opened(Path(work)) as connection,
         ):
-            self.show(connection)
-            yield connection
+            try:
+                with database.reported():
+                    self.show(connection)
+                    yield connection
+            except database.DatabaseError:
+                self.check_parts(connection)
+                raise
+
+    def check_parts(self, connection: DuckDBPyConnection) -> None:
+        """Raise InspectorError if a part cannot be read. All of them are read; the views are others afterwards."""
+        part = parquet.damaged(connection, sorted(self.root.glob(f"*/date=*/site=*/{PARTS}")))
+        if part is None:
+            return
+        root = shlex.quote(str(self.root))
+        raise InspectorError(
+            f"{part} is damaged, or not a part of these tables.",
+            "Convert its captures into a new directory."
+            if part.match(parquet.COMPACTED)
+            else f"Remove what there is of its capture, and convert it again: find {root} -name {part.name} -delete",
+        )
 
     def show(self, connection: DuckDBPyConnection, before: Parts = MappingProxyType({})) -> Parts:
         """Make a view of each table in a database, empty if there are no rows of it; return the files of each.

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.fleet.database import text
+from inspector.fleet.database import DatabaseError, reported, text
 from inspector.fleet.tables import TABLES
 
 if TYPE_CHECKING:
@@ -157,6 +157,19 @@ def remove_rows(connection: DuckDBPyConnection, capture: str, part: Path, table:
     else:
         write(connection, rest, table, fresh)
         fresh.replace(part)
+
+
+def damaged(connection: DuckDBPyConnection, parts: Sequence[Path]) -> Path | None:
+    """The first part that cannot be read as one of its table; None if all can. Reads all of them."""
+    for part in parts:
+        table = TABLES[part.parents[2].name]
+        try:
+            with reported():
+                show(connection, table, [part])
+                connection.execute(f"SELECT count(*) FROM {table.name} AS r WHERE hash(r) = 0").fetchall()
+        except DatabaseError:
+            return part
+    return None
 
 
 def show(connection: DuckDBPyConnection, table: Table, parts: Sequence[Path]) -> None:

@@ -32,6 +32,10 @@ BATCH = 1000
 ONLY_READS = "`sql` only reads: SELECT, WITH, VALUES, DESCRIBE, SUMMARIZE and SHOW, of the tables alone."
 _KIND = regex.compile(r"^(?:TransactionContext|[A-Z][A-Za-z]*(?: [A-Za-z]+)?) Error: ")
 """How messages of DuckDB begin."""
+_MISTAKE = regex.compile(
+    r"(?:Binder|Catalog|Conversion|INTERRUPT|Not implemented|Out of Memory|Out of Range|Parser|Permission|Type) Error"
+)
+"""How those that are about a statement begin; others may be about a damaged part."""
 
 
 class StatementError(InspectorError):
@@ -144,15 +148,26 @@ class Database:
         # In brackets it can only be a query: DuckDB refuses there what writes, also in a WITH clause.
         query = f"SELECT * FROM (\n{statement}\n)"
         with self._directory.locked(shared=True):
-            with _explained(before=1):
+            with self._checked(), _explained(before=1):
                 self._parts = self._directory.show(self._connection, self._parts)
                 self._interruptible(lambda: self._connection.execute(query, dict(values) if values else None))
                 found = tuple(Column(item[0], str(item[1])) for item in self._connection.description or ())
             yield Result(found, self._batches())
 
+    @contextlib.contextmanager
+    def _checked(self) -> Iterator[None]:
+        """Where what DuckDB says is not about the statement, name the part that is damaged."""
+        try:
+            yield
+        except StatementError as error:
+            if _MISTAKE.match(str(error.__cause__)) is None:
+                self._parts = {}
+                self._directory.check_parts(self._connection)
+            raise
+
     def _batches(self) -> Iterator[list[Row]]:
         while True:
-            with _explained(before=1):
+            with self._checked(), _explained(before=1):
                 rows = self._interruptible(lambda: self._connection.fetchmany(BATCH))
             if not rows:
                 return

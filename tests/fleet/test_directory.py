@@ -15,8 +15,9 @@ import duckdb
 import pytest
 
 from inspector.errors import InspectorError
-from inspector.fleet import conversion, database
+from inspector.fleet import conversion, database, sql
 from inspector.fleet.directory import TableDirectory, default_site, site_of
+from inspector.fleet.overview import overview_of
 from inspector.fleet.tables import TABLES
 from inspector.runs.examples import catalog, plugins, report, talk
 from tests.support.captures import save
@@ -237,6 +238,43 @@ def test_readers_wait_for_writers(tmp_path: Path, captures: list[Path]) -> None:
         fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
     with tables.locked(shared=True), (tables.root / ".lock").open() as other:
         fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize("damage", ["cut", "changed", "another table"])
+def test_a_damaged_part_is_named_with_what_to_do(
+    tmp_path: Path, captures: list[Path], damage: str, compacted: bool
+) -> None:
+    tables = converted(tmp_path, *captures)
+    if compacted:
+        tables.compact("9999-01-01")
+    part = max(tables.root.glob("exchanges/*/*/*.parquet"), key=lambda path: path.stat().st_size)
+    data = part.read_bytes()
+    if damage == "cut":
+        part.write_bytes(data[: len(data) // 2])
+    elif damage == "changed":
+        part.write_bytes(data[:-300] + bytes(byte ^ 0x5A for byte in data[-300:-8]) + data[-8:])
+    else:
+        part.write_bytes(next(tables.root.glob("runs/*/*/*.parquet")).read_bytes()[:-4] + b"XXXX")
+    for ask in (
+        lambda: asked(tables, "SELECT max(path), max(certname) FROM exchanges"), lambda: overview_of(tables),
+        lambda: by_sql(tables.root, "SELECT max(path), max(certname) FROM exchanges"),
+    ):  # fmt: skip
+        with pytest.raises(InspectorError, match="is damaged") as raised:
+            ask()
+        assert str(part) in raised.value.message
+        assert "\x00" not in raised.value.message
+    assert raised.value.hint.startswith("Convert" if compacted else "Remove")
+    if not compacted:
+        subprocess.run(raised.value.hint.partition(": ")[2], shell=True, check=True)  # noqa: S602 - as it is pasted
+        for capture in captures:
+            conversion.convert(capture, tables, SITE)
+        assert asked(tables, COUNTS) == [(3, 9, 6)]
+
+
+def by_sql(root: Path, statement: str) -> list[object]:
+    with sql.opened(root) as opened, opened.result(statement) as result:
+        return list(result.batches)
 
 
 def test_the_key_is_made_once_and_a_damaged_one_is_said(tmp_path: Path) -> None:

@@ -84,7 +84,9 @@ class Matching[Line]:
         self._rounded, self._within = rounded, within
         self._wanted: dict[Hashable, list[Wanted[Line]]] = {}
         self._ends: dict[Hashable, list[float]] = {}
-        self._longest = 0.0
+        self._longest: dict[Hashable, float] = {}
+        self._open: dict[Hashable, list[int]] = {}
+        """For each place that of the next exchange that is not crowded, or of one on the way to it."""
 
     def add(self, key: Hashable, wanted: Wanted[Line]) -> None:
         """Look for a line of an exchange."""
@@ -95,7 +97,8 @@ class Matching[Line]:
         for key, found in self._wanted.items():
             found.sort(key=lambda wanted: wanted.ended)
             self._ends[key] = [wanted.ended for wanted in found]
-            self._longest = max(self._longest, *(wanted.ended - wanted.began for wanted in found))
+            self._longest[key] = max(wanted.ended - wanted.began for wanted in found)
+            self._open[key] = list(range(len(found) + 1))
 
     def wants(self, key: Hashable) -> bool:
         """Whether any exchange has a key."""
@@ -138,19 +141,22 @@ class Matching[Line]:
     def note(self, logged: Iterable[Logged[Line]], difference: float) -> None:
         """Note the lines that fit exchanges, if the log's clock is this many seconds ahead."""
         early = SLACK + self._rounded / 2
-        late = early + (self._longest if self._within else 0)
         for one in logged:
+            if one.key not in self._wanted:
+                continue
             time = one.time + self._rounded / 2 - difference
-            ends = self._ends.get(one.key, ())
-            for at in range(bisect_left(ends, time - early), len(ends)):
-                if ends[at] > time + late:
-                    break
-                wanted = self._wanted[one.key][at]
+            ends, found, following = self._ends[one.key], self._wanted[one.key], self._open[one.key]
+            late = time + early + (self._longest[one.key] if self._within else 0)
+            at = _next(following, bisect_left(ends, time - early))
+            while at < len(ends) and ends[at] <= late:
+                wanted = found[at]
                 if self._fits(one, time, wanted):
                     if len(wanted.fits) < MOST:
                         wanted.fits.append(one)
                     else:
                         wanted.crowded = True
+                        following[at] = at + 1
+                at = _next(following, at + 1)
 
     def _fits(self, one: Logged[Line], time: float, wanted: Wanted[Line]) -> bool:
         if self._within and time < wanted.began - SLACK - self._rounded / 2:
@@ -178,6 +184,17 @@ class Matching[Line]:
         """Yield all exchanges."""
         for found in self._wanted.values():
             yield from found
+
+
+def _next(following: list[int], at: int) -> int:
+    """The place of the next exchange that is not crowded: equal requests by the thousand are not gone through for each
+    line."""
+    found = at
+    while following[found] != found:
+        found = following[found]
+    while following[at] != found:
+        following[at], at = found, following[at]
+    return found
 
 
 def _take_exact[Line](found: list[Wanted[Line]], lines: dict[int, Line]) -> int:

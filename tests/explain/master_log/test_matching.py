@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -154,6 +155,29 @@ def test_a_crowd_of_lines_is_not_stored() -> None:
     wanted = Wanted[str](1, 10.0, 10.1)
     found, _ = matched([(KEY, wanted)], [line(10.1, str(at), 0.05) for at in range(10 * MOST)])
     assert (found.lines, found.ambiguous, len(wanted.fits)) == ({}, 1, MOST)
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_equal_requests_by_the_thousand_are_not_gone_through_for_each_line(
+    monkeypatch: pytest.MonkeyPatch, within: bool
+) -> None:
+    looked = Counter[str]()
+    fits = Matching._fits
+
+    def counted(found: Matching[str], one: Logged[str], time: float, wanted: Wanted[str]) -> bool:
+        looked["fits"] += 1
+        return fits(found, one, time, wanted)
+
+    monkeypatch.setattr(Matching, "_fits", counted)
+    counts = []
+    for number in (500, 1000):
+        looked.clear()
+        wanted: list[tuple[object, Wanted[str]]] = [(KEY, Wanted(seq, 10.0, 10.1 + seq / 1e4)) for seq in range(number)]
+        # One that hangs is about another node, and widens nobody else's window.
+        wanted.append(("hangs", Wanted(number, 0.0, 3600.0)))
+        matched(wanted, [line(10.1 + at / 1e4, str(at), 0.05) for at in range(number)], within=within)
+        counts.append(looked["fits"])
+    assert counts[1] <= 2.2 * counts[0]
 
 
 @given(
