@@ -91,7 +91,8 @@ class FleetView(View):
         if self._found is None:
             return f"Fleet in {clean(str(self._directory.root))}: reading ..."
         states = ", ".join(f"{number:,} {state}" for state, number in self._found.states.items() if number)
-        return f"Fleet in {clean(str(self._directory.root))}: {plural(len(self._found.nodes), 'node')}: {states}"
+        nodes = plural(len(self._found.nodes), "node")
+        return f"Fleet in {clean(str(self._directory.root))}: {nodes}{f': {states}' if states else ''}"
 
     def on_rows_moved(self, event: Rows.Moved[TopList | Line]) -> None:
         """Show the list that is chosen."""

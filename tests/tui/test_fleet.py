@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from inspector.tui.fleet import FleetApp, FleetView
 from inspector.tui.rows import Rows
-from tests.support.fleets import fleet
+from tests.support.fleets import fleet, tables_with
 from tests.tui.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -57,6 +57,13 @@ def test_lists_are_on_the_left_and_the_chosen_one_on_the_right(tmp_path: Path) -
         assert "Marks belong to captures" in str(view.query_one("#message", Static).render())
 
     played(fleet(tmp_path, 80), play)
+
+
+def test_tables_without_runs(tmp_path: Path) -> None:
+    async def play(_: Pilot[None], view: FleetView) -> None:
+        assert title(view).rstrip().endswith(": 0 nodes")
+
+    played(tables_with(tmp_path), play)
 
 
 def test_an_empty_list_says_so(tmp_path: Path) -> None:
