@@ -48,6 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _executed(command_line: list[str], mask: Iterable[int]) -> int:
     arguments = _parsed(command_line)
+    _check_texts(arguments)
     if _in_main_thread():
         _take_signals(next(iter(command_line), ""))
         limits.arm()
@@ -55,6 +56,17 @@ def _executed(command_line: list[str], mask: Iterable[int]) -> int:
     with rules_of(arguments):
         status: int = arguments.function(arguments)
     return status
+
+
+def _check_texts(arguments: argparse.Namespace) -> None:
+    """Raise InspectorError for a text with bytes that are not UTF-8; names of files may have any."""
+    for value in vars(arguments).values():
+        for text in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(text, str):
+                try:
+                    text.encode()
+                except UnicodeEncodeError as error:
+                    raise InspectorError(f"{text!r} is not UTF-8.", "Write it as UTF-8.") from error
 
 
 def _reported(work: Callable[[], int | None]) -> int:

@@ -6,6 +6,7 @@ a resource (its title, its path, an alias). A new cycle of dependencies is a dif
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from inspector.compare import meaning
@@ -30,8 +31,12 @@ class _Side:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.resources: dict[str, Resource] = {}
+        """By their references; of several with one, the later ones by that and their number."""
+        numbers = Counter[str]()
         for resource in catalog.resources:
-            self.resources.setdefault(key(resource.ref), resource)
+            name = key(resource.ref)
+            numbers[name] += 1
+            self.resources[name if numbers[name] == 1 else f"{name}\0{numbers[name]}"] = resource
         self._names: Containment | None = None
 
     def canonical(self, ref: str) -> str:
@@ -90,7 +95,15 @@ def _add(
     note: str = "",
 ) -> None:  # fmt: skip
     found.add(
-        Section.CATALOG, new.ref, part, before, after, sensitive=sensitive, places=(place(old), place(new)), note=note
+        Section.CATALOG,
+        new.ref,
+        part,
+        before,
+        after,
+        sensitive=sensitive,
+        places=(place(old), place(new)),
+        note=note,
+        formerly=old.ref,
     )
 
 
@@ -136,7 +149,7 @@ def _parameter(name: str, old: Resource, new: Resource, olds: _Side, news: _Side
     if type(sent) is str and type(now) is str and sent == now and marks[0] == marks[1]:
         return  # most of them
     before, after = old.value(name), new.value(name)
-    if name in RELATIONS:
+    if name in RELATIONS and _are_references(before) and _are_references(after):
         if not _same_references(before, after, olds, news):
             _add(found, old, new, name, before, after)
     elif not meaning.same(before, after):
@@ -152,10 +165,26 @@ def _marked(resource: Resource, name: str) -> bool:
     return name in resource.sensitive_parameters or (isinstance(value, dict | list) and rich.secrets(value))
 
 
+def _are_references(value: Any) -> bool:
+    """Whether a value is nothing but references, as all but Deferred ones are."""
+    value = meaning.bare(value)
+    return (
+        value is None
+        or isinstance(value, str)
+        or (isinstance(value, list) and all(isinstance(meaning.bare(each), str) for each in value))
+    )
+
+
 def _same_references(before: Any, after: Any, olds: _Side, news: _Side) -> bool:
-    if {key(text) for text in texts(before)} == {key(text) for text in texts(after)}:
+    before, after = _texts(before), _texts(after)
+    if {key(text) for text in before} == {key(text) for text in after}:
         return True
-    return {olds.canonical(text) for text in texts(before)} == {news.canonical(text) for text in texts(after)}
+    return {olds.canonical(text) for text in before} == {news.canonical(text) for text in after}
+
+
+def _texts(value: Any) -> list[str]:
+    value = meaning.bare(value)
+    return list(texts([meaning.bare(each) for each in value] if isinstance(value, list) else value))
 
 
 def _containers(old: _Side, new: _Side, renamed: dict[str, str], found: Differences) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from inspector.compare import catalogs, circumstances, facts, files, reports, requests, times
 from inspector.compare.differences import Differences, Section
 from inspector.compare.facts import Volatile
 from inspector.compare.masks import Masks
 from inspector.compare.patterns import Patterns
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -73,14 +74,14 @@ def compare(
     files.compare(before, after, found)
     if before.facts is not None and after.facts is not None:
         facts.compare(before.facts, after.facts, found, changing, choices.volatile)
-    elif before.facts is not after.facts:
-        uncompared[Section.FACTS] = _without(before, "sent no facts", there=before.facts is not None, other=after)
+    elif missing := _missing("facts", "facts", before, after):
+        uncompared[Section.FACTS] = missing
     requests.compare(before.requests, after.requests, found)
     if before.report is not None and after.report is not None:
         secret = reports.SecretParameters(before.catalog, after.catalog)
         reports.compare(before.report, after.report, found, secret)
-    elif before.report is not after.report:
-        uncompared[Section.REPORT] = _without(before, "sent no report", there=before.report is not None, other=after)
+    elif missing := _missing("report", "a report", before, after):
+        uncompared[Section.REPORT] = missing
     compared = times.phases(before.run, after.run, history) + times.requests(before.requests, after.requests)
     return Comparison(
         before, after, found.found, changing.found, compared, found.ignored + changing.ignored, uncompared
@@ -102,7 +103,7 @@ def _differences(before: RunDocuments, after: RunDocuments, choices: Choices) ->
         [side.catalog for side in both if side.catalog is not None],
         [side.facts for side in both if side.facts is not None],
     )
-    return Differences(masks, choices.ignored, tuple(name for side in both for name in side.own_names))
+    return Differences(masks, choices.ignored, before.own_names | after.own_names)
 
 
 def _catalogs(before: RunDocuments, after: RunDocuments, found: Differences, choices: Choices) -> dict[Section, str]:
@@ -114,5 +115,13 @@ def _catalogs(before: RunDocuments, after: RunDocuments, found: Differences, cho
     return {}
 
 
-def _without(before: RunDocuments, what: str, *, there: bool, other: RunDocuments) -> str:
-    return f"{(other if there else before).label} {what}"
+def _missing(what: Literal["facts", "report"], named: str, before: RunDocuments, after: RunDocuments) -> str:
+    """Why documents of two runs cannot be compared; empty if neither sent one."""
+    sides = [(side.label, getattr(side, what), side.unreadable.get(what, "")) for side in (before, after)]
+    if not any(document is not None or reason for _, document, reason in sides):
+        return ""
+    return "; ".join(
+        f"{label} sent {named} that cannot be read: {clean(reason)}" if reason else f"{label} sent no {what}"
+        for label, document, reason in sides
+        if document is None
+    )

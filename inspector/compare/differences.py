@@ -6,17 +6,20 @@ import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from inspector.compare import meaning, text_diff
 from inspector.compare.patterns import Patterns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from inspector.compare.masks import Masks
 
 type Change = Literal["added", "removed", "changed"]
-NODE = "\x00node\x00"
-"""What takes the place of an agent's own name where differences of several agents are compared."""
+NODE = "\x00{}\x00"
+"""What takes the place of an agent's own name of some kind where differences of several agents are compared."""
 
 
 class Section(StrEnum):
@@ -51,6 +54,8 @@ class Difference:
     lines: tuple[str, ...] = ()
     """Of texts of several lines: what was taken out and added."""
     note: str = ""
+    names: frozenset[str] = field(default=frozenset(), repr=False)
+    """Its name as it is, and the former one of a resource that was renamed: to find it by, not to be shown."""
     identity: str = field(default="", repr=False)
     """Equal for the same difference of another agent, whose name may be in it. It does not reveal the values."""
 
@@ -63,13 +68,16 @@ class Difference:
 class Differences:
     """The differences found so far, without those that are ignored."""
 
-    def __init__(self, masks: Masks, ignored: Patterns | None = None, names: tuple[str, ...] = ()) -> None:
-        """``names`` are those of the agent itself."""
+    def __init__(
+        self, masks: Masks, ignored: Patterns | None = None, names: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """``names`` are those of the agent itself, each with its kind."""
         self.found: list[Difference] = []
         self.ignored: Counter[Section] = Counter()
         """How many of each section were left out."""
         self._masks, self._patterns = masks, ignored or Patterns()
-        self._names = [name.encode() for name in sorted(set(names), key=len, reverse=True)]
+        longest = sorted(names, key=len, reverse=True)
+        self._names = [(name.encode(), NODE.format(names[name]).encode()) for name in longest]
 
     def ignores(self, section: Section, name: str, part: str = "") -> bool:
         """Whether something is not to be compared."""
@@ -90,10 +98,12 @@ class Differences:
         change: Change | None = None,
         means: Any = None,
         texts: tuple[str, str] | None = None,
+        formerly: str = "",
     ) -> None:
         """Add a difference of two values, in which rich data was read. ``named`` is the name by which a value may be a
         secret (default: that of the part). ``means`` distinguishes it from others if the values do not. ``texts`` are
-        compared line by line (default: the values, if they are texts of several lines)."""
+        compared line by line (default: the values, if they are texts of several lines). ``formerly`` is the name of a
+        resource before it was renamed."""
         if self.ignores(section, name, part):
             self.ignored[section] += 1
             return
@@ -105,17 +115,29 @@ class Differences:
         elif isinstance(old, str) and isinstance(new, str) and "\n" in old.strip("\n") + new.strip("\n"):
             lines = tuple(text_diff.unified(old, new))
         note = self._masks.text(note)
-        if before is not None and old == new and after is not None:
+        if before is not None and after is not None and meaning.encoded(old) == meaning.encoded(new):
             note = note or "differs in what is masked"
         kind: Change = change or ("added" if before is None else "removed" if after is None else "changed")
         identity = self._identity(section, name, part, kind, means or [meaning.plain(before), meaning.plain(after)])
         where = tuple(dict.fromkeys(filter(None, places)))
         self.found.append(
-            Difference(section, self._masks.text(name), part, kind, old, new, where, lines, note, identity)
+            Difference(
+                section,
+                self._masks.text(name),
+                part,
+                kind,
+                old,
+                new,
+                where,
+                lines,
+                note,
+                frozenset((name, formerly or name)),
+                identity,
+            )
         )
 
     def _identity(self, *what: Any) -> str:
         text = meaning.encoded(what)
-        for name in self._names:
-            text = text.replace(name, NODE.encode())
+        for name, stands in self._names:
+            text = text.replace(name, stands)
         return hashlib.sha256(text).hexdigest()

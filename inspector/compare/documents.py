@@ -73,6 +73,8 @@ class RunDocuments:
     """Why the latest request for a catalog gave none, with masks."""
     facts: d.Facts | None = None
     report: d.Report | None = None
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Why the facts (``facts``) or the report (``report``) that it sent cannot be read."""
     requests: list[RequestMade] = field(default_factory=list)
     files: list[FileUse] = field(default_factory=list)
     contents: dict[int, bytes] = field(default_factory=dict)
@@ -92,12 +94,13 @@ class RunDocuments:
         return self.run.name
 
     @property
-    def own_names(self) -> tuple[str, ...]:
-        """The names of the node itself, which its values may contain: the certname, and those in its facts."""
+    def own_names(self) -> dict[str, str]:
+        """The names of the node itself, which its values may contain, and what kind of name each is: the certname, and
+        those in its facts."""
         network = self.facts.values.get("networking") if self.facts else None
         facts = network if isinstance(network, dict) else {}
-        names = [self.name, *(facts.get(name) for name in ("fqdn", "hostname", "ip"))]
-        return tuple(dict.fromkeys(name for name in names if isinstance(name, str) and len(name) >= OWN_NAME))
+        names = {kind: facts.get(kind) for kind in ("ip", "hostname", "fqdn")} | {"certname": self.name}
+        return {name: kind for kind, name in names.items() if isinstance(name, str) and len(name) >= OWN_NAME}
 
     @property
     def without_catalog(self) -> str:
@@ -152,8 +155,8 @@ def _gathered(steps: Iterable[Step], found: RunDocuments) -> Iterator[Step]:
             kind = match.endpoint.kind if match else None
             if kind is Kind.CATALOG:
                 _add_catalog(found, step, exchange)
-            elif kind is Kind.REPORT and isinstance(step.request, d.Report):
-                found.report = step.request
+            elif kind is Kind.REPORT:
+                _add_report(found, step)
             elif kind in CONTENT and exchange.response and exchange.response.status == 200:
                 content = None if exchange.response.lost else decode.content(exchange.response)
                 if content is not None and len(content) <= min(CONTENT_MOST, room):
@@ -172,8 +175,12 @@ def _add_legs(found: RunDocuments, exchange: Exchange) -> None:
 
 def _add_catalog(found: RunDocuments, step: Step, exchange: Exchange) -> None:
     asked, answer, response = step.request, step.response, exchange.response
-    if isinstance(asked, d.CatalogRequest) and isinstance(asked.facts, d.Facts):
-        found.facts = asked.facts
+    if isinstance(asked, d.CatalogRequest):
+        match asked.facts:
+            case d.Facts() as facts:
+                found.facts = facts
+            case d.Undecodable(reason=reason):
+                found.unreadable["facts"] = reason
     if isinstance(answer, d.Catalog) and response and 200 <= response.status < 300:
         found.catalog, found.catalog_media, found.catalog_failure = answer, bodies.content_type(response), ""
         return
@@ -185,6 +192,14 @@ def _add_catalog(found: RunDocuments, step: Step, exchange: Exchange) -> None:
             found.catalog_failure = answer.reason
         case _:
             found.catalog_failure = exchange.error or (f"status {response.status}" if response else "no response")
+
+
+def _add_report(found: RunDocuments, step: Step) -> None:
+    match step.request:
+        case d.Report() as report:
+            found.report = report
+        case d.Undecodable(reason=reason):
+            found.unreadable["report"] = reason
 
 
 def _request(step: Step, exchange: Exchange) -> RequestMade:

@@ -51,7 +51,8 @@ def bare(value: Any) -> Any:
         value = value.value
     if isinstance(value, Rich) and value.type == "Hash" and isinstance(value.value, list):
         pairs = [pair for pair in value.value if isinstance(pair, list) and len(pair) == 2]
-        return {_key(key): item for key, item in pairs}
+        found = {_key(key): item for key, item in pairs}
+        return found if len(found) == len(value.value) else value  # two keys are the same text, or it is no Hash
     return value
 
 

@@ -169,6 +169,6 @@ def _differences(documents: RunDocuments, before: RunDocuments, applied: Applied
     return [
         difference
         for difference in compared.differences
-        if (difference.section in (Section.CATALOG, Section.REPORT) and difference.name == applied.ref)
-        or (difference.section is Section.FILES and difference.name in names)
+        if (difference.section in (Section.CATALOG, Section.REPORT) and applied.ref in difference.names)
+        or (difference.section is Section.FILES and difference.names & names)
     ]

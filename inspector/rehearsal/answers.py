@@ -103,5 +103,8 @@ def by_node(capture: Capture) -> dict[str, dict[Role, list[int]]]:
             if record.response is not None and record.response.status != UNAVAILABLE:
                 roles[role] = [record.seq]
         elif role in roles:
-            roles[role].append(record.seq)
+            if record.response is None or record.response.status == UNAVAILABLE:
+                del roles[role]  # it is asked again
+            else:
+                roles[role].append(record.seq)
     return found

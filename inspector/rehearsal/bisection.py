@@ -76,6 +76,8 @@ def smallest[T](changes: Sequence[T], matter: Callable[[Sequence[T]], bool]) -> 
 class Bisection(Rehearsal):
     """A rehearsal of one node, again and again."""
 
+    _in_pairs = False
+
     def bisect(self, resource: str, watch: Watch) -> Bisected:
         """Find the facts on which a resource depends, among those that the plan changes. Raises InspectorError."""
         if len(self.nodes) != 1:
@@ -144,7 +146,7 @@ class _Compiler:
                 after = self.documents(fact_changes.some(recorded, some))
                 found = comparison.answers(plain, after, self._rehearsal.plan.choices, with_files=False)
                 self._known[key] = None if found.uncompared else [
-                    each for each in found.differences if _lowered(each.name) == wanted
+                    each for each in found.differences if wanted in map(_lowered, each.names)
                 ]  # fmt: skip
             return self._known[key]
 

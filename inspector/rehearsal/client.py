@@ -127,6 +127,8 @@ class Client:
         target, began = self._target, time.time()
         try:
             plain = socket.create_connection((target.host, target.port), CONNECTING)
+        except UnicodeError as error:
+            raise Unreachable("that is not the name of a host") from error
         except OSError as error:
             raise Unreachable(error.strerror or str(error) or "no connection") from error
         try:
@@ -178,7 +180,7 @@ class Client:
             ended = time.time()
             answer = connection.getresponse()
             first = time.time()
-            body = _read(answer, started + self._target.timeout)
+            body = _read(answer, connection.sock, started + self._target.timeout)
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
             sent = dataclasses.replace(request, started=started, ended=ended)
@@ -214,15 +216,23 @@ def plain_address(connection: socket.socket) -> str | None:
         return None
 
 
-def _read(answer: http.client.HTTPResponse, deadline: float) -> bytes:
-    """Read a body. Raises ValueError if it is too large or too slow."""
+def _read(answer: http.client.HTTPResponse, connection: socket.socket | None, deadline: float) -> bytes:
+    """Read a body, which may come byte by byte. Raises ValueError if it is too large or too slow."""
     body = bytearray()
-    while piece := answer.read(PIECE):
+    while True:
+        left = deadline - time.time()
+        if left <= 0:
+            raise ValueError("the answer takes too long")
+        if connection is not None:
+            connection.settimeout(left)
+        piece = answer.read1(PIECE)
+        if not piece:
+            break
         body += piece
         if len(body) > LARGEST:
             raise ValueError(f"the answer is larger than {size(LARGEST)}")
-        if time.time() > deadline:
-            raise ValueError("the answer takes too long")
+    if answer.length:
+        raise http.client.IncompleteRead(bytes(body), answer.length)
     return bytes(body)
 
 

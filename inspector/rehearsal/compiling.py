@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -102,7 +103,8 @@ def compile_all(task: Task, stop: threading.Event) -> Compiled:
             try:
                 exchanges = [_patiently(client, request, found, stop)]
                 if task.files and role in (Role.PLAIN, Role.CHANGED):
-                    exchanges += fetching.fetched(client, task.asked, task.known, exchanges[0], stop)
+                    ask = functools.partial(_patiently, client, found=found, stop=stop)
+                    exchanges += fetching.fetched(ask, task.asked, task.known, exchanges[0], stop)
             except Unreachable as error:
                 found.unreachable = f"no connection to {target}: {error}"
                 break
@@ -111,7 +113,7 @@ def compile_all(task: Task, stop: threading.Event) -> Compiled:
 
 
 def _patiently(client: Client, request: Request, found: Compiled, stop: threading.Event) -> Exchange:
-    """Ask for a catalog until the master is no longer too busy."""
+    """Ask until the master is no longer too busy."""
     for attempt in range(ATTEMPTS):
         exchange = client.ask(request)
         response = exchange.response

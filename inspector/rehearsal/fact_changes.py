@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from inspector import regex
+from inspector.compare import meaning
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def between(before: Facts, after: Facts) -> Iterator[tuple[str, Any]]:
     """Yield each fact that differs, with its value after; ``msgspec.UNSET``: it is not there."""
     for name in {**before.values, **after.values}:
         value = after.values.get(name, msgspec.UNSET)
-        if name not in before.values or before.values[name] != value:
+        if name not in before.values or meaning.encoded(before.values[name]) != meaning.encoded(value):
             yield name, value
 
 

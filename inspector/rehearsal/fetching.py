@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from inspector.model import Exchange, Request
     from inspector.protocol.catalogs import Catalog, Resource
     from inspector.protocol.files import FileMetadata
-    from inspector.rehearsal.client import Client
     from inspector.rehearsal.requests import Asked
 
 FILES = 10_000
@@ -26,6 +25,7 @@ _CHECKSUMS = ("sha256", "md5", "sha512", "sha384", "sha224")
 _PLAIN = ("", "file")
 """Types of metadata that have a content."""
 _HERE = regex.compile(r"puppet:///+(.*[^/])/*", regex.DOTALL)
+_WORD = regex.compile("[a-z0-9_]{1,20}")
 _NOT = (None, False, "false", "undef", "")
 """What a parameter is that is not set."""
 
@@ -39,10 +39,12 @@ class Source(NamedTuple):
     """Of a directory with what is in it, the parameters of its list; None: one file."""
     every: bool = False
     """Whether what is in all sources is copied, not the first one alone."""
+    query: tuple[tuple[str, str], ...] = ()
+    """What the resource sets of the parameters of each request for metadata."""
 
 
 def fetched(
-    client: Client, of: Asked, known: Mapping[str, str], compiled: Exchange, stop: threading.Event
+    ask: Callable[[Request], Exchange], of: Asked, known: Mapping[str, str], compiled: Exchange, stop: threading.Event
 ) -> Iterator[Exchange]:
     """Ask for the files of a catalog; not for contents whose digests are ``known``, by the names of the files."""
     documents = answered.gathered(of, [compiled], "")
@@ -51,7 +53,7 @@ def fetched(
     environment = documents.catalog.environment or of.document.environment or "production"
     kinds = (of.document.checksum_type or "").split(".")
     checksum = next((kind for kind in kinds if kind in _CHECKSUMS), "sha256")
-    fetcher = _Fetcher(client, of, known, environment, checksum)
+    fetcher = _Fetcher(ask, of, known, environment, checksum)
     found = chain(fetcher.of_static(documents.catalog), fetcher.of_sources(documents.catalog))
     for each in islice(found, FILES):
         yield each
@@ -61,9 +63,9 @@ def fetched(
 
 class _Fetcher:
     def __init__(
-        self, client: Client, of: Asked, known: Mapping[str, str], environment: str, checksum: str
+        self, ask: Callable[[Request], Exchange], of: Asked, known: Mapping[str, str], environment: str, checksum: str
     ) -> None:  # fmt: skip
-        self._client, self._of, self._known = client, of, known
+        self._ask, self._of, self._known = ask, of, known
         self._environment, self._checksum = environment, checksum
 
     def of_static(self, catalog: Catalog) -> Iterator[Exchange]:
@@ -77,9 +79,9 @@ class _Fetcher:
 
     def of_sources(self, catalog: Catalog) -> Iterator[Exchange]:
         """Ask for the metadata of the others, and for contents."""
-        for names, recursive, every in sources_of(catalog):
+        for names, recursive, every, given in sources_of(catalog):
             for name in names:
-                query = requests.reading(self._checksum, self._environment, recursive)
+                query = requests.reading(self._checksum, self._environment, recursive, dict(given))
                 make = requests.metadata if recursive is None else requests.listing
                 asked = next(self._asked(make, name, query), None)
                 if asked is None:
@@ -103,7 +105,7 @@ class _Fetcher:
             request = make(self._of, *words)
         except Unsendable:
             return
-        yield self._client.ask(request)
+        yield self._ask(request)
 
 
 def _described(catalog: Catalog) -> Iterator[FileMetadata]:
@@ -119,7 +121,20 @@ def sources_of(catalog: Catalog) -> Iterator[Source]:
         given = resource.parameters.get("source")
         texts = given if isinstance(given, list) else [given]
         if found := [match[1] for text in texts if isinstance(text, str) and (match := _HERE.fullmatch(text))]:
-            yield Source(found, _recursion(resource), resource.parameters.get("sourceselect") == "all")
+            every = resource.parameters.get("sourceselect") == "all"
+            yield Source(found, _recursion(resource), every, tuple(_given(resource)))
+
+
+def _given(resource: Resource) -> Iterator[tuple[str, str]]:
+    """What a resource sets of the parameters of a request for metadata, as the agent sends it."""
+    for field, name in (
+        ("links", "links"),
+        ("checksum_type", "checksum"),
+        ("source_permissions", "source_permissions"),
+    ):
+        value = resource.parameters.get(name)
+        if isinstance(value, str) and value not in _NOT and _WORD.fullmatch(value):
+            yield field, value
 
 
 def _recursion(resource: Resource) -> list[tuple[str, str]] | None:

@@ -65,8 +65,8 @@ class Logs:
                 place = f"{place}:{entry.line}"
             message, place = masks.text(entry.message[:LONGEST]), masks.text(place)
             same = f"{message}\n{place}"
-            for name in of.own_names:
-                same = same.replace(name, NODE)
+            for name, kind in sorted(of.own_names.items(), key=lambda item: len(item[0]), reverse=True):
+                same = same.replace(name, NODE.format(kind))
             logged = self._found.setdefault((entry.level, same), Logged(entry.level, message, place, []))
             if of.name not in logged.nodes[-1:]:
                 logged.nodes.append(of.name)

@@ -56,6 +56,9 @@ class _Queued:
 class Rehearsal:
     """Conducts a rehearsal; a context in which its capture is open."""
 
+    _in_pairs = True
+    """Whether each node received something with which an answer is compared."""
+
     def __init__(self, plan: Plan, nodes: Sequence[ChosenRun], output: Path, *, resume: bool = False) -> None:
         """``resume``: continue a capture. Raises InspectorError."""
         self.plan, self.nodes = plan, nodes
@@ -73,7 +76,8 @@ class Rehearsal:
                 self._sources[path] = stack.enter_context(Capture.open(path))
             self._answers = Answers(self._output, self.plan.identity(self.nodes), resume=self._resume)
             stack.callback(self._answers.close)
-            self._answers.describe(REHEARSAL_OF, pairs.described(self.plan, self.nodes, self._output))
+            if self._in_pairs:
+                self._answers.describe(REHEARSAL_OF, pairs.described(self.plan, self.nodes, self._output))
             self.result.warnings += self._warnings()
             self._stack = stack.pop_all()
         return self

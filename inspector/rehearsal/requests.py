@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlencode
 
@@ -16,7 +17,7 @@ from inspector.protocol import endpoints
 from inspector.protocol.kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from inspector.model import Headers
     from inspector.protocol.certificates import Certificate
@@ -137,10 +138,16 @@ def _extensions(certificate: Certificate) -> dict[str, str]:
     return {name: value for name, value in certificate.extensions.items() if name.startswith(_TRUSTED)}
 
 
-def reading(checksum: str, environment: str, recursive: Iterable[tuple[str, str]] | None = None) -> str:
-    """Return the query with which an agent asks for metadata; ``recursive`` for a directory with what is in it."""
-    fields = [*(recursive or ()), ("links", "manage"), ("checksum_type", checksum), ("source_permissions", "ignore")]
-    return urlencode([*fields, ("environment", environment)], quote_via=quote)
+def reading(
+    checksum: str,
+    environment: str,
+    recursive: Iterable[tuple[str, str]] | None = None,
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return the query with which an agent asks for metadata; ``recursive`` for a directory with what is in it.
+    ``given`` are fields with other values than by default: those of the resource."""
+    fields = {"links": "manage", "checksum_type": checksum, "source_permissions": "ignore"} | {**given}
+    return urlencode([*(recursive or ()), *fields.items(), ("environment", environment)], quote_via=quote)
 
 
 def metadata(of: Asked, name: str, query: str) -> Request:

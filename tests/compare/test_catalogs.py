@@ -158,6 +158,26 @@ def test_a_value_that_is_marked_now() -> None:
     assert "abc" not in repr(difference)
 
 
+def test_several_with_one_reference_are_compared_one_by_one() -> None:
+    one, other = ({"type": "Notify", "title": "x", "parameters": {"message": text}} for text in ("a", "b"))
+    assert changes([one], [one, one]) == [("added", "Notify[x]", None, {"message": "a"})]
+    assert changes([one, one], [one, other]) == [("changed", "Notify[x]/message", "a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"__ptype": "Deferred", "name": "a", "arguments": []}, {"__ptype": "Deferred", "name": "b", "arguments": []}),
+        (None, {"__ptype": "Deferred", "name": "b", "arguments": []}),
+        ({"__ptype": "Sensitive", "__pvalue": "File[/a]"}, {"__ptype": "Sensitive", "__pvalue": "File[/b]"}),
+        ([1], [2]),
+    ],
+)
+def test_relationships_that_are_no_plain_text_are_compared_too(before: object, after: object) -> None:
+    sides = [[file("/x", **({} if value is None else {"require": value}))] for value in (before, after)]
+    assert [address for _, address, *_ in changes(*sides)] == ["File[/x]/require"]
+
+
 PARAMETERS = st.dictionaries(
     st.sampled_from(["mode", "owner", "content", "require", "x"]),
     st.one_of(
@@ -186,11 +206,9 @@ def test_exactly_what_differs_is_found(before: dict[str, Any], after: dict[str, 
     for title in before.keys() & after.keys():
         for name in before[title].keys() | after[title].keys():
             old, new = before[title].get(name), after[title].get(name)
-            if name == "require":  # only texts are references, whose order and number do not matter
-                old, new = ({old} if isinstance(old, str) else set(), {new} if isinstance(new, str) else set())
-                differs = old != new
-            else:
-                differs = strictly(old) != strictly(new)
+            differs = strictly(old) != strictly(new)
+            if name == "require" and all(side is None or side == [] or isinstance(side, str) for side in (old, new)):
+                differs = (None if old == [] else old) != (None if new == [] else new)  # an empty list is none
             if differs:
                 kinds = {(False, True): "added", (True, False): "removed", (True, True): "changed"}
                 expected.add((kinds[name in before[title], name in after[title]], f"File[{title}]/{name}"))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
+
+import pytest
 
 from inspector.compare.comparison import Choices
 from inspector.compare.differences import Section
 from inspector.compare.facts import Volatile
 from inspector.compare.patterns import Patterns
+from inspector.model import Exchange
 from inspector.runs.examples import catalog, report, talk
 from tests.support.compared import compared, file, resource, run_of
 
 if TYPE_CHECKING:
     from inspector.model import Record
+    from inspector.runs.examples import ExamplePart, Scene
 
 
 def test_no_difference() -> None:
@@ -59,6 +64,27 @@ def test_a_missing_report_is_said() -> None:
     found = compared(run_of(), talk(catalog(resources=[file("/etc/always")])))
     assert found.uncompared == {Section.REPORT: "b.sqlite run 1 sent no report"}
     assert found.status == 1
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_what_cannot_be_read_is_no_equal_document(both: bool) -> None:
+    def broken(part: ExamplePart, body: bytes) -> ExamplePart:
+        def changed(scene: Scene) -> Record | None:
+            made = part(scene)
+            assert isinstance(made, Exchange)
+            return dataclasses.replace(made, request=dataclasses.replace(made.request, body=body))
+
+        return changed
+
+    def of(facts: bytes, sent: bytes) -> list[Record]:
+        facts = b"environment=production&facts_format=application%2Fjson&facts=%257B" + facts
+        return talk(broken(catalog(resources=[file("/a")]), facts), broken(report(), sent))
+
+    bad = of(b"broken", b'{"host": 1, "logs": 7}')
+    found = compared(of(b"other", b'{"host": 2, "logs": 7}') if both else run_of(file("/a")), bad)
+    assert set(found.uncompared) == {Section.FACTS, Section.REPORT}
+    for section, named in ((Section.FACTS, "facts"), (Section.REPORT, "a report")):
+        assert found.uncompared[section].count(f"sent {named} that cannot be read: ") == 1 + both
 
 
 def test_what_is_ignored() -> None:

@@ -41,7 +41,7 @@ def test_notes_are_masked() -> None:
 
 def test_identity_depends_on_the_values_and_not_on_the_agent() -> None:
     def identity(name: str, before: object, after: object, **more: bool) -> str:
-        found = Differences(Masks(), names=(name,))
+        found = Differences(Masks(), names={name: "certname"})
         found.add(Section.CATALOG, f"File[/{name}]", "x", before, after, **more)  # type: ignore[arg-type]
         return found.found[0].identity
 

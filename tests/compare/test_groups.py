@@ -66,6 +66,15 @@ def test_a_nodes_own_names_in_values_do_not_part_it_from_the_others() -> None:
     assert len(group.nodes) == 2
 
 
+def test_opposite_changes_are_no_same_one() -> None:
+    made = []
+    for name, ip, turned in (("web1.example", "192.0.2.11", False), ("web2.example", "192.0.2.12", True)):
+        facts = {"networking": {"fqdn": name, "ip": ip}}
+        before, after = (name, ip) if turned else (ip, name)
+        made.append(node(name, [file("/a", content=before)], [file("/a", content=after)], facts))
+    assert len(grouped(*made).groups) == 2
+
+
 def test_other_values_are_another_change() -> None:
     made = [node(f"{name}.example", [file("/a", x=0)], [file("/a", x=name)]) for name in ("one", "two")]
     assert len(grouped(*made).groups) == 2

@@ -60,6 +60,15 @@ def test_different(before: Any, after: Any) -> None:
     assert not meaning.same(rich.read(after), rich.read(before))
 
 
+def test_keys_that_are_the_same_text_are_two() -> None:
+    def made(value: str) -> rich.Rich:
+        return rich.Rich("Hash", [[1, value], ["1", "same"]])
+
+    assert meaning.same(made("one"), made("one"))
+    assert not meaning.same(made("one"), made("other"))
+    assert not meaning.same(rich.Rich("Hash", [1]), rich.Rich("Hash", [2]))
+
+
 def test_deep_values_are_compared_too() -> None:
     def nested(value: object, depth: int = 5000) -> Any:
         for _ in range(depth):

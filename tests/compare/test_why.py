@@ -8,7 +8,7 @@ from inspector.compare import why
 from inspector.compare.why import Resources, Why
 from inspector.runs.examples import catalog, content, metadata, report, talk
 from tests.support.catalogs import related
-from tests.support.compared import file, gathered
+from tests.support.compared import file, gathered, resource
 
 if TYPE_CHECKING:
     from inspector.compare.documents import RunDocuments
@@ -58,6 +58,17 @@ def test_what_the_run_before_had() -> None:
         ("File[/f]/mode", ()), (f"{NAME}/content", ("@@ -1 +1 @@", "-old", "+new")),
     ]  # fmt: skip
     assert of(run(b"new\n"), "File[/g]", run(b"old\n")).differences == []
+
+
+def test_what_the_run_before_had_of_a_resource_whose_title_is_masked() -> None:
+    title = "curl -u token=Abcdef123456 http://x"
+    before, after = (
+        gathered(talk(catalog(resources=[resource("Exec", title, command=text)])), f"{text}.sqlite run 1")
+        for text in ("one", "other")
+    )
+    (difference,) = of(after, f"Exec[{title}]", before).differences
+    assert (difference.part, difference.before, difference.after) == ("command", "one", "other")
+    assert "Abcdef123456" not in difference.name + repr(difference)
 
 
 def test_containers_and_relationships() -> None:

@@ -136,6 +136,11 @@ def test_mistakes_are_a_sentence_and_what_is_near(database: Database) -> None:
         assert hint in raised.value.hint, raised.value.hint
 
 
+def test_what_is_not_utf_8_is_said(database: Database) -> None:
+    with pytest.raises(StatementError, match="bytes that are not UTF-8"):
+        database.statements("SELECT '\udcff'")
+
+
 def test_the_place_of_a_mistake_is_marked(database: Database) -> None:
     with pytest.raises(StatementError) as raised:
         rows(database, "SELECT\n  certname, outcom\nFROM runs")

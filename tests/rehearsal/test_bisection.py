@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from inspector.rehearsal.bisection import smallest
 from tests.support import json_output
-from tests.support.compared import file
+from tests.support.compared import file, resource
 from tests.support.rehearsals import failing, fleet, new_master
 
 if TYPE_CHECKING:
@@ -65,6 +65,29 @@ def test_a_secret_is_not_shown(run: Run, tmp_path: Path, words: list[object]) ->
     found = json_output.valid("rehearse", out)
     assert (status, [fact["name"] for fact in found["facts"]], found["candidates"]) == (1, ["password"], 2)
     assert "hunter2" not in out
+
+
+def test_what_is_found_whatever_its_title_is(run: Run, tmp_path: Path) -> None:
+    """Masked, renamed, and values that Python takes for equal."""
+    token = "Exec[curl -u token=Abcdef123456 http://x]"
+
+    def compiles(_name: str, facts: dict[str, Any], _environment: str) -> list[dict[str, Any]]:
+        role = str(facts["role"])
+        return [
+            resource("Exec", "curl -u token=Abcdef123456 http://x", command=role),
+            file("/etc/a" if role == "web" else "renamed", path="/etc/a"),
+            resource("Notify", "n", message=str(facts["flag"])),
+        ]
+
+    source = fleet(tmp_path, "a.example", facts={"role": "web", "flag": True})
+    with new_master(tmp_path, compiles) as master:
+        asked = [("role=db", token), ("role=db", "File[/etc/a]"), ("flag=1", "Notify[n]")]
+        for number, (given, ref) in enumerate(asked):
+            output = tmp_path / f"{number}.sqlite"
+            status, out, _ = run("rehearse", source, "-o", output, *master.v4, "--fact", given, "--bisect-facts", ref)
+            assert (status, "depends on 1 fact" in out) == (1, True), out
+    status, out, err = run("diff", output)
+    assert "--resume" not in out + err, "it is no rehearsal to go on with"
 
 
 def test_none(run: Run, tmp_path: Path, words: list[object]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import socket
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -95,6 +97,35 @@ def test_an_answer_that_never_ends(tmp_path: Path) -> None:
         exchange = opened.ask(FILE)
     assert exchange.response is None
     assert exchange.error
+
+
+def test_an_answer_that_comes_byte_by_byte_ends_in_time() -> None:
+    one, other = socket.socketpair()
+    with one, other:
+        other.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        answer = http.client.HTTPResponse(one)
+        answer.begin()
+        ended = threading.Event()
+
+        def drip() -> None:
+            while not ended.wait(0.02):
+                other.sendall(b"x")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        with pytest.raises((ValueError, TimeoutError), match=r"too long|timed out"):
+            client._read(answer, one, time.time() + 0.3)
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("host", ["new..example", "a" * 70])
+def test_what_is_no_name_of_a_host(tmp_path: Path, host: str) -> None:
+    with new_master(tmp_path) as master:
+        made = connection(master)
+        made._target.host = host
+        with pytest.raises(Unreachable, match="not the name of a host"):
+            made.connect()
 
 
 def test_what_is_no_tls(tmp_path: Path) -> None:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from inspector.rehearsal import fetching
+from inspector.model import Response
+from inspector.rehearsal import compiling, fetching
+from inspector.runs.examples import catalog, content, talk
+from inspector.runs.examples import metadata as example_metadata
+from tests.support.captures import save
 from tests.support.compared import decoded, file
 from tests.support.rehearsals import compiled, metadata, new_master
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from inspector.model import Request
+    from tests.conftest import Run
 
 A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 """The digest of "a"."""
@@ -31,6 +38,44 @@ def test_the_files_of_a_catalog(tmp_path: Path) -> None:
         ("GET", "/puppet/v3/file_metadata/modules/m/b"),
         ("GET", "/puppet/v3/file_content/modules/m/b"),
     ]
+
+
+def test_the_parameters_of_a_resource_are_those_of_its_request(tmp_path: Path) -> None:
+    def sources(*_: Any) -> list[dict[str, Any]]:
+        return [
+            file("/a", source="puppet:///modules/m/a", links="follow", source_permissions="use", checksum="md5"),
+            file("/b", source="puppet:///modules/m/b", links="a&b=c", checksum=["md5"]),
+        ]
+
+    with new_master(tmp_path, sources, files={"modules/m/a": b"a", "modules/m/b": b"b"}) as master:
+        compiled(master, files=True)
+    assert [request.target.partition("?")[2] for request, _ in master.received[1:] if "metadata" in request.target] == [
+        "links=follow&checksum_type=md5&source_permissions=use&environment=production",
+        "links=manage&checksum_type=sha256&source_permissions=ignore&environment=production",
+    ]
+
+
+def test_a_master_that_is_too_busy_for_a_file_is_asked_again(run: Run, tmp_path: Path) -> None:
+    def sources(*_: Any) -> list[dict[str, Any]]:
+        return [file("/a", source="puppet:///modules/m/a")]
+
+    busy = [2]
+
+    def before(request: Request) -> Response | None:
+        if "file_metadata" not in request.target or not busy[0]:
+            return None
+        busy[0] -= 1
+        return Response((("Retry-After", "0"),), b"", status=503)
+
+    made = talk(catalog(resources=sources()), example_metadata("modules/m/a", b"a"), content("modules/m/a", b"a"))
+    source = save(tmp_path / "a.sqlite", *made)
+    words = ["rehearse", source, "-o", tmp_path / "new.sqlite", "--files"]
+    with new_master(tmp_path, sources, files={"modules/m/a": b"a"}, before=before) as master:
+        assert "not served" not in run(*words, *master.v4)[1]
+        (tmp_path / "new.sqlite").unlink()
+        busy[0] = compiling.ATTEMPTS  # until it gives up
+        assert "not served (503)" in run(*words, *master.v4)[1]
+        assert "not served" not in run(*words, *master.v4, "--resume")[1]
 
 
 def test_what_is_in_a_directory(tmp_path: Path) -> None:

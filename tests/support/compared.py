@@ -59,7 +59,7 @@ def decoded(resources: Iterable[Mapping[str, Any]], edges: Iterable[tuple[str, s
 
 def found(before: d.Catalog, after: d.Catalog, ignored: Patterns | None = None, *, tags: bool = False) -> Differences:
     """What is different about two catalogs."""
-    differences = Differences(Masks([before, after]), ignored, ("a.example",))
+    differences = Differences(Masks([before, after]), ignored, {"a.example": "certname"})
     catalogs.compare(before, after, differences, tags=tags)
     return differences
 
