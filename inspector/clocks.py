@@ -124,3 +124,8 @@ def nanoseconds(time: float | None) -> int:
     if time is None or math.isnan(time):
         return 0
     return round(max(0.0, min(time, LATEST)) * 1e6) * 1000
+
+
+def finite(duration: float) -> float:
+    """A duration as JSON can hold it: a damaged capture may have any times."""
+    return 0.0 if math.isnan(duration) else min(max(duration, FIRST), LAST)

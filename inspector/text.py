@@ -87,7 +87,9 @@ def address(host: str, port: int) -> str:
 
 
 def seconds(duration: float) -> str:
-    """A duration for people: 12 ms, 2.1 s, 3 min 20 s."""
+    """A duration for people: 12 ms, 2.1 s, 3 min 20 s; of one that a damaged capture made endless: not known."""
+    if not math.isfinite(duration):
+        return "not known"
     if duration < 1:
         return f"{duration * 1000:.0f} ms"
     if duration < 120:

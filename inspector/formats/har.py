@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, quote
 
 from inspector import __version__
 from inspector.analysis.analyzer import retrace
+from inspector.clocks import finite
 from inspector.formats import json_output, lossless
 from inspector.model import Connection, Exchange
 from inspector.protocol import decode
@@ -159,7 +160,7 @@ def _between(begin: float | None, end: float | None) -> float:
 
 
 def _ms(seconds: float) -> float:
-    return max(0.0, round(seconds * 1000, 3))
+    return max(0.0, round(finite(seconds) * 1000, 3))
 
 
 def _date(time: float) -> str:

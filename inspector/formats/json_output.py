@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from inspector.analysis.analyzer import retrace
+from inspector.clocks import finite
 from inspector.model import Exchange, Gap, Handshake
 from inspector.privacy.redact import redacted
 from inspector.protocol import x509
@@ -58,7 +59,7 @@ def run(
         "environment": facts.environment,
         "transaction_uuid": facts.transaction_uuid,
         "started": utc(facts.started),
-        "duration_s": round(facts.duration, 3),
+        "duration_s": round(finite(facts.duration), 3),
         "outcome": facts.outcome,
         "why": facts.why,
         "verdict": verdict_fields(facts, whole),
@@ -69,10 +70,10 @@ def run(
         "environment_asked": facts.environment_asked,
         "connections": facts.connections,
         "bytes": {"sent": facts.sent, "received": facts.received},
-        "waits": {wait: round(pause, 3) for wait, pause in facts.waits.items()},
+        "waits": {wait: round(finite(pause), 3) for wait, pause in facts.waits.items()},
         "clock_skew": {side: _offset(facts.clocks.get(side)) for side in ("agent", "master")},
         "phases": [
-            {"phase": str(span.phase), "exchanges": span.exchanges, "duration_s": round(span.duration, 3)}
+            {"phase": str(span.phase), "exchanges": span.exchanges, "duration_s": round(finite(span.duration), 3)}
             for span in facts.spans
         ],
         "seqs": list(seqs),
@@ -191,7 +192,7 @@ def _exchange(step: Step, exchange: Exchange) -> dict[str, Any]:
         "endpoint": match.endpoint.name if match else None,
         "dialect": match.dialect if match else None,
         "environment": match.environment if match else None,
-        "duration_s": round(exchange.ended - exchange.time, 6),
+        "duration_s": round(finite(exchange.ended - exchange.time), 6),
         "timings": {
             "agent_connected": _moment(exchange.agent.connected),
             "agent_secured": _moment(exchange.agent.secured),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
+from inspector.clocks import finite
 from inspector.summaries import wording
 from inspector.text import clean
 
@@ -30,8 +31,10 @@ def document(found: Sequence[Found], runs: Iterable[tuple[Path, RunBrief]], limi
     for capture, run in runs:
         cases += 1
         name = wording.agent(run)
-        case = ET.SubElement(suite, "testcase", classname=printable(name), name=f"{capture.name} run {run.number}",
-                             time=f"{run.duration:.3f}")  # fmt: skip
+        case = ET.SubElement(
+            suite, "testcase", classname=printable(name), name=printable(clean(f"{capture.name} run {run.number}")),
+            time=f"{finite(run.duration):.3f}",
+        )  # fmt: skip
         run_findings = by_run.get(id(run), [])
         failing = [finding for finding in run_findings if limit is not None and finding.severity.rank >= limit.rank]
         failures += bool(failing)

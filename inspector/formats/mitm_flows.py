@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast, get_args
 
 from mitmproxy import certs, flow, http
-from mitmproxy.connection import Client, Server
+from mitmproxy.connection import Client, Server, TlsVersion
 from mitmproxy.io import FlowReader, FlowWriter
 
 from inspector import inputs
@@ -279,7 +279,8 @@ def _secure(made: connection.Connection, leg: Leg) -> None:
     made.id = leg.id
     made.tls = leg.tls_version is not None or leg.secured is not None
     made.timestamp_tls_setup = leg.secured
-    made.tls_version = leg.tls_version  # type: ignore[assignment]
+    known = leg.tls_version in get_args(TlsVersion)
+    made.tls_version = cast("TlsVersion", leg.tls_version) if known else None
     made.cipher, made.sni = leg.cipher, leg.sni
     made.alpn = leg.alpn.encode("ascii", "replace") if leg.alpn else None
     made.certificate_list = _certs(leg.peer_chain)

@@ -98,6 +98,7 @@ class Stream:
     ) -> Iterator[Packet]:
         """Yield data of the client (0) or of the server (1), sent between two moments; after it come bytes that were
         not recorded."""
+        missing = max(0, missing)  # a damaged capture may have any number
         if missing:
             missing += len(data) - len(data[:INCOMPLETE])
             data = data[:INCOMPLETE]

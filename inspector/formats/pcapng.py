@@ -36,7 +36,7 @@ def _option(code: int, value: bytes) -> bytes:
 
 
 def _text(code: int, text: str) -> bytes:
-    return _option(code, clean(text).encode()[:60_000]) if text else b""
+    return _option(code, clean(text).encode()[:60_000].decode(errors="ignore").encode()) if text else b""
 
 
 def _block(kind: int, body: bytes, options: bytes = b"") -> bytes:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from inspector import __version__
+from inspector import __version__, regex
 from inspector.formats import baseline
 from inspector.rules import fixes, rule_of
 from inspector.summaries import wording
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from inspector.model import Finding
     from inspector.summaries.summary import RunBrief
 
+_MEANING = regex.compile(r"([\\\[\]])")
 _LEVELS = {"error": "error", "warning": "warning", "notice": "note"}
 
 
@@ -53,6 +56,11 @@ def _described(ident: str) -> dict[str, Any]:
     }
 
 
+def _plain(text: str) -> str:
+    """A text in which nothing is a link or a placeholder (SARIF 2.1.0, 3.11.5 and 3.11.6)."""
+    return _MEANING.sub(r"\\\1", text).replace("{", "{{").replace("}", "}}")
+
+
 def _result(capture: Path, run: RunBrief, finding: Finding, ids: list[str]) -> dict[str, Any]:
     name = wording.agent(run)
     fix = clean(fixes.plain(run.fix_for(finding.rule)))
@@ -61,10 +69,10 @@ def _result(capture: Path, run: RunBrief, finding: Finding, ids: list[str]) -> d
         "ruleId": finding.rule,
         "ruleIndex": ids.index(finding.rule),
         "level": _LEVELS[finding.severity],
-        "message": {"text": f"{name}: {clean(finding.message)} (run {run.number}, records {evidence}). {fix}"},
+        "message": {"text": _plain(f"{name}: {clean(finding.message)} (run {run.number}, records {evidence}). {fix}")},
         "locations": [
             {
-                "physicalLocation": {"artifactLocation": {"uri": capture.as_posix()}},
+                "physicalLocation": {"artifactLocation": {"uri": quote(os.fsencode(capture.as_posix()))}},
                 "logicalLocations": [{"name": name, "kind": "agent"}],
             }
         ],

@@ -22,7 +22,7 @@ CAUSES = 3
 """Causes in full."""
 LONG = 600
 """Characters of a sentence."""
-_MEANING = regex.compile(r"([\\`*_\[\]<>#|~])")
+_MEANING = regex.compile(r"([\\`*_\[\]<>#|~&])")
 _BACKTICKS = regex.compile(r"`+")
 
 
@@ -88,8 +88,8 @@ def _answer(answer: Answer) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Text in which Markdown and HTML have no meaning, in one line."""
-    return _MEANING.sub(r"\\\1", beginning(clean(text), LONG))
+    """Text in which Markdown and HTML have no meaning, in one line, and that mentions nobody."""
+    return _MEANING.sub(r"\\\1", beginning(clean(text), LONG)).replace("@", "@\u200b")
 
 
 def _code(command: str) -> str:

@@ -108,7 +108,8 @@ def _connections(capture: Capture, briefs: Sequence[Brief]) -> Drawing:
         if (connection := capture.connection(ident)) is not None
     }
     rows = []
-    for used in connection_usage.connections(briefs, known)[:MOST]:
+    every = connection_usage.connections(briefs, known)
+    for used in every[:MOST]:
         leg = used.leg
         address = f"{leg.address}{f':{leg.port}' if leg.port else ''}" if leg and leg.address else "?"
         closed = used.closer or ("open" if used.closed is None else "not known")
@@ -125,4 +126,6 @@ def _connections(capture: Capture, briefs: Sequence[Brief]) -> Drawing:
             )
         )
     heads = ("connection", "opened", "TLS", "version", "certificate", "identity", "requests", "closed by")
-    return Drawing(f"Connections: {len(rows)}", heads=heads, rows=tuple(rows))
+    more = len(every) - len(rows)
+    note = f"… {more:,} more connections in the capture" if more else ""
+    return Drawing(f"Connections: {len(every):,}", heads=heads, rows=tuple(rows), note=note)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from inspector.clocks import finite
 from inspector.summaries import wording
 from inspector.summaries.wording import agent
 from inspector.text import clean, utc
@@ -38,7 +39,7 @@ class RecordColumns:
 
     def add(self, brief: Brief, run: RunBrief | None) -> None:
         """Add the next record."""
-        name, time = self._names.place, round(brief.time * 1000)
+        name, time = self._names.place, round(finite(brief.time) * 1000)
         signs = " ".join(f"{sign.rule}:{sign.severity}" for sign in brief.signs)
         if brief.kind == "exchange":
             reason = brief.reason or brief.identity_missing or ""
@@ -47,7 +48,7 @@ class RecordColumns:
         values: dict[str, Any] = {
             "seq": brief.seq - self._last[0],  # the distance from the record before
             "time": time - self._last[1],
-            "us": round(brief.duration * MILLION),
+            "us": round(finite(brief.duration) * MILLION),
             "kind": name(brief.kind),
             "phase": name(str(brief.phase)),
             "run": (run.number if run else 0),
@@ -89,7 +90,7 @@ def runs_plain(runs: Iterable[RunBrief]) -> list[dict[str, Any]]:
             "env": [clean(name or "") for name in (run.environment, run.environment_asked)],
             "started": run.started,
             "ended": run.ended,
-            "ms": round(run.duration * 1000),
+            "ms": round(finite(run.duration) * 1000),
             "size": run.sent + run.received,
             "findings": [f"{finding.rule}:{finding.severity}" for finding in run.findings],
             "words": clean(wording.words(run).replace("\n", " ")),

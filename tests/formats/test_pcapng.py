@@ -30,6 +30,11 @@ def test_what_was_written_is_read() -> None:
     assert b"".join(block.whole() for block in read(FILE)) == FILE
 
 
+def test_a_comment_that_is_cut_is_utf_8() -> None:
+    found = pcapng._text(1, "a" + "\u00e9" * 40_000)
+    found[4 : 4 + int.from_bytes(found[2:4], "little")].decode()
+
+
 def test_a_file_that_was_cut_off_has_what_is_whole() -> None:
     whole = read(FILE)
     for size in range(len(FILE)):

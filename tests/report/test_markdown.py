@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.report import markdown
 from inspector.report.answers import Answers, answers_of
 from inspector.report.markdown import MOST, lines
 from inspector.rules.fixes import on_node
@@ -49,6 +50,10 @@ def test_many_causes_are_short_too(tmp_path: Path) -> None:
         cut = lines(Answers((many, many)), copy)
     assert len(cut) == MOST
     assert cut[-1].startswith("… the rest")
+
+
+def test_nobody_is_mentioned_and_entities_are_text() -> None:
+    assert markdown._plain("&lt;b&gt; @ops") == "\\&lt;b\\&gt; @\u200bops"
 
 
 def test_captured_text_has_no_meaning_in_it(tmp_path: Path) -> None:

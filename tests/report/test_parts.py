@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from inspector.formats.outgoing import ALL
+from inspector.report import parts
 from tests.support.pages import content_of, sample
 
 if TYPE_CHECKING:
+    import pytest
+
     from inspector.report.drawings import Drawing
 
 
@@ -42,6 +45,12 @@ def test_a_run_without_a_catalog_says_why() -> None:
     found = parts_of("compile-error")
     assert "no role for this node" in "".join(found["No catalog"].lines)
     assert not any(title.startswith("Catalog") for title in found)
+
+
+def test_connections_that_are_not_drawn_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "MOST", 1)
+    drawing = parts_of("first-run")["Connections: 8"]
+    assert (len(drawing.rows), drawing.note) == (1, "… 7 more connections in the capture")
 
 
 def test_a_refused_connection_is_marked() -> None:

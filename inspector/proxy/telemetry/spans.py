@@ -7,11 +7,13 @@ no certificates, so none are kept.
 from __future__ import annotations
 
 import dataclasses
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from inspector.formats import otlp
 from inspector.formats.outgoing import Outgoing
 from inspector.model import Exchange, Gap, Handshake
+from inspector.privacy import redact
 from inspector.proxy.telemetry.sender import Sender
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 WAITING = 20_000
 """Records of open runs that are kept; what comes on top is dropped."""
+SECRETS = 5_000
+"""Secrets of a run that are remembered."""
 LEARNED = 5_000
 """Records after which what was learned of names is forgotten."""
 _HEADERS = ("host", "user-agent")
@@ -38,6 +42,8 @@ class Spans:
         self.sender = Sender(url)
         self._begin = begin
         self._records: dict[Run, list[Record]] = {}
+        self._secrets: dict[Run, set[str]] = {}
+        """What the records of open runs mark as secret: error texts may quote it."""
         self._number = 0
         self._gate = Outgoing(pseudonyms=False)
         self._learned = 0
@@ -50,6 +56,10 @@ class Spans:
         if self._number >= WAITING:
             self.sender.drop("too many records wait", _spans_of(step.record))
             return
+        if isinstance(step.record, Exchange):
+            self._begin()
+            secrets = self._secrets.setdefault(run, set())
+            secrets.update(islice(redact.known(step.record), max(0, SECRETS - len(secrets))))
         self._records.setdefault(run, []).append(_bare(step.record))
         self._number += 1
 
@@ -61,6 +71,8 @@ class Spans:
         self._number -= len(records)
         if self._learned > LEARNED:
             self._gate, self._learned = Outgoing(pseudonyms=False), 0
+        for secret in sorted(secret for other in mine for secret in self._secrets.pop(other, ())):
+            self._gate.known.add(secret)
         leaving = [made for record in sorted(records, key=lambda record: record.seq) if (made := self._leaving(record))]
         if len(leaving) < len(records):
             self.sender.drop("not masked", len(records) - len(leaving))

@@ -11,6 +11,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange
 from inspector.proxy.telemetry import spans as spans_module
 from inspector.proxy.telemetry.spans import Spans
+from inspector.runs.examples import catalog, report, talk
 from inspector.summaries import conclusions
 from tests.support.conversations import Agent, together
 from tests.support.otlp import attributes, spans_of
@@ -71,6 +72,17 @@ def test_a_run_is_a_trace_and_nothing_of_it_stays(made: Spans) -> None:
     assert made._number == 0
 
 
+def test_a_secret_that_an_error_quotes_does_not_leave_either(made: Spans) -> None:
+    secret = "violet harbour lantern"
+    resource = {"type": "User", "title": "app", "parameters": {"password": secret}, "tags": [], "exported": False}
+    log = {"level": "err", "message": f"Could not log in to db01 as app with {secret}: refused", "source": "Exec[x]"}
+    records = talk(catalog(resources=[resource]), report(result="failed", logs=[log], resource_statuses={}))
+    (spans,) = follow(made, *records, *talk(catalog(), after=9000))[:1]
+    assert any("as app with MASKED: refused" in str(attributes(span)) for span in spans)
+    assert secret not in str([attributes(span) for span in spans])
+    assert made._secrets.keys() <= made._records.keys()
+
+
 def test_what_is_in_bodies_paths_and_headers_does_not_leave(made: Spans) -> None:
     agent = Agent(leg="1").catalog(body=f'{{"message":"{WORD}"}}'.encode(), status=500)
     agent.ask("GET", f"/puppet/v3/file_content/modules/m/{WORD}?{WORD}={WORD}", own=True,
@@ -79,7 +91,7 @@ def test_what_is_in_bodies_paths_and_headers_does_not_leave(made: Spans) -> None
     (spans,) = follow(made, *agent.records)
     sender: Any = made.sender
     assert WORD not in sender.bodies[0][0].decode()
-    assert any("withheld" in attributes(span).get("url.path", "") for span in spans)
+    assert any("file_content" in attributes(span).get("url.path", "") for span in spans)
     assert [attributes(span)["http.response.status_code"] for span in spans if span.kind == 2] == [500, 200, 200]
     assert "a.example" in sender.bodies[0][0].decode()
 
