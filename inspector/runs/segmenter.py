@@ -276,6 +276,8 @@ class Segmenter:
         for run in reversed(self._at.get(step.address, [])):
             if run.certname is not None or not _may_follow(run, step):
                 continue
+            if run.started > step.record.time:
+                continue  # an agent asks one after the other: it is the beginning of another one
             if run.agent_version and step.agent_version and run.agent_version != step.agent_version:
                 continue
             fresh = any(not ca.refresh for ca in run.cas)

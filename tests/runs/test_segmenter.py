@@ -159,6 +159,25 @@ def test_two_agents_behind_one_address_stay_apart() -> None:
     assert analyzed(first, second).runs[0].seqs.tolist() == [1, 3, 5, 7, 9, 11]
 
 
+def test_an_agent_that_begins_while_another_sends_its_csr_is_another_one() -> None:
+    """Its download of the CA ends first, so it is recorded first, as it was with two real agents on a busy host."""
+    first = Agent("a.example").bootstrap().run("u-1")
+    sent, csr = next(
+        (place, record) for place, record in enumerate(first.records)
+        if isinstance(record, Exchange) and "certificate_request" in record.request.target
+    )  # fmt: skip
+    assert csr.response
+    first.records[sent] = dataclasses.replace(csr, response=dataclasses.replace(csr.response, ended=csr.time + 0.09))
+    second = Agent("b.example", time=csr.time - 0.1 + 0.03).bootstrap().run("u-2")
+    records = numbered(sorted([*first.records, *second.records], key=lambda record: record.ended))
+    analyzer = Analyzer()
+    for _ in steps(analyzer, records):
+        pass
+    analyzer.finish()
+    found = [(run.certname, run.outcome, len(run.seqs)) for run in analyzer.runs]
+    assert found == [("a.example", "complete", len(first.records)), ("b.example", "complete", len(second.records))]
+
+
 def test_the_old_engines_double_download_of_the_ca_is_part_of_its_bootstrap() -> None:
     agent = Agent(version="3.8.7").old_bootstrap(polls=4).ca(own=True).run()
     (run,) = analyzed(agent).runs
