@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from inspector.compare import catalogs, circumstances, facts, files, reports, requests, times
 from inspector.compare.differences import Differences, Section
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from inspector.compare.documents import RunDocuments
     from inspector.compare.times import TimeCompared
     from inspector.runs.snapshot import RunSnapshot
+
+
+_NAMED = {Section.FACTS: "facts", Section.REPORT: "a report"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +77,13 @@ def compare(
     files.compare(before, after, found)
     if before.facts is not None and after.facts is not None:
         facts.compare(before.facts, after.facts, found, changing, choices.volatile)
-    elif missing := _missing("facts", "facts", before, after):
+    elif missing := _missing(Section.FACTS, (before, before.facts), (after, after.facts)):
         uncompared[Section.FACTS] = missing
     requests.compare(before.requests, after.requests, found)
     if before.report is not None and after.report is not None:
         secret = reports.SecretParameters(before.catalog, after.catalog)
         reports.compare(before.report, after.report, found, secret)
-    elif missing := _missing("report", "a report", before, after):
+    elif missing := _missing(Section.REPORT, (before, before.report), (after, after.report)):
         uncompared[Section.REPORT] = missing
     compared = times.phases(before.run, after.run, history) + times.requests(before.requests, after.requests)
     return Comparison(
@@ -115,13 +118,14 @@ def _catalogs(before: RunDocuments, after: RunDocuments, found: Differences, cho
     return {}
 
 
-def _missing(what: Literal["facts", "report"], named: str, before: RunDocuments, after: RunDocuments) -> str:
+def _missing(section: Section, *sides: tuple[RunDocuments, object]) -> str:
     """Why documents of two runs cannot be compared; empty if neither sent one."""
-    sides = [(side.label, getattr(side, what), side.unreadable.get(what, "")) for side in (before, after)]
-    if not any(document is not None or reason for _, document, reason in sides):
+    if not any(document is not None or section in side.unreadable for side, document in sides):
         return ""
     return "; ".join(
-        f"{label} sent {named} that cannot be read: {clean(reason)}" if reason else f"{label} sent no {what}"
-        for label, document, reason in sides
+        f"{side.label} sent {_NAMED[section]} that cannot be read: {clean(side.unreadable[section])}"
+        if section in side.unreadable
+        else f"{side.label} sent no {section}"
+        for side, document in sides
         if document is None
     )

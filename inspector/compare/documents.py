@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from inspector.analysis.analyzer import retrace
+from inspector.compare.differences import Section
 from inspector.compare.masks import Masks
 from inspector.explain import file_transfers
 from inspector.protocol import bodies, decode
@@ -73,8 +74,8 @@ class RunDocuments:
     """Why the latest request for a catalog gave none, with masks."""
     facts: d.Facts | None = None
     report: d.Report | None = None
-    unreadable: dict[str, str] = field(default_factory=dict)
-    """Why the facts (``facts``) or the report (``report``) that it sent cannot be read."""
+    unreadable: dict[Section, str] = field(default_factory=dict)
+    """Why the facts, or the report, that it sent cannot be read."""
     requests: list[RequestMade] = field(default_factory=list)
     files: list[FileUse] = field(default_factory=list)
     contents: dict[int, bytes] = field(default_factory=dict)
@@ -180,7 +181,7 @@ def _add_catalog(found: RunDocuments, step: Step, exchange: Exchange) -> None:
             case d.Facts() as facts:
                 found.facts = facts
             case d.Undecodable(reason=reason):
-                found.unreadable["facts"] = reason
+                found.unreadable[Section.FACTS] = reason
     if isinstance(answer, d.Catalog) and response and 200 <= response.status < 300:
         found.catalog, found.catalog_media, found.catalog_failure = answer, bodies.content_type(response), ""
         return
@@ -199,7 +200,7 @@ def _add_report(found: RunDocuments, step: Step) -> None:
         case d.Report() as report:
             found.report = report
         case d.Undecodable(reason=reason):
-            found.unreadable["report"] = reason
+            found.unreadable[Section.REPORT] = reason
 
 
 def _request(step: Step, exchange: Exchange) -> RequestMade:

@@ -315,7 +315,8 @@ def test_the_help_of_doctor_explains_its_exit_status(run: Run) -> None:
     assert "The exit status is 1 if an agent's latest run or a diagnosis is an error" in text
 
 
-def test_doctor_without_anything_to_check(run: Run) -> None:
+def test_doctor_without_anything_to_check(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where `make demo` was, there is a capture
     status, _, err = run("doctor")
     assert status == 2
     assert "--live HOST" in err
