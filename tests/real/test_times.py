@@ -61,7 +61,7 @@ def test_a_slow_manifest_and_a_queue_are_named(stage: Stage, capsys: pytest.Capt
     assert access_only[1].total.compile > first.compile
     # Without the access log no queue is known.
     server_only, _ = _read(stage, MasterLogs((), logs.server))
-    assert server_only[1].total.compile == first.compile
+    assert server_only[1].total.compile == pytest.approx(first.compile, abs=1e-3)  # differences of moments
     assert (
         sum(run.total.queue for run in server_only.values())
         == 0
