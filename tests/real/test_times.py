@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
+import pytest
+
 from inspector.cli.main import main
 from inspector.formats import master_logs
 from inspector.formats.master_logs import MasterLogs
 
 if TYPE_CHECKING:
-    import pytest
-
     from inspector.explain.time_split import RunTime
     from tests.real.through import Stage
 
