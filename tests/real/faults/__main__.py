@@ -66,7 +66,8 @@ def conditions() -> str:
         subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
         for program in ("puppet", "puppetserver")
     ]
-    command = shlex.join(["python", "-m", "tests.real.faults", *sys.argv[1:]])
+    words = [word for word in sys.argv[1:] if word != "--logs" and not word.startswith("/")]  # no path of this machine
+    command = shlex.join(["python", "-m", "tests.real.faults", *words])
     return (
         f"{datetime.now(UTC):%Y-%m-%d}, `{command}`: puppet-inspector {__version__}, puppet-agent {versions[0]}, "
         f"puppetserver {versions[1]}."
