@@ -358,8 +358,11 @@ def _make_key(root: Path) -> None:
 
 
 def _in_use(work: Path) -> bool:
-    """Whether a process is working in a directory."""
-    descriptor = os.open(work, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    """Whether a process is working in a directory, or has just removed it."""
+    try:
+        descriptor = os.open(work, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

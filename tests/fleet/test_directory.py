@@ -175,6 +175,12 @@ def test_what_a_killed_process_left_is_removed_and_what_is_in_use_is_not(tmp_pat
     assert not left.exists()
 
 
+def test_one_that_is_removed_meanwhile_disturbs_nobody(tmp_path: Path) -> None:
+    tables = TableDirectory.create(tmp_path / "tables")
+    (tables.root / ".work-gone").symlink_to(tmp_path / "nowhere")  # it is listed, and cannot be opened
+    assert TableDirectory.create(tables.root).key
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_a_copy_with_fewer_records_replaces_nothing(tmp_path: Path, late: bool) -> None:
     records = talk(plugins(), catalog(), report())
