@@ -65,7 +65,7 @@ SELECT certname, runs, bad, epoch(first) AS first, epoch(last) AS last, version,
        if(latest.outcome = 'complete'
           AND epoch(now) - epoch(last) > greatest({LEAST}, {MISSED} * coalesce(pause, 86400)),
           'silent', latest.outcome) AS state
-FROM each JOIN until USING (site)
+FROM each LEFT JOIN until USING (site)
 """
 
 

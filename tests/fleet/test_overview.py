@@ -79,6 +79,13 @@ def test_a_clock_that_is_wrong_at_one_site_makes_no_node_of_another_silent(tmp_p
     assert [node.state for node in overview_of(tables).nodes] == ["complete"]
 
 
+def test_a_node_of_a_site_whose_captures_are_not_there_is_not_lost(tmp_path: Path) -> None:
+    tables = tables_with(tmp_path, run_row(1, "a", 0))
+    for part in tables.root.glob("captures/*/*/*.parquet"):
+        part.unlink()
+    assert [node.state for node in overview_of(tables).nodes] == ["complete"]
+
+
 def test_a_node_that_failed_last_is_not_silent(tmp_path: Path) -> None:
     found = of(tmp_path, run_row(1, "a", 0), run_row(2, "a", 1800, "failed"))
     assert [node.state for node in found.nodes] == ["failed"]
