@@ -73,7 +73,8 @@ def _analyse(arguments: argparse.Namespace) -> int:
             if result.error is not None:
                 failed += 1
                 print(f"puppet-inspector: {clean(result.error.message)}", file=sys.stderr)
-                print(f"  {clean(result.error.hint)}", file=sys.stderr)
+                if result.error.hint:
+                    print(f"  {clean(result.error.hint)}", file=sys.stderr)
             elif not arguments.json:
                 print_line(line(result.path, result.converted))
         directory.compact(conversion.today())

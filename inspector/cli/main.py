@@ -48,25 +48,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _executed(command_line: list[str], mask: Iterable[int]) -> int:
     arguments = _parsed(command_line)
-    _check_texts(arguments)
     if _in_main_thread():
         _take_signals(next(iter(command_line), ""))
         limits.arm()
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    with rules_of(arguments):
-        status: int = arguments.function(arguments)
+    try:
+        with rules_of(arguments):
+            status: int = arguments.function(arguments)
+    except UnicodeEncodeError as error:
+        odd = next((word for word in command_line if _is_odd(word)), None)
+        if odd is None:
+            raise
+        raise InspectorError(f"{odd!r} is not UTF-8.", "Write it as UTF-8.") from error
     return status
 
 
-def _check_texts(arguments: argparse.Namespace) -> None:
-    """Raise InspectorError for a text with bytes that are not UTF-8; names of files may have any."""
-    for value in vars(arguments).values():
-        for text in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(text, str):
-                try:
-                    text.encode()
-                except UnicodeEncodeError as error:
-                    raise InspectorError(f"{text!r} is not UTF-8.", "Write it as UTF-8.") from error
+def _is_odd(word: str) -> bool:
+    """Whether a word has bytes that are not UTF-8, which names of files may have."""
+    return any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 def _reported(work: Callable[[], int | None]) -> int:

@@ -86,9 +86,10 @@ def _values(database: sql.Database, query: Query, settings: Sequence[str]) -> di
 
 def _split(given: Sequence[str]) -> tuple[list[Path], str]:
     """Split the arguments into paths and the statement at their end: it is no file, and has blanks or brackets, or is
-    not the only argument."""
+    a word behind others that looks like no path."""
     last = given[-1] if given else ""
-    if (any(letter.isspace() for letter in last) or "(" in last or len(given) > 1) and not _exists(last):
+    word = len(given) > 1 and not {*"./"} & {*last}
+    if (any(letter.isspace() for letter in last) or "(" in last or word) and not _exists(last):
         return [Path(word) for word in given[:-1]], last
     return [Path(word) for word in given], ""
 

@@ -374,3 +374,10 @@ def test_an_output_that_cannot_be_written_is_one_sentence() -> None:
         "puppet-inspector: Cannot write the output: No space left on device.",
         "  Free some space, or write it elsewhere.",
     ]
+
+
+def test_a_word_that_is_not_utf_8_is_a_mistake_only_where_it_is_needed_as_text(run: Run, healthy: Path) -> None:
+    for words in (("--ignore", "\udcff"), ("--volatile", "\udcff*")):
+        status, _, err = run("diff", f"{healthy}:1", f"{healthy}:1", *words)
+        assert (status, "is not UTF-8." in err) == (2, True), err
+    assert "not UTF-8" not in run("explain", "Connection refused \udcff")[2]

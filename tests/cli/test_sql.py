@@ -133,7 +133,7 @@ def test_standard_input_is_a_script(run: Run, root: Path, monkeypatch: pytest.Mo
         (("{}", "SELEC 1"), 'Syntax error at or near "SELEC".', "LINE 1: SELEC 1"),
         (("{}", "SELECT * FROM rums"), "Table with name rums does not exist.", 'Did you mean "runs"?'),
         (("{}", "selec"), "Syntax error", ""),
-        (("{}", "SELECT '\udcff'"), "is not UTF-8", "Write it as UTF-8"),
+        (("{}", "SELECT '\udcff'"), "bytes that are not UTF-8", "iconv"),
         (("{}", "COPY runs TO 'x'"), "COPY is not possible here.", "`sql` only reads"),
         (("{}", "--query", "expirng"), "There is no query 'expirng'.", "Did you mean `expiring`?"),
         (("{}", "--query", "expiring", "--set", "days=x"), "'x' is no value of days", "For example: days=30"),
