@@ -159,7 +159,8 @@ class TableDirectory:
         InspectorError."""
         with database.opened(work, large=True) as connection:
             with self.locked(shared=True):
-                names = (parquet.name_of(capture), parquet.COMPACTED)
+                before = self._captured(capture, work) is not None
+                names = (parquet.name_of(capture), parquet.COMPACTED) if before else ()
                 exchanges = [path for name in names for path in self.root.glob(f"exchanges/date=*/site=*/{name}")]
                 parquet.keep_times(connection, capture, exchanges)
             staged = list(parquet.staged(connection, spools, site, parquet.name_of(capture), work / "staged"))
