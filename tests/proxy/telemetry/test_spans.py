@@ -9,6 +9,7 @@ import pytest
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange
+from inspector.privacy import redact
 from inspector.proxy.telemetry import spans as spans_module
 from inspector.proxy.telemetry.spans import Spans
 from inspector.runs.examples import catalog, report, talk
@@ -81,6 +82,17 @@ def test_a_secret_that_an_error_quotes_does_not_leave_either(made: Spans) -> Non
     assert any("as app with MASKED: refused" in str(attributes(span)) for span in spans)
     assert secret not in str([attributes(span) for span in spans])
     assert made._secrets.keys() <= made._records.keys()
+
+
+def test_a_run_whose_secrets_cannot_be_found_does_not_leave(made: Spans, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Exchange) -> set[str]:
+        raise KeyError("ours")
+
+    monkeypatch.setattr(redact, "known", fails)
+    sender: Any = made.sender
+    assert follow(made, *together(Agent("a.example").run("u-1"))) == []
+    assert [reason for reason, _ in sender.dropped] == ["not masked"]
+    assert (made._records, made._secrets, made._unknown, made._number) == ({}, {}, set(), 0)
 
 
 def test_what_is_in_bodies_paths_and_headers_does_not_leave(made: Spans) -> None:
