@@ -136,6 +136,11 @@ class _Given(NamedTuple):
     prose: bool
 
 
+def secrets_of(record: Record) -> set[str]:
+    """What a record marks as secret: to be added to ``Outgoing.known`` before another one leaves that may quote it."""
+    return redact.known(record) if isinstance(record, Exchange) else set()
+
+
 class Outgoing:
     """Replaces what must not leave. It learns all records first: a name or a secret of one may be in another."""
 

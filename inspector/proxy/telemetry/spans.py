@@ -11,9 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from inspector.formats import otlp
-from inspector.formats.outgoing import Outgoing
+from inspector.formats.outgoing import Outgoing, secrets_of
 from inspector.model import Exchange, Gap, Handshake
-from inspector.privacy import redact
 from inspector.proxy.telemetry.sender import Sender
 
 if TYPE_CHECKING:
@@ -58,13 +57,12 @@ class Spans:
         if self._number >= WAITING:
             self.sender.drop("too many records wait", _spans_of(step.record))
             return
-        if isinstance(step.record, Exchange):
-            self._begin()
-            secrets = self._secrets.setdefault(run, set())
-            try:
-                secrets.update(islice(redact.known(step.record), max(0, SECRETS - len(secrets))))
-            except Exception:  # noqa: BLE001 - a mistake of ours: what may quote an unknown secret does not leave
-                self._unknown.add(run)
+        self._begin()
+        secrets = self._secrets.setdefault(run, set())
+        try:
+            secrets.update(islice(secrets_of(step.record), max(0, SECRETS - len(secrets))))
+        except Exception:  # noqa: BLE001 - a mistake of ours: what may quote an unknown secret does not leave
+            self._unknown.add(run)
         self._records.setdefault(run, []).append(_bare(step.record))
         self._number += 1
 
