@@ -21,7 +21,7 @@ from tests.real.machine import SERVER_CONFIG, SERVER_JAR, end, free_port, host_n
 from tests.real.site import DEMO_MODULE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 # A session lasts minutes: Java's second compiler costs more than it gives (ready in 21 s, not 30).
 JAVA = "java -Xms512m -Xmx1g -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djruby.lib=/usr/share/jruby/lib"
@@ -155,10 +155,29 @@ class RealMaster:
         with (self.logdir / "console.log").open("wb") as console:
             self._process = subprocess.Popen(command, stdout=console, stderr=console, cwd=self.confdir)
         deadline = time.monotonic() + timeout
-        while not ready.read_text().startswith("1"):
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.stop()
-                raise RuntimeError(f"puppetserver ended or took over {timeout} s:\n{self.log_tail()}")
+        try:
+            self._wait(lambda: ready.read_text().startswith("1"), deadline)
+            self._wait(self._handles_sighup, deadline)
+        except RuntimeError:
+            self.stop()
+            raise
+
+    def _handles_sighup(self) -> bool:
+        """Whether SIGHUP lets the server, which is ready, read its configuration anew: for a moment it still ends it.
+
+        Java writes what its threads do to the console at SIGQUIT; the main one waits once all is set up.
+        """
+        self.signal(signal.SIGQUIT)
+        return "wait_for_app_shutdown" in (self.logdir / "console.log").read_text(errors="replace")
+
+    def _wait(self, condition: Callable[[], bool], deadline: float) -> None:
+        """Wait, until this moment of `time.monotonic`, for what the server, which runs, is to do."""
+        assert self._process is not None
+        while not condition():
+            if self._process.poll() is not None:
+                raise RuntimeError(f"puppetserver ended with {self._process.returncode}:\n{self.log_tail()}")
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"puppetserver took too long:\n{self.log_tail()}")
             time.sleep(0.1)
 
     def ensure_running(self) -> None:
@@ -213,15 +232,10 @@ class RealMaster:
 
     def reload(self, timeout: float = 900) -> None:
         """Let the server, which runs, read its configuration anew (as `systemctl reload` does)."""
-        assert self._process is not None
         ready = self.confdir / "run/restart"
         before = ready.read_text()  # counts the starts
-        self._process.send_signal(signal.SIGHUP)
-        deadline = time.monotonic() + timeout
-        while ready.read_text() in ("", before):
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"puppetserver ended or took over {timeout} s:\n{self.log_tail()}")
-            time.sleep(0.1)
+        self.signal(signal.SIGHUP)
+        self._wait(lambda: ready.read_text() not in ("", before), time.monotonic() + timeout)
 
     def _write_ca_conf(self, allow: bool) -> None:
         setting = {"certificate-authority": {"allow-subject-alt-names": allow}}

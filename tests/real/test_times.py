@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,10 @@ def _read(stage: Stage, logs: MasterLogs) -> tuple[dict[int, RunTime], tuple[str
     return dict(master_logs.run_times(stage.capture, times)), times.notes
 
 
+def _text(logs: MasterLogs) -> str:
+    return "".join(path.read_text() for path in logs.server)
+
+
 def test_a_slow_manifest_and_a_queue_are_named(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
     agents = [stage.enrolled(name) for name in NAMES]
     for agent in agents:
@@ -44,15 +49,17 @@ def test_a_slow_manifest_and_a_queue_are_named(stage: Stage, capsys: pytest.Capt
     assert notes[0].startswith(f"Access log: {requests} of {requests} requests found in it")
     assert "Server log: 5 of 5 catalogs found in it." in notes
 
+    # What the master says of each catalog is its compile time, however busy the machine is and however long it queued.
+    by_master = [float(time) for time in re.findall(r"Compiled catalog for times\d.* in (\S+) seconds", _text(logs))]
+    assert sorted(run.total.compile for run in runs.values()) == pytest.approx(sorted(by_master), abs=0.02)
+    assert min(by_master) >= PAUSE
+
     first = runs.pop(1).total
     assert first.largest == "compile"
-    assert PAUSE <= first.compile < PAUSE + 1
-    assert first.queue < 0.5
-    # Each of the four compiles alone: one waits for none, the others for one to three.
-    for run in runs.values():
-        assert PAUSE <= run.total.compile < PAUSE + 1
+    assert first.queue < first.compile / 4
+    # Each of the four compiles alone: one waits for none, the others for one to three, less what they came later.
     queued = sum(run.total.queue for run in runs.values())
-    assert queued > 2 * PAUSE
+    assert queued > PAUSE
     assert {part for run in runs.values() for part in [run.total.largest]} >= {"queue"}
     assert all(sum(split.parts().values()) >= 0 for run in runs.values() for split in run.records.values())
 
