@@ -128,6 +128,8 @@ REHEARSAL = "rehearsal"
 """The client whose requests are those of a rehearsal, where other clients have the name of their program."""
 REHEARSAL_OF = "rehearsal-of"
 """The item of a capture's metadata that says which runs it rehearses, and how they are compared."""
+REPLAY_OF = "replay-of"
+"""The item of a capture's metadata that says which run was replayed: its agent need not be that node."""
 REHEARSED = f"{REHEARSAL} of "
 """What the names of a rehearsal's connections begin with; the node, ``#`` and more follow."""
 

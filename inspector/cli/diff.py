@@ -25,6 +25,7 @@ from inspector.errors import InspectorError
 from inspector.formats.outgoing import summary
 from inspector.progress import named, watched
 from inspector.rehearsal import pairs
+from inspector.rehearsal import text as rehearsed
 from inspector.rehearsal.pairs import Pairs
 from inspector.report.copies import comparable
 from inspector.report.lines import html
@@ -79,8 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Show what is different between two runs: outcome, versions, certificates, findings, catalog, file contents,
-    facts, requests, report, times. Secrets are compared and not shown. The exit status is 1 if something is different,
-    2 if there is nothing to compare (also: a run without a catalog, or with an empty one)."""
+    facts, requests, report, times. Secrets are compared and not shown. The exit status is 1 if something is different
+    (of two captures also: a node has a run in one of them only), 2 if there is nothing to compare (also: a run without
+    a catalog, or with an empty one)."""
     choices = _choices(arguments)
     kind = "json" if arguments.json else arguments.format
     opened = opened_by(arguments.opened)
@@ -98,13 +100,11 @@ def execute(arguments: argparse.Namespace) -> int:
             copies, withheld = stack.enter_context(comparable(given, opened, watch))
             names = [name._replace(path=copies[name.path]) for name in names]
         founds = _read(names, watch)
-        agents = _agents(names, founds, arguments.agent)
-        if len(agents) > 1:
-            found = _grouped(agents, founds, choices, watch)
-        else:
+        found = _groups(names, founds, arguments.agent, choices, watch)
+        if found is None:
             compared = _compared(_pair(names, founds, arguments.agent), founds, choices)
     note = summary(withheld)
-    if len(agents) > 1:
+    if found is not None:
         _print(kind, plain.grouped(found), text.grouped(found, full=arguments.full), note)
         return found.status
     _print(kind, plain.plain(compared), text.lines(compared, full=arguments.full), note)
@@ -117,7 +117,13 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _rehearsal(names: list[Named], kind: str) -> Path | None:
     """The capture that is named, if it is that of a rehearsal. Raises InspectorError if more is wanted than it has."""
-    found = next((name.path for name in names if not name.path.is_dir() and pairs.recorded(name.path)), None)
+    named = next((name for name in names if not name.path.is_dir() and pairs.recorded(name.path)), None)
+    found = named.path if named else None
+    if named and named.number is not None:
+        raise InspectorError(
+            f"{found} is the capture of a rehearsal: it has no runs.",
+            f"Name it without a number, and --agent NAME for one node: `puppet-inspector diff {found}`.",
+        )
     if found and len(names) > 1:
         raise InspectorError(
             f"{found} is the capture of a rehearsal, and names the runs that it is compared with.",
@@ -138,10 +144,10 @@ def _print_pairs(found: Pairs, pattern: str | None, kind: str, *, full: bool) ->
         raise InspectorError(f"No node {pattern!r} was rehearsed.", f"{clean(found.names[0])} was, for example."
                              if found.names else "Rehearse again.")  # fmt: skip
     with shown() as watch:
-        groups = found.compared(watch, names).groups
+        result = found.compared(watch, names)
     head = Line("head", f"rehearsed at {clean(found.master)}")
-    _print(kind, plain.grouped(groups), [head, *text.nodes(groups, full=full)], "")
-    return groups.status
+    _print(kind, plain.grouped(result.groups), [head, *rehearsed.found(result, full=full)], "")
+    return result.groups.status
 
 
 # -- what is compared ---------------------------------------------------------------------------------------
@@ -173,27 +179,26 @@ def _read(names: list[Named], watch: Watch) -> list[CaptureRuns]:
     return [known[name.path] for name in names]
 
 
-def _agents(names: list[Named], founds: list[CaptureRuns], pattern: str | None) -> list[str]:
-    """The agents of which runs are compared, if they are several. Raises InspectorError."""
-    if any(name.number is not None for name in names):
-        return []
-    if len(founds) == 1:
-        return pairing.agents(founds, pattern) if pattern is not None else []
-    return pairing.common(founds[0], founds[1], pattern)[0]
-
-
-def _grouped(agents: list[str], founds: list[CaptureRuns], choices: Choices, watch: Watch) -> Groups:
-    """Compare two runs of each of several nodes. Raises InspectorError."""
+def _groups(
+    names: list[Named], founds: list[CaptureRuns], pattern: str | None, choices: Choices, watch: Watch
+) -> Groups | None:
+    """Compare two runs of each of several nodes; None: it is one node, of which all is shown. Raises InspectorError."""
+    if any(name.number is not None for name in names) or (len(founds) == 1 and pattern is None):
+        return None
     found = Groups()
     if len(founds) == 2:
-        _, found.only_before, found.only_after = pairing.common(founds[0], founds[1], None)
+        agents, found.only_before, found.only_after = pairing.common(founds[0], founds[1], pattern)
+    else:
+        agents = pairing.agents(founds, pattern)
+    if len(agents) + len(found.only_before) + len(found.only_after) < 2:
+        return None
     with _opened(founds) as captures:
         for agent in watched(agents, watch, len(agents), "comparing node"):
             try:
                 one = len(founds) == 1
                 pair = pairing.within(founds[0], agent) if one else pairing.across(founds[0], founds[1], agent)
             except InspectorError:  # it has one run only
-                found.only_after.append(agent)
+                found.alone.append(agent)
                 continue
             before, after = (documents_of(captures[chosen.found.capture], chosen) for chosen in pair)
             found.add(comparison.compare(before, after, choices))

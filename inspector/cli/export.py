@@ -49,7 +49,8 @@ def execute(arguments: argparse.Namespace) -> int:
     kind = arguments.format or (exporting.format_of(output) if output else "jsonl")
     if logs_named(arguments) and not exporting.FORMATS[kind].timed:
         raise InspectorError(
-            f"The format {kind} has no place for what a master's logs say.", "Pass a file: -o FILE.trace.json"
+            f"The format {kind} has no place for what a master's logs say.",
+            "Pass a file: -o FILE.trace.json or -o FILE.otlp.json",
         )
     if arguments.wire:
         return _export_wire(arguments, kind)

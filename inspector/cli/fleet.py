@@ -106,6 +106,10 @@ def _report(arguments: argparse.Namespace) -> int:
             "A report is made of one directory of tables.",
             "First convert captures: puppet-inspector fleet analyse CAPTURES -o tables/",
         )
+    if arguments.jobs is not None or arguments.scheduler or arguments.site or arguments.rules:
+        raise InspectorError(
+            "--jobs, --scheduler, --site and --rules are for captures: a report is made of tables.", "Leave them out."
+        )
     (root,) = arguments.paths
     directory = TableDirectory.open(root)
     name = root.resolve().name

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli.arguments import add_captures
 from inspector.cli.output import columns, print_json, print_line
 from inspector.cli.progress import shown
-from inspector.cli.reading import Unreadable
+from inspector.cli.reading import Unreadable, of_nodes
 from inspector.cli.rows import print_rows
 from inspector.explain.readiness import text
 from inspector.explain.readiness.changes import TARGETS
@@ -35,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """List what a newer version of Puppet or OpenVox removed or changed: the nodes that it concerns, the record that
     shows it and what to do; and what traffic does not show. The exit status is 1 if something concerns a node."""
-    captures = paths.chosen(arguments.captures)
+    captures = of_nodes(arguments.captures)
     unreadable = Unreadable(captures)
     survey = Survey(arguments.target)
     with shown() as watch:

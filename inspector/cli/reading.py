@@ -6,9 +6,11 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING
 
+from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.compare import documents
 from inspector.errors import CaptureError, InspectorError
+from inspector.model import REPLAY_OF
 from inspector.summaries import whole_messages
 from inspector.text import beginning, clean
 
@@ -69,3 +71,22 @@ def whole_message(capture: Path, finding: Finding | None) -> str | None:
     """Return the whole message behind a finding; None if its evidence contains none. Raises CaptureError."""
     with Capture.open(capture) as records:
         return whole_messages.of_finding(finding, records)
+
+
+def of_nodes(given: Sequence[Path]) -> list[Path]:
+    """Return the captures in which agents are the nodes that they say: of a directory, those of replays are left out.
+    Raises InspectorError, also if one is named."""
+    found = []
+    for path in paths.chosen(given):
+        with contextlib.suppress(CaptureError), Capture.open(path) as capture:  # who reads it reports it
+            if REPLAY_OF in capture.meta():
+                if path in given or not given:
+                    raise InspectorError(
+                        f"{path} is the capture of a replay: its agent need not be the node that was replayed.",
+                        "Name the capture that was replayed.",
+                    )
+                continue
+        found.append(path)
+    if not found:
+        raise InspectorError(f"There are only captures of replays in {given[0]}/.", "Name the captures of nodes.")
+    return found

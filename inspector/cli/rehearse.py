@@ -12,6 +12,7 @@ from inspector.cli.arguments import add_ignoring, capture_to_write, ignored_of
 from inspector.cli.opening import add_opening, opened_by
 from inspector.cli.output import print_json, print_line, print_lines
 from inspector.cli.progress import shown
+from inspector.cli.reading import of_nodes
 from inspector.compare.comparison import Choices
 from inspector.errors import InspectorError
 from inspector.formats import files
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "puppet-inspector rehearse captures/FILE.sqlite --master new.example"
 MOST_JOBS = 64
+_RESOURCE = regex.compile(r"[A-Za-z][A-Za-z0-9_:]*\[.+\]", regex.DOTALL)
 _ENVIRONMENT = regex.compile(r"[A-Za-z0-9_]{1,255}")
 
 
@@ -116,9 +118,6 @@ def execute(arguments: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             _print_interrupted(rehearsal, output)
             raise
-    if arguments.junit:
-        with files.created(arguments.junit) as file:
-            file.write(junit.document(result).encode())
     match kind:
         case "html":
             print(_page(result, plan, output, arguments))
@@ -128,6 +127,9 @@ def execute(arguments: argparse.Namespace) -> int:
             print_lines(text.lines(plan, result, full=arguments.full))
             if output.exists():
                 print_line(f"recorded in {output}")
+    if arguments.junit:
+        with files.created(arguments.junit) as file:
+            file.write(junit.document(result).encode())
     return result.groups.status
 
 
@@ -159,6 +161,9 @@ def _print_warnings(rehearsal: Rehearsal) -> None:
 
 
 def _print_interrupted(rehearsal: Rehearsal, output: Path) -> None:
+    if not rehearsal.recorded:
+        print("puppet-inspector: Interrupted before the first answer: nothing is recorded.", file=sys.stderr)
+        return
     print(
         f"puppet-inspector: Interrupted after {rehearsal.done:,} of {len(rehearsal.nodes):,} nodes.\n"
         f"  The same command with -o {clean(str(output))} --resume continues.",
@@ -182,6 +187,8 @@ def _plan(arguments: argparse.Namespace) -> Plan:
             "--bisect-facts needs facts that are changed.",
             "Add --without-legacy-facts, --drop-fact PATTERN ('*' for each) or --fact NAME=VALUE.",
         )
+    if arguments.bisect_facts and not _RESOURCE.fullmatch(arguments.bisect_facts):
+        raise InspectorError(f"{arguments.bisect_facts!r} is no resource.", "Name one like 'File[/etc/motd]'.")
     choices = Choices(ignored_of(arguments), tags=arguments.tags)
     road = roads.road_of(arguments.road, arguments.certificate, arguments.key, stores=arguments.stores_data_of_nodes)
     target = Target(host, port, _ca(arguments.ca, road), arguments.timeout, arguments.crl)
@@ -232,7 +239,7 @@ def _output(arguments: argparse.Namespace, kind: str) -> Path:
 def _nodes(captures: list[Path], pattern: str | None, watch: Watch) -> list[ChosenRun]:
     """The run of each node that is rehearsed: the latest that went well, or else that asked for a catalog. Raises
     InspectorError."""
-    found = [reading.read(path, watch=named(watch, clean(path.name))) for path in paths.chosen(captures)]
+    found = [reading.read(path, watch=named(watch, clean(path.name))) for path in of_nodes(captures)]
 
     def order(run: ChosenRun) -> tuple[bool, bool, float]:
         asked = any(span.phase == Phase.CATALOG for span in run.brief.spans)

@@ -76,7 +76,10 @@ def execute(arguments: argparse.Namespace) -> int:
     replacing.must_be_new(target)
     with shown() as watch:
         replayed = recording.read(arguments.capture, watch, arguments.run, arguments.agent)
-    with contextlib.closing(Journal(target)) as journal, _folder(arguments.dir) as folder:
+    with (
+        contextlib.closing(Journal(target, f"{arguments.capture} run {replayed.run}")) as journal,
+        _folder(arguments.dir) as folder,
+    ):
         master = _listening(replayed, folder, name, listen, pace)
         printer = (_Events if arguments.json else _Lines)(master, journal, name, folder, arguments.capture)
         with master, contextlib.suppress(KeyboardInterrupt):

@@ -33,6 +33,8 @@ _USUAL = ("stage", "class")
 """Types of the resources that every catalog has."""
 _FRAME = frozenset({"main", "settings", ""})
 """Titles of those."""
+_DEFINITION = "node"
+"""The type of the resource for the node definition that was chosen: ``Node[default]``."""
 
 
 class RequestMade(NamedTuple):
@@ -112,8 +114,12 @@ class RunDocuments:
 
 
 def empty(catalog: d.Catalog) -> bool:
-    """Whether a catalog has nothing but what every catalog has: the main stage, the classes Main and Settings."""
-    return all(resource.type.lower() in _USUAL and resource.title.lower() in _FRAME for resource in catalog.resources)
+    """Whether a catalog has nothing but what every catalog has: the main stage, the classes Main and Settings, and the
+    node definition."""
+    return all(
+        resource.type.lower() == _DEFINITION or (resource.type.lower() in _USUAL and resource.title.lower() in _FRAME)
+        for resource in catalog.resources
+    )
 
 
 class Records(Protocol):

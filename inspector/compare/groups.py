@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from inspector.compare.differences import Difference
 
 GROUPED = (Section.RUN, Section.CATALOG, Section.FILES)
-"""Sections that are grouped: what the master decides. Facts, requests and reports differ from node to node."""
+"""Sections that are grouped: what the master decides. Of the others, which differ from node to node, it is only counted
+on which nodes they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,10 @@ class Groups:
     only_before: list[str] = field(default_factory=list)
     only_after: list[str] = field(default_factory=list)
     """Nodes with a run on one side only."""
+    alone: list[str] = field(default_factory=list)
+    """Nodes with a single run in the only capture."""
+    others: dict[Section, list[str]] = field(default_factory=dict)
+    """The nodes with differences in each of the sections that are not grouped."""
     ignored: int = 0
     _failed: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
     _changes: dict[str, Difference] = field(default_factory=dict)
@@ -62,6 +67,8 @@ class Groups:
             )
             self.fail(name, reason)
             return
+        for section in {each.section: None for each in comparison.differences if each.section not in GROUPED}:
+            self.others.setdefault(section, []).append(name)
         found = [difference for difference in comparison.differences if difference.section in GROUPED]
         if not found:
             self.same.append(name)
@@ -103,5 +110,8 @@ class Groups:
 
     @property
     def status(self) -> int:
-        """0: no change on any node; 1: changes; 2: nodes that could not be compared, or none at all."""
-        return 2 if self._failed or not (self.same or self._names) else int(bool(self._names))
+        """0: no difference on any node; 1: differences, also nodes with a run on one side only; 2: nodes that could not
+        be compared, or none at all."""
+        if self._failed or not (self.same or self._names):
+            return 2
+        return int(bool(self._names or self.others or self.only_before or self.only_after))

@@ -40,6 +40,8 @@ def grouped(groups: Groups) -> dict[str, Any]:
         "not_compared": [{"reason": failed.reason, "nodes": list(failed.nodes)} for failed in groups.failed],
         "only_before": groups.only_before,
         "only_after": groups.only_after,
+        "one_run_only": groups.alone,
+        "other_sections": {str(section): nodes for section, nodes in groups.others.items()},
         "ignored": groups.ignored,
     }
 

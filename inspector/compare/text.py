@@ -75,8 +75,10 @@ def lines(comparison: Comparison, *, full: bool = False) -> Iterator[Line]:
 def grouped(groups: Groups, *, full: bool = False) -> Iterator[Line]:
     """The lines of several nodes whose runs were compared."""
     yield from nodes(groups, full=full)
+    for section, found in sorted(groups.others.items()):
+        yield Line("changed", f"{section}: different on {plural(len(found), 'node')}: {names(found, full=full)}")
     sections = [str(section) for section in Section if section not in GROUPED]
-    yield Line("note", f"{', '.join(sections)} are compared with --agent NAME")
+    yield Line("note", f"{', '.join(sections)} are shown with --agent NAME")
 
 
 def nodes(groups: Groups, *, full: bool = False) -> Iterator[Line]:
@@ -107,9 +109,10 @@ def nodes(groups: Groups, *, full: bool = False) -> Iterator[Line]:
         ("without a change", groups.same),
         ("with a run before only", groups.only_before),
         ("with a run after only", groups.only_after),
+        ("not compared, with one run only", groups.alone),
     ):
         if found:
-            yield Line("head", f"{label}: {plural(len(found), 'node')}: {names(found, full=full)}")
+            yield Line("head", f"{label}: {plural(len(found), 'node')}: {names(found, full=True)}")
     if groups.ignored:
         yield Line("note", f"{plural(groups.ignored, 'difference')} ignored")
 

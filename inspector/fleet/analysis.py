@@ -11,7 +11,8 @@ import contextlib
 import multiprocessing
 import os
 import time
-from concurrent.futures import CancelledError, ProcessPoolExecutor, as_completed
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ProcessPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from signal import SIGKILL
@@ -92,30 +93,44 @@ def analyse(
 
 def _here(tasks: dict[Path, Task], jobs: int) -> Iterator[tuple[Path, Outcome]]:
     # The largest first: the last processes end at about the same time.
-    waiting = sorted(tasks, key=paths.size, reverse=True)
+    waiting = deque(sorted(tasks, key=paths.size, reverse=True))
+    suspects: deque[Path] = deque()
     tried = dict.fromkeys(waiting, 0)
-    together = jobs
-    while waiting:
-        left = []
-        with _processes(min(together, len(waiting))) as executor:
-            futures = {executor.submit(perform, tasks[path]): path for path in waiting}
-            for future in as_completed(futures):
-                path = futures[future]
-                outcome = _result(future)
-                if outcome is not None:
-                    yield path, outcome
-                else:
-                    left.append(path)
-        # The pool broke, and does not say at which capture: each of the rest is tried alone, and counted.
-        reported = False
-        if together == 1 and left:
-            suspect = left[0]
-            tried[suspect] += 1
-            reported = tried[suspect] >= TRIES
-            if reported:
-                left.remove(suspect)
-                yield suspect, CaptureError(f"{suspect}: {LOST.format(TRIES)}")
-        waiting, together = left, jobs if reported else 1
+    while waiting or suspects:
+        left, number = (suspects, 1) if suspects else (waiting, min(jobs, len(waiting)))
+        lost: list[Path] = []
+        with _processes(number) as executor:
+            yield from _until_one_dies(executor, left, number, tasks, lost)
+        if number > 1:  # the pool broke, and does not say at which capture: those that were under way are tried alone
+            suspects += lost
+            continue
+        for path in lost:
+            tried[path] += 1
+            if tried[path] < TRIES:
+                suspects.append(path)
+            else:
+                yield path, CaptureError(f"{path}: {LOST.format(TRIES)}")
+
+
+def _until_one_dies(
+    executor: Executor, left: deque[Path], number: int, tasks: dict[Path, Task], lost: list[Path]
+) -> Iterator[tuple[Path, Outcome]]:
+    """Convert captures, as many at a time as there are processes; ``lost`` are those under way when one died."""
+    running: dict[Future[Outcome], Path] = {}
+    while running or (left and not lost):
+        while left and not lost and len(running) < number:
+            path = left.popleft()
+            try:
+                running[executor.submit(perform, tasks[path])] = path
+            except BrokenProcessPool:
+                lost.append(path)
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            path = running.pop(future)
+            outcome = _result(future, path)
+            if outcome is None:
+                lost.append(path)
+            else:
+                yield path, outcome
 
 
 @contextlib.contextmanager
@@ -130,12 +145,14 @@ def _processes(number: int) -> Iterator[Executor]:
         executor.shutdown(cancel_futures=True)
 
 
-def _result(future: Future[Outcome]) -> Outcome | None:
+def _result(future: Future[Outcome], path: Path) -> Outcome | None:
     """A future's result; None if its process died."""
     try:
         return future.result()
     except (BrokenProcessPool, CancelledError):
         return None
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong is about one capture
+        return CaptureError(f"{path}: {error!r}")
 
 
 def _on_cluster(tasks: dict[Path, Task], scheduler: str) -> Iterator[tuple[Path, Outcome]]:

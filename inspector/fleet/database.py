@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib.util
+import os
 from typing import TYPE_CHECKING, Any
 
 from inspector import installation
@@ -23,6 +25,8 @@ MISSING = (
 )
 MEMORY = "600MB"
 """What DuckDB may take; more is put on the disk."""
+_FULL = (os.strerror(errno.ENOSPC), f'"errno":"{errno.ENOSPC}"', os.strerror(errno.EFBIG), f'"errno":"{errno.EFBIG}"')
+"""What DuckDB says when the disk is full, or a limit of the process is reached."""
 INTERRUPTED = "Query interrupted"
 """What DuckDB says when it was interrupted by Ctrl-C."""
 
@@ -54,7 +58,10 @@ def opened(work: Path, *, large: bool = False) -> Iterator[DuckDBPyConnection]:
     }
     if large:
         settings["preserve_insertion_order"] = False  # it takes memory, and they have none before they are sorted
-    with duckdb.connect(work / "rows.duckdb" if large else ":memory:", config=settings) as connection, reported():
+    with (
+        reported(),
+        duckdb.connect(work / "rows.duckdb" if large else ":memory:", config=settings) as connection,
+    ):
         yield connection
 
 
@@ -69,6 +76,13 @@ def reported() -> Iterator[None]:
         if str(error) != INTERRUPTED:
             raise
         raise KeyboardInterrupt from error  # DuckDB looks at signals, and forgets which one it was
+    except duckdb.IOException as error:
+        if not any(reason in str(error) for reason in _FULL):
+            raise DatabaseError(str(error).partition("\n")[0].strip()) from error
+        raise InspectorError(
+            "There is no room left on the disk, or a file becomes larger than it may.",
+            "Make room where the tables are written; where captures are read, in the directory TMPDIR.",
+        ) from error
     except duckdb.Error as error:
         first, _, rest = str(error).partition("\n")
         raise DatabaseError(first.strip(), rest.strip()) from error

@@ -194,8 +194,9 @@ class TableDirectory:
         Raises InspectorError."""
         with self.working() as work, self.locked(), _written(self.root):
             with database.opened(work) as connection:
-                self.show(connection)
-                connection.execute(f"CREATE TABLE rows AS {spanning.find(connection)}")
+                with self._blamed(connection):
+                    self.show(connection)
+                    connection.execute(f"CREATE TABLE rows AS {spanning.find(connection)}")
                 staged = list(parquet.split(connection, TABLES["fleet_findings"], ALL, parquet.FLEET, work / "staged"))
                 ((number,),) = connection.execute("SELECT count(*) FROM rows").fetchall()
             for path in self.root.glob(f"fleet_findings/date=*/site=*/{PARTS}"):
@@ -261,14 +262,20 @@ class TableDirectory:
             tempfile.TemporaryDirectory(prefix="puppet-inspector-") as work,
             self.locked(shared=True),
             database.opened(Path(work)) as connection,
+            self._blamed(connection),
         ):
-            try:
-                with database.reported():
-                    self.show(connection)
-                    yield connection
-            except database.DatabaseError:
-                self.check_parts(connection)
-                raise
+            self.show(connection)
+            yield connection
+
+    @contextlib.contextmanager
+    def _blamed(self, connection: DuckDBPyConnection) -> Iterator[None]:
+        """If a part is damaged, raise InspectorError with its name instead of what DuckDB says."""
+        try:
+            with database.reported():
+                yield
+        except database.DatabaseError:
+            self.check_parts(connection)
+            raise
 
     def check_parts(self, connection: DuckDBPyConnection) -> None:
         """Raise InspectorError if a part cannot be read. All of them are read; the views are others afterwards."""
@@ -348,6 +355,11 @@ def _make_key(root: Path) -> None:
     """Write the key, whole or not at all, unless there is one."""
     if (root / KEY).exists():
         return
+    if next(root.glob(f"*/date=*/site=*/{PARTS}"), None) is not None:
+        raise InspectorError(
+            f"{root} has tables, but their key is gone: hashes of new rows could not be compared with those there.",
+            f"Restore {KEY} in it, or convert into a new directory.",
+        )
     descriptor, name = tempfile.mkstemp(prefix=KEY, dir=root)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from inspector import clocks
 from inspector.explain.readiness.changes import CHANGES
 from inspector.fleet.readiness import SIGNS
-from inspector.fleet.statements import AGENTS, ENDED, NAMED, RANK, SERIES
+from inspector.fleet.statements import AGENTS, ENDED, NAMED, RANK, SERIES, asked_for
 from inspector.fleet.trust import inventory, listing, text
 from inspector.progress import unwatched
+from inspector.protocol.kinds import Kind
 from inspector.rules import in_use, rule_of
 from inspector.text import utc
 
@@ -342,14 +343,19 @@ def _times(rows: _Rows) -> tuple[Times, ...]:
     quantiles = "[0.5, 0.9, 0.99]"
     made = []
     for kind, column in (
-        ("master", "coalesce(compiler, server)"), ("master's version", "master_version"),
+        ("master", "coalesce(compiler, answered, server)"), ("master's version", "master_version"),
         ("run's environment", "environment::VARCHAR"),
     ):  # fmt: skip
         for name, number, duration, compiled in rows(
             f"""
+            WITH answers AS (  -- behind one name there may be several masters, and only some send theirs
+                SELECT capture, run, arg_max(master, time) AS answered FROM exchanges
+                WHERE {asked_for(Kind.CATALOG)} AND master IS NOT NULL GROUP BY ALL
+            )
             SELECT {column} AS name, count(*) AS number, quantile_cont(duration, {quantiles}),
                    quantile_cont(compile_time, {quantiles})
-            FROM runs WHERE tool IS NULL AND outcome = 'complete' AND {column} IS NOT NULL
+            FROM runs LEFT JOIN answers USING (capture, run)
+            WHERE tool IS NULL AND outcome = 'complete' AND {column} IS NOT NULL
             GROUP BY name ORDER BY number DESC, name LIMIT 20
             """
         ):

@@ -65,7 +65,7 @@ FORMATS = {
     "har": Format((".har",), lines=har.lines, note="HAR cannot express {others}: they are in _puppet.records."),
     "jsonl": Format((".jsonl",), lines=jsonl.lines),
     "trace": Format((".trace.json", ".trace"), lines=trace.lines, timed=True),
-    "otlp": Format((".otlp.json", ".otlp"), lines=otlp.lines),
+    "otlp": Format((".otlp.json", ".otlp"), lines=otlp.lines, timed=True),
     "pcapng": Format(
         (".pcapng",),
         write=packet_capture.write,

@@ -63,7 +63,8 @@ class LogFile:
             raise _unreadable(self.path, error) from error
         if self.lines and self.unknown == self.lines:
             raise InspectorError(
-                f"{self.path} is in no known pattern: line {self.first_unknown}, and {self.lines - 1} more.",
+                f"{self.path} is in no known pattern: line {self.first_unknown}"
+                f"{f', and {self.lines - 1} more' if self.lines > 1 else ''}.",
                 f"Known is {self.pattern} (and older ones, docs/times.md). {self.where}",
             )
 

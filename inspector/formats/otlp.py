@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from inspector import __version__, regex
 from inspector.analysis.analyzer import retrace
 from inspector.clocks import nanoseconds
+from inspector.explain.master_log.measured import NOTHING
 from inspector.explain.reference import templates
 from inspector.formats.otlp_messages import Event, attributes_of, encoded, span_of
 from inspector.formats.stretches import Stretches
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from inspector.analysis.analyzer import Step
+    from inspector.explain.master_log.measured import MasterTime, MasterTimes
     from inspector.formats.lossless import CaptureItem
     from inspector.formats.otlp_messages import Span, Value
     from inspector.formats.stretches import Stretch
@@ -44,6 +46,8 @@ QUERY = frozenset(
 """The parameters of queries that leave: facts and others do not."""
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"))
 _FAILED = frozenset(("failed", "refused"))
+_AT_MASTER = ("queue", "compile", "serve")
+"""What a master's logs say that its time was needed for, in seconds."""
 _UUID = regex.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 
 
@@ -51,24 +55,28 @@ def lines(
     items: Iterable[CaptureItem],
     owner: Callable[[int], RunBrief | None] = lambda _: None,
     sentence: Callable[[str], str] | None = None,
+    times: MasterTimes = NOTHING,
 ) -> Iterator[str]:
     """Yield traces data, one line per span. ``owner`` returns the run of a record number, ``sentence`` a finding's
-    sentence as it may leave; without it nothing is withheld."""
+    sentence as it may leave; without it nothing is withheld. ``times`` is what a master's logs say."""
     resource = {"attributes": attributes_of({"service.name": "puppet-inspector", "service.version": __version__})}
     scope = {"name": "puppet-inspector", "version": __version__}
     yield f'{{"resourceSpans":[{{"resource":{encoded(resource)},"scopeSpans":[{{"scope":{encoded(scope)},"spans":['
     comma = ""
-    for span in spans(items, owner, sentence or str):
+    for span in spans(items, owner, sentence or str, times):
         yield comma + encoded(span)
         comma = ","
     yield "]}]}]}"
 
 
 def spans(
-    items: Iterable[CaptureItem], owner: Callable[[int], RunBrief | None], sentence: Callable[[str], str]
+    items: Iterable[CaptureItem],
+    owner: Callable[[int], RunBrief | None],
+    sentence: Callable[[str], str],
+    times: MasterTimes,
 ) -> Iterator[Span]:
     """Yield the spans of records: those of a run after those within it."""
-    traces = _Traces(owner, sentence)
+    traces = _Traces(owner, sentence, times)
     for item in items:
         if not isinstance(item, Connection):
             yield from traces.record(item)
@@ -78,8 +86,10 @@ def spans(
 class _Traces:
     """Makes the spans. The same record has the same identifiers wherever it is sent from."""
 
-    def __init__(self, owner: Callable[[int], RunBrief | None], sentence: Callable[[str], str]) -> None:
-        self._owner, self._sentence = owner, sentence
+    def __init__(
+        self, owner: Callable[[int], RunBrief | None], sentence: Callable[[str], str], times: MasterTimes
+    ) -> None:
+        self._owner, self._sentence, self._times = owner, sentence, times
         self._runs: dict[int, RunBrief] = {}
         self._shown: set[tuple[int, Finding]] = set()
         self._stretches = Stretches()
@@ -100,7 +110,7 @@ class _Traces:
                 server = self._server(record, step, run, trace, parent)
                 yield server
                 if record.master:
-                    yield _client(record, record.master, step, server)
+                    yield _client(record, record.master, step, server, self._times.get(record.seq))
             case Handshake():
                 yield self._handshake(record, run, trace, parent)
             case Gap():
@@ -185,8 +195,8 @@ class _Traces:
         return span
 
 
-def _client(exchange: Exchange, master: Leg, step: Step, server: Span) -> Span:
-    """Return the span of the master's connection."""
+def _client(exchange: Exchange, master: Leg, step: Step, server: Span, time: MasterTime | None) -> Span:
+    """Return the span of the master's connection, with what its logs say of the time."""
     request, response = exchange.request, exchange.response
     host = clean(address(master.address or "unknown", master.port or 0))
     asked = query(request.query)
@@ -197,6 +207,9 @@ def _client(exchange: Exchange, master: Leg, step: Step, server: Span) -> Span:
         "url.full": f"https://{host}{request.path}{f'?{asked}' if asked else ''}", "error.type": failure,
         "puppet.record": exchange.seq,
     }  # fmt: skip
+    if time and response and request.ended and response.started and response.ended:
+        parts = time.parts(max(0.0, response.started - request.ended), max(0.0, response.ended - response.started))
+        attributes |= {f"puppet.master.{kind}": took for kind, took in parts if kind in _AT_MASTER}
     began = request.ended or exchange.time
     if master.connecting is not None and master.connecting >= exchange.time:  # the connection was made for it
         began = min(began, master.connecting)

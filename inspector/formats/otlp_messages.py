@@ -13,7 +13,7 @@ from inspector.text import clean
 ERROR = 2
 """A status; otherwise there is none."""
 
-type Value = str | int | bool | list[str] | None
+type Value = str | int | float | bool | list[str] | None
 
 
 class AnyValue(msgspec.Struct, omit_defaults=True, rename="camel"):
@@ -21,6 +21,7 @@ class AnyValue(msgspec.Struct, omit_defaults=True, rename="camel"):
     bool_value: bool | None = None
     int_value: str | None = None
     """JSON has no integers of 64 bits: as text."""
+    double_value: float | None = None
     array_value: ArrayValue | None = None
 
 
@@ -79,6 +80,8 @@ def _value(value: Value) -> AnyValue:
             return AnyValue(bool_value=value)
         case int():
             return AnyValue(int_value=str(value))
+        case float():
+            return AnyValue(double_value=value)
         case list():
             return AnyValue(array_value=ArrayValue([_value(item) for item in value]))
     return AnyValue(string_value=clean(value or ""))

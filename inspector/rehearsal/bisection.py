@@ -12,6 +12,7 @@ from inspector.compare.masks import Masks
 from inspector.errors import CaptureError, IdentityError, InspectorError
 from inspector.rehearsal import answered, compiling, fact_changes
 from inspector.rehearsal.compiling import Question, Role, Task
+from inspector.rehearsal.noise import Noise
 from inspector.rehearsal.rehearsal import Rehearsal
 from inspector.rehearsal.requests import Unsendable
 from inspector.text import clean, plural
@@ -49,6 +50,8 @@ class Bisected:
     """Empty: on none of those that were changed."""
     differences: tuple[Difference, ...]
     """What they change about it."""
+    noise: tuple[str, ...]
+    """What of it differs between two compiles with the recorded facts, which is left out: addresses."""
     candidates: int
     """How many facts were changed."""
     compiles: int
@@ -89,7 +92,7 @@ class Bisection(Rehearsal):
         try:
             asked = self._asked(node)
             compiler = _Compiler(self, asked, watch)
-            plain = compiler.documents(None)
+            plain, again = compiler.documents(None), compiler.documents(None)
             recorded = asked.facts
         except (Unsendable, IdentityError, CaptureError) as error:
             reason = error.message if isinstance(error, InspectorError) else str(error)
@@ -103,7 +106,7 @@ class Bisection(Rehearsal):
                 "Repair that first.",
             )
         changes = list(fact_changes.between(recorded, self.plan.facts.applied(recorded)))
-        return compiler.bisect(resource, plain, changes)
+        return compiler.bisect(resource, plain, again, changes)
 
 
 class _Compiler:
@@ -133,20 +136,22 @@ class _Compiler:
         rehearsal._answers.add(exchanges)
         return answered.gathered(of, exchanges, f"compile {self._count}")
 
-    def bisect(self, resource: str, plain: RunDocuments, changes: list[Changed]) -> Bisected:
-        """Find the facts on which a resource depends. Raises InspectorError."""
+    def bisect(self, resource: str, plain: RunDocuments, again: RunDocuments, changes: list[Changed]) -> Bisected:
+        """Find the facts on which a resource depends; ``plain`` and ``again`` have the recorded ones. Raises
+        InspectorError."""
         recorded = self._asked.facts
-        kind, _, title = resource.partition("[")
-        wanted = f"{kind.lower()}[{title}"
+        wanted = _lowered(resource)
+        noise, noisy = Noise(), self._differences(plain, again)
+        noise.learn(noisy)
 
         def changed(some: Sequence[Changed]) -> list[Difference] | None:
             key = frozenset(name for name, _ in some)
             if key not in self._known:
                 self._watch(len(self._known), len(self._known) + len(changes), "compiling")
                 after = self.documents(fact_changes.some(recorded, some))
-                found = comparison.answers(plain, after, self._rehearsal.plan.choices, with_files=False)
-                self._known[key] = None if found.uncompared else [
-                    each for each in found.differences if wanted in map(_lowered, each.names)
+                self._known[key] = None if after.without_catalog else [
+                    each for each in self._differences(plain, after)
+                    if wanted in map(_lowered, each.names) and not noise.covers(each)
                 ]  # fmt: skip
             return self._known[key]
 
@@ -171,7 +176,11 @@ class _Compiler:
             for name, value in found
         )  # fmt: skip
         differences = tuple(changed(found) or ()) if found else ()
-        return Bisected(self._asked.certname, resource, facts, differences, len(changes), self._count)
+        left_out = tuple(each.address for each in noisy if wanted in map(_lowered, each.names))
+        return Bisected(self._asked.certname, resource, facts, differences, left_out, len(changes), self._count)
+
+    def _differences(self, before: RunDocuments, after: RunDocuments) -> list[Difference]:
+        return comparison.answers(before, after, self._rehearsal.plan.choices, with_files=False).differences
 
 
 def _lowered(ref: str) -> str:

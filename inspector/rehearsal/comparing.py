@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector.compare import comparison
 from inspector.compare.masks import Masks
 from inspector.protocol.kinds import Kind
-from inspector.rehearsal import answered, deferred
+from inspector.rehearsal import answered, deferred, fetching
 from inspector.rehearsal.compiling import Role
+from inspector.rehearsal.noise import Noise
 from inspector.rehearsal.result import Time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from inspector.compare.comparison import Choices, Comparison
-    from inspector.compare.differences import Difference
     from inspector.compare.documents import RunDocuments
     from inspector.explain.file_transfers import FileUse
     from inspector.model import Exchange
@@ -67,6 +67,8 @@ def compare(
         return
     if how.files:
         old = dataclasses.replace(old, files=_named(old))
+        if role is Role.PLAIN:
+            new = _without_unasked(result, old, new)
     if how.v4 and role is Role.PLAIN and old.catalog is not None and new.catalog is not None:
         restored, count = deferred.restored(old.catalog, new.catalog)
         result.deferred += count
@@ -75,21 +77,40 @@ def compare(
     result.add(name, _without_noise(how, result, name, found_all, sides))
 
 
+def _without_unasked(result: Result, old: RunDocuments, new: RunDocuments) -> RunDocuments:
+    """Leave out the files that the recorded catalog names too, but for which the agent did not ask: the resource was
+    skipped."""
+    asked = {each for use in old.files for each in _and_above(use.name)}
+    sources = fetching.sources_of(old.catalog) if old.catalog else ()
+    unasked = {name for source in sources for name in source.names} - asked
+    left = [use for use in new.files if not unasked.intersection(_and_above(use.name))]
+    result.unasked += sum(use.metadata is not None for use in new.files) - sum(use.metadata is not None for use in left)
+    return dataclasses.replace(new, files=left)
+
+
+def _and_above(name: str) -> list[str]:
+    """A file and the directories in which it is."""
+    return [name, *(name[:at] for at, character in enumerate(name) if character == "/")]
+
+
 def _without_noise(how: How, result: Result, name: str, found: Comparison, sides: Sides) -> Comparison:
-    noise: set[tuple[str, str, str]] = set()
+    noise = Noise()
     for one, other in _TWICE:
         if one not in sides or other not in sides:
             continue
         if sides[one].without_catalog or sides[other].without_catalog:
             result.unmeasured.append(name)  # the old master: without a catalog of the new one nothing is compared
             continue
-        differences = comparison.answers(sides[one], sides[other], how.choices, with_files=False).differences
-        noise |= {_place(difference) for difference in differences}
+        noise.learn(comparison.answers(sides[one], sides[other], how.choices, with_files=False).differences)
     if not noise:
         return found
-    left = [each for each in found.differences if _place(each) not in noise]
+    left = []
+    for difference in found.differences:
+        if noise.covers(difference):
+            result.noise.setdefault(difference.address, []).append(name)
+        else:
+            left.append(difference)
     result.noisy.append(name)
-    result.noise += len(found.differences) - len(left)
     return dataclasses.replace(found, differences=left)
 
 
@@ -113,7 +134,3 @@ def _add_logs(result: Result, before: RunDocuments, after: RunDocuments, exchang
 def _named(of: RunDocuments) -> list[FileUse]:
     """The files that a catalog names: not plugins."""
     return [use for use in of.files if use.asking in _NAMED]
-
-
-def _place(difference: Difference) -> tuple[str, str, str]:
-    return difference.section, difference.name, difference.part

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 UNAVAILABLE = 503
 ATTEMPTS = 8
 """Requests for one catalog, if the master is busy."""
-LONGEST = 300.0
-"""Seconds to wait at most, whatever the master says."""
+LONGEST = 1800.0
+"""Seconds to wait at most, whatever the master says: puppetserver names no more by default (max-retry-delay)."""
 
 
 class Role(StrEnum):
@@ -130,7 +130,7 @@ def _patiently(client: Client, request: Request, found: Compiled, stop: threadin
 def retry_after(response: Response, default: float) -> float:
     """Return for how many seconds the master wants us to wait."""
     text = (response.header("retry-after") or "").strip()
-    if text.isdigit():
+    if text.isascii() and text.isdigit():
         return min(float(text[:9]), LONGEST)
     try:
         return min(max(0.0, parsedate_to_datetime(text).timestamp() - time.time()), LONGEST)

@@ -42,6 +42,14 @@ class FactChanges:
         parts += [f"{path} = {json.dumps(value, ensure_ascii=False)}" for path, value in self.given]
         return ", ".join(parts)
 
+    @property
+    def each(self) -> Iterator[FactChanges]:
+        """Each change alone."""
+        if self.without_legacy:
+            yield FactChanges(without_legacy=True)
+        yield from (FactChanges(dropped=(pattern,)) for pattern in self.dropped)
+        yield from (FactChanges(given=(one,)) for one in self.given)
+
     def applied(self, facts: Facts) -> Facts:
         """Return the facts with these changes."""
         values = dict(facts.values)

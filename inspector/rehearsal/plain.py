@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from inspector.compare import plain
+from inspector.rehearsal import text
 from inspector.rehearsal.result import PERCENTILES
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 def plain_result(plan: Plan, result: Result, capture: Path) -> dict[str, Any]:
     """Return a result."""
     grouped = plain.grouped(result.groups)
-    del grouped["only_before"], grouped["only_after"]
+    for name in ("only_before", "only_after", "one_run_only", "other_sections"):
+        del grouped[name]
     return {
         "master": str(plan.target),
         "old_master": str(plan.old) if plan.old else None,
@@ -27,11 +29,15 @@ def plain_result(plan: Plan, result: Result, capture: Path) -> dict[str, Any]:
         "revocation_checked": plan.target.crl is not None,
         "environment": plan.environment,
         "facts_changed": str(plan.facts) or None,
+        "facts_without_effect": text.without_effect(plan, result),
+        "files_not_asked": result.unasked,
         "capture": str(capture),
         "versions": {"recorded": sorted(result.old_versions), "rehearsed": sorted(result.new_versions)},
         **grouped,
         "noise": {
-            "differences": result.noise, "nodes": sorted(result.noisy), "not_measured": sorted(result.unmeasured),
+            "differences": sum(map(len, result.noise.values())), "nodes": sorted(result.noisy),
+            "not_measured": sorted(result.unmeasured),
+            "left_out": [{"address": address, "nodes": nodes} for address, nodes in result.noise.items()],
         } if plan.twice else None,
         "logs": [
             {"level": each.level, "message": each.message, "place": each.place or None, "nodes": each.nodes}
@@ -60,6 +66,7 @@ def plain_bisected(found: Bisected, plan: Plan, capture: Path) -> dict[str, Any]
         "resource": found.resource,
         "facts": [{"name": fact.name, "before": fact.before, "after": fact.after} for fact in found.facts],
         "differences": [plain.difference(each) for each in found.differences],
+        "noise": list(found.noise),
         "candidates": found.candidates,
         "compiles": found.compiles,
     }

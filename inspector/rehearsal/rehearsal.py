@@ -16,7 +16,7 @@ from inspector.errors import CaptureError, IdentityError, InspectorError
 from inspector.model import REHEARSAL_OF, Exchange
 from inspector.privacy.patterns import MASK
 from inspector.protocol.facts import leaves
-from inspector.rehearsal import answered, comparing, compiling, pairs, requests, roads
+from inspector.rehearsal import answered, comparing, compiling, fact_changes, pairs, requests, roads
 from inspector.rehearsal.answers import Answers
 from inspector.rehearsal.client import Client, Unreachable
 from inspector.rehearsal.compiling import Compiled, Question, Role, Task
@@ -66,6 +66,8 @@ class Rehearsal:
         self.done = 0
         """How many nodes were answered, or cannot be asked."""
         self._output, self._resume = output, resume
+        self._answered = False
+        """Whether what answers has been looked at."""
         self._stop = threading.Event()
         self._sources: dict[Path, Capture] = {}
         self._stack = contextlib.ExitStack()
@@ -84,6 +86,11 @@ class Rehearsal:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    @property
+    def recorded(self) -> bool:
+        """Whether there are answers in its capture."""
+        return not self._answers.empty
 
     def run(self, watch: Watch) -> Result:
         """Ask for and compare every node. Raises InspectorError if the master answers none."""
@@ -181,6 +188,11 @@ class Rehearsal:
             made[Role.AGAIN] = made[Role.PLAIN]
         if plan.facts:
             changed = plan.road.request(asked, plan.environment, plan.facts.applied(asked.facts))
+            self.result.effective |= {
+                str(one) for one in plan.facts.each
+                if str(one) not in self.result.effective
+                and any(fact_changes.between(asked.facts, one.applied(asked.facts)))
+            }  # fmt: skip
             made[Role.CHANGED] = Question(plan.target, changed)
         if plan.old is not None:
             made[Role.OLD] = made[Role.OLD_AGAIN] = Question(plan.old, plan.road.request(asked, None, None))
@@ -212,12 +224,20 @@ class Rehearsal:
 
     def _check_first(self, task: Task, compiled: Compiled) -> None:
         """Raise InspectorError if what answers first is no master, or refuses what it will refuse for all nodes."""
-        if not self._answers.empty:
+        if self._answered:
             return
         for role, exchanges in compiled.exchanges.items():
-            first = answered.catalog_of(exchanges)
+            first, where = answered.catalog_of(exchanges), task.questions[role].target
             if first is not None and first.response is not None:
-                self._check(task, first, first.response.status, task.questions[role].target)
+                self._answered = True
+                self._check(task, first, first.response.status, where)
+            elif first is not None and self.plan.road.one_ca and "unknown ca" in (first.error or ""):
+                name = clean(task.identity.certname or "")
+                raise InspectorError(
+                    f"{where} does not accept the certificate of {name}: its CA is unknown there.",
+                    "It must be one that the CA of that master signed (on the CA: `puppetserver ca generate --certname "
+                    "NAME`).",
+                )
 
     def _check(self, task: Task, first: Exchange, status: int, where: Target) -> None:
         v4 = self.plan.road if isinstance(self.plan.road, roads.V4) else None

@@ -36,12 +36,16 @@ class Result:
 
     groups: Groups = field(default_factory=Groups)
     times: list[Time] = field(default_factory=list)
-    noise: int = 0
-    """Differences that were left out because two compiles of the same have them."""
+    noise: dict[str, list[str]] = field(default_factory=dict)
+    """The differences that were left out because two compiles of the same have them: their addresses, and the nodes."""
     noisy: list[str] = field(default_factory=list)
     """The nodes of which two compiles of the same differ."""
     unmeasured: list[str] = field(default_factory=list)
     """The nodes whose catalog the recorded master no longer compiles: what is noise there is not known."""
+    unasked: int = 0
+    """Files that were not compared, because the agents did not ask for them when they were recorded."""
+    effective: set[str] = field(default_factory=set)
+    """The changes of facts that change a fact of some node."""
     logs: Logs = field(default_factory=Logs)
     """What the new master logged."""
     deferred: int = 0

@@ -45,6 +45,8 @@ class Road(Protocol):
     name: str
     ca: Path | None
     """The CA bundle beside its certificates, if there is one."""
+    one_ca: bool
+    """Whether all certificates are of one CA: a master that does not know it accepts none."""
 
     def credentials(self, of: Asked) -> Credentials:
         """Return the certificate and key for a node. Raises IdentityError or Unsendable."""
@@ -62,6 +64,7 @@ class AsAgent:
     def __init__(self, name: str, source: identity.IdentitySource, ca: Path) -> None:
         self.name, self._source = name, source
         self.ca = ca if ca.is_file() else None
+        self.one_ca = name == "mint"
 
     def credentials(self, of: Asked) -> Credentials:
         if not identity.CERTNAME.fullmatch(of.certname):
@@ -87,6 +90,7 @@ class V4:
     """``v4``: one certificate for all nodes, and nothing is stored."""
 
     name = "v4"
+    one_ca = True
 
     def __init__(self, credentials: Credentials, ca: Path | None) -> None:
         self._credentials, self.ca = credentials, ca

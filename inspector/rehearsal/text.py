@@ -30,32 +30,58 @@ def lines(plan: Plan, result: Result, *, full: bool = False) -> Iterator[Line]:
     if plan.facts:
         others = clean(str(plan.facts))
         yield Line("plain", f"  compared: its catalogs with the recorded facts, and with others: {others}")
+    for useless in without_effect(plan, result):
+        yield Line("changed", f"  {clean(useless)}: no node has such a fact, or it has this value")
     if plan.target.crl is None:
         yield Line("plain", "  whether its certificate is revoked was not checked (--crl)")
-    yield from _noise(plan, result, full=full)
+    if plan.twice:
+        by = f" by {' or '.join(str(target) for target in plan.targets)}" if plan.old else ""
+        yield from _noise(result, by, full=full)
+    if result.unmeasured:
+        nodes = f"{plural(len(result.unmeasured), 'node')} got no catalog: {text.names(result.unmeasured, full=full)}"
+        yield Line("plain", f"  noise of {plan.old} not known: {nodes}")
+    if result.waited:
+        yield Line("plain", f"  it was too busy at times: waited {seconds(result.waited)}")
+    yield from _found(result, full=full)
+
+
+def found(result: Result, *, full: bool = False) -> Iterator[Line]:
+    """Yield what is found in the capture of a rehearsal: the same, without what was said about how it was made."""
+    if result.noisy:
+        yield from _noise(result, "", full=full)
+    yield from _found(result, full=full)
+
+
+def _found(result: Result, *, full: bool) -> Iterator[Line]:
     if result.deferred:
         values = plural(result.deferred, "Deferred value")
         yield Line(
             "plain", f"  not compared: {values}: v4 shows them as text, only an agent gets them (--road keys:DIR)"
         )
-    if result.waited:
-        yield Line("plain", f"  it was too busy at times: waited {seconds(result.waited)}")
+    if result.unasked:
+        files = plural(result.unasked, "file")
+        yield Line("plain", f"  not compared: {files} for which the agents did not ask when they were recorded")
     yield from _times(result, full=full)
     yield Line("plain", "")
     yield from text.nodes(result.groups, full=full)
     yield from _logs(result, full=full)
 
 
-def _noise(plan: Plan, result: Result, *, full: bool) -> Iterator[Line]:
-    if not plan.twice:
-        return
-    by = f" by {' or '.join(str(target) for target in plan.targets)}" if plan.old else ""
-    found = f"{plural(result.noise, 'difference')} of {plural(len(result.noisy), 'node')} left out"
+def without_effect(plan: Plan, result: Result) -> list[str]:
+    """The changes of facts that change no fact of any node: mistyped, perhaps."""
+    return [str(one) for one in plan.facts.each if str(one) not in result.effective]
+
+
+def _noise(result: Result, by: str, *, full: bool) -> Iterator[Line]:
+    count = sum(map(len, result.noise.values()))
+    found = f"{plural(count, 'difference')} of {plural(len(result.noisy), 'node')} left out"
     noise = "have them" if result.noisy else "are equal"
     yield Line("plain", f"  noise: {f'{found}: ' if result.noisy else ''}two compiles of the same{by} {noise}")
-    if result.unmeasured:
-        nodes = f"{plural(len(result.unmeasured), 'node')} got no catalog: {text.names(result.unmeasured, full=full)}"
-        yield Line("plain", f"  noise of {plan.old} not known: {nodes}")
+    places = sorted(result.noise.items(), key=lambda item: -len(item[1]))
+    for address, nodes in places if full else places[: text.MOST]:
+        yield Line("note", f"    {clean(address)}: {text.names(nodes, full=full)}")
+    if not full and len(places) > text.MOST:
+        yield Line("note", f"    ... {len(places) - text.MOST:,} more (--full)")
 
 
 def _logs(result: Result, *, full: bool) -> Iterator[Line]:
@@ -99,6 +125,8 @@ def bisected(found: Bisected, *, full: bool = False) -> Iterator[Line]:
     """Yield on which facts a resource depends, and what they change about it."""
     what = f"{clean(found.resource)} of {clean(found.node)}"
     tried = f"{plural(found.candidates, 'fact')} changed, {plural(found.compiles, 'compile')}"
+    for address in found.noise:
+        yield Line("note", f"left out: {clean(address)} differs between two compiles with the recorded facts")
     if not found.facts:
         yield Line("head", f"{what} depends on none of them ({tried})")
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from inspector.capture import replacing
 from inspector.capture.store import Capture
-from inspector.model import Connection, Exchange
+from inspector.model import REPLAY_OF, Connection, Exchange
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +21,8 @@ OTHER = "other"
 class Journal:
     """Writes a capture; without a record none remains."""
 
-    def __init__(self, target: Path) -> None:
-        """Create the capture. Raises CaptureError, also if there is one."""
+    def __init__(self, target: Path, of: str) -> None:
+        """Create the capture of a replay ``of`` a run. Raises CaptureError, also if there is one."""
         replacing.must_be_new(target)
         self.target = target
         self.requests = 0
@@ -31,6 +31,7 @@ class Journal:
         self.endpoints: Counter[str] = Counter()
         """The same requests by endpoint."""
         self._capture = Capture.create(target)
+        self._capture.set_meta([(REPLAY_OF, of)])
 
     def take(self, served: Served) -> None:
         """Record what happened. Raises CaptureError."""

@@ -154,6 +154,12 @@ def _sendable(response: Response) -> Response:
         (name, value)
         for name, value in response.headers
         if name.isascii() and name.isprintable() and not any(mark in name + value for mark in "\r\n\0")
-    )
-    reason = response.reason if response.reason.isprintable() else ""
+        and _is_latin(value)
+    )  # fmt: skip
+    reason = response.reason if response.reason.isprintable() and _is_latin(response.reason) else ""
     return replace(response, headers=headers, reason=reason)
+
+
+def _is_latin(text: str) -> bool:
+    """Whether a text has nothing but what can be in a header on the wire."""
+    return all(character <= "\xff" for character in text)

@@ -63,11 +63,14 @@ class Answer:
     """What is different from the node's last run that went well: its name, what it was, what it is."""
 
     @property
-    def waits(self) -> bool:
-        """Whether the agent waits, and nothing in its run is an error."""
-        return self.run.outcome == "waiting" and not any(
-            found.severity == Severity.ERROR for found in self.run.findings
-        )
+    def state(self) -> str:
+        """What became of the run, in a word."""
+        errors = any(found.severity == Severity.ERROR for found in self.run.findings)
+        if self.run.outcome == "waiting" and not errors:
+            return "waiting"
+        if self.severity is Severity.ERROR:
+            return "error" if self.run.outcome == "complete" else "failed"
+        return str(self.severity)
 
     @property
     def where(self) -> str:
@@ -89,6 +92,8 @@ class Answers:
     found: tuple[Answer, ...] = ()
     past: tuple[Answer, ...] = ()
     failing: int = 0
+    flawed: int = 0
+    """Nodes that succeeded with errors."""
     doubtful: int = 0
     well: int = 0
     latest: float | None = field(default=None)
@@ -98,8 +103,13 @@ class Answers:
     def headline(self) -> str:
         """The whole answer in one sentence."""
         if self.failing:
+            rest = self.flawed + self.doubtful + self.well
+            flawed = f" ({self.flawed} with errors)" if self.flawed else ""
+            return f"{plural(self.failing, 'node')} did not succeed" + (f", {rest} did{flawed}" if rest else "")
+        if self.flawed:
             rest = self.doubtful + self.well
-            return f"{plural(self.failing, 'node')} did not succeed" + (f", {rest} did" if rest else "")
+            others = f", {rest} without" if rest else ""
+            return f"Every node succeeded, but {plural(self.flawed, 'node')} with errors{others}"
         if self.doubtful:
             well = f", {self.well} without a remark" if self.well else ""
             return f"Every node succeeded: {plural(self.doubtful, 'node')} with warnings{well}"
@@ -115,7 +125,7 @@ def answers_of(copy: LeavingCapture) -> Answers:
         now = tuple(_answer(incident, copy, capture) for incident in found.incidents)
         past = tuple(_answer(incident, copy, capture) for incident in found.past)
     latest = max((run.ended for run in copy.runs), default=None)
-    return Answers(now, past, found.failing, found.doubtful, len(found.well), latest)
+    return Answers(now, past, found.failing, found.flawed, found.doubtful, len(found.well), latest)
 
 
 def _answer(incident: Incident, copy: LeavingCapture, capture: Capture) -> Answer:

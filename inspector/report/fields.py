@@ -19,7 +19,12 @@ def fields(answers: Answers, copy: LeavingCapture) -> dict[str, Any]:
     return {
         "capture": copy.name,
         "headline": answers.headline,
-        "nodes": {"failing": answers.failing, "warnings": answers.doubtful, "well": answers.well},
+        "nodes": {
+            "failing": answers.failing,
+            "with_errors": answers.flawed,
+            "warnings": answers.doubtful,
+            "well": answers.well,
+        },
         "answers": [_answer(answer) for answer in answers.found],
         "past": [_answer(answer) for answer in answers.past],
         "runs": [json_output.run(run, copy.source.seqs(run.number)) for run in copy.runs],

@@ -12,7 +12,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from inspector import __version__, installation, regex
-from inspector.model import Severity
 from inspector.report import answers, ladders, records, sequences, validity, waterfalls
 from inspector.report.packing import Block
 from inspector.rules.fixes import begun
@@ -33,7 +32,6 @@ LARGE = 20_000_000
 """Bytes from which a page says that it is large."""
 _TICKED = regex.compile("`([^`]+)`")
 _LOADER = FileSystemLoader(installation.PACKAGE / "report" / "templates")
-WORDS = {Severity.ERROR: "failed", Severity.WARNING: "warning", Severity.NOTICE: "notice"}
 
 
 @cache
@@ -63,7 +61,6 @@ def _environment() -> Environment:
         "sequences": sequences,
         "ladders": ladders,
         "validity": validity,
-        "words": WORDS,
     }
     return made
 

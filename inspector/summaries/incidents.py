@@ -33,7 +33,7 @@ class Incident:
     key: str
     """The same for all nodes with this failure, and no other failure's."""
     severity: Severity
-    """ERROR if runs did not succeed."""
+    """ERROR if runs did not succeed, or succeeded with errors."""
     runs: list[RunBrief] = field(default_factory=list)
     """In the order in which they began."""
     nodes: list[str] = field(default_factory=list)
@@ -58,7 +58,9 @@ class Condition:
     past: list[Incident] = field(default_factory=list)
     """Those that no node's latest run shows, the latest first."""
     failing: int = 0
-    """Nodes with an incident above a warning."""
+    """Nodes whose latest run did not succeed."""
+    flawed: int = 0
+    """Nodes whose latest run succeeded with errors."""
     doubtful: int = 0
     """Nodes with warnings only."""
     well: list[RunBrief] = field(default_factory=list)
@@ -94,7 +96,7 @@ def differences(run: RunBrief, good: RunBrief) -> list[tuple[str, str, str]]:
 def condition(runs: Iterable[RunBrief]) -> Condition:
     """Return what these runs show of their nodes; calls of tools are no runs of a node."""
     found: dict[tuple[str | None, str], Incident] = {}
-    latest: dict[str, Incident | RunBrief] = {}
+    latest: dict[str, tuple[RunBrief, Incident | None]] = {}
     succeeded: dict[str, float] = {}
     for run in sorted(runs, key=lambda run: run.started):
         if run.tool:
@@ -104,7 +106,7 @@ def condition(runs: Iterable[RunBrief]) -> Condition:
             succeeded[run.name] = run.started
         if verdict is None:
             if run.outcome == "complete":
-                latest[run.name] = run
+                latest[run.name] = run, None
             continue
         reason = _without_node(verdict.reason, run.name)
         key = reason.replace(run.name, "the node") if "." in run.name else reason  # a short one may be in any word
@@ -116,15 +118,18 @@ def condition(runs: Iterable[RunBrief]) -> Condition:
         incident.since = min(incident.since, verdict.since)
         incident.severity = max(incident.severity, _severity(run, verdict), key=lambda severity: severity.rank)
         if verdict.certainty != "not visible" or run.name not in latest:
-            latest[run.name] = incident
+            latest[run.name] = run, incident
     result = Condition()
-    for name, current in latest.items():
-        if not isinstance(current, Incident):
-            result.well.append(current)
-        else:
-            current.nodes.append(name)
-            result.failing += current.severity is Severity.ERROR
-            result.doubtful += current.severity is Severity.WARNING
+    for name, (run, current) in latest.items():
+        if current is None:
+            result.well.append(run)
+            continue
+        current.nodes.append(name)
+        if current.severity is Severity.ERROR:
+            succeeded_too = run.outcome == "complete"
+            result.flawed += succeeded_too
+            result.failing += not succeeded_too
+        result.doubtful += current.severity is Severity.WARNING
     by_time = sorted(found.values(), key=lambda incident: -incident.last)
     result.incidents = sorted(
         (incident for incident in by_time if incident.nodes),

@@ -75,9 +75,11 @@ class Causes(View):
     def heading(self) -> str:
         found, source = self._condition, self.source
         parts = []
+        causes = sum(incident.severity is Severity.ERROR for incident in found.incidents)
         if found.failing:
-            causes = sum(incident.severity is Severity.ERROR for incident in found.incidents)
             parts.append(f"{plural(found.failing, 'node')} failing, {plural(causes, 'cause')}")
+        if found.flawed:
+            parts.append(f"{plural(found.flawed, 'node')} with errors")
         if found.doubtful:
             parts.append(f"{plural(found.doubtful, 'node')} with warnings")
         if found.well:

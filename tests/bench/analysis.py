@@ -122,21 +122,22 @@ def again(run: list[Exchange], number: int, agents: int = AGENTS, every: float =
     ]
 
 
-def exchanges(begin: int = 0, agents: int = AGENTS, every: float = EVERY) -> Iterator[Exchange]:
-    """Those of this run and the following ones, without end, in the order in which they ended."""
+def exchanges(begin: int = 0, agents: int = AGENTS, every: float = EVERY, end: int | None = None) -> Iterator[Exchange]:
+    """Those of this run and the following ones, to before ``end`` or without end, in the order in which they ended."""
     runs = templates()
     waiting: list[Exchange] = []
-    for number in count(begin):
+    for number in count(begin) if end is None else range(begin, end):
         run = again(runs[number % len(runs)], number, agents, every)
         waiting += run if number % KILLED else run[:-1]
         waiting.sort(key=lambda exchange: exchange.ended)
         started = run[0].time
         while waiting and waiting[0].ended < started:
             yield waiting.pop(0)
+    yield from waiting
 
 
-def write(path: Path, number: int, *, bodies: bool, made: Iterator[Exchange] | None = None) -> None:
-    """A capture of so many exchanges: of these, or of those from the first run on."""
+def write(path: Path, number: int | None, *, bodies: bool, made: Iterator[Exchange] | None = None) -> None:
+    """A capture of so many exchanges (None: all): of these, or of those from the first run on."""
     with Capture.create(path) as capture:
         noted: set[str] = set()
         for place, exchange in enumerate(islice(made or exchanges(), number), 1):

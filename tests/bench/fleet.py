@@ -1,8 +1,8 @@
-"""What a fleet costs: `python -m tests.bench.fleet [NODES RUNS]` (1,000 nodes, 48 runs of 25 exchanges: 6 minutes).
+"""What a fleet costs: `python -m tests.bench.fleet [NODES EXCHANGES]` (1,000 nodes, 1.2 million exchanges: 10 minutes).
 
 A day of a fleet is made of the samples, in captures of an hour of one proxy each; they are converted by one process and
-by two, asked every named query, and reported. Memory is that of the largest process (``getrusage``), also for captures
-of ten times as many nodes. Prints the tables of docs/performance.md.
+by two, asked every named query, and reported. Memory is that of the largest process (``getrusage``), also for a day of
+as many exchanges by ten times as many nodes. Prints the tables of docs/performance.md.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from tests.support.pages import browser
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-EXCHANGES = 25
-"""Of a run, on average: so many exchanges the captures have together."""
+EXCHANGES = 1_200_000
+"""Of 1,000 nodes in a day, if each makes 48 runs of 25 exchanges; the samples' runs have half of that."""
 CAPTURES = 24
 DAY = 86_400.0
 SAMPLE = 4
@@ -51,18 +51,20 @@ class Conversion(NamedTuple):
     """Of its largest process."""
 
 
-def make(path: Path, number: int, nodes: int, begin: int, every: float) -> None:
-    """Make one capture; ``begin`` is its first run, ``every`` the seconds between two runs."""
-    analysis.write(path, number, bodies=True, made=analysis.exchanges(begin, nodes, every))
+def make(path: Path, nodes: int, begin: int, end: int, every: float) -> None:
+    """Make one capture of the runs from ``begin`` to before ``end``; ``every`` is the seconds between two runs."""
+    analysis.write(path, None, bodies=True, made=analysis.exchanges(begin, nodes, every, end))
 
 
-def captures(folder: Path, nodes: int, runs: int) -> list[Path]:
-    """A day of a fleet, made by several processes."""
-    number, every = nodes * runs * EXCHANGES // CAPTURES, DAY / (nodes * runs)
+def captures(folder: Path, nodes: int, exchanges: int) -> list[Path]:
+    """A day of a fleet, made by several processes; each run is in one capture."""
+    sampled = analysis.templates()
+    runs = round(exchanges * len(sampled) / sum(map(len, sampled)))
+    folder.mkdir()
     made = [folder / f"{hour:02}.sqlite" for hour in range(CAPTURES)]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as executor:
         futures = [
-            executor.submit(make, path, number, nodes, hour * nodes * runs // CAPTURES, every)
+            executor.submit(make, path, nodes, hour * runs // CAPTURES, (hour + 1) * runs // CAPTURES, DAY / runs)
             for hour, path in enumerate(made)
         ]
         for future in futures:
@@ -92,21 +94,20 @@ def analyse(tables: Path, jobs: int, chosen: Sequence[Path]) -> None:
     print(used / 1024)
 
 
-def converting(folder: Path, made: Sequence[Path], nodes: int) -> Iterator[str]:
+def converting(folder: Path, made: Sequence[Path], nodes: int, exchanges: int) -> Iterator[str]:
     """The table of conversions."""
     yield "| captures | processes | exchanges | exchanges/s | for a core | to one | aim | largest process | aim |"
     yield "|---|---|---|---|---|---|---|---|---|"
-    each = analysis_number(made[0])
     sample = made[:SAMPLE]
+    some, every = sum(map(number_of, sample)), sum(map(number_of, made))
     one = converted(sample, folder / "one", 1)
     two = converted(sample, folder / "two", 2)
     whole = converted(made, folder / "tables", 2)
-    ten = folder / "ten.sqlite"
-    make(ten, each, nodes * 10, 0, DAY / nodes / 480)
-    wide = converted([ten], folder / "wide", 1)
+    tenfold = captures(folder / "tenfold", nodes * 10, exchanges)
+    wide = converted(tenfold, folder / "wide", 2)
     for name, jobs, number, cost in (
-        (f"{SAMPLE} of them", 1, SAMPLE * each, one), (f"{SAMPLE} of them", 2, SAMPLE * each, two),
-        (f"all {len(made)}", 2, len(made) * each, whole), ("one of ten times the nodes", 1, each, wide),
+        (f"{SAMPLE} of them", 1, some, one), (f"{SAMPLE} of them", 2, some, two), (f"all {len(made)}", 2, every, whole),
+        (f"{len(made)} of {nodes * 10:,} nodes", 2, sum(map(number_of, tenfold)), wide),
     ):  # fmt: skip
         rate = number / cost.seconds
         ratio, aim = ("", "")
@@ -118,7 +119,7 @@ def converting(folder: Path, made: Sequence[Path], nodes: int) -> Iterator[str]:
         )
 
 
-def analysis_number(path: Path) -> int:
+def number_of(path: Path) -> int:
     """How many exchanges a capture has."""
     from inspector.capture.store import Capture
 
@@ -192,16 +193,16 @@ def main() -> None:
         case ["--analyse", target, jobs, *chosen]:
             analyse(Path(target), int(jobs), list(map(Path, chosen)))
             return
-        case [nodes, runs]:
-            size = int(nodes), int(runs)
+        case [nodes, exchanges]:
+            size = int(nodes), int(exchanges)
         case _:
-            size = 1000, 48
+            size = 1000, EXCHANGES
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        made = captures(folder, *size)
+        made = captures(folder / "captures", *size)
         tables = folder / "tables"
         for lines in (
-            converting(folder, made, size[0]), sizes(made, tables), querying(tables), reporting(folder / "many"),
+            converting(folder, made, *size), sizes(made, tables), querying(tables), reporting(folder / "many"),
         ):  # fmt: skip
             for line in lines:
                 print(line, flush=True)

@@ -273,7 +273,7 @@ def scale(folder: Path, number: int) -> Iterator[str]:
     indexer.build(path, index.place(path))
     took = time.process_time() - began
     rate = number / took
-    aim = aims.at_least(rate, 8000, "/s")
+    aim = aims.at_least(rate, 15_000, "/s")
     yield f"| the index is made, on one core | {took:.0f} s, {rate:,.0f} exchanges/s | {aim} | |"
     share = index.place(path).stat().st_size / size
     yield f"| its size, to that of the capture | {share:.2f} | {aims.at_most(share, 0.3)} | |"

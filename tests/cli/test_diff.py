@@ -122,7 +122,42 @@ def test_several_nodes(run: Run, fleet: list[Path]) -> None:
 def test_several_nodes_of_one_capture(run: Run, fleet: list[Path]) -> None:
     status, out, _ = run("diff", fleet[0], "--agent", "*")
     assert status == 2  # each has one run only
-    assert "with a run after only: 3 nodes" in out
+    assert "not compared, with one run only: 3 nodes" in out
+
+
+def test_nodes_with_a_run_on_one_side_are_always_listed(run: Run, tmp_path: Path) -> None:
+    """Also where one node only is on both: those that did not come back are what is looked for."""
+    made = {
+        name: talk(catalog(resources=[file("/a")]), report(), certname=name, after=at * 100)
+        for at, name in enumerate(("a.example", "b.example", "c.other"))
+    }
+    before = save(tmp_path / "a.sqlite", *together(*made.values()))
+    after = save(tmp_path / "b.sqlite", *made["a.example"])
+    status, out, _ = run("diff", before, after)
+    assert status == 1
+    assert "without a change: 1 node: a.example\nwith a run before only: 2 nodes: b.example, c.other\n" in out
+    status, out, _ = run("diff", after, before, "--agent", "*.example", "--json")
+    found = json_output.valid("diff", out)
+    assert (status, found["only_before"], found["only_after"]) == (1, [], ["b.example"])
+    assert run("diff", before, after, "--agent", "a.example")[0] == 0
+
+
+def test_what_is_not_grouped_is_counted(run: Run, tmp_path: Path) -> None:
+    sides = []
+    for side, kernel in (("a", "6.1"), ("b", "6.12")):
+        nodes = []
+        for at, name in enumerate("xyz"):
+            part = catalog(resources=[file("/a")], facts={"kernelrelease": kernel if name == "x" else "6.1"})
+            nodes.append(talk(part, report(), certname=f"{name}.example", after=at * 100))
+        sides.append(save(tmp_path / f"{side}.sqlite", *together(*nodes)))
+    status, out, _ = run("diff", *sides)
+    assert status == 1
+    assert "3 nodes compared: 0 changed, 3 without a change\n" in out
+    assert "facts: different on 1 node: x.example\n" in out
+    status, out, _ = run("diff", *sides, "--json")
+    assert json_output.valid("diff", out)["other_sections"] == {"facts": ["x.example"]}
+    assert run("diff", *sides, "--agent", "x.example")[0] == 1
+    assert run("diff", *sides, "--ignore", "facts:kernelrelease")[0] == 0
 
 
 def test_what_is_ignored(run: Run, tmp_path: Path) -> None:

@@ -91,6 +91,14 @@ def test_a_report_is_one_file(run: Run, tmp_path: Path) -> None:
     assert len(document["nodes"]) == 45
 
 
+@pytest.mark.parametrize("words", [("--jobs", "2"), ("--scheduler", "tcp://a:1"), ("--site", "paris")])
+def test_what_is_for_captures_is_not_for_a_report(run: Run, tmp_path: Path, words: tuple[str, str]) -> None:
+    status, out, err = run("fleet", "report", fleet(tmp_path, 2).root, "-o", tmp_path / "f.html", *words)
+    assert (status, out) == (2, "")
+    assert "are for captures: a report is made of tables." in err
+    assert not (tmp_path / "f.html").exists()
+
+
 def test_a_report_needs_tables(run: Run, sites: list[Path], tmp_path: Path) -> None:
     for words in ((tmp_path,), (sites[0], sites[1]), (sites[0] / "c.sqlite",)):
         status, _, err = run("fleet", "report", *words, "-o", tmp_path / "f.html")

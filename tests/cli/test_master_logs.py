@@ -12,6 +12,7 @@ import pytest
 from inspector.tui import app
 from tests.support.json_output import valid
 from tests.support.master_logs import access_line, answered, server_line, write
+from tests.support.otlp import attributes, spans_of
 from tests.support.pages import sample
 from tests.support.recorded import records_of
 from tests.support.terminals import pretend
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 CAPTURE = sample("first-run")
 REQUESTS = answered(records_of(CAPTURE))
 CATALOG = next(exchange for exchange in REQUESTS if "/catalog/" in exchange.request.target)
+CLIENT = 3
+"""The kind of a span."""
 FOUND = f"puppet-inspector: Access log: {len(REQUESTS)} of {len(REQUESTS)} requests found in it"
 
 
@@ -83,6 +86,18 @@ def test_a_trace_has_the_queue_as_a_slice(run: Run, logs: list[str | Path], tmp_
     assert longest["dur"] == pytest.approx(300_000, abs=20_000)
     assert [event["dur"] for event in compiled] == [pytest.approx(100_000, abs=2)]
     assert "the master works" not in {event["name"] for event in parts}
+
+
+def test_spans_have_the_masters_seconds(run: Run, logs: list[str | Path], tmp_path: Path) -> None:
+    path = tmp_path / "a.otlp.json"
+    status, _, err = run("export", CAPTURE, "-o", path, *logs)
+    assert (status, err.startswith(FOUND)) == (0, True)
+    masters = [attributes(span) for span in spans_of(path.read_text()) if span.kind == CLIENT]
+    (of_catalog,) = [each for each in masters if each["puppet.record"] == CATALOG.seq]
+    assert of_catalog["puppet.master.queue"] == pytest.approx(0.3, abs=0.02)
+    assert of_catalog["puppet.master.compile"] == pytest.approx(0.1)
+    run("export", CAPTURE, "-o", tmp_path / "b.otlp.json")
+    assert "puppet.master.queue" not in (tmp_path / "b.otlp.json").read_text()
 
 
 @pytest.mark.parametrize("words", [["export", "--format", "har"], ["export", "-o", "a.mitm"], ["report", "--json"]])

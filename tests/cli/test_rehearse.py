@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
+import sqlite3
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from inspector.capture.store import Capture
-from inspector.model import Exchange, Response
+from inspector.model import REPLAY_OF, Exchange, Response
 from tests.support import json_output
 from tests.support.compared import file
 from tests.support.rehearsals import failing, fleet, new_master, usual
@@ -73,7 +77,7 @@ def test_json(run: Run, tmp_path: Path) -> None:
     assert (status, found["status"], found["master"], found["road"]) == (2, 2, master.address, "v4")
     assert found["groups"][0]["nodes"] == ["a.example", "b.example"]
     assert found["without_change"] == ["c.example"]
-    assert found["noise"] == {"differences": 0, "nodes": [], "not_measured": []}
+    assert found["noise"] == {"differences": 0, "nodes": [], "not_measured": [], "left_out": []}
     assert (found["old_master"], found["revocation_checked"], found["warnings"], found["logs"]) == (None, False, [], [])
     assert {each["node"] for each in found["slowest"]} == {"a.example", "b.example", "c.example"}
 
@@ -108,6 +112,58 @@ def test_nodes_are_chosen(run: Run, tmp_path: Path) -> None:
         status, _, _ = run("rehearse", *words, "--agent", "[ab].example")
     assert status == 0
     assert len(master.received) == 2
+
+
+def test_one_that_is_interrupted_at_once_leaves_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from inspector.rehearsal.rehearsal import Rehearsal
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Rehearsal, "_record", interrupted)
+    with new_master(tmp_path) as master:
+        status, _, err = run("rehearse", fleet(tmp_path, *NODES), *master.v4, "-o", tmp_path / "new.sqlite")
+    assert status == 130
+    assert "Interrupted before the first answer: nothing is recorded." in err
+    assert "--resume" not in err
+    assert not (tmp_path / "new.sqlite").exists()
+
+
+def test_a_change_of_facts_that_fits_none_is_listed(run: Run, tmp_path: Path) -> None:
+    with new_master(tmp_path) as master:
+        words = [fleet(tmp_path, *NODES, facts={"osfamily": "Debian"}), *master.v4]
+        extra = ["--drop-fact", "osfamly", "--drop-fact", "osfamily", "--fact", "osfamily=Debian"]
+        status, out, _ = run("rehearse", *words, "-o", tmp_path / "a.sqlite", *extra)
+        _, listed, _ = run("rehearse", *words, "-o", tmp_path / "b.sqlite", *extra, "--json")
+    assert status == 0
+    assert "  without osfamly: no node has such a fact, or it has this value\n" in out
+    assert '  osfamily = "Debian": no node has such a fact, or it has this value\n' in out
+    found = json_output.valid("rehearse", listed)
+    assert found["facts_without_effect"] == ["without osfamly", 'osfamily = "Debian"']
+
+
+def test_a_replay_is_no_recording_of_the_node(run: Run, tmp_path: Path) -> None:
+    recorded = fleet(tmp_path, "a.example")
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    replayed = folder / "replayed.sqlite"
+    shutil.copy(recorded, replayed)
+    with contextlib.closing(sqlite3.connect(replayed)) as base, base:
+        base.execute("INSERT INTO meta VALUES (?, ?)", (REPLAY_OF, "a.sqlite run 1"))
+    with new_master(tmp_path) as master:
+        words = [*master.v4, "-o", tmp_path / "new.sqlite"]
+        status, _, err = run("rehearse", replayed, *words)
+        assert (status, "is the capture of a replay: its agent need not be the node" in err) == (2, True)
+        status, _, err = run("rehearse", folder, *words)
+        assert (status, "There are only captures of replays in" in err) == (2, True)
+        status, _, err = run("readiness", folder)
+        assert (status, "There are only captures of replays in" in err) == (2, True)
+        shutil.copy(recorded, folder / "recorded.sqlite")
+        os.utime(replayed)  # the newest
+        status, out, _ = run("rehearse", folder, *words)
+    assert (status, "1 node compared" in out) == (0, True)
 
 
 def test_an_interrupted_rehearsal_is_continued(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

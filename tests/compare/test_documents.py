@@ -76,6 +76,9 @@ def test_an_empty_catalog_has_nothing_but_what_all_have() -> None:
     usual = [resource("Stage", "main"), resource("Class", "Settings"), resource("Class", "main")]
     assert documents.empty(decoded([]))
     assert documents.empty(decoded(usual))
+    assert documents.empty(decoded([*usual, resource("Node", "default")]))  # what 7.23 sends for `node default {}`
+    assert documents.empty(decoded([*usual, resource("Node", "a.example")]))
+    assert not documents.empty(decoded([*usual, resource("Node", "default"), resource("Notify", "a")]))
     assert not documents.empty(decoded([*usual, resource("Class", "a")]))
     assert not documents.empty(decoded([file("/a")]))
 

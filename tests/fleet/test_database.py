@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pytest
 
 from inspector.errors import InspectorError
 from inspector.fleet import database
+from tests.support import places
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,3 +45,29 @@ def test_it_fetches_no_extension(tmp_path: Path) -> None:
 def test_a_text_is_a_literal(tmp_path: Path, value: str) -> None:
     with database.opened(tmp_path) as connection:
         assert connection.execute(f"SELECT {database.text(value)}").fetchall() == [(value,)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["tables", "CAPTURE", "-o", "T", "--site", "p"], ["sql", "CAPTURE", "select 1"], ["certificates", "CAPTURE"],
+     ["fleet", "analyse", "CAPTURE", "-o", "T", "--site", "p"]],
+    ids=lambda words: words[0],
+)  # fmt: skip
+@pytest.mark.parametrize("most", [4096, 65536])
+def test_a_full_disk_is_one_sentence(tmp_path: Path, words: list[str], most: int) -> None:
+    """As it opens, and later; a limit of the process does the same as a disk without room."""
+    script = (
+        "import resource, signal, sys\n"
+        "from inspector.cli.main import main\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most}))\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    given = [str(places.SAMPLES / "first-run.sqlite") if word == "CAPTURE" else word for word in words]
+    done = subprocess.run([sys.executable, "-c", script, *given], capture_output=True, text=True, cwd=tmp_path)
+    assert "Traceback" not in done.stderr
+    if done.returncode:
+        assert done.returncode == 2
+        assert "There is no room left on the disk, or a file becomes larger than it may.\n  Make room" in done.stderr
+    assert done.returncode or most > 4096
+    assert not list(tmp_path.rglob("*.parquet")) or not done.returncode, "no part of a capture is left"

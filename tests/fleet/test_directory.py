@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,10 +35,13 @@ COUNTS = "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM exchanges), 
 @pytest.fixture
 def captures(tmp_path: Path) -> list[Path]:
     """Three captures of one node, two of them of the same day."""
-    days = (0.0, 3600.0, 86_400.0)
+    (first,) = talk(plugins())
+    noon = 43_200 - first.time % 86_400
     return [
-        save(tmp_path / f"{after:g}.sqlite", *talk(plugins(), catalog(facts={"n": after}), report(), after=after))
-        for after in days
+        save(
+            tmp_path / f"{after:g}.sqlite", *talk(plugins(), catalog(facts={"n": after}), report(), after=noon + after)
+        )
+        for after in (0.0, 3600.0, 86_400.0)
     ]
 
 
@@ -278,6 +282,28 @@ def test_a_damaged_part_is_named_with_what_to_do(
         assert asked(tables, COUNTS) == [(3, 9, 6)]
 
 
+def test_what_docs_say_brings_them_from_a_bucket(tmp_path: Path, captures: list[Path]) -> None:
+    """A directory is a bucket, too. What was there of the site before goes, another site's stays."""
+    script = re.search(r"```python\n(.*?)```", (DOCS / "fleet.md").read_text(), re.DOTALL)
+    assert script
+    (tmp_path / "paris").mkdir()
+    paris = TableDirectory.create(tmp_path / "paris/tables")
+    for capture in captures[:2]:
+        conversion.convert(capture, paris, "paris")
+    together = TableDirectory.create(tmp_path / "together")
+    conversion.convert(captures[2], together, "rome")
+    places = {"s3://fleet/paris": f"file://{paris.root}", "file:///srv/tables": f"file://{together.root}"}
+    text = script[1]
+    for given, here in places.items():
+        assert given in text
+        text = text.replace(given, here)
+    sites = "SELECT site, count(*) FROM runs GROUP BY site ORDER BY 1"
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", text], check=True)
+        assert asked(together, sites) == [("paris", 2), ("rome", 1)]
+        paris.compact("9999-01-01")  # of two parts one is made
+
+
 def by_sql(root: Path, statement: str) -> list[object]:
     with sql.opened(root) as opened, opened.result(statement) as result:
         return list(result.batches)
@@ -291,6 +317,24 @@ def test_the_key_is_made_once_and_a_damaged_one_is_said(tmp_path: Path) -> None:
         with pytest.raises(InspectorError, match="Cannot read the key"):
             _ = tables.key
     assert [path.name for path in tables.root.iterdir() if path.name.startswith(".key")] == [".key"]
+
+
+def test_another_key_is_not_made_for_tables_that_are_there(tmp_path: Path, captures: list[Path]) -> None:
+    """Hashes of the same value would differ from part to part."""
+    tables = converted(tmp_path, captures[0])
+    (tables.root / ".key").unlink()
+    with pytest.raises(InspectorError, match="their key is gone") as raised:
+        TableDirectory.create(tables.root)
+    assert raised.value.hint.startswith("Restore .key in it")
+    assert not (tables.root / ".key").exists()
+
+
+def test_what_is_concluded_from_a_damaged_part_names_it(tmp_path: Path, captures: list[Path]) -> None:
+    tables = converted(tmp_path, *captures)
+    part = next(tables.root.glob("runs/date=*/site=*/*.parquet"))
+    part.write_bytes(part.read_bytes()[:-40])
+    with pytest.raises(InspectorError, match=re.escape(part.name)):
+        tables.conclude()
 
 
 def test_a_directory_in_which_nobody_can_write_can_be_read(tmp_path: Path, captures: list[Path]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from inspector.fleet.overview import TOP, InUse, Overview, Unsettled, fields, overview_of
 from inspector.fleet.spools import Spools
-from inspector.fleet.tables import CaptureRow, CertificateRow, ConnectionRow, FindingRow, ResourceEventRow
+from inspector.fleet.tables import CaptureRow, CertificateRow, ConnectionRow, ExchangeRow, FindingRow, ResourceEventRow
 from tests.support.fleets import DAY, START, fleet, micros, run_row, tables_with
 
 if TYPE_CHECKING:
@@ -122,6 +122,20 @@ def test_times_are_percentiles_of_completed_runs(tmp_path: Path) -> None:
     assert (times.name, times.runs, times.duration) == ("c1", 100, (10.0, 10.0, 10.0))
     assert times.compile is not None
     assert [round(value, 2) for value in times.compile] == [5.05, 9.01, 9.9]
+
+
+def test_masters_behind_one_name_are_told_apart_by_who_answered_for_the_catalog(tmp_path: Path) -> None:
+    """Puppetserver 7.9.5 does not name itself; of several requests for a catalog the last one counts."""
+    rows: list[Row] = [run_row(number, "a", number, server="puppet.example") for number in range(1, 5)]
+    answers = [(1, "192.0.2.1", 1), (2, "192.0.2.2", 1), (2, "192.0.2.1", 2), (3, "192.0.2.2", 1)]
+    rows += [
+        ExchangeRow(
+            capture=NONE, run=run, certname="a", seq=seq + 1, time=micros(run + seq), endpoint="catalog", master=master
+        )
+        for seq, (run, master, _) in enumerate(answers)
+    ]
+    masters = [(each.name, each.runs) for each in of(tmp_path, *rows).times if each.kind == "master"]
+    assert masters == [("192.0.2.1", 2), ("192.0.2.2", 1), ("puppet.example", 1)]
 
 
 def certificate(name: str, days: float, serial: str = "0x0001", role: str = "agent") -> CertificateRow:

@@ -131,12 +131,39 @@ RUNS = [*CASES["B46"], *(run(number, after=7200 + 1800 * number, resource="File[
 def test_the_split_and_the_order_make_no_difference(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Whichever runs are in one capture, and in whatever order captures are converted, the tables are the same."""
-    places = data.draw(st.lists(st.integers(0, 2), min_size=len(RUNS), max_size=len(RUNS)))
-    captures = [[one for one, place in zip(RUNS, places, strict=True) if place == number] for number in range(3)]
-    captures = [capture for capture in captures if capture]
-    order = data.draw(st.permutations(captures))
-    first, second = (tables_of(tmp_path_factory.mktemp("split"), split) for split in (captures, order))
+    """Whichever runs are in one capture, and in whatever order captures are converted, the same is found: in one of
+    them or in several together. What is concluded of some first is the same at the end."""
+    splits = [
+        data.draw(st.lists(st.integers(0, 2), min_size=len(RUNS), max_size=len(RUNS)).filter(lambda it: len({*it}) > 1))
+        for _ in range(2)
+    ]
+    one, other = ([[run for run, place in zip(RUNS, places, strict=True) if place == number] for number in range(3)]
+                  for places in splits)  # fmt: skip
+    one, other = ([capture for capture in split if capture] for split in (one, other))
+    made = [
+        tables_of(tmp_path_factory.mktemp("split"), split) for split in (one, data.draw(st.permutations(one)), other)
+    ]
     for table in ("runs", "exchanges", "findings", "fleet_findings", "facts"):
-        rows = [asked(tables, f"SELECT * FROM {table} ORDER BY ALL") for tables in (first, second)]
+        rows = [asked(tables, f"SELECT * FROM {table} ORDER BY ALL") for tables in made[:2]]
         assert rows[0] == rows[1]
+    assert everything(made[0]) == everything(made[2])
+    assert everything(made[0]) == {("B46", "a.example"), ("P11", "a.example")}
+
+
+def everything(tables: TableDirectory) -> set[tuple[object, ...]]:
+    """What is found of these nodes, in one capture or in several, by rules that find it in either."""
+    rules = ", ".join(f"'{rule}'" for rule in ALONE)
+    statement = "SELECT DISTINCT rule, certname FROM {} WHERE rule IN ({})"
+    return {
+        *asked(tables, statement.format("findings", rules)),
+        *asked(tables, statement.format("fleet_findings", rules)),
+    }
+
+
+def test_what_was_concluded_before_the_rest_came_is_concluded_again(tmp_path: Path) -> None:
+    tables = tables_of(tmp_path, [[CASES["B21"][0]]])
+    assert found(tables) == []
+    conversion.convert(save(tmp_path / "rest.sqlite", *CASES["B21"][1]), tables, SITE)
+    tables.conclude()
+    (tmp_path / "whole").mkdir()
+    assert found(tables) == found(tables_of(tmp_path / "whole", [[one] for one in CASES["B21"]])) != []

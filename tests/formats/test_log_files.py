@@ -45,6 +45,13 @@ def test_another_pattern_is_a_mistake_after_some_lines(tmp_path: Path) -> None:
     )
 
 
+def test_one_line_in_another_pattern(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("x\n")
+    with pytest.raises(InspectorError, match=r"is in no known pattern: line 1\. Known"):
+        times(path)
+
+
 def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.touch()

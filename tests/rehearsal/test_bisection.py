@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -94,7 +95,31 @@ def test_none(run: Run, tmp_path: Path, words: list[object]) -> None:
     with new_master(tmp_path, compiles) as master:
         status, out, _ = run(*words, *master.v4, "--drop-fact", "fact1", "--bisect-facts", "File[/a]")
     assert status == 0
-    assert out.startswith("File[/a] of a.example depends on none of them (1 fact changed, 2 compiles)\n")
+    assert out.startswith("File[/a] of a.example depends on none of them (1 fact changed, 3 compiles)\n")
+
+
+def test_noise_is_no_dependency(run: Run, tmp_path: Path, words: list[object]) -> None:
+    """A time changes with each compile; what is beside it may depend on facts all the same."""
+    counter = itertools.count()
+
+    def timed(_name: str, facts: dict[str, Any], _environment: str) -> list[dict[str, Any]]:
+        return [
+            file("/time", content=f"at {next(counter)}"),
+            file("/both", content=f"at {next(counter)}\nfact {facts.get('fact3')}\n"),
+        ]
+
+    with new_master(tmp_path, timed) as master:
+        extra = ["--drop-fact", "fact*", "--bisect-facts"]
+        status, out, _ = run(*words, *master.v4, *extra, "File[/time]")
+        words[-1] = tmp_path / "second.sqlite"
+        other, found, _ = run(*words, *master.v4, *extra, "File[/both]", "--json")
+    assert (status, out.splitlines()[:2]) == (0, [
+        "left out: File[/time]/content differs between two compiles with the recorded facts",
+        "File[/time] of a.example depends on none of them (20 facts changed, 23 compiles)",
+    ])  # fmt: skip
+    answer = json_output.valid("rehearse", found)
+    assert (other, [fact["name"] for fact in answer["facts"]]) == (1, ["fact3"])
+    assert answer["noise"] == ["File[/both]/content"]
 
 
 def test_mistakes(run: Run, tmp_path: Path, words: list[object]) -> None:
@@ -102,6 +127,7 @@ def test_mistakes(run: Run, tmp_path: Path, words: list[object]) -> None:
         for extra, sentence in (
             (["--bisect-facts", "File[/a]"], "--bisect-facts needs facts that are changed."),
             (["--bisect-facts", "File[/a]", "--drop-fact", "x", "--junit", "j"], "--bisect-facts cannot be used with"),
+            (["--bisect-facts", "motd", "--drop-fact", "fact1"], "'motd' is no resource."),
             (["--bisect-facts", "File[/c]", "--drop-fact", "fact1"], "File[/c] is not in the catalog."),
             (["--bisect-facts", "File[/a]", "--drop-fact", "fact9"], "With other values of 1 fact there is no"),
         ):

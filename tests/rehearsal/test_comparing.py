@@ -45,6 +45,29 @@ def test_a_difference_beside_noise_stays(run: Run, tmp_path: Path) -> None:
     assert '~ File[/etc/name]/content: "a.example" -> "other"' in out
 
 
+def test_what_is_beside_noise_counts(run: Run, tmp_path: Path) -> None:
+    """A title with the time in it, and a text with a time and a line that changes."""
+    counter = itertools.count(1)
+
+    def made(number: int, workers: int) -> list[dict[str, Any]]:
+        title = {"type": "Notify", "title": f"built at 10:{number:02}:07", "parameters": {}}
+        return [
+            title,
+            file("/etc/w", content=f"# made at {number}\nworkers {workers}\n"),
+            file("/etc/r", content=number),
+        ]
+
+    capture = save(tmp_path / "a.sqlite", *talk(catalog(resources=made(0, 4)), report(), certname="a.example"))
+    with new_master(tmp_path, lambda *_: made(next(counter), 8)) as master:
+        status, out = rehearsed(run, tmp_path, master, capture, "--twice")
+    assert status == 1
+    assert "-workers 4" in out
+    assert "+workers 8" in out
+    assert "noise: 3 differences of 1 node left out" in out
+    assert "    Notify[built at 10:00:07]: a.example\n" in out
+    assert "1 change on 1 node" in out
+
+
 def test_noise_of_the_old_master_is_left_out(run: Run, tmp_path: Path) -> None:
     """Random there and constant here: only two compiles of the old master show that it is noise."""
     counter = itertools.count()
@@ -70,13 +93,17 @@ def test_noise_of_the_old_master_is_left_out(run: Run, tmp_path: Path) -> None:
     assert len(before.received) == len(master.received) == 8  # two nodes, twice, in two rehearsals
     assert (
         f"  noise: 1 difference of 1 node left out: two compiles of the same by {master.address} or {before.address} "
-        f"have them\n  noise of {before.address} not known: 1 node got no catalog: b.example\n"
+        "have them\n    File[/etc/random]/content: a.example\n"
+        f"  noise of {before.address} not known: 1 node got no catalog: b.example\n"
     ) in out
     assert "without a change: 1 node: a.example" in out
     assert '1 change on 1 node: b.example\n  ~ File[/etc/random]/content: "x" -> "fixed"' in out
     found = json_output.valid("rehearse", listed)
     assert found["old_master"] == before.address
-    assert found["noise"] == {"differences": 1, "nodes": ["a.example"], "not_measured": ["b.example"]}
+    left_out = [{"address": "File[/etc/random]/content", "nodes": ["a.example"]}]
+    assert found["noise"] == {
+        "differences": 1, "nodes": ["a.example"], "not_measured": ["b.example"], "left_out": left_out
+    }  # fmt: skip
 
 
 def test_what_the_master_logs(run: Run, tmp_path: Path) -> None:

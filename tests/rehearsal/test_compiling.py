@@ -45,7 +45,14 @@ def test_a_master_that_stays_busy_is_left(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("7", 7.0), ("99999999999999999999", 300.0), ("soon", 4.0), ("", 4.0), (formatdate(0.0, usegmt=True), 0.0)],
+    [
+        ("7", 7.0),
+        ("99999999999999999999", 1800.0),
+        ("soon", 4.0),
+        ("²", 4.0),
+        ("", 4.0),
+        (formatdate(0.0, usegmt=True), 0.0),
+    ],
 )
 def test_retry_after(text: str, seconds: float) -> None:
     assert compiling.retry_after(Response(status=503, headers=(("Retry-After", text),)), 4.0) == seconds

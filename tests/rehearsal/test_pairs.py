@@ -92,10 +92,12 @@ def test_diff_prints_them(made: Path, run: Run) -> None:
     assert (status, err) == (2, "")
     assert "the same 4 changes on 2 nodes: web1.example, web2.example\n" in out
     assert out.splitlines()[-1] == "without a change: 1 node: mon1.example"
+    assert "  compile time: " in out
     status, out, _ = run("diff", made, "--agent", "web*", "--json")
     assert status == 1
     assert json_output.valid("diff", out)["groups"][0]["nodes"] == ["web1.example", "web2.example"]
     assert run("diff", made, "--agent", "mon1.example")[0] == 0
+    assert "is the capture of a rehearsal: it has no runs." in run("diff", f"{made}:2")[2]
     assert "No node 'x' was rehearsed" in run("diff", made, "--agent", "x")[2]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from inspector.capture.store import Capture
+from inspector.lab.ca import LabCA
 from inspector.model import Exchange, Response
 from inspector.runs.examples import (
     altered,
@@ -29,6 +31,7 @@ from tests.support.rehearsals import fleet, metadata, new_master, rehearsed, usu
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from inspector.model import Request
     from tests.conftest import Run
 
 
@@ -158,3 +161,50 @@ def test_a_shared_capture_is_warned_of_before_anything_is_sent(run: Run, tmp_pat
     ]
     assert json.loads(out)["warnings"] == sentences
     assert err == "".join(f"puppet-inspector: {each}. The rehearsal says little about them.\n" for each in sentences)
+
+
+def test_a_file_that_was_not_asked_for_is_not_compared(run: Run, tmp_path: Path) -> None:
+    """Its resource was skipped in the recorded run; what is new in the catalog counts."""
+    resources = [
+        file("/etc/a", source="puppet:///modules/m/a"),
+        file("/etc/d", source="puppet:///modules/m/d", recurse=True),
+    ]
+    recorded = talk(plugins(), catalog(resources=resources), report(), certname="a.example")
+    capture = save(tmp_path / "a.sqlite", *recorded)
+    files = {"modules/m/a": b"x\n", "modules/m/new": b"y\n"}
+    with new_master(tmp_path, lambda *_: resources, files=files) as master:
+        status, out = rehearsed(run, tmp_path, master, capture, "--files")
+        assert status == 0, out
+        assert "  not compared: 1 file for which the agents did not ask when they were recorded\n" in out
+        master.compiles = lambda *_: [*resources, file("/etc/new", source="puppet:///modules/m/new")]
+        status, out, _ = run("rehearse", capture, *master.v4, "-o", tmp_path / "more.sqlite", "--files")
+    assert status == 1
+    assert "+ modules/m/new" in out
+    assert "modules/m/a" not in out
+
+
+def test_a_first_node_without_an_answer_does_not_hide_the_rule(run: Run, tmp_path: Path) -> None:
+    count = itertools.count()
+
+    def instead(_: Request) -> Response:
+        if next(count) == 0:
+            raise ConnectionAbortedError
+        return Response(status=403, body=b"Forbidden")
+
+    with new_master(tmp_path, before=instead) as master:
+        words = [fleet(tmp_path, "a.example", "b.example"), *master.v4, "-o", tmp_path / "new.sqlite", "--jobs", "1"]
+        status, out, err = run("rehearse", *words)
+    assert (status, out) == (2, "")
+    assert "does not allow tool.example to compile catalogs of nodes (403)." in err
+    assert 'allow: ["tool.example"]' in err
+
+
+def test_a_certificate_of_another_ca(run: Run, tmp_path: Path) -> None:
+    other = LabCA("other").enrol(tmp_path / "other", "tool.example")
+    with new_master(tmp_path) as master:
+        words = ["--master", master.address, "--ca", master.tool.ca]
+        words += ["--certificate", other.certificate, "--key", other.key, "-o", tmp_path / "new.sqlite"]
+        status, out, err = run("rehearse", fleet(tmp_path, "a.example", "b.example"), *words)
+    assert (status, out) == (2, "")
+    assert f"{master.address} does not accept the certificate of tool.example: its CA is unknown there." in err
+    assert not (tmp_path / "new.sqlite").exists()

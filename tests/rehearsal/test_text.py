@@ -29,8 +29,13 @@ def test_versions() -> None:
 
 
 def test_noise_and_facts_and_waiting() -> None:
-    found = lines(Result(noise=3, noisy=["a"], waited=7.0), twice=True, facts=FactChanges(without_legacy=True))
-    assert "  noise: 3 differences of 1 node left out: two compiles of the same have them" in found
+    noise = {"File[/a]/content": ["a"], "Notify[\x1b]": ["a", "b"]}
+    result = Result(noise=noise, noisy=["a", "b"], waited=7.0)
+    found = lines(result, twice=True, facts=FactChanges(without_legacy=True))
+    at = found.index("  noise: 3 differences of 2 nodes left out: two compiles of the same have them")
+    assert found[at + 1 : at + 3] == ["    Notify[\\x1b]: a, b", "    File[/a]/content: a"]
+    many = lines(Result(noise={f"File[/{n}]": ["a"] for n in range(20)}, noisy=["a"]), twice=True)
+    assert "    ... 5 more (--full)" in many
     assert found[1].endswith("and with others: without legacy facts")
     assert "  it was too busy at times: waited 7.0 s" in found
     assert any("not compared: 1 Deferred value: v4" in line for line in lines(Result(deferred=1)))

@@ -22,7 +22,7 @@ QUESTION = Question("catalog", "POST", "a", "production", frozenset())
 
 
 def test_what_happened_is_recorded(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "new.sqlite")
+    journal = Journal(tmp_path / "new.sqlite", "a.sqlite run 1")
     for record in (*talk(plugins()), *Agent().refused().records):
         assert not hasattr(record, "reason") or not isinstance(record, Exchange)
         journal.take(Served(record))  # type: ignore[arg-type]
@@ -34,7 +34,7 @@ def test_what_happened_is_recorded(tmp_path: Path) -> None:
 
 
 def test_what_was_missing_is_counted(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "new.sqlite")
+    journal = Journal(tmp_path / "new.sqlite", "a.sqlite run 1")
     (record,) = talk(plugins())
     assert isinstance(record, Exchange)
     for missing in (Missing(QUESTION, "one"), Missing(QUESTION, "one"), Missing(None, "two")):
@@ -45,12 +45,12 @@ def test_what_was_missing_is_counted(tmp_path: Path) -> None:
 
 
 def test_without_a_request_nothing_remains(tmp_path: Path) -> None:
-    Journal(tmp_path / "new.sqlite").close()
+    Journal(tmp_path / "new.sqlite", "a.sqlite run 1").close()
     assert [*tmp_path.iterdir()] == []
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "new.sqlite").write_text("mine")
     with pytest.raises(CaptureError, match="already exists"):
-        Journal(tmp_path / "new.sqlite")
+        Journal(tmp_path / "new.sqlite", "a.sqlite run 1")
     assert (tmp_path / "new.sqlite").read_text() == "mine"

@@ -9,6 +9,7 @@ import pytest
 from inspector.model import Severity
 from inspector.report.answers import answers_of, fix_steps
 from inspector.rules.fixes import advice, on_ca, on_node
+from inspector.runs.examples import catalog, report, talk
 from tests.support.captures import save
 from tests.support.conversations import together
 from tests.support.nodes import uncompiled, well
@@ -56,6 +57,20 @@ def test_the_same_failure_of_several_nodes_is_one_answer(tmp_path: Path) -> None
     assert (len(answer.nodes), answer.runs, found.failing, found.well) == (2, 2, 2, 1)
     assert answer.where == "2 nodes"
     assert found.headline == "2 nodes did not succeed, 1 did"
+
+
+def test_an_error_in_a_run_that_succeeded_is_no_failure(tmp_path: Path) -> None:
+    """The node's clock is wrong, and nothing came of it."""
+    late = talk(catalog(), report(time="2099-01-01T00:00:00+00:00"), certname="late.example")
+    found = answers(save(tmp_path / "a.sqlite", *late))
+    (answer,) = found.found
+    assert (answer.rule, answer.severity, answer.state, found.failing, found.flawed) == (
+        "T10", Severity.ERROR, "error", 0, 1
+    )  # fmt: skip
+    assert found.headline == "Every node succeeded, but 1 node with errors"
+    both = answers(save(tmp_path / "b.sqlite", *[*uncompiled(1), *late, *well(3)]))
+    assert both.headline == "1 node did not succeed, 2 did (1 with errors)"
+    assert [one.state for one in both.found] == ["failed", "error"]
 
 
 def test_a_failure_that_is_over_is_past(tmp_path: Path) -> None:

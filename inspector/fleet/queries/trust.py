@@ -41,16 +41,23 @@ QUERIES = (
     ),
     Query(
         "revoked",
-        "Which nodes still present a certificate that a CRL revokes?",
+        "Which nodes still present a certificate that is revoked: by a CRL, or as the master that refuses it says?",
         f"""
         WITH listed AS (
             SELECT issuer, issuer_key, last_update, unnest(serials) AS serial FROM {LATEST_CRLS}
+        ), by_crl AS (
+            SELECT certname, serial, issuer, last_update AS crl, min(time) AS first, max(last) AS last
+            FROM certificates c JOIN listed USING (issuer, serial)
+            WHERE role = 'agent' AND last > last_update
+                  AND coalesce(c.issuer_key = listed.issuer_key, true)
+            GROUP BY ALL
         )
-        SELECT certname, serial, issuer, last_update AS crl, min(time) AS first, max(last) AS last
-        FROM certificates c JOIN listed USING (issuer, serial)
-        WHERE role = 'agent' AND last > last_update
-              AND coalesce(c.issuer_key = listed.issuer_key, true)
-        GROUP BY ALL ORDER BY last DESC, certname""",
+        FROM by_crl
+        UNION ALL
+        SELECT certname, NULL, NULL, NULL, min(time), max(time) FROM findings
+        WHERE rule = 'T05' AND certname NOT IN (SELECT certname FROM by_crl)
+        GROUP BY certname
+        ORDER BY last DESC, certname""",
     ),
     Query(
         "keys",

@@ -146,6 +146,8 @@ class Judge:
                 certificate.not_after - clock,
             )  # fmt: skip
         revocation = self._revocation(certificate)
+        if revocation is None and node.refused is not None:
+            revocation = _Revocation(node.refused)  # whatever CRL the master has, the tables have another one
         if revocation is None:
             return
         reloads = abilities.reloads_crl(node.master_version)

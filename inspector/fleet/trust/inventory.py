@@ -72,6 +72,8 @@ class Node(NamedTuple):
     """When its last complete run ended."""
     downloads: int = 0
     """In how many runs it asked for the CRL, and got it."""
+    refused: float | None = None
+    """When it was last refused because its certificate is revoked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class Inventory:
     crls: tuple[Crl, ...]
     nodes: tuple[Node, ...]
     """By name."""
+    failed: tuple[str, ...] = ()
+    """The names of nodes of which no run is known with a certificate: their connections all failed."""
 
 
 _CERTIFICATES = """
@@ -133,6 +137,8 @@ WITH issued AS (
 ), downloads AS (
     SELECT certname, count(DISTINCT (capture, run)) AS downloads FROM exchanges
     WHERE {asked_for(Kind.CRL)} AND status IN (200, 304) AND certname IS NOT NULL GROUP BY certname
+), refusals AS (
+    SELECT certname, max(time) AS refused FROM findings WHERE rule = 'T05' GROUP BY certname
 ), nodes AS (
     SELECT certname, ca, arg_max(server, time) AS server, arg_max(site, time) AS site,
            arg_max(agent_version, time) AS agent_version, arg_max(master_version, time) AS master_version,
@@ -148,11 +154,16 @@ WITH issued AS (
     FROM agents JOIN marked USING (certname, ca, certificate) WHERE current GROUP BY ALL
 )
 SELECT certname, certificates, replaced, coalesce(masters, []), n.server, agent_version, master_version, addresses,
-       coalesce(clock, 0), epoch(n.last), epoch(worked), coalesce(downloads, 0)
+       coalesce(clock, 0), epoch(n.last), epoch(worked), coalesce(downloads, 0),
+       epoch(refused)
 FROM nodes n JOIN held USING (certname, ca) JOIN addresses USING (certname, ca) LEFT JOIN downloads USING (certname)
+LEFT JOIN refusals USING (certname)
 LEFT JOIN masters m ON m.site = n.site AND m.server IS NOT DISTINCT FROM n.server
 ORDER BY certname, ca
 """
+
+
+_NAMED = f"SELECT DISTINCT certname FROM runs WHERE {AGENTS} AND certname IS NOT NULL ORDER BY certname"
 
 
 def read(connection: DuckDBPyConnection) -> Inventory:
@@ -163,7 +174,9 @@ def read(connection: DuckDBPyConnection) -> Inventory:
         Node(row[0], tuple(row[1]), tuple(row[2]), tuple(row[3]), *row[4:])
         for row in connection.execute(_NODES).fetchall()
     )
-    return Inventory(certificates, crls, nodes)
+    known = {node.certname for node in nodes}
+    named = (name for (name,) in connection.execute(_NAMED).fetchall())
+    return Inventory(certificates, crls, nodes, tuple(name for name in named if name not in known))
 
 
 def number_of(serial: str) -> int:

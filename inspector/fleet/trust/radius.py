@@ -109,6 +109,11 @@ def _notes(paths: Paths, inventory: Inventory, scenario: Scenario) -> Iterator[s
     unknown = sum(not paths.complete(inventory.certificates[node.certificates[0]]) for node in nodes)
     if unknown:
         yield f"The CAs of {plural(unknown, 'node')} are not all in the tables: what they do is not counted."
+    if inventory.failed:
+        names, more = ", ".join(inventory.failed[:5]), len(inventory.failed) - 5
+        named = f"{names} and {more:,} more" if more > 0 else names
+        count = plural(len(inventory.failed), "node")
+        yield f"{count} not counted, of which no connection with a certificate succeeded: {named}."
     unseen = sum(not node.masters for node in nodes)
     if unseen:
         yield f"Which master answers {plural(unseen, 'node')} was not recorded: its certificate is not counted."

@@ -91,7 +91,7 @@ def parse(line: str) -> Fault:
         line=line.strip(),
         action=action,
         chooses=filters.parse(" ".join(line[term.begin : term.end] for term in chosen)),
-        agents=tuple(agent for agent in agents if agent.strip("*?")),
+        agents=tuple(agent for agent in agents if any(map(str.isalnum, agent))),
         nth=_value("nth", own, filters.numbers),
         lasts=_value("for", own, actions.duration),
         share=_value("share", own, _share) or 1.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,29 @@ def fleets(draw: Callable[..., Any]) -> Inventory:
         own.append(certificate(f"n{number}", draw(issuers), serial=draw(serials), roles=("agent",)))
         nodes.append(node(f"n{number}", own[-1], *draw(st.lists(st.sampled_from(masters), max_size=2, unique=True))))
     return inventory([*authorities, *masters, *own], nodes)
+
+
+def test_who_is_refused_already_does_not_break() -> None:
+    """No CRL that an agent asked for need have it; a node that worked since has another certificate."""
+    refused = node("web", WEB, MASTER, refused=NOW - DAY)
+    healed = node("db", DB, MASTER, refused=NOW - 2 * DAY, worked=NOW - DAY)
+    fleet = inventory(ALL, [refused, healed])
+    found = radius(fleet, Scenario(NOW, revoked=(WEB,)), NOW)
+    assert [affected.node.certname for group in found.already for affected in group.nodes] == ["web"]
+    assert broken(found) == set()
+    assert broken(radius(fleet, Scenario(NOW, revoked=(DB,)), NOW)) == {"db"}
+
+
+def test_nodes_without_a_certificate_are_named() -> None:
+    fleet = inventory(ALL, [node("web", WEB, MASTER)])
+    names = tuple(f"n{number}" for number in range(7))
+    for failed, text in (
+        (names[:1], "1 node not counted, of which no connection with a certificate succeeded: n0."),
+        (names, "7 nodes not counted, of which no connection with a certificate succeeded: n0, n1, n2, n3, n4 and 2"),
+    ):
+        notes = radius(dataclasses.replace(fleet, failed=failed), Scenario(NOW, revoked=(WEB,)), NOW).notes
+        assert any(note.startswith(text) for note in notes)
+    assert not any("not counted, of which" in note for note in radius(fleet, Scenario(NOW), NOW).notes)
 
 
 def depends(fleet: Inventory, one: Node) -> set[str]:

@@ -26,7 +26,9 @@ def test_every_example_is_a_fault(name: str) -> None:
     assert fault.parse(KINDS[name].example).line == KINDS[name].example
 
 
-@pytest.mark.parametrize("line", ["500 agent:*", "500 -agent:web1", "500 phase:catalog", "500", "500 agent:?*"])
+@pytest.mark.parametrize(
+    "line", ["500 agent:*", "500 -agent:web1", "500 phase:catalog", "500", "500 agent:?*", "500 agent:*.*"]
+)
 def test_these_name_no_agent(line: str) -> None:
     assert fault.parse(line).agents == ()
 

@@ -1,0 +1,108 @@
+"""Noise: what differs between two compiles of the same facts by the same master, as times and random values do.
+
+A difference is noise if both of its sides differ from those two compiles only where they differ from one another. What
+is beside the noise counts: the other lines of a text with a time in it, the other values of a list. A line is not
+split: of two times, a moment apart, only the seconds differ, and of that of the recorded run all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from inspector import regex
+from inspector.compare import meaning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from inspector.compare.differences import Difference, Section
+
+TITLES = 100
+"""Resources of a type, with titles that differ, which are paired."""
+_WORD = regex.compile(r"\d+|[^\W\d]+|\W")
+
+
+class Noise:
+    """What two compiles of the same differ in."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[Section, str, str], list[Difference]] = {}
+        self._titles: dict[tuple[Section, str], tuple[list[Difference], list[Difference]]] = {}
+        """By type, the resources that only the first and only the second compile has."""
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    def learn(self, differences: Iterable[Difference]) -> None:
+        """Add the differences between two compiles of the same."""
+        for each in differences:
+            for name in each.names:
+                self._places.setdefault((each.section, name, each.part), []).append(each)
+            if not each.part and each.change != "changed":
+                sides = self._titles.setdefault((each.section, each.name.partition("[")[0]), ([], []))
+                sides[each.change == "added"].append(each)
+
+    def covers(self, difference: Difference) -> bool:
+        """Whether a difference is noise."""
+        for name in difference.names:
+            for known in self._places.get((difference.section, name, difference.part), ()):
+                both = known.before, known.after
+                if fits(*both, difference.before) and fits(*both, difference.after):
+                    return True
+        return not difference.part and difference.change != "changed" and self._is_titled(difference)
+
+    def _is_titled(self, difference: Difference) -> bool:
+        """Whether a resource of one side has a title, and values, that differ each time."""
+        firsts, seconds = self._titles.get((difference.section, difference.name.partition("[")[0]), ((), ()))
+        values = difference.after if difference.before is None else difference.before
+        return any(
+            _title_fits(one.name, other.name, difference.name) and fits(one.before, other.after, values)
+            for one, other in zip(firsts[:TITLES], seconds[:TITLES], strict=False)
+        )
+
+
+def fits(one: Any, other: Any, third: Any) -> bool:
+    """Whether a value differs from two others, of JSON, only where they differ from one another."""
+    if meaning.encoded(one) == meaning.encoded(other):
+        return meaning.encoded(one) == meaning.encoded(third)
+    match one, other, third:
+        case (None, value, _) | (value, None, _):  # there only at times
+            return third is None or meaning.encoded(value) == meaning.encoded(third)
+        case str(), str(), str():
+            lines = [text.splitlines(keepends=True) for text in (one, other, third)]
+            return _in_order(lines[0], lines[1], lines[2], _free_where_unequal)
+        case list(), list(), list():
+            texts = [sorted(map(meaning.encoded, values)) for values in (one, other, third)]
+            if texts[0] == texts[1]:
+                return texts[0] == texts[2]
+            return _in_order(one, other, third, fits)
+        case dict(), dict(), dict():
+            return all(fits(one.get(name), other.get(name), third.get(name)) for name in {**one, **other, **third})
+    return type(third) in (type(one), type(other))
+
+
+def _free_where_unequal(one: str, other: str, third: str) -> bool:
+    return one != other or one == third
+
+
+def _title_fits(one: str, other: str, third: str) -> bool:
+    """The same for titles, by words: in those with numbers, which may be times, all numbers are free."""
+
+    def word(one: str, other: str, third: str) -> bool:
+        return one != other or one == third or (one.isdigit() and third.isdigit())
+
+    return one != other and _in_order(_WORD.findall(one), _WORD.findall(other), _WORD.findall(third), word)
+
+
+def _in_order[T](one: Sequence[T], other: Sequence[T], third: Sequence[T], fit: Callable[[T, T, T], bool]) -> bool:
+    """The same for sequences: of equal lengths item by item, or else what is at their beginnings and ends."""
+    if len(one) == len(other):
+        return len(third) == len(one) and all(map(fit, one, other, third))
+    shorter = min(len(one), len(other))
+    head = next((at for at in range(shorter) if one[at] != other[at]), shorter)
+    tail = next((at for at in range(shorter - head) if one[-1 - at] != other[-1 - at]), shorter - head)
+    return (
+        len(third) >= head + tail
+        and third[:head] == one[:head]
+        and third[len(third) - tail :] == one[len(one) - tail :]
+    )  # fmt: skip
