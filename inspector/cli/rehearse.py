@@ -224,6 +224,8 @@ def _ca(given: Path | None, road: Road) -> Path:
 def _output(arguments: argparse.Namespace, kind: str) -> Path:
     if arguments.junit:
         files.must_be_new(arguments.junit)
+        if not arguments.junit.parent.is_dir():  # found at the end, it would cost the rehearsal
+            raise InspectorError(f"There is no directory {arguments.junit.parent}.", "Choose another path for --junit.")
     if arguments.opened and kind != "html":
         raise InspectorError("--with is for pages.", "Add --format html, or leave it out: nothing is withheld.")
     opened_by(arguments.opened)

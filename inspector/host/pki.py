@@ -279,8 +279,19 @@ def read_key(path: Path, password: bytes | None = None) -> PrivateKey:
         # compare it with its certificate.
         data = inputs.read(path, inputs.SMALL)
         key = serialization.load_pem_private_key(data, password, unsafe_skip_rsa_key_validation=True)
+    except TypeError as error:  # encrypted, or not: with the password it is the other way round
+        raise IdentityError(
+            f"{path} cannot be read as a private key: {str(error).rstrip('.')}.",
+            f"Give a copy without a password, which nobody else can read: openssl pkey -in {path} -out COPY",
+        ) from error
     except (OSError, *UNREADABLE) as error:
-        raise IdentityError(f"{path} cannot be read as a private key: {error}.") from error
+        reason = getattr(error, "strerror", None) or (
+            "the password is another one, or it contains none in PEM format" if password else
+            "it contains none in PEM format"
+        )  # fmt: skip
+        raise IdentityError(
+            f"{path} cannot be read as a private key: {reason}.", "Name the file with the key of the certificate."
+        ) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
         raise IdentityError(f"{path} is neither an EC nor an RSA key.")
     return key
@@ -296,7 +307,7 @@ def read_authority(cadir: Path) -> Authority:
         public = certificate.public_key()  # parsed only now
     except (OSError, *UNREADABLE) as error:
         raise IdentityError(
-            f"{cadir} contains no usable ca_crt.pem: {error}.",
+            f"{cadir} contains no usable ca_crt.pem: {getattr(error, 'strerror', None) or error}.",
             "Use the directory that `puppet config print cadir` prints.",
         ) from error
     key = read_key(cadir / "ca_key.pem")

@@ -75,7 +75,7 @@ class KeyDirectory:
         if not directory.is_dir():
             raise InspectorError(
                 f"There is no directory {directory} with the agents' keys.",
-                "Give an ssldir or a directory of <certname>.pem: puppet_identity=keys:DIR (or `none`).",
+                "Give keys:DIR an ssldir, or a directory of <certname>.pem.",
             )
         self._directory = directory
         self._unsafe = unsafe

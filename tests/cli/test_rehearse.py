@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from inspector.capture.store import Capture
 from inspector.model import REPLAY_OF, Exchange, Response
@@ -306,3 +307,25 @@ def test_an_older_master(run: Run, tmp_path: Path) -> None:
         ended, out, err = run(*words)
     assert (ended, out) == (2, "")
     assert f"{master.address} has no /puppet/v4/catalog (404): it is older than Puppet Server 6" in err
+
+
+def test_a_key_that_cannot_be_read_is_said_with_what_to_do(run: Run, tmp_path: Path) -> None:
+    with new_master(tmp_path) as master:
+        private = serialization.load_pem_private_key(master.tool.key.read_bytes(), None)
+        kinds = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+        encrypted, none = tmp_path / "encrypted.pem", tmp_path / "none.pem"
+        encrypted.write_bytes(private.private_bytes(*kinds, serialization.BestAvailableEncryption(b"x")))
+        none.write_text("no key")
+        words = [fleet(tmp_path, "a.example"), *master.v4, "-o", tmp_path / "new.sqlite"]
+        for key, sentence, hint in (
+            (encrypted, "Password was not given but private key is encrypted.", f"openssl pkey -in {encrypted} -out"),
+            (none, "cannot be read as a private key: it contains none in PEM format.", "Name the file with the key"),
+            (tmp_path / "x.pem", "cannot be read as a private key: No such file or directory.", "Name the file"),
+        ):
+            status, out, err = run("rehearse", *words, "--key", key)
+            assert (status, out) == (2, "")
+            assert sentence in err
+            assert hint in err
+        status, _, err = run("rehearse", *words, "--junit", tmp_path / "gone/j.xml")
+    assert (status, len(master.received)) == (2, 0), "found before anything is asked"
+    assert f"There is no directory {tmp_path / 'gone'}." in err

@@ -6,6 +6,7 @@ The agent is where it was then (``/srv/agent``), with the facts of then; only th
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from inspector.capture.store import Capture
 from inspector.replay.agent_command import FOLDER, Command
 from tests.real.agent import RealAgent
 from tests.real.record_samples import AGENTS
+from tests.real.record_upgrade import LEGACY, ROLES
 from tests.real.reports import sent
 from tests.support.replays import NAME, of_sample, replayed, sample, served
 
@@ -63,7 +65,7 @@ class Replayed:
     def run(self, name: str, number: int | None = None, waitforcert: int = 0) -> CompletedRun:
         """Run against a replay of a sample; each has a CA of its own, so the agent enrols anew."""
         shutil.rmtree(self.agent.ssldir)
-        folder = self.folder / f"{name}-{number}"
+        folder = self.folder / f"{Path(name).name}-{number}"
         folder.mkdir()
         with replayed(folder, of_sample(folder, name, number)) as master:
             done = self.agent.run(server=NAME, port=master.address[1], waitforcert=waitforcert)
@@ -122,6 +124,21 @@ def test_the_samples_of_the_other_node(tmp_path: Path) -> None:
     done = node.run("revoked")
     assert (done.status, node.missing, node.reports) == (1, [], [])
     assert "certificate revoked" in done.output
+
+
+def test_the_nodes_of_the_upgrade_in_their_order(tmp_path: Path) -> None:
+    """The second one finds what the first one has made."""
+    expected = recorded(tmp_path, "upgrade/recorded")
+    found = []
+    for number, name in enumerate(ROLES, 1):
+        node = Replayed(tmp_path, name)
+        facts = node.agent.base / "facts.json"
+        facts.write_text(json.dumps(json.loads(facts.read_text()) | LEGACY))
+        done = node.run("upgrade/recorded", number)
+        assert (done.status in (0, 2), node.missing) == (True, []), done.output
+        found += node.reports
+    assert found == expected
+    assert len(found) == len(ROLES)
 
 
 @pytest.mark.parametrize(

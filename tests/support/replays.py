@@ -27,7 +27,7 @@ NAME = "localhost"
 
 def sample(folder: Path, name: str) -> Path:
     """A copy of a sample: reading it must leave nothing beside the original."""
-    return Path(shutil.copy(places.SAMPLES / f"{name}.sqlite", folder / f"{name}.sqlite"))
+    return Path(shutil.copy(places.SAMPLES / f"{name}.sqlite", folder / f"{Path(name).name}.sqlite"))
 
 
 def of_sample(folder: Path, name: str, run: int | None = None) -> Recording:
