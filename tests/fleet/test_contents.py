@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from inspector.runs.examples import catalog, report, talk, together
+from inspector.runs.examples import catalog, plugins, report, talk, together
 from tests.support.compared import resource
 from tests.support.tables_of import asked, of_records
 
@@ -45,7 +45,10 @@ def test_facts_that_change_by_themselves_are_there_once_a_day(tmp_path: Path) ->
     def uptime(hours: int) -> dict[str, Any]:
         return {"system_uptime": {"hours": hours}, "role": "web"}
 
-    directory = of_records(tmp_path, runs((0, uptime(1), []), (1800, uptime(2), []), (DAY, uptime(3), [])))
+    noon = 43_200 - talk(plugins())[0].time % DAY
+    directory = of_records(
+        tmp_path, runs((noon, uptime(1), []), (noon + 1800, uptime(2), []), (noon + DAY, uptime(3), []))
+    )
     rows = asked(directory, "SELECT run, value, volatile FROM facts WHERE path = 'system_uptime.hours' ORDER BY run")
     assert rows == [(1, "1", True), (3, "3", True)]
     assert asked(directory, "SELECT run, volatile FROM facts WHERE path = 'role'") == [(1, False)]
