@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.compare import comparison
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _NAMED = ("metadata", "listing", "catalog")
 """How an agent learns of a file that its catalog names."""
+DEEPEST = 64
+"""Directories of a file's path that are looked at: a hostile one may have tens of thousands."""
 _TWICE = ((Role.PLAIN, Role.AGAIN), (Role.OLD, Role.OLD_AGAIN))
 """Two compiles of the same by one master."""
 
@@ -89,8 +92,9 @@ def _without_unasked(result: Result, old: RunDocuments, new: RunDocuments) -> Ru
 
 
 def _and_above(name: str) -> list[str]:
-    """A file and the directories in which it is."""
-    return [name, *(name[:at] for at, character in enumerate(name) if character == "/")]
+    """A file and the directories in which it is, from the top."""
+    parts = name.split("/", DEEPEST)[:DEEPEST]
+    return [name, *accumulate(parts, lambda above, part: f"{above}/{part}")]
 
 
 def _without_noise(how: How, result: Result, name: str, found: Comparison, sides: Sides) -> Comparison:

@@ -7,7 +7,7 @@ split: of two times, a moment apart, only the seconds differ, and of that of the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inspector import regex
 from inspector.compare import meaning
@@ -17,18 +17,30 @@ if TYPE_CHECKING:
 
     from inspector.compare.differences import Difference, Section
 
-TITLES = 100
-"""Resources of a type, with titles that differ, which are paired."""
+SAME = 100
+"""Differences of one place, and resources of a type with titles that differ, that are looked at."""
+MOST = 200_000_000
+"""Bytes that are compared for one node; what is not compared is no noise. A hostile catalog could have any number of
+differences in one place, each of any size."""
 _WORD = regex.compile(r"\d+|[^\W\d]+|\W")
+
+
+class _Known(NamedTuple):
+    """A difference between two compiles of the same."""
+
+    difference: Difference
+    size: int
+    """In bytes."""
 
 
 class Noise:
     """What two compiles of the same differ in."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[Section, str, str], list[Difference]] = {}
-        self._titles: dict[tuple[Section, str], tuple[list[Difference], list[Difference]]] = {}
+        self._places: dict[tuple[Section, str, str], list[_Known]] = {}
+        self._titles: dict[tuple[Section, str], tuple[list[_Known], list[_Known]]] = {}
         """By type, the resources that only the first and only the second compile has."""
+        self._left = MOST
 
     def __bool__(self) -> bool:
         return bool(self._places)
@@ -36,18 +48,21 @@ class Noise:
     def learn(self, differences: Iterable[Difference]) -> None:
         """Add the differences between two compiles of the same."""
         for each in differences:
-            for name in each.names:
-                self._places.setdefault((each.section, name, each.part), []).append(each)
+            known = _Known(each, len(meaning.encoded((each.name, each.before, each.after))))
+            lists = [self._places.setdefault((each.section, name, each.part), []) for name in each.names]
             if not each.part and each.change != "changed":
                 sides = self._titles.setdefault((each.section, each.name.partition("[")[0]), ([], []))
-                sides[each.change == "added"].append(each)
+                lists.append(sides[each.change == "added"])
+            for one in lists:
+                if len(one) < SAME:
+                    one.append(known)
 
     def covers(self, difference: Difference) -> bool:
         """Whether a difference is noise."""
         for name in difference.names:
-            for known in self._places.get((difference.section, name, difference.part), ()):
+            for known, size in self._places.get((difference.section, name, difference.part), ()):
                 both = known.before, known.after
-                if fits(*both, difference.before) and fits(*both, difference.after):
+                if self._may(size) and fits(*both, difference.before) and fits(*both, difference.after):
                     return True
         return not difference.part and difference.change != "changed" and self._is_titled(difference)
 
@@ -56,9 +71,15 @@ class Noise:
         firsts, seconds = self._titles.get((difference.section, difference.name.partition("[")[0]), ((), ()))
         values = difference.after if difference.before is None else difference.before
         return any(
-            _title_fits(one.name, other.name, difference.name) and fits(one.before, other.after, values)
-            for one, other in zip(firsts[:TITLES], seconds[:TITLES], strict=False)
+            self._may(size + more)
+            and _title_fits(one.name, other.name, difference.name)
+            and fits(one.before, other.after, values)
+            for (one, size), (other, more) in zip(firsts, seconds, strict=False)
         )
+
+    def _may(self, size: int) -> bool:
+        self._left -= size
+        return self._left >= 0
 
 
 def fits(one: Any, other: Any, third: Any) -> bool:

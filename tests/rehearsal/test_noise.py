@@ -8,6 +8,7 @@ import pytest
 
 from inspector.compare.differences import Difference, Differences, Section
 from inspector.compare.masks import Masks
+from inspector.rehearsal import noise
 from inspector.rehearsal.noise import Noise, fits
 
 
@@ -50,15 +51,15 @@ def difference(name: str, part: str, before: Any, after: Any) -> Difference:
 
 def test_both_sides_fit() -> None:
     """Those of the recorded run and of the new master, whichever the two compiles are of."""
-    noise = Noise()
-    noise.learn([difference("File[/a]", "content", "1", "2")])
-    noise.learn([difference("File[/b]", "mode", ["a", 1], ["a", 2])])
-    assert noise.covers(difference("File[/a]", "content", "0", "1"))
-    assert not noise.covers(difference("File[/a]", "mode", "0", "1"))
-    assert not noise.covers(difference("File[/c]", "content", "0", "1"))
-    assert noise.covers(difference("File[/b]", "mode", ["a", 9], ["a", 7]))
-    assert not noise.covers(difference("File[/b]", "mode", ["b", 9], ["a", 7]))
-    assert not noise.covers(difference("File[/b]", "mode", ["a", 9], ["b", 7]))
+    known = Noise()
+    known.learn([difference("File[/a]", "content", "1", "2")])
+    known.learn([difference("File[/b]", "mode", ["a", 1], ["a", 2])])
+    assert known.covers(difference("File[/a]", "content", "0", "1"))
+    assert not known.covers(difference("File[/a]", "mode", "0", "1"))
+    assert not known.covers(difference("File[/c]", "content", "0", "1"))
+    assert known.covers(difference("File[/b]", "mode", ["a", 9], ["a", 7]))
+    assert not known.covers(difference("File[/b]", "mode", ["b", 9], ["a", 7]))
+    assert not known.covers(difference("File[/b]", "mode", ["a", 9], ["b", 7]))
 
 
 @pytest.mark.parametrize(
@@ -72,11 +73,33 @@ def test_both_sides_fit() -> None:
     ],
 )
 def test_titles(title: str, values: dict[str, Any], expected: bool) -> None:
-    noise = Noise()
+    known = Noise()
     own = {"loglevel": "info"}
-    noise.learn(
+    known.learn(
         [difference("Notify[built at 10:01]", "", own, None), difference("Notify[built at 10:02]", "", None, own)]
     )
-    assert noise.covers(difference(f"Notify[{title}]", "", values, None)) is expected
-    assert noise.covers(difference(f"Notify[{title}]", "", None, values)) is expected
-    assert not noise.covers(difference(f"Exec[{title}]", "", values, None))
+    assert known.covers(difference(f"Notify[{title}]", "", values, None)) is expected
+    assert known.covers(difference(f"Notify[{title}]", "", None, values)) is expected
+    assert not known.covers(difference(f"Exec[{title}]", "", values, None))
+
+
+def test_a_hostile_catalog_costs_no_more_than_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any number of differences in one place, and of resources with titles of one kind: what is not compared counts."""
+    monkeypatch.setattr(noise, "MOST", 10_000)
+    calls: list[object] = []
+    compare = noise.fits
+
+    def counted(*values: Any) -> bool:
+        calls.append(values)
+        return compare(*values)
+
+    monkeypatch.setattr(noise, "fits", counted)
+    place = [difference("File[/a]", "content", f"{n}\nx", f"{n + 1}\nx") for n in range(500)]
+    titles = [difference(f"Notify[{n}]", "", None if n % 2 else {}, {} if n % 2 else None) for n in range(500)]
+    found = Noise()
+    found.learn([*place, *titles])
+    others = [difference("File[/a]", "content", f"{n}\ny", f"{n + 1}\nz") for n in range(500)]
+    others += [difference(f"Notify[{n}]", "", {"a": n}, None) for n in range(500)]
+    assert not any(found.covers(each) for each in others)
+    assert len(calls) < 1000
+    assert not found.covers(place[0]), "nothing is left to compare it"
