@@ -10,6 +10,7 @@ Source: OTLP 1.x (opentelemetry-proto), Semantic Conventions for HTTP Spans 1.23
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import TYPE_CHECKING
 
 from inspector import __version__, regex
@@ -209,7 +210,9 @@ def _client(exchange: Exchange, master: Leg, step: Step, server: Span, time: Mas
     }  # fmt: skip
     if time and response and request.ended and response.started and response.ended:
         parts = time.parts(max(0.0, response.started - request.ended), max(0.0, response.ended - response.started))
-        attributes |= {f"puppet.master.{kind}": took for kind, took in parts if kind in _AT_MASTER}
+        attributes |= {
+            f"puppet.master.{kind}": took for kind, took in parts if kind in _AT_MASTER and math.isfinite(took)
+        }
     began = request.ended or exchange.time
     if master.connecting is not None and master.connecting >= exchange.time:  # the connection was made for it
         began = min(began, master.connecting)

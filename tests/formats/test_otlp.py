@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
+from inspector.capture.store import Capture
+from inspector.explain.master_log.measured import MasterTime, MasterTimes
 from inspector.formats import exporting, otlp
 from inspector.model import Exchange, Response
 from inspector.summaries import listing
@@ -154,3 +156,16 @@ def test_what_is_hostile_or_odd_is_valid() -> None:
         assert harmless(span.name + span.status.message)
         for value in attributes(span).values():
             assert not isinstance(value, str) or harmless(value)
+
+
+@pytest.mark.parametrize("started", [float("inf"), float("nan"), 1e308, -1e308])
+def test_a_time_that_is_none_is_no_attribute(started: float) -> None:
+    """Of a damaged capture, with a log."""
+    with Capture.open(SAMPLES[0]) as capture:
+        record = next(one for one in capture.records() if isinstance(one, Exchange) and one.master and one.response)
+    assert record.response
+    odd = dataclasses.replace(record, response=dataclasses.replace(record.response, started=started))
+    times = MasterTimes({odd.seq: MasterTime(took=float("inf"), worked=float("inf"), compiled=float("inf"))})
+    text = "".join(otlp.lines([odd], times=times))
+    assert "null" not in text
+    assert len(spans_of(text)) == 2
