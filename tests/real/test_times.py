@@ -37,6 +37,8 @@ def test_a_slow_manifest_and_a_queue_are_named(stage: Stage, capsys: pytest.Capt
         shutil.copytree(agent.ssldir, stage.directory / "keys", dirs_exist_ok=True)
     for key in (stage.directory / "keys/private_keys").iterdir():
         key.chmod(0o600)
+    # Once, on a busy machine, the first run of all waited for the JRuby: what held it is not known.
+    assert stage.direct.run(stage.enrolled("first.example")).status in (0, 2)
     with stage.proxy(f"keys:{stage.directory / 'keys'}", own=True) as road:
         alone = road.run(agents[0])
         together = [running.wait() for running in [road.start(agent) for agent in agents]]
@@ -54,21 +56,23 @@ def test_a_slow_manifest_and_a_queue_are_named(stage: Stage, capsys: pytest.Capt
     assert sorted(run.total.compile for run in runs.values()) == pytest.approx(sorted(by_master), abs=0.02)
     assert min(by_master) >= PAUSE
 
-    first = runs.pop(1).total
-    assert first.largest == "compile"
-    assert first.queue < first.compile / 4
+    by_itself = runs[1]
+    others = {number: run.total for number, run in runs.items() if number != 1}
+    catalog = max(by_itself.records.values(), key=lambda split: split.compile)
+    assert catalog.largest == "compile"
+    assert catalog.queue < catalog.compile / 4
     # Each of the four compiles alone: one waits for none, the others for one to three, less what they came later.
-    queued = sum(run.total.queue for run in runs.values())
-    assert queued > PAUSE
-    assert {part for run in runs.values() for part in [run.total.largest]} >= {"queue"}
+    assert sum(total.queue for total in others.values()) > PAUSE
+    number = max(others, key=lambda number: others[number].queue)
+    assert others[number].largest == "queue"
     assert all(sum(split.parts().values()) >= 0 for run in runs.values() for split in run.records.values())
 
     # Without the server log all that a catalog held the JRuby for is compiling.
     access_only, _ = _read(stage, MasterLogs(logs.access))
-    assert access_only[1].total.compile > first.compile
+    assert access_only[1].total.compile > by_itself.total.compile
     # Without the access log no queue is known.
     server_only, _ = _read(stage, MasterLogs((), logs.server))
-    assert server_only[1].total.compile == pytest.approx(first.compile, abs=1e-3)  # differences of moments
+    assert server_only[1].total.compile == pytest.approx(by_itself.total.compile, abs=1e-3)  # differences of moments
     assert (
         sum(run.total.queue for run in server_only.values())
         == 0
@@ -78,5 +82,6 @@ def test_a_slow_manifest_and_a_queue_are_named(stage: Stage, capsys: pytest.Capt
     given = ["--access-log", str(logs.access[0]), "--server-log", str(logs.server[0])]
     assert main(["runs", str(stage.capture), *given]) == 0
     lines = capsys.readouterr().out.splitlines()
-    (whole,) = [line for line in lines if line.startswith("all ")]
-    assert whole.split()[-1] == "queue"
+    table = lines[lines.index("Where the time went:") + 1 :]
+    (queued,) = [line for line in table if line.split()[:1] == [str(number)]]
+    assert queued.split()[-1] == "queue"
