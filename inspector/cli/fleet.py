@@ -106,7 +106,7 @@ def _report(arguments: argparse.Namespace) -> int:
             "A report is made of one directory of tables.",
             "First convert captures: puppet-inspector fleet analyse CAPTURES -o tables/",
         )
-    if arguments.jobs is not None or arguments.scheduler or arguments.site or arguments.rules:
+    if arguments.jobs is not None or arguments.scheduler or arguments.site or arguments.rules or arguments.rules_dir:
         raise InspectorError(
             "--jobs, --scheduler, --site and --rules are for captures: a report is made of tables.", "Leave them out."
         )

@@ -77,7 +77,7 @@ def execute(arguments: argparse.Namespace) -> int:
     with shown() as watch:
         replayed = recording.read(arguments.capture, watch, arguments.run, arguments.agent)
     with (
-        contextlib.closing(Journal(target, f"{arguments.capture} run {replayed.run}")) as journal,
+        contextlib.closing(Journal(target, f"{arguments.capture.name} run {replayed.run}")) as journal,
         _folder(arguments.dir) as folder,
     ):
         master = _listening(replayed, folder, name, listen, pace)

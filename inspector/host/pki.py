@@ -280,9 +280,10 @@ def read_key(path: Path, password: bytes | None = None) -> PrivateKey:
         data = inputs.read(path, inputs.SMALL)
         key = serialization.load_pem_private_key(data, password, unsafe_skip_rsa_key_validation=True)
     except TypeError as error:  # encrypted, or not: with the password it is the other way round
+        without = f"Give a copy without a password, which nobody else can read: openssl pkey -in {path} -out COPY"
         raise IdentityError(
             f"{path} cannot be read as a private key: {str(error).rstrip('.')}.",
-            f"Give a copy without a password, which nobody else can read: openssl pkey -in {path} -out COPY",
+            without if password is None else "Leave the password out.",
         ) from error
     except (OSError, *UNREADABLE) as error:
         reason = getattr(error, "strerror", None) or (

@@ -125,11 +125,10 @@ def condition(runs: Iterable[RunBrief]) -> Condition:
             result.well.append(run)
             continue
         current.nodes.append(name)
-        if current.severity is Severity.ERROR:
-            succeeded_too = run.outcome == "complete"
-            result.flawed += succeeded_too
-            result.failing += not succeeded_too
-        result.doubtful += current.severity is Severity.WARNING
+        severity = _severity(run, run.verdict) if run.verdict else Severity.NOTICE
+        result.failing += severity is Severity.ERROR and run.outcome != "complete"
+        result.flawed += severity is Severity.ERROR and run.outcome == "complete"
+        result.doubtful += severity is Severity.WARNING
     by_time = sorted(found.values(), key=lambda incident: -incident.last)
     result.incidents = sorted(
         (incident for incident in by_time if incident.nodes),

@@ -75,8 +75,9 @@ class Causes(View):
     def heading(self) -> str:
         found, source = self._condition, self.source
         parts = []
-        causes = sum(incident.severity is Severity.ERROR for incident in found.incidents)
         if found.failing:
+            failing = [incident for incident in found.incidents if incident.runs[-1].outcome != "complete"]
+            causes = sum(incident.severity is Severity.ERROR for incident in failing)
             parts.append(f"{plural(found.failing, 'node')} failing, {plural(causes, 'cause')}")
         if found.flawed:
             parts.append(f"{plural(found.flawed, 'node')} with errors")

@@ -154,7 +154,8 @@ class Judge:
         restart = "" if reloads else ", from its restart on" if reloads is False else (
             ", from its restart on if it is older than Puppet Server 5.1 or in Ruby"
         )  # fmt: skip
-        refuses = f"the node's own certificate is revoked: the master refuses it once it has the new CRL{restart}"
+        when = f"once it has the new CRL{restart}" if node.refused is None else "already"
+        refuses = f"the node's own certificate is revoked: the master refuses it {when}"
         if node.addresses > 1:
             refuses += f"; the node, or copies of it, used it from {node.addresses} addresses"
         prints = _words(23, "CN={name}") if able.verifies_itself and _fetches(node, able) else ""
