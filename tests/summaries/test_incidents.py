@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
@@ -16,7 +18,7 @@ from tests.support.conversations import SIGNED
 from tests.support.nodes import refused, uncompiled, well
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from inspector.model import Record
 
@@ -53,6 +55,29 @@ def test_what_a_later_run_does_not_show_any_more_is_over() -> None:
     assert [incident.nodes for incident in found.past] == [[]]
     assert [incident.over for incident in found.past] == [True]
     assert (found.failing, [run.started > 600 for run in found.well]) == (0, [True])
+
+
+def test_whether_a_node_failed_says_its_latest_run() -> None:
+    """The same cause may end one run, and cost another nothing."""
+    found = condition(replace(run, outcome=outcome) for run, outcome in _twice("failed", "complete"))
+    assert [incident.nodes for incident in found.incidents] == [["web2.example"]]
+    assert (found.failing, found.flawed, found.doubtful) == (0, 1, 0)
+    found = condition(replace(run, outcome=outcome) for run, outcome in _twice("complete", "failed"))
+    assert (found.failing, found.flawed, found.doubtful) == (1, 0, 0)
+    lighter = [replace(run, outcome=outcome) for run, outcome in _twice("failed", "complete")]
+    findings = tuple(dataclasses.replace(finding, severity=Severity.WARNING) for finding in lighter[1].findings)
+    lighter[1] = replace(lighter[1], findings=findings)
+    found = condition(lighter)
+    assert found.incidents[0].severity is Severity.ERROR
+    assert (found.failing, found.flawed, found.doubtful) == (0, 0, 1)
+
+
+def _twice(*outcomes: str) -> Iterator[tuple[RunBrief, Any]]:
+    """Two runs of a node with one cause, and how each is to end."""
+    analyzer = Analyzer()
+    for record in sorted(together(uncompiled(2), uncompiled(2, after=600)), key=lambda record: record.time):
+        analyzer.feed(record)
+    return zip(map(conclusions.of_run, analyzer.finish()), outcomes, strict=True)
 
 
 def test_what_later_runs_could_not_show_is_not_over() -> None:

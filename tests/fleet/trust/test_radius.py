@@ -65,6 +65,9 @@ def test_who_is_refused_already_does_not_break() -> None:
     fleet = inventory(ALL, [refused, healed])
     found = radius(fleet, Scenario(NOW, revoked=(WEB,)), NOW)
     assert [affected.node.certname for group in found.already for affected in group.nodes] == ["web"]
+    assert [group.reason.text for group in found.already] == [
+        "the node's own certificate is revoked: the master refuses it already"
+    ]
     assert broken(found) == set()
     assert broken(radius(fleet, Scenario(NOW, revoked=(DB,)), NOW)) == {"db"}
 
