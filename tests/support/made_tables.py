@@ -76,7 +76,7 @@ def handshake(certname: str | None, reason: str, hours: float = 1, **given: Any)
     )
 
 
-def certificate(certname: str, days_left: float, hours: float = 1, **given: Any) -> CertificateRow:
+def certificate(certname: str | None, days_left: float, hours: float = 1, **given: Any) -> CertificateRow:
     """An agent's certificate that was presented."""
     subject = f"CN={certname}"
     values: dict[str, Any] = {

@@ -55,7 +55,7 @@ QUERIES = (
         FROM by_crl
         UNION ALL
         SELECT certname, NULL, NULL, NULL, min(time), max(time) FROM findings
-        WHERE rule = 'T05' AND certname NOT IN (SELECT certname FROM by_crl)
+        WHERE rule = 'T05' AND certname NOT IN (SELECT certname FROM by_crl WHERE certname IS NOT NULL)
         GROUP BY certname
         ORDER BY last DESC, certname""",
     ),

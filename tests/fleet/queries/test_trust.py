@@ -75,6 +75,7 @@ def test_revoked(tmp_path: Path) -> None:
         # A new CA with the name of the old one.
         crl("CN=Two", 30, serials=["0x0005"], issuer_key="old"),
         certificate("healthy.example", 300, serial="0x0005", issuer="CN=Two", issuer_key="new"),
+        certificate(None, 300, serial="0x0002"),  # without a name, as a made-up one may be
         # What the master's CRL revokes may be in none that an agent asked for.
         finding("refused.example", "T05", 5),
         finding("refused.example", "T05", 2),
@@ -83,6 +84,7 @@ def test_revoked(tmp_path: Path) -> None:
     )
     assert answer(root, "revoked", "certname serial first last") == [
         ("revoked.example", "0x0001", ago(1), ago(1)),
+        (None, "0x0002", ago(1), ago(1)),
         ("refused.example", None, ago(5), ago(2)),
     ]
 
