@@ -307,3 +307,50 @@ class Finding:
     """When it first appeared; 0 if that is not known."""
     places: tuple[Place, ...] = field(default=(), compare=False)
     """The places of the evidence in its records; in each record the first place that exists there counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """A request whose head has arrived and whose answer is not complete."""
+
+    leg: str
+    """The agent's connection, as in ``Leg.id``."""
+    time: float
+    """When its head arrived."""
+    method: str
+    target: str
+    """Path and query as sent, shortened; without the query where secrets are masked."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenConnection:
+    """An agent's connection that is not closed."""
+
+    leg: str
+    """As in ``Leg.id``."""
+    connected: float
+    address: str | None = None
+    certname: str | None = None
+    """The name in the certificate that was verified; None if there was none."""
+    last: float = 0.0
+    """When its latest exchange ended; 0 before the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What was under way when a proxy last wrote it down, beside the records: it is over when its records come.
+
+    ``recording`` says what became of the proxy: ``open`` while it records, ``ended`` after it stopped, ``cut off``
+    if it was killed, ``unknown`` where nothing says it (captures up to version 2, imports).
+    """
+
+    recording: Literal["open", "ended", "cut off", "unknown"] = "unknown"
+    time: float = 0.0
+    """When it was written: the last sign of life of the recording. 0 where nothing was."""
+    requests: tuple[OpenRequest, ...] = ()
+    """In the order in which they arrived."""
+    connections: tuple[OpenConnection, ...] = ()
+
+
+NOTHING_OPEN = Present()
+"""Of a capture of which nothing more than its records is known."""
