@@ -168,13 +168,19 @@ class Analyzer:
             self._end(over, step.trouble)
             step.over.append(over)
 
-    def finish(self) -> list[Run]:
-        """Judge the runs that are still open; return all runs."""
-        for run in sorted(self._segmenter.open, key=lambda run: run.ended):
-            run.closed = True
+    def end(self) -> list[Run]:
+        """Apply the rules to the runs that the end of the records cuts off; return these, and calls of tools."""
+        ended = sorted(self._segmenter.open, key=lambda run: run.ended)
+        for run in ended:
+            run.closed = run.cut = True
             with limits.limited():
                 self._end(run, [])
         self._segmenter.open.clear()
+        return ended
+
+    def finish(self) -> list[Run]:
+        """Apply the rules to the runs that are still open; return all runs that were not forgotten."""
+        self.end()
         return self.runs
 
     def judge(self, run: Run, trouble: list[str] | None = None) -> list[Finding]:
@@ -250,6 +256,9 @@ class Analyzer:
         step.certname = peer.common_name if peer else None
         if step.certname is None and not stranger:
             step.certname = match.certname if match else None
+        tool = _tool(record, match) if isinstance(record, Exchange) else None
+        if tool is not None and not chain:
+            step.certname = None  # what a client without a certificate asks for says nothing of the client
         rehearsed = leg.rehearsed if leg else None
         if rehearsed is not None:
             step.certname = rehearsed
@@ -271,7 +280,7 @@ class Analyzer:
             placed.key = placed.key or step.request.key
         if isinstance(record, Exchange):
             placed.agent_version, placed.version_from = agent_version(record, step.request)
-            placed.tool = REHEARSAL if rehearsed is not None else _tool(record, match)
+            placed.tool = REHEARSAL if rehearsed is not None else tool
             placed.transaction_uuid = _transaction(match, step.request)
             if match is not None and placed.tool is None:
                 placed.single = commands.without_run(match, step.request, placed.transaction_uuid)

@@ -13,8 +13,6 @@ from inspector.model import Severity, Visible
 from inspector.rules import is_own, rule_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from inspector.model import Finding
     from inspector.runs.run import Run
 
@@ -38,8 +36,6 @@ class Verdict:
     """When the cause was first seen."""
     besides: tuple[str, ...] = ()
     """Ids of further errors, which do not follow from the cause: they are there when it is mended."""
-    evidence: int | None = None
-    """The number of another run that shows the cause; None: this one."""
     injected: int | None = None
     """The first record in which the proxy injected a fault on purpose; None: there is none."""
 
@@ -52,7 +48,10 @@ def verdict(run: Run) -> Verdict | None:
     if run.tool:
         return None  # a client such as curl, not an agent's run (R22)
     if run.command and not any(finding.severity is Severity.ERROR for finding in run.findings):
-        return None if run.command.certain else Verdict(None, (), "likely", run.started)
+        if not run.command.certain:
+            return Verdict(None, (), "likely", run.started)
+        if run.outcome in ("complete", "waiting"):
+            return None
     bad = run.outcome != "complete"
     # One that the agent could not apply (P15) is as good as none.
     catalog = bool(run.catalogs and run.catalogs[-1].usable) and all(found.rule != "P15" for found in run.findings)
@@ -61,10 +60,6 @@ def verdict(run: Run) -> Verdict | None:
         for finding in run.findings
         if (_explains(finding, run, catalog=catalog) if bad else _matters(finding, run))
     ]
-    if bad:
-        # A site's own rule does not explain what one of ours does, nor a request that waits to be signed.
-        ours = [finding for finding in candidates if not is_own(finding.rule)]
-        candidates = ours if ours or run.outcome == "waiting" else candidates
     if not candidates:
         # A request that waits to be signed is visible, and is not a deviation.
         certainty: Certainty = "certain" if run.outcome == "waiting" and run.csrs else "not visible"
@@ -93,27 +88,6 @@ def verdict(run: Run) -> Verdict | None:
     return Verdict(cause, tuple(symptoms), _certainty(cause, run), cause.since or run.started, tuple(besides))
 
 
-def shared(runs: Iterable[Run]) -> list[tuple[Finding, int]]:
-    """Return what runs show of the CA that concerns every agent, each with its run's number."""
-    return [
-        (finding, run.number)
-        for run in runs
-        for finding in run.findings
-        if finding.rule in OF_THE_CA and finding.severity is Severity.ERROR and run.number is not None
-    ]
-
-
-def by_others(run: Run, found: Sequence[tuple[Finding, int]]) -> Verdict | None:
-    """Return the verdict on a run that shows no cause itself, from what other runs of the capture showed of the CA.
-
-    An agent stops before its first answer if it trusts nobody: then it is likely the same. None if it is not known.
-    """
-    if run.answered and not run.bootstrapping:
-        return None
-    known = min(found, key=lambda each: abs(each[0].since - run.started), default=None)
-    return known and Verdict(known[0], (), "likely", run.started, evidence=known[1])
-
-
 def _depth(finding: Finding) -> tuple[int, int, int]:
     order = [row.cause for row in FOLLOWS]
     deep = order.index(finding.rule) if finding.rule in order else len(order)
@@ -121,8 +95,9 @@ def _depth(finding: Finding) -> tuple[int, int, int]:
 
 
 def _explains(finding: Finding, run: Run, *, catalog: bool) -> bool:
-    """Whether a finding can explain a failed run: an error, a cause of its errors, or a reason for waiting."""
-    if finding.rule in ECHOES:
+    """Whether a finding can explain a failed run: an error, a cause of its errors, or a reason for waiting. What a
+    site's own rule finds is no cause."""
+    if finding.rule in ECHOES or is_own(finding.rule):
         return False
     waits = run.outcome == "waiting" and finding.rule in WAITING
     errors = (other for other in run.findings if other.severity is Severity.ERROR)
@@ -136,6 +111,8 @@ def _explains(finding: Finding, run: Run, *, catalog: bool) -> bool:
 def _matters(finding: Finding, run: Run) -> bool:
     """Whether a finding is the verdict of a run that went well."""
     by_nature = finding.rule in BY_NATURE and finding.severity is Severity.WARNING
+    if is_own(finding.rule):
+        return False
     return finding.severity is not Severity.NOTICE and not by_nature and not settled(finding, run)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,9 @@ def execute(arguments: argparse.Namespace) -> int:
     runs = [(found.capture, run) for found in read for run in found.briefs]
     unanalyzed = [(found.capture, seq, reason) for found in read for seq, reason in found.unanalyzed.items()]
     print_failed(reason for found in read for reason in found.failed.values())
-    findings = [(capture, run, finding) for capture, run in runs for finding in run.findings]
+    judgement = reading.judged(read, time.time())
+    apart = [(found.capture, run) for found in read for run in found.apart.found]
+    findings = [(capture, run, finding) for capture, run in (*runs, *apart) for finding in run.findings]
     if arguments.baseline:
         findings = baseline.new(findings, baseline.read(arguments.baseline))
     limit = None if arguments.fail_on == "never" else Severity(arguments.fail_on)
@@ -80,7 +83,7 @@ def execute(arguments: argparse.Namespace) -> int:
             with shown() as watch, leaving(captures[0], watch=watch) as copy:
                 print(page.html(gathered(copy, watch)))
         case "json":
-            print_json(json_output.check(findings, unanalyzed, whole_message if arguments.full else None))
+            print_json(json_output.check(findings, unanalyzed, whole_message if arguments.full else None, judgement))
         case "sarif":
             print_json(sarif.document(findings))
             _print_unanalyzed(unanalyzed, captures, aside=True)
@@ -88,14 +91,16 @@ def execute(arguments: argparse.Namespace) -> int:
             print(junit.document(findings, runs, limit))
             _print_unanalyzed(unanalyzed, captures, aside=True)
         case _ if read:
-            known = sum(len(run.findings) for _, run in runs) - len(findings)
+            known = sum(len(run.findings) for _, run in (*runs, *apart)) - len(findings)
             ignored = sum(run.ignored for _, run in runs)
             summary = counts([finding for _, _, finding in findings])
             summary = summary or (
                 "no new findings" if known else "no findings" if ignored else "no deviations from the protocol"
             )
             summary += f"; {known} in {arguments.baseline}, not shown" if known else ""
-            print_line(summary + (f"; {ignored} ignored by {arguments.rules}" if ignored else ""))
+            print_line(judgement.headline)
+            if not findings or ignored or counts(judgement.findings) != summary:
+                print_line(summary + (f"; {ignored} ignored by {arguments.rules}" if ignored else ""))
             if findings:
                 print()
             several = len(captures) > 1

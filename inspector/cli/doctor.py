@@ -60,7 +60,9 @@ def execute(arguments: argparse.Namespace) -> int:
     conf = reading.read(arguments.auth_conf) if arguments.auth_conf else None
     unreadable = Unreadable(captures)
     with shown() as watch:
-        found = report.of_captures(captures, watch, unreadable.report) if captures else report.CaptureReport()
+        found = (
+            report.of_captures(captures, time.time(), watch, unreadable.report) if captures else report.CaptureReport()
+        )
     print_failed(found.failed)
     diagnoses = report.by_auth_conf(found, conf) if conf else []
     if directories:
@@ -86,11 +88,12 @@ def execute(arguments: argparse.Namespace) -> int:
         unanalyzed = [
             {"capture": str(capture), "seq": seq, "reason": reason} for capture, seq, reason in found.unanalyzed
         ]
-        notes = [{"rule": rule, "capture": str(capture), "runs": numbers} for rule, capture, numbers in found.notes]
+        notes = [{"rule": rule, "capture": str(capture), "runs": numbers} for rule, capture, numbers, _ in found.notes]
         written = str(arguments.fix_script) if problems else None
         print_json(
             {"verdicts": verdicts, "notes": notes, "diagnoses": report.plain(diagnoses), "not_analyzed": unanalyzed,
-             "fix_script": written}
+             "fix_script": written, "headline": found.judgement.headline,
+             "states": json_output.states(found.judgement)}
         )  # fmt: skip
     else:
         if lead := report.summary(found, diagnoses):
@@ -105,8 +108,9 @@ def execute(arguments: argparse.Namespace) -> int:
             print(f"wrote {arguments.fix_script}: say in it how the hosts are reached, then run it")
         elif arguments.fix_script:
             print(f"{arguments.fix_script} was not written: there is nothing to heal")
-    failed = any(agent.rank == Severity.ERROR.rank and agent.superseded_by is None for agent in found.agents)
-    return unreadable.status or int(failed or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses))
+    return unreadable.status or int(
+        found.judgement.bad or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses)
+    )
 
 
 def _captures(given: Sequence[Path]) -> list[Path]:

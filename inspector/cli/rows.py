@@ -37,7 +37,7 @@ def run_row(run: RunBrief) -> list[Cell]:
     }  # of several, the worst
     rules = [Text(rule, SEVERITIES[severities[rule]]) for rule in str(cells["findings"]).split()]
     cells["findings"] = Text(" ").join(rules)
-    cells["outcome"] = Text(run.outcome, OUTCOMES[run.outcome])
+    cells["outcome"] = Text(run.ending, OUTCOMES.get(run.ending, ""))
     return list(cells.values())
 
 

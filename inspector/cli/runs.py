@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import shlex
+import time
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
@@ -78,7 +79,7 @@ def print_runs(
         for capture in captures:
             with unreadable.reported():
                 one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
-                listed.append(reading.read(capture, filtered, one))
+                listed.append(reading.read(capture, filtered, one, time.time()))
                 if times:
                     known = master_logs.run_times(capture, times(capture, one), one)
                     splits[capture] = {number: run.total for number, run in known}

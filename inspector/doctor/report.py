@@ -12,12 +12,12 @@ from inspector.capture.store import Capture
 from inspector.doctor import auth_conf, cadir, cross_check, findings, fix_script, livecheck, ssldir
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
-from inspector.model import Severity
 from inspector.progress import unwatched
-from inspector.rules import fixes, rule_of
-from inspector.summaries import conclusions, reading, wording
+from inspector.rules import fixes, is_own, rule_of
+from inspector.summaries import reading, wording
+from inspector.summaries.judgement import Judgement
 from inspector.summaries.wording import Block
-from inspector.text import clean, counts
+from inspector.text import clean, counts, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,40 +27,24 @@ if TYPE_CHECKING:
     from inspector.errors import CaptureError
     from inspector.host.auth_conf.rules import AuthConf
     from inspector.progress import Watch
+    from inspector.summaries.judgement import NodeVerdict
     from inspector.summaries.keys import WireKey
-    from inspector.summaries.summary import Conclusion, RunBrief
+    from inspector.summaries.summary import RunBrief
     from inspector.summaries.whole_messages import Whole
 
 SCREEN = 11
 """Verdicts that fit on one screen, with their fixes and notes."""
 
 
-@dataclass(slots=True)
-class AgentVerdict:
-    """The verdict that several runs of one agent share."""
-
-    run: RunBrief
-    """The latest of these runs."""
-    verdict: Conclusion
-    """On that run."""
-    rank: int
-    """3 for an error, 2 for a warning."""
-    capture: Path
-    """The capture with that run."""
-    times: int = 1
-    superseded_by: int | None = None
-    """The number of a later run of the agent that ended differently: this verdict is history."""
-    superseded_in: Path | None = None
-    """The capture with that later run."""
-
-
 class Note(NamedTuple):
-    """What is by a site's versions."""
+    """What is by a site's versions, or what its own rules found: no cause of a run."""
 
     rule: str
     capture: Path
     runs: list[int]
     """The runs in which it was found."""
+    message: str = ""
+    """What a site's own rule says of the latest of them."""
 
 
 @dataclass(slots=True)
@@ -68,8 +52,7 @@ class CaptureReport:
     """What is known of captures."""
 
     captures: list[Path] = field(default_factory=list)
-    agents: list[AgentVerdict] = field(default_factory=list)
-    """Worst first."""
+    judgement: Judgement = field(default_factory=Judgement)
     runs: int = 0
     notes: list[Note] = field(default_factory=list)
     keys: list[WireKey] = field(default_factory=list)
@@ -79,20 +62,28 @@ class CaptureReport:
     failed: list[str] = field(default_factory=list)
     """Why rules failed."""
 
+    @property
+    def agents(self) -> list[NodeVerdict]:
+        """The verdicts, the worst first."""
+        return self.judgement.verdicts
+
     def where(self, capture: Path) -> str:
         """Return what names a capture before the number of a run; empty if there is only one."""
         return f"{clean(capture.name)} " if len(self.captures) > 1 else ""
 
 
 def of_captures(
-    paths: Sequence[Path], watch: Watch = unwatched, unreadable: Callable[[CaptureError], None] | None = None
+    paths: Sequence[Path],
+    now: float,
+    watch: Watch = unwatched,
+    unreadable: Callable[[CaptureError], None] | None = None,
 ) -> CaptureReport:
     """Return what is known of captures. ``unreadable`` is called for each that cannot be read. Raises CaptureError."""
     read = reading.read_together(paths, watch, *([unreadable] if unreadable else []))
     runs = [(found.capture, run) for found in read for run in found.briefs]
     return CaptureReport(
         list(paths),
-        agent_verdicts(runs),
+        reading.judged(read, now),
         len(runs),
         _notes(runs),
         [key for found in read for key in found.keys],
@@ -101,46 +92,13 @@ def of_captures(
     )
 
 
-def agent_verdicts(runs: Iterable[tuple[Path, RunBrief]]) -> list[AgentVerdict]:
-    """Return the verdicts of runs, each with its capture, one per agent and cause: the worst first, then the latest;
-    history is last.
-
-    An agent is judged by its latest run. What an earlier one showed is history, unless the latest shows nothing at all.
-    """
-    by_cause: dict[tuple[str | None, str | None, str], AgentVerdict] = {}
-    latest: dict[str | None, tuple[Path, RunBrief, AgentVerdict | None]] = {}
-    in_order = sorted(runs, key=lambda pair: pair[1].started)
-    shared = conclusions.with_shared([run for _, run in in_order])
-    for (capture, _), run in zip(in_order, shared, strict=True):
-        verdict = run.verdict
-        agent = run.certname or run.address
-        if verdict is None:
-            if run.outcome == "complete" and not run.tool and not run.command:
-                latest[agent] = capture, run, None
-            continue
-        rank = verdict.severity.rank if verdict.severity and verdict.is_over else Severity.ERROR.rank
-        if verdict.cause is None and run.command:
-            rank = Severity.NOTICE.rank  # likely no run of an agent
-        key = (agent, verdict.cause, run.outcome if verdict.cause is None else "")
-        earlier = by_cause.pop(key, None)
-        by_cause[key] = AgentVerdict(run, verdict, rank, capture, earlier.times + 1 if earlier else 1)
-        if verdict.certainty != "not visible" and verdict.evidence is None and not run.command:
-            latest[agent] = capture, run, by_cause[key]
-    for (agent, _, _), each in by_cause.items():
-        capture, last, current = latest.get(agent, (each.capture, each.run, each))
-        if current is not each and last.started >= each.run.started:
-            each.superseded_by, each.superseded_in = last.number, capture
-    latest_first = sorted(by_cause.values(), key=lambda verdict: -verdict.run.started)
-    return sorted(
-        latest_first, key=lambda each: (each.superseded_by is not None, -each.rank, each.run.outcome == "complete")
-    )
-
-
 def _notes(runs: Iterable[tuple[Path, RunBrief]]) -> list[Note]:
     notes: dict[tuple[str, Path], Note] = {}
     for capture, run in runs:
-        for rule in sorted({finding.rule for finding in run.findings} & verdicts.BY_NATURE):
-            notes.setdefault((rule, capture), Note(rule, capture, [])).runs.append(run.number)
+        found = {finding.rule: finding.message for finding in run.findings}
+        for rule in sorted(rule for rule in found if rule in verdicts.BY_NATURE or is_own(rule)):
+            numbers = notes[rule, capture].runs if (rule, capture) in notes else []
+            notes[rule, capture] = Note(rule, capture, [*numbers, run.number], found[rule] if is_own(rule) else "")
     return list(notes.values())
 
 
@@ -151,7 +109,7 @@ def by_auth_conf(found: CaptureReport, conf: AuthConf) -> list[Diagnosis]:
         with Capture.open(agent.capture) as records:
             agent.run = auth_conf.explained(agent.run, records, conf)
             agent.verdict = agent.run.verdict or agent.verdict
-            if agent.superseded_by is None:
+            if agent.current:
                 diagnoses += auth_conf.others(agent.run, records, conf)
     return diagnoses
 
@@ -216,10 +174,13 @@ def worst(found: CaptureReport, diagnoses: Iterable[Diagnosis]) -> list[fix_scri
         if diagnosis.steps
     ]
     for agent in found.agents:
-        if agent.run.steps and agent.superseded_by is None:
+        if agent.run.steps and agent.current:
             what = f"{found.where(agent.capture)}run {agent.run.number}: {agent.verdict.message}"
             ranked.append(
-                (agent.rank, fix_script.Problem(what, agent.run.steps, agent.run.certname or agent.run.address))
+                (
+                    agent.severity.rank,
+                    fix_script.Problem(what, agent.run.steps, agent.run.certname or agent.run.address),
+                )
             )
     most = max((rank for rank, _ in ranked), default=0)
     return [problem for rank, problem in ranked if rank == most]
@@ -233,15 +194,10 @@ def _existing(path: Path) -> Path | None:
 
 
 def summary(found: CaptureReport, diagnoses: Sequence[Diagnosis]) -> str:
-    """One line on what is wrong; empty if nothing is."""
-    latest = [agent for agent in found.agents if agent.superseded_by is None]
-    parts = []
-    for rank, what in ((3, "failing"), (2, "with warnings")):
-        if number := sum(agent.rank == rank for agent in latest):
-            parts.append(f"{number} agent{'' if number == 1 else 's'} {what}")
-    if latest:
-        parts[-1] += f", in {found.runs} run{'' if found.runs == 1 else 's'}"
-    return "; ".join([*parts, *filter(None, [counts(diagnoses)])])
+    """One line on what is wrong; empty if nothing was examined."""
+    runs = f", in {plural(found.runs, 'run')}" if found.runs else ""
+    lead = found.judgement.headline + runs if found.captures else ""
+    return "; ".join(filter(None, [lead, counts(diagnoses)]))
 
 
 def verdict_blocks(
@@ -249,7 +205,7 @@ def verdict_blocks(
 ) -> Iterator[Block]:
     """Yield the verdicts, at most one screen of them, and what is by nature; with the whole messages of the causes if
     ``whole`` returns what reads those of a capture. ``width`` is that of the terminal."""
-    agents, runs = found.agents, found.runs
+    agents = found.agents
     fixes = wording.FixLines(width)
     for agent in agents[:SCREEN]:
         times = f" ({agent.times} runs)" if agent.times > 1 else ""
@@ -259,18 +215,16 @@ def verdict_blocks(
             past = f" (history: {later} ended differently)"
         block = wording.verdict(agent.run, width, where, times=times, past=past)
         block.lines.extend(wording.quoted(whole(agent.capture)(agent.run.cause_found), width) if whole else ())
-        if agent.superseded_by is None:
+        if agent.current:
             block.lines.extend(fixes.of(agent.run.steps, f"{where}run {agent.run.number}"))
         yield block
     notes = []
     if len(agents) > SCREEN:
         notes.append(f"... and {len(agents) - SCREEN} more: `puppet-inspector runs` and `check` list all of them")
-    if not agents:
-        notes.append(f"no problems in {runs} run{'' if runs == 1 else 's'}" if runs else "the capture contains no runs")
-    for rule, capture, numbers in found.notes:
+    for rule, capture, numbers, message in found.notes:
         shown = ", ".join(map(str, numbers[:SCREEN])) + (", ..." if len(numbers) > SCREEN else "")
         of_runs = f"{found.where(capture)}run{'s' if len(numbers) > 1 else ''} {shown}"
-        notes.append(f"note: {rule} {rule_of(rule).title} ({of_runs})")
+        notes.append(f"note: {rule} {rule_of(rule).title}{f': {clean(message)}' if message else ''} ({of_runs})")
     for note in notes:
         yield Block(wording.flowing(note, width))
 

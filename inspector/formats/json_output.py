@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from inspector.clocks import Offset
     from inspector.explain.time_split import Split
     from inspector.model import Finding, Leg, Message
+    from inspector.summaries.judgement import Judgement
     from inspector.summaries.summary import RunBrief, RunLike
     from inspector.summaries.whole_messages import Whole
 
@@ -61,6 +62,7 @@ def run(
         "started": utc(facts.started),
         "duration_s": round(finite(facts.duration), 3),
         "outcome": facts.outcome,
+        "state": str(facts.state),
         "why": facts.why,
         "verdict": verdict_fields(facts, whole),
         "tool": facts.tool,
@@ -84,6 +86,22 @@ def run(
         "not_analyzed": [seq for seq in seqs if seq in unanalyzed],
         "injected": list(facts.injected),
     }
+
+
+def states(judgement: Judgement) -> list[dict[str, Any]]:
+    """Return what each node is now (docs/json/doctor.schema.json)."""
+    return [
+        {
+            "certname": node.name,
+            "state": str(node.state),
+            "since": utc(node.since) if node.latest else None,
+            "cause": node.cause,
+            "run": node.latest.run.number if node.latest else None,
+            "open": node.open.run.number if node.open else None,
+            "before": node.before.outcome if node.before else None,
+        }
+        for node in judgement.nodes.values()
+    ]
 
 
 def split(found: Split | None) -> dict[str, Any]:
@@ -112,9 +130,11 @@ def check(
     found: Iterable[tuple[Path, RunBrief, Finding]],
     unanalyzed: Iterable[tuple[Path, int, str]] = (),
     whole: Callable[[Path, Finding], str | None] | None = None,
+    judgement: Judgement | None = None,
 ) -> dict[str, Any]:
     """Return findings with their captures and runs (docs/json/check.schema.json); ``unanalyzed`` are the records that
-    were not analyzed, and why; ``whole`` reads whole messages."""
+    were not analyzed, and why; ``whole`` reads whole messages; ``judgement`` is what the captures show of their
+    nodes."""
     findings = [
         _finding(finding, run)
         | {"capture": str(capture)}
@@ -123,7 +143,10 @@ def check(
     ]
     counts = {severity: sum(finding["severity"] == severity for finding in findings) for severity in SEVERITIES}
     left = [{"capture": str(path), "seq": seq, "reason": reason} for path, seq, reason in unanalyzed]
-    return {"findings": findings, "counts": counts, "not_analyzed": left}
+    made = {"findings": findings, "counts": counts, "not_analyzed": left}
+    if judgement is not None:
+        made |= {"headline": judgement.headline, "states": states(judgement)}
+    return made
 
 
 def _offset(offset: Offset | None) -> dict[str, float] | None:
@@ -144,7 +167,7 @@ def _finding(finding: Finding, run: RunBrief) -> dict[str, Any]:
         "severity": str(finding.severity),
         "visible": str(rule.visible),
         "certname": run.certname,
-        "run": run.number,
+        "run": run.number or None,
         "seqs": list(finding.seqs),
         "message": finding.message,
         "remedy": fixes.plain(fix),

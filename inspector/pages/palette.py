@@ -69,7 +69,7 @@ def severity(value: Severity) -> Text:
 
 def outcome(run: RunBrief) -> Text:
     """A run's outcome in its color."""
-    return Text(run.outcome, style=OUTCOMES[run.outcome])
+    return Text(run.ending, style=OUTCOMES.get(run.ending, ""))
 
 
 def counts(run: RunBrief) -> Text:

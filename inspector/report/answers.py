@@ -9,14 +9,14 @@ from inspector.analysis.analyzer import retrace
 from inspector.model import Severity
 from inspector.pages import plain
 from inspector.rules import fixes, rule_of
-from inspector.summaries.incidents import condition, differences, last_good
+from inspector.summaries.judgement import Judgement, differences, last_good
 from inspector.text import clean, plural, utc
 
 if TYPE_CHECKING:
     from inspector.capture.store import Capture
     from inspector.report.copies import LeavingCapture
     from inspector.rules.fixes import Fix
-    from inspector.summaries.incidents import Incident
+    from inspector.summaries.judgement import Incident
     from inspector.summaries.summary import RunBrief
 
 EVIDENCE = 2
@@ -87,45 +87,35 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What is wrong, the worst first, and how many nodes are well."""
+    """What is wrong, the worst first, and the judgement that it is from."""
 
     found: tuple[Answer, ...] = ()
     past: tuple[Answer, ...] = ()
-    failing: int = 0
-    flawed: int = 0
-    """Nodes that succeeded with errors."""
-    doubtful: int = 0
-    well: int = 0
-    latest: float | None = field(default=None)
+    judgement: Judgement = field(default_factory=Judgement)
+    latest: float | None = None
     """When the latest run ended."""
 
     @property
     def headline(self) -> str:
         """The whole answer in one sentence."""
-        if self.failing:
-            rest = self.flawed + self.doubtful + self.well
-            flawed = f" ({self.flawed} with errors)" if self.flawed else ""
-            return f"{plural(self.failing, 'node')} did not succeed" + (f", {rest} did{flawed}" if rest else "")
-        if self.flawed:
-            rest = self.doubtful + self.well
-            others = f", {rest} without" if rest else ""
-            return f"Every node succeeded, but {plural(self.flawed, 'node')} with errors{others}"
-        if self.doubtful:
-            well = f", {self.well} without a remark" if self.well else ""
-            return f"Every node succeeded: {plural(self.doubtful, 'node')} with warnings{well}"
-        if self.well:
-            return f"{plural(self.well, 'node')} succeeded: there is nothing to do"
-        return "No run of an agent was recorded"
+        text = self.judgement.headline
+        return text[:1].upper() + text[1:]
+
+    @property
+    def look(self) -> str:
+        """How the headline looks: an error, a warning, or well."""
+        doubtful = any(found.severity is not Severity.NOTICE for found in self.judgement.findings)
+        return "error" if self.judgement.bad else "warning" if doubtful or not self.judgement.nodes else "well"
 
 
 def answers_of(copy: LeavingCapture) -> Answers:
     """Return the answers for the chosen runs. Raises CaptureError."""
-    found = condition(copy.runs)
+    found = copy.judgement
     with copy.source.capture() as capture:
         now = tuple(_answer(incident, copy, capture) for incident in found.incidents)
         past = tuple(_answer(incident, copy, capture) for incident in found.past)
     latest = max((run.ended for run in copy.runs), default=None)
-    return Answers(now, past, found.failing, found.flawed, found.doubtful, len(found.well), latest)
+    return Answers(now, past, found, latest)
 
 
 def _answer(incident: Incident, copy: LeavingCapture, capture: Capture) -> Answer:

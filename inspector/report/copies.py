@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from inspector.formats.outgoing import Outgoing
 from inspector.formats.share import share, together
 from inspector.progress import unwatched
 from inspector.summaries import index, indexer, reading
+from inspector.summaries.judgement import Judgement, Recorded, judge
 from inspector.summaries.source import Source
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ class LeavingCapture:
     """The filter by which they were chosen."""
     shared: bool = False
     withheld: Counter[Content] = field(default_factory=Counter)
+    judgement: Judgement = field(default_factory=Judgement)
+    """What the chosen runs show of their nodes."""
 
     @property
     def whole(self) -> bool:
@@ -77,8 +81,10 @@ def leaving(
 ) -> Iterator[LeavingCapture]:
     """Copy a capture as it may leave, and open the copy; it is deleted at the end. The runs are chosen by what the
     capture itself shows: the copy may have other names. Raises InspectorError."""
-    terms = selection.terms
-    found = reading.read(capture, terms, watch) if terms else None
+    terms, now = selection.terms, time.time()
+    with Capture.open(capture) as records:
+        present = records.present(now)
+    found = reading.read(capture, terms, watch, now) if terms else None
     if found is not None and not found.runs:
         raise InspectorError(
             f"No run of {capture} matches {terms!r}.", f"`puppet-inspector runs {capture}` lists its runs."
@@ -88,11 +94,15 @@ def leaving(
         _, withheld = share(capture, copy, opened, watch, pseudonyms=shared)
         indexer.build(copy, index.place(copy), watch=watch)
         with Source(copy) as source:
+            source.judge(present, now)  # the copy itself says nothing of what is under way
             numbers = {run.brief.number for run in found.runs} if found else None
             runs = [run for run in source.runs if numbers is None or run.number in numbers]
+            chosen = source.judgement if numbers is None else judge([Recorded(runs, present=present)], now)
             name = SHARED if shared else capture.name
             terms = "" if not terms else f"{len(runs)} runs were chosen" if shared else terms
-            yield LeavingCapture(source, name, capture.stat().st_size, runs, len(source.runs), terms, shared, withheld)
+            yield LeavingCapture(
+                source, name, capture.stat().st_size, runs, len(source.runs), terms, shared, withheld, chosen
+            )
 
 
 @contextlib.contextmanager

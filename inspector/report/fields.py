@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from inspector.formats import json_output
 from inspector.formats.outgoing import Content
 from inspector.rules import fixes
+from inspector.summaries.judgement import NodeState
 from inspector.text import utc
 
 if TYPE_CHECKING:
@@ -16,15 +17,17 @@ if TYPE_CHECKING:
 
 def fields(answers: Answers, copy: LeavingCapture) -> dict[str, Any]:
     """Return the answer, and the runs that were chosen."""
+    judgement = answers.judgement
     return {
         "capture": copy.name,
         "headline": answers.headline,
         "nodes": {
-            "failing": answers.failing,
-            "with_errors": answers.flawed,
-            "warnings": answers.doubtful,
-            "well": answers.well,
+            "failing": len(judgement.of(NodeState.FAILING, NodeState.WAITING)),
+            "with_errors": len(judgement.of(NodeState.ERRORS)),
+            "warnings": len(judgement.of(NodeState.WARNINGS)),
+            "well": len(judgement.of(NodeState.WELL, NodeState.SILENT)),
         },
+        "states": json_output.states(judgement),
         "answers": [_answer(answer) for answer in answers.found],
         "past": [_answer(answer) for answer in answers.past],
         "runs": [json_output.run(run, copy.source.seqs(run.number)) for run in copy.runs],

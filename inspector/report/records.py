@@ -85,7 +85,7 @@ def runs_plain(runs: Iterable[RunBrief]) -> list[dict[str, Any]]:
             "cells": _cells(run),
             "certname": clean(run.certname or ""),
             "address": clean(run.address or ""),
-            "outcome": run.outcome,
+            "outcome": run.ending,
             "version": clean(run.agent_version or ""),
             "env": [clean(name or "") for name in (run.environment, run.environment_asked)],
             "started": run.started,
@@ -106,7 +106,7 @@ COLUMNS = ("run", "began (UTC)", "agent", "version", "environment", "outcome", "
 def _cells(run: RunBrief) -> list[str]:
     row = wording.run_row(run)
     began = moment_of(run)
-    return [row[0], began, agent(run), row[3], row[4], run.outcome, row[6], row[8]]
+    return [row[0], began, agent(run), row[3], row[4], run.ending, row[6], row[8]]
 
 
 def moment_of(run: RunBrief) -> str:

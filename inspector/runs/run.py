@@ -44,12 +44,14 @@ if TYPE_CHECKING:
     from inspector.model import Record, Side
     from inspector.protocol.endpoints import Dialect, Endpoint, Match
     from inspector.runs.commands import Command
-    from inspector.runs.snapshot import Outcome, Wait
+    from inspector.runs.snapshot import Activity, Outcome, Wait
 
 WORD = 255
 """Maximum length of a name stored for a run: headers can contain anything."""
 NAMES = 50
 """Maximum number of names and extensions in a signing request that are stored."""
+LEGS = 8
+"""Connections by which a run is found among those that are open."""
 PAUSE = 0.05
 """Seconds of silence that count as a wait; shorter pauses are normal for an agent."""
 
@@ -128,6 +130,10 @@ class Run:
     beyond: dict[str, int] = field(default_factory=dict)
     """How many findings per rule came after the first ``analyzer.FINDINGS``; only those are stored."""
     closed: bool = False
+    cut: bool = False
+    """It is closed only because the records end."""
+    statuses: dict[int, int] = field(default_factory=dict)
+    """How many requests were answered with each status; 0: without an answer."""
     phase: Phase = Phase.OTHER
     """The current phase."""
     listings: dict[str, int | None] = field(default_factory=dict)
@@ -244,6 +250,22 @@ class Run:
             return "unfinished"
         return "complete" if status < 400 else "refused" if status in (401, 403) else "failed"
 
+    @property
+    def activity(self) -> Activity:
+        """What the agent does after the latest record, as far as the run goes on."""
+        last = self.seqs[-1] if self.seqs else 0
+        if self.handshakes and self.handshakes[-1].seq == last:
+            return "refused"
+        if self.delayed and self.delayed[-1].seq == last:
+            return "retry"
+        if self.bootstrapping:
+            if self.certificate or not (self.csrs or self.cas or self.crls):
+                return "other"
+            return "certificate" if self.csrs else "key"
+        if self.phase in (Phase.CATALOG, Phase.FILES):
+            return "applying" if not self.catalogs or self.catalogs[-1].usable else "uncompiled"
+        return "facts" if self.phase in (Phase.CERTIFICATES, Phase.NODE, Phase.PLUGINS) else "other"
+
     def snapshot(self) -> RunSnapshot:
         """Return the current facts of the run."""
         command = self.command
@@ -264,6 +286,12 @@ class Run:
             transaction_uuid=self.transaction_uuid,
             outcome=self.outcome,
             closed=self.closed,
+            cut=self.cut,
+            activity=self.activity,
+            phase=self.phase,
+            legs=tuple(islice(reversed(self.legs), LEGS))[::-1],
+            statuses=dict(self.statuses),
+            compile_time=next((answer.waited for answer in reversed(self.catalogs) if answer.usable), None),
             started=self.started,
             ended=self.ended,
             duration=self.duration,
@@ -313,6 +341,8 @@ class Run:
             self.kinds.add(placed.match.endpoint.kind if placed.match else None)
             self.server = self.server or _server(record)
             self.presented = next(iter(record.agent.own_chain), self.presented)
+            status = record.response.status if record.response else 0
+            self.statuses[status] = self.statuses.get(status, 0) + 1
             self.sent += record.request.size
             self.received += record.response.size if record.response else 0
             if placed.match:
@@ -493,6 +523,8 @@ class Run:
         self.legs = other.legs | self.legs
         self.connections += other.connections
         self.answered += other.answered
+        for status, number in other.statuses.items():
+            self.statuses[status] = self.statuses.get(status, 0) + number
         for wait, pause in other.waits.items():
             self.waits[wait] = self.waits.get(wait, 0.0) + pause
         if self.agent_version is None:

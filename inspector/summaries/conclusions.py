@@ -42,7 +42,7 @@ def of_run(run: Run) -> RunBrief:
         "verdict": _conclusion(run, found) if found else None,
         "why": _why(run, found.cause if found else None),
         "ignored": run.ignored,
-        "command": run.command is not None,
+        "command": run.command.name if run.command else None,
         "fix_context": FixContext.of(run),
         "special_fixes": {rule: rule_of(rule).unfilled_for(run) for rule in special},
         "settled": tuple(finding.rule for finding in run.findings if verdicts.settled(finding, run)),

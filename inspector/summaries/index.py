@@ -79,6 +79,10 @@ class IndexedRun:
         steps = numbers[:1] + [after - before for before, after in pairwise(numbers)]
         return cls(brief, msgspec.msgpack.encode(steps))
 
+    def judged(self, brief: RunBrief) -> Self:
+        """Return it as it was judged."""
+        return self if brief is self.brief else type(self)(brief, self._steps)
+
     def packed(self) -> bytes:
         """Return it as bytes."""
         return msgspec.msgpack.encode((self.brief, self._steps))

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sqlite3
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
+from inspector.model import NOTHING_OPEN
 from inspector.summaries.index import Index
+from inspector.summaries.judgement import Apart, Judgement, Recorded, judge
 from inspector.summaries.summary import Sign
 
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
+    from inspector.model import Present
     from inspector.summaries.index import Changes, IndexedRun
     from inspector.summaries.keys import WireKey
     from inspector.summaries.summary import Brief, RunBrief
@@ -40,6 +44,8 @@ class IndexedCapture:
         self._gone: dict[int, int | None] = {}
         """The positions of those that became part of another run, and of that one."""
         self._by_number: dict[int, IndexedRun] = {}
+        self.judgement = Judgement()
+        """What the runs that were read show of their nodes."""
         self._replaced: dict[int, int] = {}
         """The runs that were read first, by their negative number: their last record."""
         self._signs: tuple[int, dict[int, tuple[Sign, ...]]] = -1, {}
@@ -57,6 +63,7 @@ class IndexedCapture:
                     indexed = cls(path)
                     indexed._index, indexed.last = index, index.state().last
                     indexed._take_changes(index.changes())
+                    indexed.judge(NOTHING_OPEN, math.inf)
                     made = indexed
             yield made
 
@@ -68,13 +75,21 @@ class IndexedCapture:
             if (gone := self._runs.pop(place, None)) and place < 0:
                 self._replaced[gone.brief.number] = gone.seqs[-1]
         # The newest, whose numbers are not known yet, come last.
-        by_number = sorted(self._runs.values(), key=lambda run: (run.brief.number < 0, run.brief.number))
-        self._by_number = {run.brief.number: run for run in by_number if run.brief.number}
         self.revision += 1
+
+    def judge(self, present: Present, now: float) -> None:
+        """Judge the runs that were read; ``now`` is the present."""
+        by_number = sorted(self._runs.values(), key=lambda run: (run.brief.number < 0, run.brief.number))
+        numbered = [run for run in by_number if run.brief.number]
+        self.judgement = made = judge(
+            [Recorded([run.brief for run in numbered], present=present, apart=self.apart)], now
+        )
+        self._by_number = {run.brief.number: run.judged(made.runs[Path(), run.brief.number]) for run in numbered}
 
     def _forget_all(self) -> None:
         """Forget what was read, of an index that was replaced."""
         self._runs, self._gone, self._by_number, self._replaced = {}, {}, {}, {}
+        self.judgement = Judgement()
         self._signs = -1, {}
 
     def _doubt(self, error: CaptureError) -> None:
@@ -92,6 +107,15 @@ class IndexedCapture:
     def indexed_runs(self) -> list[IndexedRun]:
         """All runs with the numbers of their records, in the order in which they began."""
         return list(self._by_number.values())
+
+    @property
+    def apart(self) -> Apart:
+        """The requests that are part of no run."""
+        found = Apart()
+        for entry in self._runs.values():
+            if not entry.brief.number:
+                found.add(entry.brief)
+        return found
 
     def run(self, number: int) -> RunBrief | None:
         """A run by its number."""
@@ -125,9 +149,14 @@ class IndexedCapture:
         place = brief.place
         for _ in range(JOINED):
             if found := self._runs.get(place):
-                return found.brief
+                return self._judged(found.brief)
             place = self._gone.get(place) or 0
         return None
+
+    def _judged(self, run: RunBrief) -> RunBrief:
+        """A run as it was judged."""
+        found = self._by_number.get(run.number) if run.number else None
+        return found.brief if found else run
 
     # -- records --------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
+import math
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -11,22 +12,25 @@ from typing import TYPE_CHECKING
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
+from inspector.model import NOTHING_OPEN
 from inspector.progress import unwatched, watched
 from inspector.runs.history import Ledger
 from inspector.summaries import conclusions, filters, wording
 from inspector.summaries.filtering import Filtering
 from inspector.summaries.index import IndexedRun
 from inspector.summaries.indexed import IndexedCapture
+from inspector.summaries.judgement import Apart, Recorded, judge
 from inspector.summaries.keys import WireKeys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
-    from inspector.model import Record
+    from inspector.model import Present, Record
     from inspector.progress import Watch
     from inspector.runs.run import Run
+    from inspector.summaries.judgement import Judgement
     from inspector.summaries.keys import WireKey
     from inspector.summaries.summary import RunBrief
 
@@ -45,6 +49,10 @@ class CaptureRuns:
     """The public keys in its traffic."""
     failed: dict[str, str] = field(default_factory=dict)
     """The rules that failed, and why."""
+    apart: Apart = field(default_factory=Apart)
+    """What is part of no run."""
+    present: Present = NOTHING_OPEN
+    """What is under way, or was when the recording ended."""
 
     _by_agent: dict[str, list[IndexedRun]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -62,13 +70,27 @@ class CaptureRuns:
         return self._by_agent
 
 
-def read(path: Path, filtered: str = "", watch: Watch = unwatched) -> CaptureRuns:
-    """Return the runs of a capture that match a filter. Raises InspectorError."""
+def judged(read: Iterable[CaptureRuns], now: float) -> Judgement:
+    """Return what captures show of their nodes, and let their runs be as they were judged; ``now`` is the present."""
+    read = list(read)
+    made = judge([Recorded(found.briefs, found.capture, found.present, found.apart) for found in read], now)
+    for found in read:
+        found.runs = [run.judged(made.runs[found.capture, run.brief.number]) for run in found.runs]
+    return made
+
+
+def read(path: Path, filtered: str = "", watch: Watch = unwatched, now: float = math.inf) -> CaptureRuns:
+    """Return the runs of a capture that match a filter, judged; ``now`` is the present. Raises InspectorError."""
     filters.parse(filtered)  # a mistake in it is reported at once
     with IndexedCapture.whole(path) as indexed:
         if indexed is not None:
             with contextlib.suppress(CaptureError):  # an index that is damaged
-                return _of_index(indexed, filtered)
+                found = _of_index(indexed)
+                judged([found], now)
+                if filtered.strip():
+                    numbers = {run.number for run in Filtering(indexed).runs(filtered)}
+                    found.runs = [run for run in found.runs if run.brief.number in numbers]
+                return found
     chosen = filters.parse(filtered, latest(path))
     marked: set[int] = set()
 
@@ -77,6 +99,7 @@ def read(path: Path, filtered: str = "", watch: Watch = unwatched) -> CaptureRun
             marked.add(step.record.seq)
 
     (found,) = _stream([path], watch, mark if chosen.about_exchanges else None)
+    judged([found], now)
     found.runs = [
         run
         for run in found.runs
@@ -115,13 +138,11 @@ def latest(path: Path) -> float | None:
     return record.ended if record else None
 
 
-def _of_index(indexed: IndexedCapture, filtered: str = "") -> CaptureRuns:
+def _of_index(indexed: IndexedCapture) -> CaptureRuns:
     runs = indexed.indexed_runs
-    found = CaptureRuns(indexed.path, runs, len(runs), indexed.unanalyzed_all(), indexed.wire_keys(), indexed.failed())
-    if filtered.strip():
-        numbers = {run.number for run in Filtering(indexed).runs(filtered)}
-        found.runs = [run for run in runs if run.brief.number in numbers]
-    return found
+    return CaptureRuns(
+        indexed.path, runs, len(runs), indexed.unanalyzed_all(), indexed.wire_keys(), indexed.failed(), indexed.apart
+    )
 
 
 class _Reader:
@@ -134,6 +155,7 @@ class _Reader:
         self._analyzer = Analyzer(ledger=ledger)
         self._runs: dict[int, IndexedRun] = {}
         self._keys = WireKeys()
+        self._apart = Apart()
 
     def records(self, capture: Capture) -> Iterator[tuple[_Reader, Record]]:
         """Yield its records, each with this reader."""
@@ -153,16 +175,19 @@ class _Reader:
         return step
 
     def _keep(self, run: Run) -> None:
+        brief = conclusions.of_run(run)
         if run.number is not None:
-            self._runs[run.number] = IndexedRun.of(conclusions.of_run(run), run.seqs)
+            self._runs[run.number] = IndexedRun.of(brief, run.seqs)
+        else:
+            self._apart.add(brief)
 
     def finish(self) -> CaptureRuns:
         """Return what was found."""
-        for run in self._analyzer.finish():
+        for run in self._analyzer.end():
             self._keep(run)
         runs = [self._runs[number] for number in sorted(self._runs)]
         return CaptureRuns(self.path, runs, len(runs), self._analyzer.unanalyzed, self._keys.all(),
-                           self._analyzer.failed)  # fmt: skip
+                           self._analyzer.failed, self._apart)  # fmt: skip
 
 
 def _stream(

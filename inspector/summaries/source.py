@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from inspector import installation, rules
 from inspector.errors import CaptureError
+from inspector.model import NOTHING_OPEN
 from inspector.summaries import index
 from inspector.summaries.indexed import IndexedCapture
 
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from inspector.analysis.analyzer import Step
-    from inspector.model import Connection, Record
+    from inspector.model import Connection, Present, Record
 
 
 SOON = 0.5
 """Seconds in which the indexing process ends by itself if it only follows."""
+LOOK = 1.0
+"""Seconds between two looks at runs that are under way."""
 AGAIN = 2.0
 """Seconds between two attempts to start indexing, if another process does it or if it fails."""
 PATIENCE = 2
@@ -45,6 +48,11 @@ class Source(IndexedCapture):
         self.state = _NOTHING
         self.open = False
         """Whether a proxy may still write it."""
+        self.present = NOTHING_OPEN
+        """What is under way."""
+        self._present = NOTHING_OPEN
+        self._looked = 0.0
+        """What was judged last, and when."""
         self.unanalyzed: dict[int, str] = {}
         """The numbers of records that were not analyzed, and why."""
         self._place = index.place(path)
@@ -112,10 +120,24 @@ class Source(IndexedCapture):
         if state.last != self.total or not state.complete:
             self._begin()
         if changed is None:
-            return False
+            return self._look_again()
         self.state, self.last, self.unanalyzed = state, state.last, unanalyzed
         self._take_changes(changed)
+        self.judge(self.present, time.time())
         return True
+
+    def _look_again(self) -> bool:
+        """Judge again what is under way: it changes with time alone. Returns True if it was judged."""
+        now = time.time()
+        if self.present == self._present and (self.present.recording != "open" or now - self._looked < LOOK):
+            return False
+        self.judge(self.present, now)
+        self.revision += 1
+        return True
+
+    def judge(self, present: Present, now: float) -> None:
+        super().judge(present, now)
+        self._present, self._looked = present, now
 
     def _take(self, found: index.Index | None) -> None:
         """Read another index from its beginning."""

@@ -18,7 +18,7 @@ from inspector.rules import rule_of
 from inspector.rules.fixes import Fix, advice, plain, proved
 from inspector.rules.puppet_commands import UNKNOWN, FixContext, fill
 from inspector.rules.trust import leaf
-from inspector.runs.snapshot import RunSnapshot
+from inspector.runs.snapshot import RunSnapshot, RunState
 from inspector.text import utc
 
 if TYPE_CHECKING:
@@ -173,14 +173,17 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
     number: int
     """0 for one that is not part of a run, such as the calls of a tool; negative for one of the newest while it is not
     known how many runs came before it (``indexer``)."""
+    state: RunState = RunState.OVER
+    """Whether it is over; set by the judgement (``judgement.judge``)."""
     verdict: Conclusion | None = None
-    """None if there is nothing to report."""
+    """None if there is nothing to report, or while nothing can be said yet."""
     why: str | None = None
     """Why it failed, in one sentence; None if it succeeded and has no errors."""
     ignored: int = 0
     """How many findings were dropped because of a site's rules.yaml."""
-    command: bool = False
-    """Its requests are those of another ``puppet`` command than the agent, certainly or likely."""
+    command: str | None = None
+    """The ``puppet`` command other than the agent whose requests these are, certainly (then also in ``tool``) or
+    likely."""
     unheard: bool = False
     """It ended before the master answered anything, or in its bootstrap."""
     fix_context: FixContext = UNKNOWN
@@ -188,6 +191,16 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
     """The fixes, with placeholders, of the rules that have another one for this run than usually."""
     settled: tuple[str, ...] = ()
     """Rules with nothing left to do: what kept the request from being signed did not."""
+
+    @property
+    def ending(self) -> str:
+        """How it ended; or that it is open, or was cut off."""
+        return str(self.outcome if self.state is RunState.OVER or self.verdict else self.state)
+
+    @property
+    def well(self) -> bool:
+        """Whether nothing speaks against it: it was complete, or says nothing yet."""
+        return self.outcome == "complete" or (self.state is not RunState.OVER and self.verdict is None)
 
     @property
     def label(self) -> str:
@@ -216,6 +229,11 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
     def fix(self) -> str:
         """How to fix its cause, as one line of text."""
         return plain(self.steps)
+
+    @property
+    def proved(self) -> bool:
+        """Whether what is found in it explains how it ended: nothing that comes later would change that."""
+        return self.outcome == "complete" or bool(self.verdict and self.verdict.severity is Severity.ERROR)
 
     @property
     def cause_found(self) -> Finding | None:

@@ -164,7 +164,7 @@ def summary(run: RunSnapshot) -> str:
     deviations = f"; {counts(run.findings)}: {ids}" if run.findings else ""
     version = f" ({clean(run.agent_version)})" if run.agent_version else ""
     took = seconds(run.duration)
-    return f"== run {run.number or '?'} of {name}{version}: {run.outcome} in {took}; {phases}{deviations}"
+    return f"== run {run.number or '?'} of {name}{version}: {run.ending} in {took}; {phases}{deviations}"
 
 
 RUN_COLUMNS = ("run", "began", "agent", "version", "environment", "outcome", "time", "phases", "findings")
@@ -178,7 +178,7 @@ def run_row(run: RunSnapshot) -> tuple[str, ...]:
         agent(run) + (f" ({clean(run.tool)})" if run.tool else ""),
         clean(run.agent_version or "-"),
         clean(run.environment or "-"),
-        run.outcome,
+        run.ending,
         seconds(run.duration),
         ", ".join(f"{span.phase} {span.exchanges} ({seconds(span.duration)})" for span in run.spans),
         " ".join(dict.fromkeys(found.rule for found in sorted(run.findings, key=lambda found: -found.severity.rank))),

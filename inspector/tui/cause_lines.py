@@ -13,7 +13,7 @@ from inspector.tui.columns import Column
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.summaries.incidents import Incident
+    from inspector.summaries.judgement import Incident
     from inspector.summaries.summary import RunBrief
 
 
@@ -30,7 +30,8 @@ class CauseLine(NamedTuple):
     """Of a cause all runs that show it, of what went well the latest of each node; of a node its latest."""
     history: tuple[RunBrief, ...] = ()
     """All runs of its node; of what went well, of all those nodes."""
-    node: bool = False
+    node: str = ""
+    """The name of its node; empty: it is the line of a cause."""
 
     @property
     def group(self) -> tuple[str | None, str]:
@@ -40,7 +41,7 @@ class CauseLine(NamedTuple):
     @property
     def ident(self) -> tuple[str | None, str, str]:
         """A key that no other line has."""
-        return *self.group, self.run.name if self.node else ""
+        return *self.group, self.node
 
     @property
     def run(self) -> RunBrief:
@@ -60,7 +61,7 @@ def moment(time: float) -> str:
 def _what(line: CauseLine, width: int) -> Text:
     incident = line.incident
     if line.node:
-        text = Text(f"  {clean(line.run.name)}  ")
+        text = Text(f"  {clean(line.node)}  ")
         return text.append_text(palette.sparkline(line.history, max(1, width - len(text))))
     if incident is None:
         counted = f"; {line.counted}" if line.counted else ""

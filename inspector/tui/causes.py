@@ -9,10 +9,10 @@ from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from inspector.model import Severity
 from inspector.rules import fixes
-from inspector.summaries import incidents
-from inspector.text import clean, clock, plural
+from inspector.summaries import judgement
+from inspector.summaries.judgement import Judgement, NodeState
+from inspector.text import clean, clock
 from inspector.tui.cause_detail import detail
 from inspector.tui.cause_lines import COLUMNS, CauseLine
 from inspector.tui.histogram import Histogram
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from inspector.summaries.incidents import Condition
     from inspector.summaries.summary import RunBrief
 
 
@@ -58,7 +57,7 @@ class Causes(View):
 
     def __init__(self) -> None:
         super().__init__()
-        self._condition: Condition = incidents.condition(())
+        self._judgement = Judgement()
         self._open: set[tuple[str | None, str]] = set()
         self._revision: tuple[int, int] | None = None
         self._whole = False
@@ -73,19 +72,8 @@ class Causes(View):
             yield Static("", id="answer", markup=False)
 
     def heading(self) -> str:
-        found, source = self._condition, self.source
-        parts = []
-        if found.failing:
-            failing = [incident for incident in found.incidents if incident.runs[-1].outcome != "complete"]
-            causes = sum(incident.severity is Severity.ERROR for incident in failing)
-            parts.append(f"{plural(found.failing, 'node')} failing, {plural(causes, 'cause')}")
-        if found.flawed:
-            parts.append(f"{plural(found.flawed, 'node')} with errors")
-        if found.doubtful:
-            parts.append(f"{plural(found.doubtful, 'node')} with warnings")
-        if found.well:
-            parts.append(f"{plural(len(found.well), 'node')} well")
-        text = f"{clean(source.path.name)}: {'; '.join(parts) or 'no runs'}"
+        source = self.source
+        text = f"{clean(source.path.name)}: {self._judgement.headline}"
         if lab := self.inspector.lab_state:
             text += f"   {lab}"
         if source.indexing:
@@ -107,7 +95,7 @@ class Causes(View):
         now = self.source.revision, len(self.source.runs)
         if now != self._revision:
             self._revision = now
-            self._condition = incidents.condition(self.source.runs)
+            self._judgement = self.source.judgement
             self._fill()
             histogram = self.query_one(Histogram)
             histogram.show(self.source.runs)
@@ -115,21 +103,20 @@ class Causes(View):
         super().update()
 
     def _fill(self) -> None:
-        found = self._condition
+        found = self._judgement
         groups = [CauseLine(incident, tuple(incident.runs)) for incident in (*found.incidents, *found.past)]
-        history = self._history()
-        if found.well:
-            runs = (run for name in {run.name for run in found.well} for run in history[name])
-            groups.append(CauseLine(None, tuple(found.well), tuple(sorted(runs, key=lambda run: run.started))))
+        history = {node.name: [each.run for each in node.runs] for node in found.nodes.values()}
+        if well := found.of(NodeState.WELL, NodeState.SILENT):
+            runs = (run for node in well for run in history[node.name])
+            last = tuple(node.latest.run for node in well if node.latest)
+            groups.append(CauseLine(None, last, tuple(sorted(runs, key=lambda run: run.started))))
         lines: list[CauseLine] = []
         for line in groups:
             lines.append(line)
             if line.group in self._open or len(groups) == 1:
-                latest = {run.name: run for run in line.runs}
-                names = line.incident.nodes if line.incident else latest
                 lines += [
-                    CauseLine(line.incident, (latest[name],), tuple(history[name]), node=True)
-                    for name in names or latest
+                    CauseLine(line.incident, (run,), tuple(history[name]), name)
+                    for name, run in self._shown_by(line).items()
                 ]
         rows = self._rows
         top = rows.at == 0
@@ -139,13 +126,13 @@ class Causes(View):
         rows.styles.height = len(lines) + 1
         self._show_detail()
 
-    def _history(self) -> dict[str, list[RunBrief]]:
-        """The runs of each node, in the order in which they began."""
-        history: dict[str, list[RunBrief]] = {}
-        for run in sorted(self.source.runs, key=lambda run: run.started):
-            if not run.tool:
-                history.setdefault(run.name, []).append(run)
-        return history
+    def _shown_by(self, line: CauseLine) -> dict[str, RunBrief]:
+        """The nodes of a cause, or of what went well, each with the run that shows it."""
+        nodes, incident = self._judgement.nodes, line.incident
+        if incident and incident.nodes:
+            return {name: run for name in incident.nodes if (run := nodes[name].run)}
+        chosen = {run.number for run in line.runs}
+        return {name: each.run for name, node in nodes.items() for each in node.runs if each.run.number in chosen}
 
     def on_rows_moved(self) -> None:
         """Show the selected cause."""
@@ -166,7 +153,7 @@ class Causes(View):
             self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
 
     def _of(self, line: CauseLine) -> Text:
-        alone = not self._condition.incidents
+        alone = not self._judgement.incidents
         return detail(line, self.source, self.size.width, alone=alone, whole=self._whole)
 
     def _nothing(self) -> str:
@@ -238,7 +225,7 @@ class Causes(View):
     def action_good(self) -> None:
         """Open the last run of the node that went well."""
         line = self._rows.item
-        good = incidents.last_good(self.source.runs, line.run) if line and line.incident else None
+        good = judgement.last_good(self.source.runs, line.run) if line and line.incident else None
         if good is None:
             self.show_message("No earlier run of this node in the capture went well.")
         else:

@@ -97,7 +97,7 @@ class Histogram(Widget):
 
 
 def _failed(runs: Sequence[RunBrief]) -> bool:
-    return any(run.outcome != "complete" and not run.tool for run in runs)
+    return any(not run.well and not run.tool for run in runs)
 
 
 def _moment(time: float, other: float) -> str:

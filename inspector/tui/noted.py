@@ -38,7 +38,7 @@ def noted(source: Source, marks: Marks) -> Iterator[NotedLine]:
         number = owner.number if owner and owner.number else None
         text = f"{clean(note.text)} · " if note.text else ""
         if note.kind == "run" and owner is not None and number:
-            about = f"{text}{clean(owner.name)}: {owner.outcome}"
+            about = f"{text}{clean(owner.name)}: {owner.ending}"
             yield NotedLine(f"run {owner.label}", about, note, number, None)
         elif note.kind == "record":
             line = "  ".join(cell for cell in wording.row(brief, owner)[1:6]) if brief else ""

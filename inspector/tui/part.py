@@ -171,7 +171,7 @@ class PartView[T](View):
             return f"run {self.number} is now part of another run"
         only = " (changed only)" if self._differing else ""
         only += f", {self._only}" if self._only else ""
-        return f"{self.TITLE}{only} of run {run.label} of {clean(run.name)}: {run.outcome}"
+        return f"{self.TITLE}{only} of run {run.label} of {clean(run.name)}: {run.ending}"
 
     def opened(self) -> None:
         self.rows.focus()

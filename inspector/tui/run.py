@@ -126,7 +126,7 @@ class RunView(Paned, Played, OnRecord):
         if run is None:
             return f"run {self.number} is now part of another run"
         version = f" ({clean(run.agent_version)})" if run.agent_version else ""
-        text = f"run {run.label} of {clean(run.name)}{version}: {run.outcome} in {seconds(run.duration)}"
+        text = f"run {run.label} of {clean(run.name)}{version}: {run.ending} in {seconds(run.duration)}"
         connected = self.query_one(Waterfall).connected
         if self._shown and seconds(run.duration + connected) != seconds(run.duration):
             more = f" from its first request, {seconds(connected)} after it connected"

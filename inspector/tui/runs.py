@@ -58,7 +58,7 @@ def _agent(line: RunLine) -> Text:
 def _outcome(line: RunLine) -> Text:
     if not line.of:
         return palette.outcome(line.run)
-    bad = sum(run.outcome != "complete" for run in line.of)
+    bad = sum(not run.well for run in line.of)
     return Text(f"{bad} not ok", style=palette.OUTCOMES["failed"]) if bad else palette.outcome(line.run)
 
 
@@ -146,7 +146,7 @@ class Runs(View):
             Column("phases", _cell(palette.bar), 10, 2, drawn=True),
             Column("time", _cell(lambda run, _: seconds(run.duration)), 9, right=True,
                    sort=_by(lambda run: run.duration)),
-            Column("outcome", lambda line, _: _outcome(line), 10, sort=_by(lambda run: run.outcome)),
+            Column("outcome", lambda line, _: _outcome(line), 10, sort=_by(lambda run: run.ending)),
             Column("findings", _cell(lambda run, _: palette.counts(run)), 8, sort=_by(lambda run: -_worst(run))),
             Column("verdict", _cell(lambda run, _: _verdict(run)), 20, 5, least=130),
         )  # fmt: skip

@@ -50,7 +50,7 @@ def lines(width: int) -> int:
 
 def _well(run: RunBrief) -> Text:
     found = counts(run.findings)
-    return Text(f"{run.outcome}{f'; {found}' if found else ', no deviations'}")
+    return Text(f"{run.ending}{f'; {found}' if found else ', no deviations'}")
 
 
 def _without_middle(message: str, room: int) -> str:

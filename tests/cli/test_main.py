@@ -233,8 +233,9 @@ def test_hostile_text_breaks_no_output(run: Run, tmp_path: Path) -> None:
 def test_check_says_what_where_why_and_what_to_do(run: Run, mixed: Path) -> None:
     status, out, _ = run("check", mixed)
     assert status == 1
-    summary, _, verdict, fix = out.splitlines()[:4]
-    assert summary.startswith("5 errors, ")
+    lead, every, _, verdict, fix = out.splitlines()[:5]
+    assert lead.startswith("2 nodes failing, 6 errors, 2 warnings; 2 other requests, 1 answered 404")
+    assert every.startswith("6 errors, ")
     assert verdict.startswith("run 2: a.example has no certificate yet: B18 ")
     assert fix.startswith("  fix: If the node was reinstalled")
     severities = [line.split()[0] for line in out.splitlines() if line.split()[:1] and line[0].isupper()]
@@ -264,9 +265,11 @@ def test_check_as_json_fits_the_schema_and_counts(run: Run, mixed: Path, healthy
     assert status == 1
     for severity, number in document["counts"].items():
         assert number == sum(finding["severity"] == severity for finding in document["findings"])
-    assert {"B01", "B02", "B17", "B18", "B20", "B22", "B23", "T05"} == {
+    assert {"B01", "B02", "B17", "B18", "B20", "B22", "B23", "T05", "T16"} == {
         finding["rule"] for finding in document["findings"]
     }
+    (apart,) = [finding for finding in document["findings"] if finding["rule"] == "T16"]
+    assert apart["run"] is None, "the request is part of no run"
     twice = strict(run("check", mixed, mixed, "--json")[1])
     assert twice["counts"]["error"] == 2 * document["counts"]["error"]
 

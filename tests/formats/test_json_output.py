@@ -105,6 +105,7 @@ def same_everywhere(records: Sequence[Record], capture: Path) -> int:
         number = run.number or 0
         of_json, of_index, own = shown[number], indexed[number], [row for row in rows if row["run"] == number]
         del of_json["why"]
+        assert of_json.pop("state") == "over"
         assert of_json.pop("not_analyzed") == [row["seq"] for row in own if row["not_analyzed"]] == []
         assert of_json == fields(of_index.brief, of_index.seqs)
         assert wording.run_row(run.snapshot()) == wording.run_row(of_index.brief)

@@ -26,6 +26,10 @@ def answers(path: Path) -> Answers:
         return answers_of(copy)
 
 
+def states(found: Answers) -> list[str]:
+    return [str(node.state) for node in found.judgement.nodes.values()]
+
+
 @pytest.mark.parametrize(
     ("name", "rule", "words"),
     [
@@ -37,26 +41,28 @@ def answers(path: Path) -> Answers:
 def test_a_failure_has_cause_fix_and_evidence(name: str, rule: str, words: str) -> None:
     found = answers(sample(name))
     (answer,) = found.found
-    assert (answer.rule, answer.severity, found.failing, found.well) == (rule, Severity.ERROR, 1, 0)
+    assert (answer.rule, answer.severity, states(found)) == (rule, Severity.ERROR, ["failing"])
     assert words in answer.sentence
     assert answer.steps[-1].command == "puppet agent -t"
     assert {quoted.seq for quoted in answer.quoted} <= set(answer.seqs)
     assert any("HTTP" in line or "TLS" in line for line in answer.quoted[-1].lines)
-    assert found.headline == "1 node did not succeed"
+    assert found.headline == "1 node failing, 2 errors"
+    assert found.look == "error"
 
 
-def test_success_says_that_nothing_is_to_do() -> None:
+def test_success_is_counted_with_what_was_found() -> None:
     found = answers(sample("first-run"))
-    assert (found.found, found.well) == ((), 1)
-    assert found.headline == "1 node succeeded: there is nothing to do"
+    assert (found.found, states(found)) == ((), ["well"])
+    assert found.headline == "1 node completed, 1 warning, 2 notices"
+    assert found.look == "warning"
 
 
 def test_the_same_failure_of_several_nodes_is_one_answer(tmp_path: Path) -> None:
     found = answers(save(tmp_path / "a.sqlite", *[*uncompiled(1), *uncompiled(2), *well(3)]))
     (answer,) = found.found
-    assert (len(answer.nodes), answer.runs, found.failing, found.well) == (2, 2, 2, 1)
+    assert (len(answer.nodes), answer.runs, states(found)) == (2, 2, ["failing", "failing", "well"])
     assert answer.where == "2 nodes"
-    assert found.headline == "2 nodes did not succeed, 1 did"
+    assert found.headline.startswith("2 nodes failing, 1 node completed, ")
 
 
 def test_an_error_in_a_run_that_succeeded_is_no_failure(tmp_path: Path) -> None:
@@ -64,12 +70,10 @@ def test_an_error_in_a_run_that_succeeded_is_no_failure(tmp_path: Path) -> None:
     late = talk(catalog(), report(time="2099-01-01T00:00:00+00:00"), certname="late.example")
     found = answers(save(tmp_path / "a.sqlite", *late))
     (answer,) = found.found
-    assert (answer.rule, answer.severity, answer.state, found.failing, found.flawed) == (
-        "T10", Severity.ERROR, "error", 0, 1
-    )  # fmt: skip
-    assert found.headline == "Every node succeeded, but 1 node with errors"
+    assert (answer.rule, answer.severity, answer.state, states(found)) == ("T10", Severity.ERROR, "error", ["errors"])
+    assert found.headline.startswith("1 node completed with errors, 1 error")
     both = answers(save(tmp_path / "b.sqlite", *[*uncompiled(1), *late, *well(3)]))
-    assert both.headline == "1 node did not succeed, 2 did (1 with errors)"
+    assert both.headline.startswith("1 node failing, 1 node completed with errors, 1 node completed, ")
     assert [one.state for one in both.found] == ["failed", "error"]
 
 
@@ -80,7 +84,7 @@ def test_a_failure_that_is_over_is_past(tmp_path: Path) -> None:
 
 
 def test_a_capture_without_runs_has_no_answer(tmp_path: Path) -> None:
-    assert answers(save(tmp_path / "a.sqlite", *together())).headline == "No run of an agent was recorded"
+    assert answers(save(tmp_path / "a.sqlite", *together())).headline == "No run of an agent"
 
 
 def test_a_condition_stands_once_and_holds_for_all_its_steps() -> None:

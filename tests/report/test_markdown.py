@@ -28,7 +28,7 @@ def written(path: Path) -> list[str]:
 
 def test_it_has_cause_fix_and_evidence() -> None:
     text = "\n".join(written(sample("mismatched-key")))
-    for word in ("# 1 node did not succeed", "- nodes: node1.example", "rule: B18", "evidence: 2 records: 1, 2",
+    for word in ("# 1 node failing, 2 errors", "- nodes: node1.example", "rule: B18", "evidence: 2 records: 1, 2",
                  "`puppetserver ca clean --certname node1.example`", "secrets are masked"):  # fmt: skip
         assert word in text
 

@@ -31,7 +31,7 @@ def visible(text: str) -> str:
 
 def test_the_answer_is_in_the_markup_before_everything_else() -> None:
     text = visible(html_of(sample("mismatched-key")))
-    words = ["1 node did not succeed", "another key than the agent's", "2026-11-21 12:10:59 UTC", "node1.example",
+    words = ["1 node failing, 2 errors", "another key than the agent's", "2026-11-21 12:10:59 UTC", "node1.example",
              "puppetserver ca clean --certname node1.example", "Evidence: record 1", "Runs"]  # fmt: skip
     text = text[text.index("✗") :]
     places = [text.index(word) for word in words]
@@ -41,8 +41,8 @@ def test_the_answer_is_in_the_markup_before_everything_else() -> None:
 
 def test_who_only_waits_did_not_fail(tmp_path: Path) -> None:
     waiting = save(tmp_path / "a.sqlite", *talk(ca(), crl(), csr(), not_issued(), csr(), not_issued()))
-    assert "1 node did not succeed waiting the certificate request is waiting to be signed" in visible(html_of(waiting))
-    assert "1 node did not succeed failed the CA has" in visible(html_of(sample("mismatched-key")))
+    assert "waiting the certificate request is waiting to be signed" in visible(html_of(waiting))
+    assert "1 node failing, 2 errors failed the CA has" in visible(html_of(sample("mismatched-key")))
 
 
 def test_backticks_are_code_and_nothing_else_is() -> None:

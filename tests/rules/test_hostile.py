@@ -57,6 +57,7 @@ from inspector.runs.examples import (
     wait,
 )
 from inspector.summaries import conclusions, summary, wording
+from inspector.summaries.judgement import Recorded, judge
 from inspector.text import as_json, clock, utc
 from tests.support.briefs import documents
 from tests.support.hostile import harmless
@@ -110,8 +111,10 @@ def understood(records: Sequence[Record]) -> Analyzer:
         clean([result["message"]["text"], result["locations"][0]["logicalLocations"][0]["name"]])
         clean(result["partialFingerprints"].values())
     clean(junit.document(found, [(CAPTURE, run) for run in briefs], Severity.WARNING).splitlines())
-    agents = doctor_report.agent_verdicts((CAPTURE, run) for run in briefs)
-    capture = doctor_report.CaptureReport([CAPTURE, CAPTURE], agents, len(runs))
+    judgement = judge([Recorded(briefs, CAPTURE)])
+    clean([judgement.headline])
+    strictly_json(json_output.states(judgement))
+    capture = doctor_report.CaptureReport([CAPTURE, CAPTURE], judgement, len(runs))
     clean(line for block in doctor_report.verdict_blocks(capture) for line in block.lines)
     for at in (0.0, max((record.ended for record in records), default=0.0), 4e9):
         for name in bootstraps.names():

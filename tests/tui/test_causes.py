@@ -37,7 +37,7 @@ def test_the_first_screen_answers_what_failed_where_and_what_to_do(faults: Path,
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         assert isinstance(app.screen, Causes)
         shown = " ".join(screen_text(app).split())
-        assert "3 nodes failing, 2 causes; 1 node well" in shown
+        assert "3 nodes failing, 1 node completed, 5 errors" in shown
         assert "Could not find class ::profile::web" in shown
         assert "The same on web2.example." in shown
         await pilot.press("down")
@@ -117,7 +117,7 @@ def test_all_runs_and_runs_by_agent_are_one_key_away(faults: Path) -> None:
 def test_a_healthy_capture_shows_that_nothing_is_wrong(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         shown = screen_text(app)
-        assert "2 nodes well" in shown
+        assert "2 nodes completed" in shown
         assert "Nothing is wrong" in shown
 
     play(indexed(save(tmp_path / "well.sqlite", *well(1), *well(2, after=5))), act, start="")

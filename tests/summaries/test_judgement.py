@@ -12,7 +12,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
 from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
 from inspector.summaries import conclusions
-from inspector.summaries.incidents import Condition, condition
+from inspector.summaries.judgement import Judgement, NodeState, of_runs
 from inspector.summaries.summary import Conclusion, RunBrief
 from tests.support.conversations import SIGNED
 from tests.support.nodes import refused, uncompiled, well
@@ -23,11 +23,21 @@ if TYPE_CHECKING:
     from inspector.model import Record
 
 
-def shown(*conversations: Sequence[Record]) -> Condition:
+def shown(*conversations: Sequence[Record]) -> Judgement:
     analyzer = Analyzer()
     for record in sorted(together(*conversations), key=lambda record: record.time):
         analyzer.feed(record)
-    return condition(map(conclusions.of_run, analyzer.finish()))
+    return of_runs(list(map(conclusions.of_run, analyzer.finish())))
+
+
+def numbers(found: Judgement) -> tuple[int, int, int]:
+    """How many nodes fail, completed with errors, and with warnings."""
+    failing, flawed, doubtful = NodeState.FAILING, NodeState.ERRORS, NodeState.WARNINGS
+    return len(found.of(failing)), len(found.of(flawed)), len(found.of(doubtful))
+
+
+def well_runs(found: Judgement) -> list[RunBrief]:
+    return [node.latest.run for node in found.of(NodeState.WELL) if node.latest]
 
 
 def test_nodes_with_the_same_cause_are_one_incident_and_the_most_come_first() -> None:
@@ -41,7 +51,8 @@ def test_nodes_with_the_same_cause_are_one_incident_and_the_most_come_first() ->
     assert first.severity is Severity.ERROR
     assert first.since == min(run.verdict.since for run in first.runs if run.verdict)
     assert first.last == max(run.ended for run in first.runs)
-    assert (found.failing, found.doubtful, [run.name for run in found.well]) == (3, 0, ["web4.example"])
+    assert numbers(found) == (3, 0, 0)
+    assert [run.name for run in well_runs(found)] == ["web4.example"]
 
 
 def test_what_a_later_run_does_not_show_any_more_is_over() -> None:
@@ -49,27 +60,29 @@ def test_what_a_later_run_does_not_show_any_more_is_over() -> None:
     (incident,) = found.incidents
     assert incident.nodes == ["web3.example"]
     assert len(incident.runs) == 2
-    assert (found.failing, len(found.well), found.past) == (1, 1, [])
+    assert (numbers(found), len(well_runs(found)), found.past) == ((1, 0, 0), 1, [])
     found = shown(uncompiled(2), well(2, after=600))
     assert found.incidents == []
     assert [incident.nodes for incident in found.past] == [[]]
     assert [incident.over for incident in found.past] == [True]
-    assert (found.failing, [run.started > 600 for run in found.well]) == (0, [True])
+    assert (numbers(found), [run.started > 600 for run in well_runs(found)]) == ((0, 0, 0), [True])
 
 
 def test_whether_a_node_failed_says_its_latest_run() -> None:
     """The same cause may end one run, and cost another nothing."""
-    found = condition(replace(run, outcome=outcome) for run, outcome in _twice("failed", "complete"))
+    found = of_runs([replace(run, outcome=outcome) for run, outcome in _twice("failed", "complete")])
     assert [incident.nodes for incident in found.incidents] == [["web2.example"]]
-    assert (found.failing, found.flawed, found.doubtful) == (0, 1, 0)
-    found = condition(replace(run, outcome=outcome) for run, outcome in _twice("complete", "failed"))
-    assert (found.failing, found.flawed, found.doubtful) == (1, 0, 0)
+    assert numbers(found) == (0, 1, 0)
+    found = of_runs([replace(run, outcome=outcome) for run, outcome in _twice("complete", "failed")])
+    assert numbers(found) == (1, 0, 0)
     lighter = [replace(run, outcome=outcome) for run, outcome in _twice("failed", "complete")]
     findings = tuple(dataclasses.replace(finding, severity=Severity.WARNING) for finding in lighter[1].findings)
-    lighter[1] = replace(lighter[1], findings=findings)
-    found = condition(lighter)
+    verdict = lighter[1].verdict
+    assert verdict
+    lighter[1] = replace(lighter[1], findings=findings, verdict=replace(verdict, severity=Severity.WARNING))
+    found = of_runs(lighter)
     assert found.incidents[0].severity is Severity.ERROR
-    assert (found.failing, found.flawed, found.doubtful) == (0, 0, 1)
+    assert numbers(found) == (0, 0, 1)
 
 
 def _twice(*outcomes: str) -> Iterator[tuple[RunBrief, Any]]:
@@ -117,7 +130,7 @@ def test_what_differs_between_nodes_is_not_part_of_the_cause(name: str, reason: 
         )
         return RunBrief(number=1, certname=name, outcome="refused", verdict=verdict)
 
-    (incident,) = condition([failed(name, reason)]).incidents
+    (incident,) = of_runs([failed(name, reason)]).incidents
     assert incident.reason == expected
 
 
@@ -129,10 +142,10 @@ def test_what_is_quoted_keeps_the_name_and_nodes_with_the_same_failure_are_one_i
         )
         return RunBrief(number=number, certname=name, started=number, outcome="failed", verdict=verdict)
 
-    (incident,) = condition([failed(1, "a.example"), failed(2, "b.example")]).incidents
+    (incident,) = of_runs([failed(1, "a.example"), failed(2, "b.example")]).incidents
     assert incident.nodes == ["a.example", "b.example"]
     assert incident.reason == "no catalog: none for 'b.example' in nodes/b.example.pp"
 
 
 def test_a_capture_without_runs_shows_nothing() -> None:
-    assert condition(()) == Condition()
+    assert of_runs(()) == Judgement()

@@ -1,0 +1,568 @@
+"""What each node's state is now, and why: the one judgement that every surface shows.
+
+Runs in brief and what is under way go in, states come out. Pure: ``now`` is handed in.
+
+A node is judged by its latest run that is over. A run that failed without a visible cause leaves the cause of a failed
+run right before it in force: likely it is the same. What belongs to no run of an agent (calls of tools and of other
+``puppet`` commands) is counted apart and changes no node's state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from inspector import regex
+from inspector.model import NOTHING_OPEN, Severity
+from inspector.runs.snapshot import RunState
+from inspector.summaries import conclusions
+from inspector.summaries.under_way import state, under_way
+from inspector.text import clean, counts, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from inspector.model import Finding, Present
+    from inspector.summaries.summary import Conclusion, RunBrief
+    from inspector.summaries.under_way import UnderWay
+
+_QUOTES, _PUNCTUATION = ("'", '"', "`"), "(),;:."
+_SERIAL = regex.compile(r" \(serial 0x[0-9a-f]+\)")
+SILENT_AFTER = 7200.0
+"""Seconds without a run after which a node is silent at the earliest."""
+MISSED = 3
+"""Runs that a node must have missed to be silent."""
+USUAL_PAUSE = 86_400.0
+"""Seconds between two runs of a node of which only one is known."""
+SETTLED = 5.0
+"""Seconds after which an agent without a certificate waits for a signature: an autosigning CA signs at once."""
+STATUSES = 3
+"""Statuses of a tool's requests that are named."""
+CLIENTS = 100
+"""Clients without a run that are counted by name: anybody may send any name."""
+FOUND = 1000
+"""Connections of these with findings that stay in memory."""
+
+
+class NodeState(StrEnum):
+    """What a node is now; the worst first."""
+
+    FAILING = "failing"
+    """Its latest run did not succeed."""
+    ERRORS = "errors"
+    """It completed with errors."""
+    WAITING = "waiting"
+    """Its certificate request waits to be signed."""
+    WARNINGS = "warnings"
+    SILENT = "silent"
+    """Its latest run was well, and it missed several since."""
+    OPEN = "open"
+    """Its first run is under way, or was when the recording ended."""
+    WELL = "well"
+
+    @property
+    def bad(self) -> bool:
+        """Whether somebody has to do something."""
+        return self in (NodeState.FAILING, NodeState.ERRORS, NodeState.WAITING)
+
+
+_WORDS = {
+    NodeState.FAILING: "failing",
+    NodeState.ERRORS: "completed with errors",
+    NodeState.WAITING: "waiting for a signature",
+    NodeState.WARNINGS: "completed with warnings",
+    NodeState.SILENT: "silent",
+    NodeState.OPEN: "under way",
+    NodeState.WELL: "completed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """A run with its state, and the capture that has it. Without a verdict as long as nothing can be said."""
+
+    run: RunBrief
+    capture: Path
+    conclusive: bool = True
+    """Whether its outcome says how the node is: one that may still change does not."""
+
+
+@dataclass(slots=True)
+class NodeVerdict:
+    """The verdict that several runs of one node, or several calls of a command, share."""
+
+    run: RunBrief
+    """The latest of these runs."""
+    verdict: Conclusion
+    """On that run."""
+    severity: Severity
+    capture: Path
+    """The capture with that run."""
+    name: str
+    times: int = 1
+    superseded_by: int | None = None
+    """The number of a later run of the node that ended differently: this verdict is history."""
+    superseded_in: Path | None = None
+    """The capture with that later run."""
+
+    @property
+    def current(self) -> bool:
+        """Whether it holds now."""
+        return self.superseded_by is None
+
+
+@dataclass(slots=True)
+class Node:
+    """What a node is now."""
+
+    name: str
+    """Its certname, or the address of one that never showed a name."""
+    state: NodeState = NodeState.OPEN
+    latest: JudgedRun | None = None
+    """Its latest run that is over, which decides; None while its first is under way."""
+    run: RunBrief | None = None
+    """The run with the cause of its state: ``latest``, or the one before it that failed with a visible cause."""
+    since: float = math.inf
+    """When it got into this state: when its cause was first found."""
+    before: RunBrief | None = None
+    """The run before ``latest``."""
+    open: JudgedRun | None = None
+    """The run that is under way, or was when the recording ended."""
+    runs: list[JudgedRun] = field(default_factory=list)
+    """In the order in which they began."""
+
+    @property
+    def cause(self) -> str | None:
+        """The rule that explains its state; None: nothing is wrong, or the cause is not visible in the traffic."""
+        return self.run.cause if self.run and self.state is not NodeState.WELL else None
+
+
+@dataclass(slots=True)
+class Incident:
+    """One cause, and the runs that show it."""
+
+    cause: str | None
+    """The rule; None if the cause is not visible in the traffic."""
+    reason: str
+    """In a sentence, without the node's name; what is quoted in it is as in the latest run."""
+    key: str
+    """The same for all nodes with this failure, and no other failure's."""
+    severity: Severity
+    """ERROR if runs did not succeed, or succeeded with errors."""
+    runs: list[RunBrief] = field(default_factory=list)
+    """In the order in which they began."""
+    nodes: list[str] = field(default_factory=list)
+    """Those whose state it explains, in the order in which they first showed it; empty if none does."""
+    over: bool = False
+    """No node's latest run shows it, and each that showed it completed a run since."""
+    since: float = math.inf
+    """When it was first found."""
+
+    @property
+    def last(self) -> float:
+        """When it was last found."""
+        return max(run.ended for run in self.runs)
+
+
+@dataclass(slots=True)
+class Calls:
+    """The requests of a tool, or the calls of a ``puppet`` command other than the agent."""
+
+    name: str
+    command: bool = False
+    """Whether it is a command of Puppet's."""
+    number: int = 0
+    """How many calls there were; of a tool, how many connections."""
+    failed: int = 0
+    """Calls that were not answered as they should be."""
+    statuses: Counter[int] = field(default_factory=Counter)
+    """How many requests were answered with each status; 0: without an answer."""
+
+    def add(self, run: RunBrief) -> None:
+        """Add a call."""
+        self.number += 1
+        self.failed += run.outcome not in ("complete", "unfinished") if run.tool else 0
+        self.statuses.update(run.statuses)
+
+    def __str__(self) -> str:
+        """How many, and how they were answered, in words."""
+        if self.command:
+            ended = (
+                "completed" if not self.failed else f"{self.failed} failed" if self.failed < self.number else "failed"
+            )
+            return f"{plural(self.number, 'call')} of `{clean(self.name)}`, {ended}"
+        bad = Counter({status: number for status, number in self.statuses.items() if not 200 <= status < 400})
+        named = [f"{number} answered {status}" if status else f"{number} without an answer"
+                 for status, number in bad.most_common(STATUSES)]  # fmt: skip
+        requests = plural(self.statuses.total(), "request" if self.name else "other request")
+        return ", ".join([f"{requests} of {clean(self.name)}" if self.name else requests, *named])
+
+
+@dataclass(slots=True)
+class Apart:
+    """The requests of a capture that are part of no run."""
+
+    calls: dict[str, Calls] = field(default_factory=dict)
+    """By client: the first ones by name, and the rest together."""
+    found: list[RunBrief] = field(default_factory=list)
+    """The first of those in which something was found, by connection."""
+
+    def add(self, run: RunBrief) -> None:
+        """Add the requests of a client on one connection."""
+        name = run.tool or ""
+        if name not in self.calls and len(self.calls) >= CLIENTS:
+            name = ""
+        self.calls.setdefault(name, Calls(name)).add(run)
+        if run.findings and len(self.found) < FOUND:
+            self.found.append(run)
+
+
+class Recorded(NamedTuple):
+    """What is known of one capture."""
+
+    runs: Sequence[RunBrief]
+    capture: Path = Path()
+    present: Present = NOTHING_OPEN
+    apart: Apart | None = None
+    """What is part of no run."""
+
+
+@dataclass(slots=True)
+class Judgement:
+    """What captures show of their nodes."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    """By name, in the order in which they first ran."""
+    verdicts: list[NodeVerdict] = field(default_factory=list)
+    """One per node and cause: the worst first, then the latest; history is last."""
+    incidents: list[Incident] = field(default_factory=list)
+    """Those of now: the worst first, then those of most nodes, then the latest."""
+    past: list[Incident] = field(default_factory=list)
+    """Those that explain no node's state, the latest first."""
+    under_way: list[UnderWay] = field(default_factory=list)
+    """What agents do at the moment, the longest first."""
+    calls: list[Calls] = field(default_factory=list)
+    """What belongs to no run of an agent."""
+    runs: dict[tuple[Path, int], RunBrief] = field(default_factory=dict)
+    """All runs as they were judged, by capture and number; also calls."""
+    apart: list[Finding] = field(default_factory=list)
+    """What was found in what belongs to no run of an agent."""
+
+    def of(self, *states: NodeState) -> list[Node]:
+        """Return the nodes in these states."""
+        return [node for node in self.nodes.values() if node.state in states]
+
+    @property
+    def bad(self) -> bool:
+        """Whether somebody has to do something: a node fails, waits or completed with errors, or a call failed."""
+        return any(node.state.bad for node in self.nodes.values()) or any(
+            verdict.current and verdict.severity is Severity.ERROR for verdict in self.verdicts
+        )
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was found in the runs that decide, and in what belongs to no run."""
+        deciding = (node.latest.run for node in self.nodes.values() if node.latest)
+        return [*(found for run in deciding for found in run.findings), *self.apart]
+
+    @property
+    def headline(self) -> str:
+        """The whole answer in one line: how many nodes are in which state, and what was found."""
+        numbers = Counter(node.state for node in self.nodes.values())
+        parts = [f"{plural(number, 'node')} {_WORDS[state]}" for state in NodeState if (number := numbers[state])]
+        again = sum(node.open is not None and node.latest is not None for node in self.nodes.values())
+        if again:
+            parts.append(f"{again} of them in another run")
+        if not self.nodes:
+            parts.append("no run of an agent")
+        found = counts(self.findings)
+        lead = ", ".join(filter(None, [*parts, found]))
+        return "; ".join([lead, *map(str, self.calls)])
+
+
+def judge(recorded: Iterable[Recorded], now: float = math.inf) -> Judgement:
+    """Return what captures show of their nodes; ``now`` is the present, for captures that are being recorded."""
+    recorded = list(recorded)
+    result = Judgement()
+    located = [(run, each.capture) for each in recorded for run in each.runs]
+    located.sort(key=lambda pair: pair[0].started)
+    shared = conclusions.with_shared([run for run, _ in located])
+    runs = [(run, capture) for run, (_, capture) in zip(shared, located, strict=True)]
+    presents = {each.capture: each.present for each in recorded}
+    _add_calls(result, [run for run, _ in runs if run.tool or run.command], [each.apart for each in recorded])
+    owners = _owners([run for run, _ in runs])
+    for name, own in _by_node(runs, owners).items():
+        result.nodes[name] = _node(name, own, presents, now)
+    result.runs = {(capture, run.number): run for run, capture in runs}
+    for node in result.nodes.values():
+        result.runs |= {(each.capture, each.run.number): each.run for each in node.runs}
+    end = max((run.ended for run, _ in runs), default=0.0)
+    if any(present.recording == "open" for present in presents.values()):
+        end = max(end, now)
+    for node in result.nodes.values():
+        if node.state is NodeState.WELL and node.open is None and silent(node.runs, end):
+            node.state = NodeState.SILENT
+    _add_verdicts(result, [(run, capture) for run, capture in runs if run.tool or run.command])
+    _add_incidents(result)
+    for each in recorded:
+        if each.present.recording == "open":
+            going = [
+                (node.open.run, [earlier.run for earlier in node.runs if earlier is not node.open])
+                for node in result.nodes.values()
+                if node.open and node.open.capture == each.capture
+            ]
+            result.under_way += under_way(going, each.present)
+    result.nodes = {node.name: node for node in result.nodes.values() if node.runs}
+    return result
+
+
+def of_runs(runs: Sequence[RunBrief], present: Present = NOTHING_OPEN, now: float = math.inf) -> Judgement:
+    """Return what the runs of one capture show."""
+    return judge([Recorded(runs, present=present)], now)
+
+
+def standing(run: RunBrief) -> NodeState:
+    """Return the state of a node whose latest run is this one, once it is over."""
+    verdict = run.verdict
+    severity = verdict.severity if verdict and verdict.cause else None
+    if run.outcome == "complete":
+        states = {Severity.ERROR: NodeState.ERRORS, Severity.WARNING: NodeState.WARNINGS}
+        return states.get(severity, NodeState.WELL) if severity else NodeState.WELL
+    return NodeState.WAITING if run.outcome == "waiting" and severity is not Severity.ERROR else NodeState.FAILING
+
+
+def silent(runs: Sequence[JudgedRun], end: float) -> bool:
+    """Return whether a node missed several runs until ``end``."""
+    started = [each.run.started for each in runs]
+    pauses = [later - earlier for earlier, later in pairwise(started)]
+    usual = median(pauses) if pauses else USUAL_PAUSE
+    return end - max(each.run.ended for each in runs) > max(SILENT_AFTER, MISSED * usual)
+
+
+def went_well(run: RunBrief) -> bool:
+    """Whether a run went well, without anything to report."""
+    return run.outcome == "complete" and run.verdict is None
+
+
+def last_good(runs: Iterable[RunBrief], run: RunBrief) -> RunBrief | None:
+    """Return the node's last run that went well before ``run`` began; None if the capture has none."""
+    before = (
+        other
+        for other in runs
+        if other.name == run.name and not other.tool and other.started < run.started and went_well(other)
+    )  # fmt: skip
+    return max(before, key=lambda other: other.started, default=None)
+
+
+def differences(run: RunBrief, good: RunBrief) -> list[tuple[str, str, str]]:
+    """Return what is different from the last good run: its name, what it was, and what it is now."""
+    found = (
+        ("agent", good.agent_version, run.agent_version),
+        ("master", good.master_version, run.master_version),
+        ("environment", good.environment, run.environment),
+        ("address", good.address, run.address),
+    )
+    return [(name, before, now) for name, before, now in found if before and now and before != now]
+
+
+def _add_calls(result: Judgement, runs: Sequence[RunBrief], apart: Iterable[Apart | None]) -> None:
+    calls: dict[tuple[str, bool], Calls] = {}
+    for run in runs:
+        name, command = run.command or run.tool or "", run.command is not None
+        calls.setdefault((name, command), Calls(name, command)).add(run)
+        result.apart += run.findings
+    for each in apart:
+        for name, found in each.calls.items() if each else ():
+            known = calls.setdefault((name, False), Calls(name))
+            known.number += found.number
+            known.failed += found.failed
+            known.statuses.update(found.statuses)
+        result.apart += [finding for run in (each.found if each else ()) for finding in run.findings]
+    result.calls = list(calls.values())
+
+
+def _owners(runs: Sequence[RunBrief]) -> dict[int, str]:
+    """Return the nodes of runs that showed no name, by their place in ``runs``: the one that came up at their address
+    later for the first time, or the only one there if it ran again; else the address is the node's name."""
+    named: dict[str, dict[str, tuple[float, float]]] = {}
+    for run in runs:
+        if run.certname and not run.stranger and run.address and not run.tool:
+            first, _ = named.setdefault(run.address, {}).get(run.certname, (run.started, 0.0))
+            named[run.address][run.certname] = first, run.started
+    owners: dict[int, str] = {}
+    for place, run in enumerate(runs):
+        if run.certname and not run.stranger:
+            owners[place] = run.certname
+            continue
+        here = named.get(run.address or "", {})
+        later = [(first, name) for name, (first, _) in here.items() if first > run.started]
+        if later:
+            owners[place] = min(later)[1]
+        elif len(here) == 1 and next(iter(here.values()))[1] > run.started:
+            owners[place] = next(iter(here))
+        else:
+            owners[place] = run.address or "-"
+    return owners
+
+
+def _by_node(runs: Sequence[tuple[RunBrief, Path]], owners: dict[int, str]) -> dict[str, list[tuple[RunBrief, Path]]]:
+    found: dict[str, list[tuple[RunBrief, Path]]] = {}
+    for place, (run, capture) in enumerate(runs):
+        if not run.tool and not run.command:
+            found.setdefault(owners[place], []).append((run, capture))
+    return found
+
+
+def _node(name: str, runs: Sequence[tuple[RunBrief, Path]], presents: dict[Path, Present], now: float) -> Node:
+    node = Node(name)
+    earlier: list[RunBrief] = []
+    for place, (run, capture) in enumerate(runs):
+        following = any(later.started >= run.ended for later, _ in runs[place + 1 :])
+        present = presents.get(capture, NOTHING_OPEN)
+        found = state(run, present, now, earlier, next_run=following)
+        silence = (now if present.recording == "open" else present.time) - run.ended
+        judged = _judged(run, capture, found, silence)
+        node.runs.append(judged)
+        earlier.append(run)
+        if judged.conclusive:
+            _take(node, judged)
+        node.open = None if found is RunState.OVER else judged
+    return node
+
+
+def _judged(run: RunBrief, capture: Path, state: RunState, silence: float) -> JudgedRun:
+    if state is RunState.OVER:
+        return JudgedRun(run, capture)
+    if run.outcome == "waiting":  # it waits, whether the agent asks again or not
+        conclusive = run.activity == "certificate" and silence >= SETTLED
+    else:
+        conclusive = state is RunState.CUT_OFF and run.proved
+    if conclusive:
+        return JudgedRun(msgspec.structs.replace(run, state=state), capture)
+    return JudgedRun(msgspec.structs.replace(run, state=state, verdict=None, why=None), capture, conclusive=False)
+
+
+def _take(node: Node, judged: JudgedRun) -> None:
+    """Let the next run that is over decide."""
+    run = judged.run
+    state = standing(run)
+    inherits = (
+        state is NodeState.FAILING
+        and (run.verdict is None or run.verdict.certainty == "not visible")
+        and node.state is NodeState.FAILING
+        and node.run is not None
+        and node.run.cause is not None
+    )
+    node.before = node.latest.run if node.latest else None
+    if not inherits:
+        same = node.run is not None and state is node.state and node.run.cause == run.cause
+        node.since = min(node.since, _since(run)) if same else _since(run)
+        node.run = run
+    node.state, node.latest = state, judged
+
+
+def _since(run: RunBrief) -> float:
+    return run.verdict.since if run.verdict else run.started
+
+
+def _add_verdicts(result: Judgement, calls: Sequence[tuple[RunBrief, Path]]) -> None:
+    found: list[NodeVerdict] = []
+    for node in result.nodes.values():
+        by_cause: dict[tuple[str | None, str], NodeVerdict] = {}
+        for judged in node.runs:
+            run, verdict = judged.run, judged.run.verdict
+            if verdict is None or not judged.conclusive:
+                continue
+            key = verdict.cause, run.outcome if verdict.cause is None else ""
+            earlier = by_cause.pop(key, None)
+            times = earlier.times + 1 if earlier else 1
+            by_cause[key] = NodeVerdict(run, verdict, severity(run), judged.capture, node.name, times)
+        for each in by_cause.values():
+            if node.latest and each.run is not node.latest.run and each.run is not node.run:
+                each.superseded_by, each.superseded_in = node.latest.run.number, node.latest.capture
+        found += by_cause.values()
+    for run, capture in calls:
+        if run.verdict is not None:
+            found.append(NodeVerdict(run, run.verdict, severity(run), capture, run.name))
+    found.sort(key=lambda each: -each.run.started)
+    found.sort(key=lambda each: (not each.current, -each.severity.rank, each.run.outcome == "complete"))
+    result.verdicts = found
+
+
+def _add_incidents(result: Judgement) -> None:
+    found: dict[tuple[str | None, str], Incident] = {}
+    of_run: dict[int, Incident] = {}
+    judged = sorted(
+        ((each, node) for node in result.nodes.values() for each in node.runs if each.conclusive),
+        key=lambda pair: pair[0].run.started,
+    )
+    for each, node in judged:
+        run, verdict = each.run, each.run.verdict
+        if verdict is None or (node.latest is each and node.run is not run):  # likely the cause of the run before
+            continue
+        reason = _without_node(verdict.reason, node.name)
+        key = reason.replace(node.name, "the node") if "." in node.name else reason  # a short one may be in any word
+        incident = found.get((verdict.cause, key))
+        if incident is None:
+            incident = found[verdict.cause, key] = Incident(verdict.cause, reason, key, Severity.NOTICE)
+        incident.reason = reason
+        incident.runs.append(run)
+        incident.since = min(incident.since, verdict.since)
+        incident.severity = max(incident.severity, severity(run), key=lambda severity: severity.rank)
+        of_run[id(run)] = incident
+        if node.run is run and node.state not in (NodeState.WELL, NodeState.SILENT):
+            incident.nodes.append(node.name)
+    by_time = sorted(found.values(), key=lambda incident: -incident.last)
+    result.incidents = sorted(
+        (incident for incident in by_time if incident.nodes),
+        key=lambda incident: (-incident.severity.rank, -len(incident.nodes)),
+    )
+    result.past = [incident for incident in by_time if not incident.nodes]
+    good = {node.name: each.run.started for node in result.nodes.values() for each in node.runs
+            if each.run.outcome == "complete"}  # fmt: skip
+    owners = {id(each.run): node.name for node in result.nodes.values() for each in node.runs}
+    for incident in result.past:
+        incident.over = all(good.get(owners[id(run)], -math.inf) > run.started for run in incident.runs)
+
+
+def _without_node(reason: str, name: str) -> str:
+    """A reason without what differs between nodes with the same failure: their names are in the list of nodes.
+
+    Only a name that is a word of its own is left out: never part of a path, of another word or of a quotation.
+    """
+    words: list[str] = []
+    quote = ""
+    for word in _SERIAL.sub("", reason).split(" "):
+        inner = word.strip(_PUNCTUATION)
+        if not quote and inner[:1] in _QUOTES:
+            quote = inner[0]
+        if quote:
+            quote = "" if len(inner) > 1 and inner[-1] == quote else quote
+            words.append(word)
+        elif inner != name:
+            words.append(word)
+        elif words[-1:] == ["for"] or words[-2:] == ["on", "node"]:
+            del words[-1 if words[-1] == "for" else -2 :]
+            end = word[word.rindex(name) + len(name) :]
+            words.append(words.pop() + end if words else end)
+        else:
+            words.append(word.replace(name, "the node") if "." in name else word)
+    return " ".join(words)
+
+
+def severity(run: RunBrief) -> Severity:
+    """Return how bad the verdict on a run is."""
+    verdict = run.verdict
+    if verdict is None or (verdict.cause is None and verdict.certainty == "likely"):
+        return Severity.NOTICE  # likely a command that somebody ran
+    if run.outcome != "complete":
+        return Severity.ERROR
+    return verdict.severity or Severity.WARNING
