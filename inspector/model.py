@@ -338,7 +338,8 @@ class OpenConnection:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """What was under way when a proxy last wrote it down, beside the records: it is over when its records come.
+    """What is under way while a proxy records, or was when that ended, beside the records: it is over when its records
+    come.
 
     ``recording`` says what became of the proxy: ``open`` while it records, ``ended`` after it stopped, ``cut off``
     if it was killed, ``unknown`` where nothing says it (captures up to version 2, imports).
@@ -346,10 +347,15 @@ class Present:
 
     recording: Literal["open", "ended", "cut off", "unknown"] = "unknown"
     time: float = 0.0
-    """When it was written: the last sign of life of the recording. 0 where nothing was."""
+    """Until when it is known to be so: the moment of reading while the proxy records, else when it was last written.
+    0 where nothing was. How long something takes is counted to this moment."""
     requests: tuple[OpenRequest, ...] = ()
     """In the order in which they arrived."""
     connections: tuple[OpenConnection, ...] = ()
+    """In the order in which they were opened."""
+    more_requests: int = 0
+    """Requests beside these: the proxy lists a limited number."""
+    more_connections: int = 0
 
 
 NOTHING_OPEN = Present()

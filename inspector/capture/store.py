@@ -23,6 +23,7 @@ import msgspec
 from inspector import __version__, regex
 from inspector.capture import guard, paths, schema
 from inspector.capture.bodies import Bodies
+from inspector.capture.present import PresentTable
 from inspector.capture.texts import Texts
 from inspector.errors import CaptureError
 from inspector.model import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from inspector.capture.spool import Spool
+    from inspector.model import Present
 
 BUSY = 1.0
 """Seconds to wait for another process that writes the same capture."""
@@ -125,6 +127,9 @@ class Capture:
         self._writable = writable
         self._texts = Texts(db)
         self._bodies = Bodies(db, path.parent)
+        self._present_table = PresentTable(db, path)
+        self._present: Present | None = None
+        """What is under way, if it is to be written."""
         self._pending: list[Record] = []
         self._spools: list[Mapping[str, Spool]] = []
         self._connections: dict[str, Connection] = {}
@@ -209,10 +214,8 @@ class Capture:
                 db.execute("PRAGMA journal_mode=WAL")
                 db.executescript(f"BEGIN; {schema.SCHEMA} COMMIT;")
                 db.execute("INSERT INTO meta VALUES ('made_by', ?)", (f"puppet-inspector {__version__}",))
-            if schema.check(path, db) == 1:
-                db.executescript(
-                    "BEGIN; CREATE TABLE dictionary (data BLOB NOT NULL); PRAGMA user_version = 2; COMMIT;"
-                )
+            if (version := schema.check(path, db)) < schema.VERSION:
+                schema.upgrade(db, version)
             db.execute("PRAGMA journal_mode=WAL")
             # A killed process loses nothing committed; only a power failure may cost the last second.
             db.execute("PRAGMA synchronous=NORMAL")
@@ -237,11 +240,13 @@ class Capture:
                 self.flush()
         finally:
             self._db.close()
+            self._present_table.close()
 
     def abandon(self) -> None:
         """Close without writing what is pending (the file was deleted or cannot be written)."""
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
+        self._present_table.close()
 
     def __enter__(self) -> Self:
         return self
@@ -265,6 +270,11 @@ class Capture:
     def note(self, connection: Connection) -> None:
         """Queue the current state of a connection for the next ``flush``; a later state of it replaces this one."""
         self._connections[connection.leg.id] = connection
+
+    def set_present(self, present: Present) -> None:
+        """Queue what is under way for the next ``flush``; a later state replaces this one. With ``recording``
+        ``ended`` it is what was under way at the end, after which nothing comes."""
+        self._present = present
 
     @property
     def pending(self) -> list[Record]:
@@ -303,7 +313,7 @@ class Capture:
         shares the interpreter's lock with this one. On sqlite3.Error nothing is written and nothing lost. Continued
         names the capture to write to instead.
         """
-        if not (self._pending or self._connections):
+        if not (self._pending or self._connections or self._present):
             return []
         self._db.execute("BEGIN IMMEDIATE")
         try:
@@ -322,6 +332,7 @@ class Capture:
                 except (sqlite3.DataError, ValueError, TypeError, OverflowError) as error:
                     # A record that can never be written, for example too large for SQLite, must not block all others.
                     self._write_record(Gap(record.time, f"a record could not be stored: {error}", 1, record.seq), {})
+            self._write_present()
             self._db.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
@@ -334,6 +345,7 @@ class Capture:
             for spool in spools.values():
                 spool.close()
         written, self._pending, self._spools, self._connections = self._pending, [], [], {}
+        self._present = None
         return written
 
     @property
@@ -349,12 +361,23 @@ class Capture:
         self._db.execute("INSERT INTO meta VALUES ('continued_in', ?) ON CONFLICT DO NOTHING", (path.name,))
         return self.continued_in or path
 
+    def present(self, now: float) -> Present:
+        """Return what is under way ``now``, or was when the recording ended. What is damaged tells nothing. Raises
+        CaptureError if the capture cannot be read."""
+        with guard.damage(self.path, "What is under way"):
+            return self._present_table.read(now, continued=self.continued_in is not None)
+
     def _make_way(self) -> None:
         """Number what is pending after what another proxy has written to the same file, or to the previous capture."""
         highest = max(_number(self._db, _LAST), self._after)
         if self._pending and (shift := highest + 1 - self._pending[0].seq) > 0:
             self._pending = [dataclasses.replace(record, seq=record.seq + shift) for record in self._pending]
             self._last = self._pending[-1].seq
+
+    def _write_present(self) -> None:
+        if self._present is not None:
+            with contextlib.suppress(OSError, ValueError, TypeError, OverflowError):  # it must not cost a record
+                self._present_table.write(self._present)
 
     def _write_connection(self, connection: Connection) -> None:
         leg, closed = connection.leg, connection.closed

@@ -77,6 +77,16 @@ class AgentConnection:
         leaf = x509.certificate(parsed_of(self.tls_state.chain[0])) if self.tls_state.chain.get(0) else None
         return leaf.common_name if leaf else None
 
+    @property
+    def verified_name(self) -> str:
+        """The certname in the agent's certificate, if that is verified; empty otherwise."""
+        if not self.tls_state.verified:
+            return ""
+        try:
+            return self.certname or identity.certname_of(parsed_of(self.tls_state.chain[0]))
+        except IdentityError:
+            return ""
+
     def choose_identity(self, source: IdentitySource) -> None:
         """Choose the identity to use towards the master, once per connection. In doubt, none is used."""
         if self.identity is not None:

@@ -23,6 +23,7 @@ from inspector.proxy.analysis_client import AnalysisClient
 from inspector.proxy.backlog import Backlog, Item
 from inspector.proxy.masking_client import MaskingClient
 from inspector.proxy.telemetry.settings import NOTHING
+from inspector.proxy.under_way import UnderWay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +44,8 @@ FINAL_RETRY = 5.0
 """Seconds during which writing the end of a capture is retried."""
 RETRY = 1.0
 """Seconds between attempts while the capture cannot be written."""
+TELL, SIGN_OF_LIFE = 1.0, 5.0
+"""Seconds after which what is under way is written without any record: something began or ended; nothing did."""
 BATCH = 500
 """Records per commit: a killed proxy loses less than a second even under constant load."""
 SPREAD = FLUSH / 2
@@ -74,6 +77,7 @@ class Recorder(threading.Thread):
         rules: Sequence[str] = (),
         *,
         analyzes: bool = True,
+        under_way: UnderWay | None = None,
         rotation: Rotation = NEVER,
         redacts: bool = False,
         telemetry: Telemetry = NOTHING,
@@ -83,7 +87,8 @@ class Recorder(threading.Thread):
         """Open the capture.
 
         ``write_line`` gets each console line, on any thread. ``rules`` are the options with the site's rules.
-        ``rotation`` says when another capture is started. ``redacts`` masks secrets before records are written.
+        ``under_way`` is written beside the records. ``rotation`` says when another capture is started. ``redacts``
+        masks secrets before records are written.
         ``telemetry`` says what the analysis measures, which ``observe`` gets; ``report_waiting`` gets the bytes that
         wait to be recorded.
 
@@ -97,6 +102,11 @@ class Recorder(threading.Thread):
         self._observe = observe
         self._report_waiting = report_waiting
         self.analyzes = analyzes
+        self._under_way = UnderWay() if under_way is None else under_way
+        self._told = (-1, 0.0)
+        """The number of changes with which it was written last, and when."""
+        self._ended = False
+        """Whether nothing more comes."""
         self._rotation = rotation
         self._began = self._busy = time.monotonic()
         self._has_records = False
@@ -260,7 +270,22 @@ class Recorder(threading.Thread):
             self._recreate()
         if reason := self._rotation.room(self._capture.path):
             raise OSError(reason)
+        self._tell_when_due()
         return self._write_pending()
+
+    def _tell_when_due(self) -> None:
+        """Have what is under way written: with the next records, or soon if there are none."""
+        changes, since = self._told[0], time.monotonic() - self._told[1]
+        if self._under_way.changes != changes:
+            if self._capture.pending or since >= TELL:
+                self._tell()
+        elif since >= SIGN_OF_LIFE and len(self._under_way):
+            self._tell()
+
+    def _tell(self) -> None:
+        """Have what is under way written the next time anything is."""
+        self._told = self._under_way.changes, time.monotonic()
+        self._capture.set_present(self._under_way.present(time.time(), "ended" if self._ended else "open"))
 
     def _report_failure(self, reason: str) -> None:
         if self._failure is None:
@@ -328,6 +353,7 @@ class Recorder(threading.Thread):
         following.adopt(self._capture)
         self._capture.abandon()
         self._capture, self._began, self._has_records = following, time.monotonic(), False
+        self._tell()
         self._write_line(f"{CONTINUES}{path}")
 
     def _recreate(self) -> None:
@@ -335,10 +361,12 @@ class Recorder(threading.Thread):
         recreated.adopt(self._capture)
         self._capture.abandon()
         self._capture = recreated
+        self._tell()
         self._append(Gap(time.time(), "the capture was deleted during recording; this file replaces it"))
         self._write_line(f"-- the capture {self._capture.path} was deleted: created again")
 
     def _end(self) -> None:
+        self._ended = True
         self._write_the_rest()
         if self._analysis and not self._analysis.close():
             self._write_line("-- the analysis did not finish in time: `puppet-inspector runs` shows the rest")
@@ -357,6 +385,7 @@ class Recorder(threading.Thread):
             self._callbacks.clear()
             self._append(Gap(time.time(), f"the capture could not be written ({reason})", self._lost + lost))
             self._write_line(f"-- the end of the capture was not written ({reason}): {lost} records lost")
+        self._tell()
         until = time.monotonic() + FINAL_RETRY
         while True:
             try:

@@ -23,6 +23,7 @@ from inspector.proxy.recorder import Recorder
 from inspector.proxy.recording_filter import RecordingFilter
 from inspector.proxy.tables_writer import TablesWriter
 from inspector.proxy.telemetry import metrics
+from inspector.proxy.under_way import UnderWay
 from inspector.proxy.wire import Wire
 
 if TYPE_CHECKING:
@@ -90,10 +91,12 @@ class Runtime:
         self._contexts = tls.Contexts(key_log.writer(), secrets=settings.wire)
         self._warned: set[str] = set()
         self._metrics = metrics.served(settings.telemetry) if analyzes else None
+        self.under_way = UnderWay(settings.only, redacts=settings.redact)
         self.recorder = Recorder(
             settings.capture,
             write_line,
             settings.rules,
+            under_way=self.under_way,
             analyzes=analyzes,
             rotation=settings.rotation,
             redacts=settings.redact,
@@ -136,6 +139,19 @@ class Runtime:
             made, tls_state = tls.agent_connection(self._contexts.for_agent(settings.trust, shown))
         injected = fault.action.note if fault else ""
         return made, AgentConnection(tls_state, shown, probed=shown is untrusted, injected=injected)
+
+    def agent_secured(self, connection: str, agent: AgentConnection, address: str, connected: float) -> None:
+        """An agent's handshake is finished."""
+        if agent.tls_state.verified:
+            self.admission.verify(connection)
+        self.under_way.connect(connection, agent, address, connected)
+
+    def request_arrived(
+        self, connection: str, agent: AgentConnection, address: str, began: float, method: bytes, target: bytes
+    ) -> None:
+        """The head of an agent's request has arrived; its identity is chosen."""
+        self.under_way.begin(connection, began, method, target)
+        self.probe.on_request(connection, address, agent.certname, method.decode("latin-1"), target.decode("latin-1"))
 
     def _fault_in_handshake(self, address: str) -> Fault | None:
         try:
@@ -186,6 +202,7 @@ class Runtime:
     ) -> None:
         """Record an exchange, if its agent is one to be recorded. ``spools`` are its large bodies."""
         leg = exchange.agent
+        self.under_way.end(leg.id, exchange.ended)
         if agent and agent.injected and not exchange.injected:
             exchange = dataclasses.replace(exchange, injected=agent.injected)
         self._filter.admit(
@@ -213,6 +230,7 @@ class Runtime:
 
     def record_agent_end(self, leg: Leg, end: Closed) -> None:
         """Record the end of a connection from an agent."""
+        self.under_way.close(leg.id)
         if self._filter.close(leg.id):
             self.recorder.put(Connection(leg, end))
         self.probe.on_close(leg.id)

@@ -93,7 +93,7 @@ def test_a_capture_of_before_is_read_and_continued(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     records = written(path, *MANY)
     with closing(sqlite3.connect(path)) as db:
-        db.executescript("DROP TABLE dictionary; PRAGMA user_version = 1;")
+        db.executescript("DROP TABLE dictionary; DROP TABLE present; PRAGMA user_version = 1;")
     assert read(path) == records
     written(path, FULL)
     written(path, FULL)

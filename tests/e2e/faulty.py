@@ -41,7 +41,7 @@ OPEN = {
     "the end of an exchange": ("response", "_write"),
     "an exchange without an answer": ("error", None),
     "recording an exchange": ("_record", None),
-    "the verification probe": ("_inform_probe", "_inform_probe"),
+    "the verification probe": ("_report_arrived", "_report_arrived"),
 }
 """What is done, and the function that does it in mitmdump's addon and in our engine (None: there is none); its failure
 must not concern the agent."""

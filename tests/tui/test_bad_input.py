@@ -52,7 +52,7 @@ def change(path: Path, statement: str) -> None:
         ("absent", "There is no capture at"),
         ("text", "is not a capture"),
         ("foreign", "is an SQLite file, but not a capture"),
-        ("newer", "this puppet-inspector reads version 2"),
+        ("newer", "this puppet-inspector reads versions up to 3"),
         ("empty", "not a capture"),
     ],
 )

@@ -179,8 +179,8 @@ class Link:
     def agent_secured(self) -> None:
         """The agent's handshake is finished."""
         self._since = time.monotonic()
-        if self._state and self._state.tls_state.verified:
-            self.runtime.admission.verify(self.agent.id)
+        if self._state and self.agent.connected is not None:
+            self.runtime.agent_secured(self.agent.id, self._state, self.agent.peer[0], self.agent.connected)
 
     @guarded
     def agent_refused(self, error: str) -> None:
@@ -251,7 +251,7 @@ class Link:
             self.runtime.internal_error("replace_claims", error)
             self._break(FAILED)
             return b""
-        self._inform_probe(exchange)
+        self._report_arrived(exchange)
         method, target, _ = head.first
         injection = self.runtime.fault_for(self._state, self.agent.peer[0], method, target, head.fields)
         exchange.injection = injection
@@ -358,11 +358,10 @@ class Link:
         return fields + tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in own)
 
     @guarded
-    def _inform_probe(self, exchange: OpenExchange) -> None:
+    def _report_arrived(self, exchange: OpenExchange) -> None:
         if self._state:
-            method, target = (part.decode("latin-1") for part in exchange.head.first[:2])
-            agent = self.agent
-            self.runtime.probe.on_request(agent.id, agent.peer[0], self._state.certname, method, target)
+            method, target, _ = exchange.head.first
+            self.runtime.request_arrived(self.agent.id, self._state, self.agent.peer[0], exchange.began, method, target)
 
     @guarded
     def _report_refused(self, reason: str) -> None:

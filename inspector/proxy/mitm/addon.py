@@ -331,8 +331,9 @@ class PuppetInspector:
     @_guarded
     def tls_established_client(self, data: TlsData) -> None:
         state = self._agents.get(data.conn.id)
-        if state and self._runtime and state.tls_state.verified:
-            self._runtime.admission.verify(data.conn.id)
+        if state and self._runtime:
+            connected = data.conn.timestamp_start or time.time()
+            self._runtime.agent_secured(data.conn.id, state, _address(data.conn), connected)
 
     @_guarded
     def tls_failed_client(self, data: TlsData) -> None:
@@ -398,7 +399,7 @@ class PuppetInspector:
         except Exception as error:  # noqa: BLE001
             flow.kill()  # type: ignore[no-untyped-call]
             self.internal_error("requestheaders", error)
-        self._inform_probe(flow)
+        self._report_arrived(flow)
 
     def _is_live(self, flow: http.HTTPFlow) -> bool:
         """Whether a flow passes the proxy, or has: also one that was killed. All others were read from a file."""
@@ -409,12 +410,11 @@ class PuppetInspector:
         self._read.add(flow)
 
     @_guarded
-    def _inform_probe(self, flow: http.HTTPFlow) -> None:
-        agent, data = self._agents.get(flow.client_conn.id), flow.request.data
+    def _report_arrived(self, flow: http.HTTPFlow) -> None:
+        agent, data, client = self._agents.get(flow.client_conn.id), flow.request.data, flow.client_conn
         if agent and self._runtime:
-            method, target = data.method.decode("latin-1"), data.path.decode("latin-1")
-            probe = self._runtime.probe
-            probe.on_request(flow.client_conn.id, _address(flow.client_conn), agent.certname, method, target)
+            began = data.timestamp_start
+            self._runtime.request_arrived(client.id, agent, _address(client), began, data.method, data.path)
 
     def _replace_claims(self, flow: http.HTTPFlow) -> None:
         agent = self._agents.get(flow.client_conn.id)
