@@ -27,7 +27,6 @@ from inspector.capture.present import PresentTable
 from inspector.capture.texts import Texts
 from inspector.errors import CaptureError
 from inspector.model import (
-    NOTHING_OPEN,
     Closed,
     Connection,
     Exchange,
@@ -500,10 +499,6 @@ class Capture:
         with guard.damage(self.path, f"A record after {seq}"):
             (found,) = self._db.execute("SELECT min(seq) FROM record WHERE seq > ?", (seq,)).fetchone()
         return found if isinstance(found, int) and found > seq else None  # a damaged tree finds others
-
-    def present(self, now: float) -> Present:
-        """Return what is under way."""
-        return NOTHING_OPEN
 
     @property
     def live(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-import math
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -71,22 +70,27 @@ class CaptureRuns:
 
 
 def judged(read: Iterable[CaptureRuns], now: float) -> Judgement:
-    """Return what captures show of their nodes, and let their runs be as they were judged; ``now`` is the present."""
+    """Return what captures show of their nodes, and let their runs be as they were judged; ``now`` is the present.
+    Raises CaptureError."""
     read = list(read)
+    for found in read:
+        with Capture.open(found.capture) as capture:
+            found.present = capture.present(now)
     made = judge([Recorded(found.briefs, found.capture, found.present, found.apart) for found in read], now)
     for found in read:
         found.runs = [run.judged(made.runs[found.capture, run.brief.number]) for run in found.runs]
     return made
 
 
-def read(path: Path, filtered: str = "", watch: Watch = unwatched, now: float = math.inf) -> CaptureRuns:
-    """Return the runs of a capture that match a filter, judged; ``now`` is the present. Raises InspectorError."""
+def read(path: Path, filtered: str = "", watch: Watch = unwatched, now: float | None = None) -> CaptureRuns:
+    """Return the runs of a capture that match a filter, judged; ``now`` is the present (default: it is over). Raises
+    InspectorError."""
     filters.parse(filtered)  # a mistake in it is reported at once
     with IndexedCapture.whole(path) as indexed:
         if indexed is not None:
             with contextlib.suppress(CaptureError):  # an index that is damaged
                 found = _of_index(indexed)
-                judged([found], now)
+                _judge_alone(found, now)
                 if filtered.strip():
                     numbers = {run.number for run in Filtering(indexed).runs(filtered)}
                     found.runs = [run for run in found.runs if run.brief.number in numbers]
@@ -99,7 +103,7 @@ def read(path: Path, filtered: str = "", watch: Watch = unwatched, now: float = 
             marked.add(step.record.seq)
 
     (found,) = _stream([path], watch, mark if chosen.about_exchanges else None)
-    judged([found], now)
+    _judge_alone(found, now)
     found.runs = [
         run
         for run in found.runs
@@ -108,6 +112,15 @@ def read(path: Path, filtered: str = "", watch: Watch = unwatched, now: float = 
         )
     ]
     return found
+
+
+def _judge_alone(found: CaptureRuns, now: float | None) -> None:
+    """Judge one capture; without ``now``, as what is over."""
+    if now is not None:
+        judged([found], now)
+    else:
+        made = judge([Recorded(found.briefs, found.capture)])
+        found.runs = [run.judged(made.runs[found.capture, run.brief.number]) for run in found.runs]
 
 
 def _raise(error: CaptureError) -> None:

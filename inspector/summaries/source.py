@@ -101,6 +101,7 @@ class Source(IndexedCapture):
         with self.capture() as capture:
             self.total = capture.last
             self.open = capture.live
+            self.present = capture.present(time.time())
             if self._index is None:
                 found = index.Index.open(self._place)
                 if found is not None and not found.fits(capture):

@@ -161,7 +161,7 @@ def test_another_part_has_what_goes_on_in_it(lab: Lab, held: Hold, capture: Path
             assert eventually(lambda: len(list(capture.parent.glob("*.sqlite"))) > 1)
 
             def parts() -> dict[str, int]:
-                found = {}
+                found: dict[str, int] = {}
                 for path in capture.parent.glob("*.sqlite"):
                     with suppress(CaptureError):  # one that is being created
                         found[present(path).recording] = len(present(path).requests)
