@@ -88,7 +88,7 @@ def execute(arguments: argparse.Namespace) -> int:
             print_json(sarif.document(findings))
             _print_unanalyzed(unanalyzed, captures, aside=True)
         case "junit":
-            print(junit.document(findings, runs, limit))
+            print(junit.document(findings, [*runs, *apart], limit))
             _print_unanalyzed(unanalyzed, captures, aside=True)
         case _ if read:
             known = sum(len(run.findings) for _, run in (*runs, *apart)) - len(findings)

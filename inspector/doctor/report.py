@@ -17,7 +17,7 @@ from inspector.rules import fixes, is_own, rule_of
 from inspector.summaries import reading, wording
 from inspector.summaries.judgement import Judgement
 from inspector.summaries.wording import Block
-from inspector.text import clean, counts, plural
+from inspector.text import clean, counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -53,7 +53,6 @@ class CaptureReport:
 
     captures: list[Path] = field(default_factory=list)
     judgement: Judgement = field(default_factory=Judgement)
-    runs: int = 0
     notes: list[Note] = field(default_factory=list)
     keys: list[WireKey] = field(default_factory=list)
     """The public keys in their traffic."""
@@ -84,7 +83,6 @@ def of_captures(
     return CaptureReport(
         list(paths),
         reading.judged(read, now),
-        len(runs),
         _notes(runs),
         [key for found in read for key in found.keys],
         [(found.capture, seq, reason) for found in read for seq, reason in found.unanalyzed.items()],
@@ -195,8 +193,7 @@ def _existing(path: Path) -> Path | None:
 
 def summary(found: CaptureReport, diagnoses: Sequence[Diagnosis]) -> str:
     """One line on what is wrong; empty if nothing was examined."""
-    runs = f", in {plural(found.runs, 'run')}" if found.runs else ""
-    lead = found.judgement.headline + runs if found.captures else ""
+    lead = found.judgement.headline if found.captures else ""
     return "; ".join(filter(None, [lead, counts(diagnoses)]))
 
 

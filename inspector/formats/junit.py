@@ -32,7 +32,7 @@ def document(found: Sequence[Found], runs: Iterable[tuple[Path, RunBrief]], limi
         cases += 1
         name = wording.agent(run)
         case = ET.SubElement(
-            suite, "testcase", classname=printable(name), name=printable(clean(f"{capture.name} run {run.number}")),
+            suite, "testcase", classname=printable(name), name=printable(clean(f"{capture.name} {wording.which(run)}")),
             time=f"{finite(run.duration):.3f}",
         )  # fmt: skip
         run_findings = by_run.get(id(run), [])

@@ -69,7 +69,9 @@ def _result(capture: Path, run: RunBrief, finding: Finding, ids: list[str]) -> d
         "ruleId": finding.rule,
         "ruleIndex": ids.index(finding.rule),
         "level": _LEVELS[finding.severity],
-        "message": {"text": _plain(f"{name}: {clean(finding.message)} (run {run.number}, records {evidence}). {fix}")},
+        "message": {
+            "text": _plain(f"{name}: {clean(finding.message)} ({wording.which(run)}, records {evidence}). {fix}")
+        },
         "locations": [
             {
                 "physicalLocation": {"artifactLocation": {"uri": quote(os.fsencode(capture.as_posix()))}},

@@ -281,11 +281,10 @@ class Judgement:
         again = sum(node.open is not None and node.latest is not None for node in self.nodes.values())
         if again:
             parts.append(f"{again} of them in another run")
-        if not self.nodes:
-            parts.append("no run of an agent")
         found = counts(self.findings)
-        lead = ", ".join(filter(None, [*parts, found]))
-        return "; ".join([lead, *map(str, self.calls)])
+        if self.nodes:
+            return "; ".join([", ".join(filter(None, [*parts, found])), *map(str, self.calls)])
+        return "; ".join(filter(None, ["no run of an agent", *map(str, self.calls), found]))
 
 
 def judge(recorded: Iterable[Recorded], now: float = math.inf) -> Judgement:
@@ -295,8 +294,12 @@ def judge(recorded: Iterable[Recorded], now: float = math.inf) -> Judgement:
     located = [(run, each.capture) for each in recorded for run in each.runs]
     located.sort(key=lambda pair: pair[0].started)
     shared = conclusions.with_shared([run for run, _ in located])
-    runs = [(run, capture) for run, (_, capture) in zip(shared, located, strict=True)]
     presents = {each.capture: each.present for each in recorded}
+    last = {run.certname: run.started for run, _ in located if not run.command}
+    runs = [
+        (_perhaps_an_agents(run, presents[capture], now, last), capture)
+        for run, (_, capture) in zip(shared, located, strict=True)
+    ]
     _add_calls(result, [run for run, _ in runs if run.tool or run.command], [each.apart for each in recorded])
     owners = _owners([run for run, _ in runs])
     for name, own in _by_node(runs, owners).items():
@@ -322,6 +325,16 @@ def judge(recorded: Iterable[Recorded], now: float = math.inf) -> Judgement:
             result.under_way += under_way(going, each.present)
     result.nodes = {node.name: node for node in result.nodes.values() if node.runs}
     return result
+
+
+def _perhaps_an_agents(run: RunBrief, present: Present, now: float, last: dict[str | None, float]) -> RunBrief:
+    """Return a run that looks like a command's as an agent's while it is under way: an agent begins with the same
+    requests. ``last`` says when the latest run of each agent began."""
+    if not run.command or state(run, present, now, next_run=last.get(run.certname, 0.0) >= run.ended) is RunState.OVER:
+        return run
+    if present.recording != "open" and not any(each.leg in run.legs for each in present.connections):
+        return run
+    return msgspec.structs.replace(run, tool=None, command=None)
 
 
 def of_runs(runs: Sequence[RunBrief], present: Present = NOTHING_OPEN, now: float = math.inf) -> Judgement:

@@ -156,6 +156,11 @@ def agent(run: Run | RunSnapshot) -> str:
     return f"{name} (no certificate)" if run.stranger else name
 
 
+def which(run: RunBrief) -> str:
+    """A run by its number, or what the requests are that are part of no run."""
+    return f"run {run.number}" if run.number else f"requests by {clean(run.tool)}" if run.tool else "other requests"
+
+
 def summary(run: RunSnapshot) -> str:
     """A run in one line: agent, outcome, duration, phases, findings."""
     name = agent(run)
@@ -233,7 +238,7 @@ def finding(
     evidence = numbers(found.seqs) if found.seqs else "the whole run"
     lines = [
         *flowing(f"{found.severity.upper()} {found.rule} {rule.title}: {clean(found.message)}", width),
-        *flowing(f"  {clean(where)}run {run.number} of {name}; evidence: {evidence}", width),
+        *flowing(f"  {clean(where)}{which(run)} of {name}; evidence: {evidence}", width),
     ]
     if not brief:
         lines += wrapped("  why:    ", rule.explanation, width or PLAIN)

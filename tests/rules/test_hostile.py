@@ -114,7 +114,7 @@ def understood(records: Sequence[Record]) -> Analyzer:
     judgement = judge([Recorded(briefs, CAPTURE)])
     clean([judgement.headline])
     strictly_json(json_output.states(judgement))
-    capture = doctor_report.CaptureReport([CAPTURE, CAPTURE], judgement, len(runs))
+    capture = doctor_report.CaptureReport([CAPTURE, CAPTURE], judgement)
     clean(line for block in doctor_report.verdict_blocks(capture) for line in block.lines)
     for at in (0.0, max((record.ended for record in records), default=0.0), 4e9):
         for name in bootstraps.names():
