@@ -438,7 +438,7 @@ def _node(name: str, runs: Sequence[tuple[RunBrief, Path]], presents: dict[Path,
     node = Node(name)
     earlier: list[RunBrief] = []
     for place, (run, capture) in enumerate(runs):
-        following = any(later.started >= run.ended for later, _ in runs[place + 1 :])
+        following = place + 1 < len(runs) and runs[-1][0].started >= run.ended
         present = presents.get(capture, NOTHING_OPEN)
         found = state(run, present, now, earlier, next_run=following)
         silence = (now if present.recording == "open" else present.time) - run.ended

@@ -287,7 +287,7 @@ def test_the_run_before_says_how_the_node_is_while_the_next_is_under_way() -> No
 def test_what_was_under_way_when_the_recording_ended_is_cut_off() -> None:
     going = talk(node_request(uuid="a-1"), plugins(), certname="web1.example", address="192.0.2.1")
     for recording in ("ended", "cut off"):
-        present = Present(recording, going[-1].ended + 3)  # type: ignore[arg-type]
+        present = Present(recording, going[-1].ended + 3)
         node = only(found := judged(going, present=present, now=going[-1].ended + 9e6))
         assert node.open
         assert (node.state, node.open.run.ending, found.bad) == (NodeState.OPEN, "cut off", False)
