@@ -10,11 +10,13 @@ import gzip
 import os
 import stat
 import zlib
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
+
+from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 SMALL = 2**24
 """Bytes of a file that a person writes, or of a certificate or key."""
@@ -24,6 +26,14 @@ LINE = 2**20
 """Bytes of a line of a log."""
 _GZIP = b"\x1f\x8b"
 """How a file begins that gzip compressed."""
+
+
+def expanded(text: str | Path) -> Path:
+    """Return the path that a user named, with ``~`` expanded. Raises InspectorError."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise InspectorError(f"{text} has no home directory: {error}", "Use an absolute path.") from error
 
 
 def opened(path: Path, *, links: bool = True) -> IO[bytes]:

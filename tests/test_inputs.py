@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import inputs, installation
+from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +22,13 @@ ODD: dict[str, Callable[[Path], object]] = {
     "a link to itself": lambda path: path.symlink_to(path),
     "a directory": lambda path: path.mkdir(),
 }
+
+
+def test_a_home_directory_that_nobody_has_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/of/mine")
+    assert str(inputs.expanded("~/x")) == "/home/of/mine/x"
+    with pytest.raises(InspectorError, match="~nobody-of-this-name/x has no home directory"):
+        inputs.expanded("~nobody-of-this-name/x")
 
 
 @pytest.mark.parametrize("name", ODD)

@@ -83,8 +83,13 @@ def make_folder(folder: Path) -> None:
 
 
 def companion(path: Path, ending: str) -> Path:
-    """Return a file that belongs to a capture: the capture's name with a suffix."""
-    return path.with_name(path.name + ending)
+    """Return a file that belongs to a capture: the capture's name with a suffix. Any path has one, also ``.``."""
+    return path.parent / f"{path.name}{ending}"
+
+
+def made_from(path: Path, ending: str) -> Path:
+    """Return the default name of a file that is made from a capture: beside it, with another ending."""
+    return path.parent / f"{path.stem}{ending}"
 
 
 def fresh(folder: Path) -> Path:

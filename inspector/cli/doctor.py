@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from inspector.doctor.findings import Diagnosis
+    from inspector.doctor.report import CaptureReport
     from inspector.summaries.whole_messages import Whole
 
 EXAMPLE = "puppet-inspector doctor --live puppet.example:8140"
@@ -75,42 +77,53 @@ def execute(arguments: argparse.Namespace) -> int:
         # First whether there is a master at all.
         diagnoses = [*live[:1], *diagnoses, *(each for each in live[1:] if each.detail not in details)]
     problems = report.worst(found, diagnoses) if arguments.fix_script else []
-    if problems:
-        fix_script.write(problems, arguments.fix_script, time.time())
-    if arguments.json:
-        verdicts = [
-            {"capture": str(agent.capture), "run": agent.run.number, "certname": agent.run.certname,
-             "runs": agent.times, "superseded_by": agent.superseded_by,
-             "superseded_in": agent.superseded_in and str(agent.superseded_in),
-             **(json_output.verdict_fields(agent.run, _whole(agent.capture) if arguments.full else None) or {})}
-            for agent in found.agents
-        ]  # fmt: skip
-        unanalyzed = [
-            {"capture": str(capture), "seq": seq, "reason": reason} for capture, seq, reason in found.unanalyzed
-        ]
-        notes = [{"rule": rule, "capture": str(capture), "runs": numbers} for rule, capture, numbers, _ in found.notes]
-        written = str(arguments.fix_script) if problems else None
-        print_json(
-            {"verdicts": verdicts, "notes": notes, "diagnoses": report.plain(diagnoses), "not_analyzed": unanalyzed,
-             "fix_script": written, "headline": found.judgement.headline,
-             "states": json_output.states(found.judgement)}
-        )  # fmt: skip
-    else:
-        if lead := report.summary(found, diagnoses):
-            print_line(lead)
-        for block in report.verdict_blocks(found, _whole if arguments.full else None, columns()) if captures else ():
-            print_block(block)
-        for capture, seq, reason in found.unanalyzed:
-            print_unanalyzed([(seq, reason)], found.where(capture))
-        for block in report.diagnosis_blocks(diagnoses, columns()) if diagnoses or others else ():
-            print_block(block)
+    written: Path | None = None
+    try:
         if problems:
-            print(f"wrote {arguments.fix_script}: say in it how the hosts are reached, then run it")
-        elif arguments.fix_script:
-            print(f"{arguments.fix_script} was not written: there is nothing to heal")
+            fix_script.write(problems, arguments.fix_script, time.time())
+            written = arguments.fix_script
+    finally:  # the verdict needs no script
+        if arguments.json:
+            _print_fields(found, diagnoses, written, full=arguments.full)
+        else:
+            _print_text(found, diagnoses, full=arguments.full, others=bool(others))
+    if arguments.fix_script and not arguments.json:
+        done = "wrote {}: say in it how the hosts are reached, then run it"
+        print((done if written else "{} was not written: there is nothing to heal").format(arguments.fix_script))
     return unreadable.status or int(
         found.judgement.bad or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses)
     )
+
+
+def _print_fields(found: CaptureReport, diagnoses: list[Diagnosis], written: Path | None, *, full: bool) -> None:
+    verdicts = [
+        {"capture": str(agent.capture), "run": agent.run.number, "certname": agent.run.certname,
+         "runs": agent.times, "superseded_by": agent.superseded_by,
+         "superseded_in": agent.superseded_in and str(agent.superseded_in),
+         **(json_output.verdict_fields(agent.run, _whole(agent.capture) if full else None) or {})}
+        for agent in found.agents
+    ]  # fmt: skip
+    unanalyzed = [{"capture": str(capture), "seq": seq, "reason": reason} for capture, seq, reason in found.unanalyzed]
+    notes = [{"rule": rule, "capture": str(capture), "runs": numbers} for rule, capture, numbers, _ in found.notes]
+    print_json(
+        {"verdicts": verdicts, "notes": notes, "diagnoses": report.plain(diagnoses), "not_analyzed": unanalyzed,
+         "fix_script": written and str(written), "headline": found.judgement.headline,
+         "states": json_output.states(found.judgement)}
+    )  # fmt: skip
+
+
+def _print_text(found: CaptureReport, diagnoses: list[Diagnosis], *, full: bool, others: bool) -> None:
+    """Print verdicts and diagnoses; ``others``: not only captures were examined."""
+    if lead := report.summary(found, diagnoses):
+        print_line(lead)
+    if found.captures:
+        for block in report.verdict_blocks(found, _whole if full else None, columns()):
+            print_block(block)
+    for capture, seq, reason in found.unanalyzed:
+        print_unanalyzed([(seq, reason)], found.where(capture))
+    if diagnoses or others:
+        for block in report.diagnosis_blocks(diagnoses, columns()):
+            print_block(block)
 
 
 def _captures(given: Sequence[Path]) -> list[Path]:

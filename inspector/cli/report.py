@@ -58,7 +58,7 @@ def execute(arguments: argparse.Namespace) -> int:
     masked. Facts, parameters, logs and file contents are withheld unless `--with` opens them."""
     capture = arguments.capture or paths.newest()
     kind = "json" if arguments.json else arguments.format
-    output = arguments.output or (capture.with_suffix(".html") if kind == "html" else None)
+    output = arguments.output or (paths.made_from(capture, ".html") if kind == "html" else None)
     if output is not None:
         files.must_be_new(output)
     if logs_named(arguments) and kind != "html":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.capture import paths
 from inspector.cli.opening import add_opening, opened_by
 from inspector.cli.output import print_json
 from inspector.cli.progress import shown
@@ -33,7 +34,7 @@ def execute(arguments: argparse.Namespace) -> int:
     is known to reveal nothing stays: types, versions, small numbers, words of Puppet, names of classes and
     environments."""
     capture = arguments.capture
-    target = arguments.output or capture.with_name(f"{capture.stem}-shared.sqlite")
+    target = arguments.output or paths.made_from(capture, "-shared.sqlite")
     opened = opened_by(arguments.opened)
     with shown() as watch:
         number, withheld = share(capture, target, opened, watch)

@@ -11,11 +11,12 @@ import msgspec
 from inspector import regex
 from inspector.doctor.findings import notice
 from inspector.explain.authorization import deciding, text
-from inspector.explain.authorization.decision import Verdict
+from inspector.explain.authorization.decision import OIDS, Verdict
 from inspector.host.auth_conf import puppetserver
 from inspector.host.auth_conf.rules import Sort
 from inspector.model import Exchange
 from inspector.protocol import endpoints
+from inspector.protocol.kinds import Kind
 from inspector.rules.fixes import advice, on_master
 from inspector.rules.puppet_commands import safe_name
 from inspector.rules.request_forbidden import FORBIDDEN, SERVER_LOG
@@ -27,13 +28,15 @@ if TYPE_CHECKING:
     from inspector.capture.store import Capture
     from inspector.doctor.findings import Diagnosis
     from inspector.explain.authorization.decision import Decision, Question
-    from inspector.host.auth_conf.rules import AuthConf
+    from inspector.host.auth_conf.rules import AuthConf, Rule
     from inspector.rules.fixes import Fix, Step
     from inspector.summaries.summary import RunBrief
 
 RULE = "S02"
 MOST = 100
 """Refused requests of a run that are looked at."""
+_SERVERS_OWN = frozenset({"pp_cli_auth", OIDS["pp_cli_auth"]})
+"""An extension of the server's own certificate only, by its names."""
 _PLAIN = regex.compile(r"[\w '|./-]+")
 """What a shell leaves as it is between double quotes."""
 _GENERAL = ("", "/puppet", "/puppet/v3")
@@ -56,9 +59,9 @@ _DEFAULTS = {
     "facts": _Default("puppetlabs facts", "^/puppet/v3/facts/([^/]+)$", "put", "$1"),
     "file_metadata": _Default("puppetlabs file metadata", "/puppet/v3/file_metadata", "get, post"),
     "file_content": _Default("puppetlabs file content", "/puppet/v3/file_content", "get, post"),
-    "file_bucket_file": _Default("puppetlabs file bucket file", "/puppet/v3/file_bucket_file", "get, head, post, put"),
 }
-"""By the part of the path that names the indirection."""
+"""By the part of the path that names the indirection. Not the filebucket's, which lets every node read what others have
+stored."""
 _SORT_ORDER = 500
 """Of the rules that puppetserver's packages bring."""
 
@@ -91,6 +94,8 @@ def explained(run: RunBrief, capture: Capture, conf: AuthConf) -> RunBrief:
     sentence = text.sentence(first.decision, conf)
     if first.decision.verdict is Verdict.ALLOWED:
         sentence = f"this auth.conf allows it, so the master has another one, or has not read it again ({sentence})"
+    elif _extensions(first):
+        sentence += ", which may be intended"
     verdict = msgspec.structs.replace(run.verdict, reason=f"{run.verdict.reason}: {sentence}")
     fix = tuple(_literal(step) for step in _fix(refusals, conf))
     return msgspec.structs.replace(run, verdict=verdict, special_fixes={**run.special_fixes, RULE: fix})
@@ -141,11 +146,26 @@ def _fix(refusals: Sequence[_Refusal], conf: AuthConf) -> Fix:
         key=lambda change: -change.line,
     )
     checks = dict.fromkeys(_check(refusal, conf) for refusal in reversed(denied.values()))
+    steps += dict.fromkeys(_intended(names) for refusal in denied.values() if (names := _extensions(refusal)))
     return (*steps, *(change.step for change in changes), *checks, _reload(conf))
 
 
 def _denies(refusal: _Refusal) -> bool:
     return refusal.decision.verdict is not Verdict.ALLOWED
+
+
+def _extensions(refusal: _Refusal) -> tuple[str, ...]:
+    """Return the extensions that the rule wants in a certificate, if this client's was refused because it lacks one."""
+    rule = refusal.decision.rule
+    if rule is None or refusal.decision.entry or refusal.decision.verdict is not Verdict.DENIED:
+        return ()
+    return tuple(dict.fromkeys(name for entry in rule.entries if entry.allows for name in entry.extensions or ()))
+
+
+def _intended(extensions: Sequence[str]) -> Step:
+    does = f"change nothing if that is intended: the rule is for certificates with {' or '.join(extensions)}"
+    own = "; the server's own has it, so the command works on the master"
+    return advice(does + (own if not _SERVERS_OWN.isdisjoint(extensions) else ""))
 
 
 def _look(refusal: _Refusal, conf: AuthConf) -> Step:
@@ -198,12 +218,15 @@ def _changes(refusal: _Refusal, conf: AuthConf) -> Iterator[_Change]:
     if inserted := _missing(refusal, conf):
         yield _Change(0, inserted)
         return
-    if rule is None or rule.line is None:
-        does = f"add a rule to {conf.path} that allows `{refusal.request}` to {refusal.certname}"
-        yield _Change(0, advice(does))
+    bucket = _asks_bucket(refusal)
+    reads = bucket and refusal.question.method in ("GET", "POST")
+    condition = f"{refusal.certname} may {'read what other nodes have stored' if reads else 'have it'}"
+    if rule is None or rule.line is None or (bucket and _is_general(rule)):
+        place = f"{conf.path}, before line {rule.line}," if rule and rule.line else conf.path
+        does = f"add a rule to {place} that allows `{refusal.request}` to {refusal.certname}"
+        yield _Change(0, advice(does, only_if=condition if bucket else ""))
         return
     where = f"that begins in line {rule.line} of {conf.path}"
-    condition = f"{refusal.certname} may have it"
     if refusal.decision.verdict is not Verdict.DENIED:
         yield _Change(rule.line, advice(f"look at the rule {where}: {refusal.decision.why}"))
     elif entry is None:
@@ -229,6 +252,17 @@ def _requested_name(refusal: _Refusal) -> str | None:
     return found.certname.lower() if found and found.certname else None
 
 
+def _is_general(rule: Rule) -> bool:
+    """Whether a rule is for more than one kind of request."""
+    return rule.pattern is None and rule.path.rstrip("/") in _GENERAL
+
+
+def _asks_bucket(refusal: _Refusal) -> bool:
+    """Whether the request stores a file in the filebucket, or reads one."""
+    found = endpoints.match(refusal.question.method, refusal.question.target)
+    return found is not None and found.endpoint.kind is Kind.BACKUP
+
+
 def _missing(refusal: _Refusal, conf: AuthConf) -> Step | None:
     """Return how to insert puppetserver's own rule for a request that only a general rule denies; None if that is not
     what is missing, or would not help."""
@@ -238,7 +272,7 @@ def _missing(refusal: _Refusal, conf: AuthConf) -> Step | None:
     default = _DEFAULTS.get("file_metadata" if name == "file_metadatas" else name)
     if default is None or conf.kind == "ruby" or conf.list_line is None:
         return None
-    if rule is not None and (rule.pattern or rule.path.rstrip("/") not in _GENERAL):
+    if rule is not None and not _is_general(rule):
         return None
     order = _SORT_ORDER if rule is None or rule.order is None or rule.order > _SORT_ORDER else rule.order - 1
     known = {each.name for each in conf.rules}

@@ -66,6 +66,10 @@ requested() { case $1 in 1) signed=no ;; 2) ;; *) failed "$1" ;; esac; }
 """
 
 
+type _Place = tuple[Host, str | None]
+"""A host, and which one it is if it is a node."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What a part of the script heals."""
@@ -141,21 +145,24 @@ def _is_ours(path: Path) -> bool:
         raise InspectorError(f"Cannot read {path}: {error.strerror}.", "Choose another name.") from error
 
 
-def _variables(problems: Iterable[Problem]) -> dict[tuple[Host, str | None], str]:
+def _place(problem: Problem, step: Step) -> _Place | None:
+    """Return the host to which a step's command goes; None if it is no command, or one for any host."""
+    if step.on is None or not step.command:
+        return None
+    return step.on, problem.node if step.on is Host.NODE else None
+
+
+def _variables(problems: Iterable[Problem]) -> dict[_Place, str]:
     """Return the variable of each host to which a command goes: there are as many nodes as agents."""
-    variables: dict[tuple[Host, str | None], str] = {}
-    for problem in problems:
-        for step in problem.steps:
-            if step.on is None or not step.command:
-                continue
-            place = step.on, problem.node if step.on is Host.NODE else None
-            nodes = sum(host is Host.NODE for host, _ in variables)
-            again = f"_{nodes + 1}" if step.on is Host.NODE and nodes else ""
-            variables.setdefault(place, _VARIABLES[step.on] + again)
+    variables: dict[_Place, str] = {}
+    for place in filter(None, (_place(problem, step) for problem in problems for step in problem.steps)):
+        nodes = sum(host is Host.NODE for host, _ in variables)
+        again = f"_{nodes + 1}" if place[0] is Host.NODE and nodes else ""
+        variables.setdefault(place, _VARIABLES[place[0]] + again)
     return variables
 
 
-def _steps(problem: Problem, number: int, variables: dict[tuple[Host, str | None], str]) -> Iterator[str]:
+def _steps(problem: Problem, number: int, variables: dict[_Place, str]) -> Iterator[str]:
     """Yield the lines of a fix, whose first step has this number."""
     after_run = False
     numbered = list(enumerate(problem.steps, number))
@@ -166,10 +173,11 @@ def _steps(problem: Problem, number: int, variables: dict[tuple[Host, str | None
             yield f"if ask {shlex.quote(f'If {clean(condition)}: is this the case?')}; then"
         for at, step in steps:
             last = max((later for later, each in numbered if _SIGNS.match(each.command)), default=0)
-            reached = _reached(problem, step, variables)
+            place = _place(problem, step)
+            reached = f"${variables[place]}" if place else "sh -c"
             for line in _step(at, step, reached, after_run=after_run, signed_later=at < last):
                 yield margin + line
-            after_run = after_run or step.command.endswith(AGENT_RUN)
+            after_run = after_run or AGENT_RUN in step.command
         if condition:
             skipped = [f"{at}. Skipped: {clean(sentence(step)) or step.command}" for at, step in steps]
             yield "else"
@@ -177,15 +185,9 @@ def _steps(problem: Problem, number: int, variables: dict[tuple[Host, str | None
             yield "fi"
 
 
-def _reached(problem: Problem, step: Step, variables: dict[tuple[Host, str | None], str]) -> str:
-    """Return the beginning of a command line that executes a command on the step's host."""
-    if step.on is None:
-        return "sh -c"
-    return f"${variables[step.on, problem.node if step.on is Host.NODE else None]}"
-
-
 def _step(number: int, step: Step, reached: str, *, after_run: bool, signed_later: bool) -> Iterator[str]:
-    """Yield the lines of a step; ``after_run``: one before it runs the agent, ``signed_later``: one after it signs."""
+    """Yield the lines of a step; ``reached``: how a command line on its host begins, ``after_run``: a step before runs
+    the agent, ``signed_later``: one after it signs."""
     does = f"{number}. {begun(clean(sentence(step)) or 'run')}"
     shown = textwrap.wrap(f"{does}{':' if step.command else '.'}", _WIDTH, subsequent_indent="   ")
     shown += [f"   {clean(step.command)}"] if step.command else []
@@ -199,10 +201,10 @@ def _step(number: int, step: Step, reached: str, *, after_run: bool, signed_late
     if step.destroys:
         yield "delete"
     line = f"{reached} {shlex.quote(step.command)} </dev/null"
-    if step.command.endswith(AGENT_RUN) and signed_later:
+    if AGENT_RUN in step.command and signed_later:
         yield "signed=yes"
         yield f"{line} || requested $?"
-    elif step.command.endswith(AGENT_RUN):
+    elif AGENT_RUN in step.command:
         yield f"{line} || ran $?"
     elif after_run and _SIGNS.match(step.command):
         yield f'if [ "$signed" = yes ]; then say "   (not needed: it is signed)"; else {line} || failed $?; fi'

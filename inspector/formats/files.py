@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from inspector import inputs
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
 
 def write(lines: Iterable[str], path: Path) -> int:
@@ -25,10 +26,7 @@ def write(lines: Iterable[str], path: Path) -> int:
 
 def named(text: str) -> Path:
     """Return the path that a user typed, with ``~`` expanded. Raises InspectorError."""
-    try:
-        path = Path(text.strip()).expanduser()
-    except RuntimeError as error:
-        raise InspectorError(f"Cannot write {text.strip()}: {error}", "Choose another path.") from error
+    path = inputs.expanded(text.strip())
     if not path.name or "\0" in text:
         raise InspectorError(f"{text.strip()!r} is not a file name.", "Choose another name.")
     return path

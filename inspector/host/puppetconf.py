@@ -150,11 +150,11 @@ def read(
     """
     options = dict(options or {})
     confdir = confdir or options.get("confdir")
-    place, conf = _place(_path(confdir) if confdir else None)
-    file = _path(options["config"]) if options.get("config") else conf / "puppet.conf"
+    place, conf = _place(inputs.expanded(confdir) if confdir else None)
+    file = inputs.expanded(options["config"]) if options.get("config") else conf / "puppet.conf"
     values = _Values(options, _parse(file) if _is_file(file) else {}, {"confdir": str(conf), "vardir": place.vardir})
     configured = str(ssldir) if ssldir else values.get("ssldir")
-    chosen = _path(configured) if configured else _default_ssldir(values, place)
+    chosen = inputs.expanded(configured) if configured else _default_ssldir(values, place)
     values.defaults["ssldir"] = str(chosen)
     port = _port(values.get("serverport", "masterport"), file) or PORT
     addresses = (address for address in (values.get("server_list") or "").split(",") if address.strip())
@@ -227,7 +227,7 @@ def _place(confdir: Path | None) -> tuple[_Place, Path]:
 
 def _default_ssldir(values: _Values, place: _Place) -> Path:
     """Return the default ssldir: the first candidate with a private key, else the first that exists."""
-    candidates = [_path(values.expand(directory)) for directory in place.ssldirs]
+    candidates = [inputs.expanded(values.expand(directory)) for directory in place.ssldirs]
     if values.defaults["confdir"] != str(Path(place.confdir).expanduser()):
         candidates.reverse()  # a non-standard confdir: an ssldir inside it comes first
     with_key = next((directory for directory in candidates if _keys(directory)), None)
@@ -236,16 +236,9 @@ def _default_ssldir(values: _Values, place: _Place) -> Path:
 
 def _cadir(values: _Values, place: _Place) -> Path | None:
     if configured := values.get("cadir"):
-        return _path(configured)
-    candidates = [_path(values.expand(directory)) for directory in place.cadirs]
+        return inputs.expanded(configured)
+    candidates = [inputs.expanded(values.expand(directory)) for directory in place.cadirs]
     return next((directory for directory in candidates if _is_file(directory / "ca_key.pem")), None)
-
-
-def _path(text: str | Path) -> Path:
-    try:
-        return Path(text).expanduser()
-    except RuntimeError as error:
-        raise InspectorError(f"{text} has no home directory: {error}", "Use an absolute path.") from error
 
 
 def _is_file(path: Path) -> bool:

@@ -208,14 +208,12 @@ def source_of(text: str, *, unsafe: bool = False) -> IdentitySource:
 
     Raises InspectorError.
     """
-    from pathlib import Path
-
     mode, _, argument = text.partition(":")
     match mode, argument:
         case "keys", directory if directory:
-            return KeyDirectory(Path(directory).expanduser(), unsafe=unsafe)
+            return KeyDirectory(inputs.expanded(directory), unsafe=unsafe)
         case "mint", directory if directory:
-            return Mint(Path(directory).expanduser(), unsafe=unsafe)
+            return Mint(inputs.expanded(directory), unsafe=unsafe)
         case "headers", "":
             return HeaderIdentity()
         case "none", "":

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector import inputs
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 VARIABLES = ("MITMPROXY_SSLKEYLOGFILE", "SSLKEYLOGFILE")
 """The first that is set counts, as in mitmproxy."""
@@ -19,7 +20,7 @@ VARIABLES = ("MITMPROXY_SSLKEYLOGFILE", "SSLKEYLOGFILE")
 def path() -> Path | None:
     """Return the file that the environment names; None if it names none."""
     named = next((value for variable in VARIABLES if (value := os.environ.get(variable))), None)
-    return Path(named).expanduser() if named else None
+    return inputs.expanded(named) if named else None
 
 
 def writer() -> Callable[[bytes], None] | None:

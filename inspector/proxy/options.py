@@ -18,7 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from inspector import __version__, regex
+from inspector import __version__, inputs, regex
 from inspector.capture import paths, rotation
 from inspector.capture.rotation import Rotation
 from inspector.capture.spool import KEEP
@@ -285,7 +285,7 @@ def rules_options(values: Any) -> tuple[str, ...]:
     """Return the options of commands that apply the same rules as this proxy."""
     # The commands are there in a mitmproxy without the addon, too.
     named = ((option, getattr(values, name, "")) for option, name in _RULES.items())
-    return tuple(part for option, value in named if value for part in (option, str(Path(value).expanduser())))
+    return tuple(part for option, value in named if value for part in (option, str(inputs.expanded(value))))
 
 
 def of_rules(arguments: Sequence[str]) -> dict[str, str]:
@@ -473,7 +473,7 @@ def _certname(text: str) -> str:
 
 
 def _path(text: str) -> Path | None:
-    return Path(text).expanduser() if text else None
+    return inputs.expanded(text) if text else None
 
 
 def listen_again(settings: Settings) -> Settings:
@@ -506,7 +506,7 @@ def _free(listen: tuple[str, int], *, port_given: bool, shared: bool) -> tuple[s
 
 def capture_path(text: str) -> Path:
     """Return the capture to record in: a file as given, or a new file in a directory (default ``captures``)."""
-    path = Path(text).expanduser() if text else Path("captures")
+    path = inputs.expanded(text) if text else Path("captures")
     if text and not path.is_dir() and not text.endswith("/"):
         return path
     if not text and path.is_dir():

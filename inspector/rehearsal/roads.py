@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from cryptography import x509 as cx509
 
+from inspector import inputs
 from inspector.errors import IdentityError, InspectorError
 from inspector.host import puppetconf
 from inspector.model import Identity
@@ -17,6 +17,8 @@ from inspector.rehearsal import requests
 from inspector.rehearsal.requests import Asked, Unsendable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from inspector.model import Request
     from inspector.protocol import documents as d
     from inspector.proxy.identity import Credentials
@@ -123,7 +125,7 @@ def road_of(text: str, certificate: Path | None, key: Path | None, *, stores: bo
                     STORES,
                     "Use --road v4, which stores nothing; or, if it may, add --stores-data-of-nodes.",
                 )
-            folder = Path(directory).expanduser()
+            folder = inputs.expanded(directory)
             if name == "keys":
                 return AsAgent(name, identity.KeyDirectory(folder), folder / "certs" / "ca.pem")
             return AsAgent(name, identity.Mint(folder, alt_names=True), folder / "ca_crt.pem")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import signal
@@ -20,7 +21,7 @@ from tests.support.conversations import Agent, together
 from tests.support.terminals import pretend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from tests.conftest import Run
 
@@ -146,6 +147,42 @@ def test_streams_that_are_closed(name: str, folder: Path, run: Run) -> None:
     assert "Traceback" not in "".join(lines)
     for made in {path.name for path in folder.iterdir()} - before:  # whole, and not written to by mistake
         assert made.endswith(".index") or (folder / made).is_dir() or run("runs", folder / made)[0] == 0
+
+
+def with_a_path(path: str) -> Iterator[tuple[str, list[str]]]:
+    """Each command line with this path in the place of each of its paths, and as the value of each option for one."""
+    for name, line in WORDS.items():
+        if name in ("open", "demo", "run", "follow"):  # they wait for what comes
+            continue
+        words = line.split()
+        for place in (at for at, word in enumerate(words) if "{}" in word):
+            yield name, [*words[:place], path, *words[place + 1 :]]
+        parser = argparse.ArgumentParser()
+        commands._module(name).add_arguments(parser)
+        for option in path_options(parser):
+            yield name, [*words, option, path]
+
+
+def path_options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from path_options(inner)
+        elif action.option_strings and action.type is Path:
+            yield action.option_strings[-1]
+
+
+ODD = [*with_a_path(".")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "words"), ODD, ids=[f"{name} {' '.join(words)}" for name, words in ODD])
+def test_a_path_without_a_name(
+    name: str, words: list[str], folder: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, _, err = run(name, *(word.replace("{}", str(folder)) for word in words))
+    assert status in (0, 1, 2), err
 
 
 def test_errors_that_nobody_can_read(folder: Path) -> None:

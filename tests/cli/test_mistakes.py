@@ -31,6 +31,22 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["import", "{tmp}/none.mitm", "-o", "{tmp}/x.sqlite"], "Cannot read"),
     (["import", "{tmp}/text.sqlite", "-o", "{tmp}/x.sqlite"], "is not a flow file"),
     (["import", "{tmp}/text.sqlite", "-o", "{tmp}/text.sqlite/x.sqlite"], "is not a flow file"),
+    # Paths without a name.
+    *(([command, path], f"{path} is a directory.") for command in ("report", "share") for path in (".", "/", "..")),
+    (["import", ".", "-o", "{tmp}/x.sqlite"], "Cannot read ."),
+    (["import", "{tmp}/good.sqlite", "-o", "~nobody-of-this-name/x"], "~nobody-of-this-name/x has no home directory"),
+    (
+        [
+            "rehearse",
+            "{tmp}/good.sqlite",
+            "--master",
+            "x",
+            "--stores-data-of-nodes",
+            "--road",
+            "mint:~nobody-of-this-name",
+        ],
+        "~nobody-of-this-name has no home directory",
+    ),
 ]
 
 

@@ -138,6 +138,53 @@ def test_an_auth_conf_that_allows_it_is_not_the_masters(doctor: Doctor) -> None:
     assert [step["command"] for step in found["steps"][1:]] == ["systemctl reload puppetserver", "puppet agent -t"]
 
 
+BUCKET = "/puppet/v3/file_bucket_file"
+
+
+def refused_bucket(run: Run, tmp_path: Path, text: str, method: str) -> tuple[str, list[str]]:
+    """Return message and steps of the verdict on a refused request to the filebucket, with an auth.conf."""
+    agent = Agent().ask(method, f"{BUCKET}/sha256/{'0' * 64}?environment=production", own=True, status=403)
+    capture, conf = save(tmp_path / "c.sqlite", *together(agent)), tmp_path / "auth.conf"
+    conf.write_text(text)
+    status, out, _ = run("doctor", capture, "--auth-conf", conf, "--json")
+    (verdict,) = json_output.valid("doctor", out)["verdicts"]
+    assert (status, verdict["cause"]) == (1, "S02")
+    return verdict["message"], [step["command"] or step["text"].replace(str(conf), "FILE") for step in verdict["steps"]]
+
+
+@pytest.mark.parametrize("query", ["", ", query-params: {environment: production}"])
+def test_a_rule_for_certificates_with_an_extension_may_be_intended(run: Run, tmp_path: Path, query: str) -> None:
+    """OpenVox Server 9 brings such a rule."""
+    reading_rule = (
+        f'{{name: "bucket read", sort-order: 500, match-request: {{path: "{BUCKET}", type: path, method: [get, post]'
+        f'{query}}}, allow: {{extensions: {{pp_cli_auth: "true"}}}}}}'
+    )
+    text = auth_confs.USUAL.replace("rules: [\n", f"rules: [\n{reading_rule},\n")
+    message, steps = refused_bucket(run, tmp_path, text, "GET")
+    assert (
+        'denied by "bucket read" (sort-order 500, auth.conf:4): the certificate has no pp_cli_auth, which may be '
+        "intended"
+    ) in message
+    assert steps[1:3] == [
+        (
+            "change nothing if that is intended: the rule is for certificates with pp_cli_auth; the server's own has "
+            "it, so the command works on the master"
+        ),
+        "add a.example to `allow` of the rule that begins in line 4 of FILE",
+    ]
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_the_filebucket_is_never_opened_to_all(run: Run, tmp_path: Path, method: str) -> None:
+    text = auth_confs.USUAL.replace('"/puppet/v3/file"', '"/nothing"')
+    message, steps = refused_bucket(run, tmp_path, text, method)
+    assert 'denied by "all else"' in message
+    line = text[: text.index('path: "/"')].count("\n")
+    request = f"{method} {BUCKET}/sha256/{'0' * 64}"
+    assert steps[1] == f"add a rule to FILE, before line {line}, that allows `{request}` to a.example"
+    assert not any('allow: "*"' in step for step in steps)
+
+
 def test_an_expression_that_is_not_decided_is_named(doctor: Doctor) -> None:
     steps = doctor.steps(auth_confs.USUAL.replace("^/puppet/v3/catalog/", "^(?=/)/puppet/v3/catalog/"))
     assert steps[1].startswith("look at the rule that begins in line 4 of FILE: the regular expression has look-around")

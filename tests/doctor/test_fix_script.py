@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.analysis import known_errors
+from inspector.analysis.analyzer import Analyzer
 from inspector.doctor import findings, fix_script, report
 from inspector.doctor.fix_script import Problem
 from inspector.errors import InspectorError
+from inspector.rules import all_rules, rule_of
 from inspector.rules.fixes import advice, group, on_ca, on_node, proved
 from inspector.rules.puppet_commands import FixContext, fill
 from inspector.runs.examples import ca, catalog, crl, csr, issued, talk
@@ -21,10 +24,12 @@ from inspector.runs.examples import report as reported
 from inspector.runs.run import Run as AgentRun
 from tests.support.captures import save
 from tests.support.json_output import valid
+from tests.support.programs import program
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from inspector.rules import Rule
     from inspector.rules.fixes import Fix
     from tests.conftest import Run
 
@@ -263,6 +268,77 @@ def test_a_command_is_one_word_for_the_host(site: Site) -> None:
     assert not (site.path / "pwned").exists()
 
 
+# -- every fix -----------------------------------------------------------------------------------------
+
+
+def fixes_of(rule: Rule) -> list[Fix]:
+    """The fixes of a rule: for the runs of its bad examples, and for a run of which nothing is known."""
+    runs: list[AgentRun] = []
+    for records in rule.bad():
+        analyzer = Analyzer()
+        for record in records:
+            analyzer.feed(record)
+        runs += analyzer.finish()
+    return [*dict.fromkeys(proved(rule.fix_for(run)) for run in [None, *runs])]
+
+
+def check_syntax(path: Path, fixes: list[Fix]) -> None:
+    """Write a script for each of some fixes, and for all of them together; the shell must read each."""
+    problems = [Problem(f"{number}", fix, NODE) for number, fix in enumerate(fixes)]
+    for each in [[problem] for problem in problems] + [problems]:
+        fix_script.write(each, path, 1e9)
+        done = subprocess.run(["sh", "-n", path], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: str(rule.id))
+def test_the_script_of_every_rule_can_be_read(rule: Rule, tmp_path: Path) -> None:
+    check_syntax(tmp_path / "heal.sh", fixes_of(rule))
+
+
+def test_the_script_of_every_known_message_can_be_read(tmp_path: Path) -> None:
+    fixes = [fill(fix) for known in known_errors.MESSAGES for fix in (known.check, known.fix)]
+    problems = [Problem(f"{number}", fix, NODE) for number, fix in enumerate(fixes)]
+    path = tmp_path / "heal.sh"
+    fix_script.write(problems, path, 1e9)
+    done = subprocess.run(["sh", "-n", path], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+STUBS = (
+    "curl", "find", "gem", "getent", "ip", "journalctl", "openssl", "ping", "puppet-inspector", "puppetdb", "rm", "ss",
+    "systemctl", "timedatectl", "touch",
+)  # fmt: skip
+REAL = ("cat", "date", "grep", "head", "ps", "sh", "sha256sum", "tail")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: str(rule.id))
+def test_the_script_of_every_rule_can_be_executed(rule: Rule, site: Site) -> None:
+    """On hosts that have stand-ins of the programs that change something, and no other."""
+    for name in (*STUBS, "setting"):
+        site.command(name, "exit 0")
+    site.command("puppet", f"case $1 in agent) exit 2 ;; config) echo {site.path}/setting ;; esac")
+    for name in REAL:
+        (site.path / name).symlink_to(program(name, name))
+    hosts = {f"ON_{name}": "on-node" for name in ("MASTER", "PROXY")} | {"PATH": str(site.path)}
+    for fix in fixes_of(rule):
+        done = site.run(Problem(rule.title, fix, NODE), flags=("--yes",), **hosts)
+        if done.returncode:
+            assert "Stopped: fill in " in done.stderr
+            continue
+        assert all(f"\n{number}. " in done.stdout for number in range(1, len(fix) + 1))
+
+
+def test_a_run_with_more_options_ends_as_one_without(site: Site) -> None:
+    """With 2, if it changed something."""
+    steps = (on_node("see what it does", "puppet agent -t --debug"), on_ca("go on", "true"))
+    site.command("puppet", "exit 2")
+    assert site.run(Problem("it is odd", steps, NODE)).returncode == 0
+    site.command("puppet", "exit 6")
+    assert site.run(Problem("it is odd", steps, NODE)).stderr == "Stopped: the command failed with status 6.\n"
+
+
 # -- the file ------------------------------------------------------------------------------------------
 
 PROBLEM = Problem("it is late", (on_node("run it", "puppet agent -t"),), NODE)
@@ -303,8 +379,18 @@ def test_doctor_writes_it(run: Run, tmp_path: Path) -> None:
     document = valid("doctor", run("doctor", capture, "--json", "--fix-script", script)[1])
     assert document["fix_script"] == str(script)
     assert valid("doctor", run("doctor", capture, "--json")[1])["fix_script"] is None
-    status, _, err = run("doctor", capture, "--fix-script", tmp_path)
+
+
+def test_the_verdict_is_printed_also_if_no_script_can_be_written(run: Run, tmp_path: Path) -> None:
+    capture = save(tmp_path / "broken.sqlite", *rule_of("S01").bad()[0])
+    _, verdict, _ = run("doctor", capture)
+    assert "S01" in verdict
+    status, out, err = run("doctor", capture, "--fix-script", tmp_path)
+    assert (status, out, "exists" in err) == (2, verdict, True)
+    status, out, err = run("doctor", capture, "--fix-script", tmp_path, "--json")
     assert (status, "exists" in err) == (2, True)
+    document = valid("doctor", out)
+    assert (document["verdicts"][0]["cause"], document["fix_script"]) == ("S01", None)
 
 
 def test_without_a_problem_there_is_no_script(run: Run, tmp_path: Path) -> None:

@@ -132,8 +132,11 @@ def _by_rule(rule: Rule, groups: tuple[str | None, ...], asked: Asked, client: C
     if roles:
         raise patterns.NotDecided("it depends on the roles of Puppet Enterprise")
     parts = [f"${number} is {beginning(group or '', _LONG)}" for number, group in _used(rule, groups)]
-    mine = f"no entry is for {beginning(client.name, _LONG)}"
-    return Decision(Verdict.DENIED, rule, "; ".join([mine, *parts]))
+    by_extensions = [entry for entry in rule.entries if entry.allows and entry.sort is Sort.EXTENSIONS]
+    lacking = dict.fromkeys(_lacking(entry, client, named=asked.named) for entry in by_extensions)
+    named = any(entry.allows and entry not in by_extensions for entry in rule.entries)
+    mine = [f"no entry is for {beginning(client.name, _LONG)}"] if named or not by_extensions else []
+    return Decision(Verdict.DENIED, rule, "; ".join([*mine, *lacking, *parts]))
 
 
 def _used(rule: Rule, groups: Sequence[str | None]) -> list[tuple[int, str | None]]:
@@ -205,7 +208,7 @@ def _has_extensions(entry: Entry, client: Client, *, named: bool) -> bool:
         return False
     unknown = ""
     for key, values in (entry.extensions or {}).items():
-        oid = _SHORT_NAMES.get(key, key) if named else key
+        oid = _identifier(key, named=named)
         if named and oid == key and not key[:1].isdigit() and not _NAMED.issuperset(client.extensions):
             unknown = key  # a name that a site may have given to one of the certificate's extensions
         elif client.extensions.get(oid) not in values and values:
@@ -216,6 +219,23 @@ def _has_extensions(entry: Entry, client: Client, *, named: bool) -> bool:
             "custom_trusted_oid_mapping.yaml, or write the number itself"
         )
     return True
+
+
+def _lacking(entry: Entry, client: Client, *, named: bool) -> str:
+    """Return why a client's certificate has not all extensions of an entry."""
+    for key, values in (entry.extensions or {}).items():
+        value = (client.extensions or {}).get(_identifier(key, named=named))
+        if not values or value in values:
+            continue
+        if value is None:
+            return f"the certificate has no {beginning(key, _LONG)}"
+        return f"{beginning(key, _LONG)} of the certificate is {beginning(value, _LONG)!r}"
+    return "the certificate has none of the alternative names"
+
+
+def _identifier(key: str, *, named: bool) -> str:
+    """Return the object identifier of an extension; ``named``: short names are known."""
+    return _SHORT_NAMES.get(key, key) if named else key
 
 
 def _has_alt_names(entry: Entry, client: Client) -> bool:

@@ -53,9 +53,9 @@ def sort_of(text: str) -> Sort | None:
     return Sort.PATTERN if len(text) > 1 and _PATTERN.fullmatch(text) else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """One entry of ``allow`` or ``deny``."""
+    """One entry of ``allow`` or ``deny``; none is equal to another one."""
 
     allows: bool
     sort: Sort
@@ -72,9 +72,9 @@ class Entry:
         return f"{'allow' if self.allows else 'deny'} {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """Whom a master allows which requests."""
+    """Whom a master allows which requests; none is equal to another one."""
 
     name: str
     line: int | None

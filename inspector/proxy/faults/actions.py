@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography import x509
@@ -20,6 +19,7 @@ from inspector.proxy.identity import Credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from inspector.protocol.endpoints import Match
     from inspector.proxy.faults.answers import Answer
@@ -123,7 +123,7 @@ def _cut(value: str) -> Action:
 def _certificate(value: str) -> Action:
     cadir = _cadir(value)
     if cadir is None:
-        path = Path(value).expanduser()
+        path = inputs.expanded(value)
         credentials = identity.load(path, path)
     else:
         authority, key = pki.read_authority(cadir), pki.new_key()
@@ -135,7 +135,7 @@ def _certificate(value: str) -> Action:
 
 def _crl(value: str) -> Action:
     cadir = _cadir(value)
-    path = Path(value).expanduser() if cadir is None else cadir / "ca_crl.pem"
+    path = inputs.expanded(value) if cadir is None else cadir / "ca_crl.pem"
     try:
         data = inputs.read(path)
         crls = x509.load_pem_x509_crl(data), *_crls(data)[1:]
@@ -197,7 +197,7 @@ def _cadir(value: str) -> Path | None:
         return None
     if not directory:
         raise ValueError(value)
-    return Path(directory).expanduser()
+    return inputs.expanded(directory)
 
 
 KINDS: dict[str, ActionKind] = {

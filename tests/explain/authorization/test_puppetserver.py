@@ -75,6 +75,24 @@ def test_the_first_rule_decides_by_sort_order_and_then_by_name() -> None:
     assert decide(f"{rule(name='z', order=1)}, {denies}").verdict is Verdict.ALLOWED
 
 
+@pytest.mark.parametrize(
+    ("allow", "extensions", "why"),
+    [
+        ('{extensions: {pp_cli_auth: "true"}}', {}, "the certificate has no pp_cli_auth"),
+        ('{extensions: {pp_role: [web, db]}}', {PP_ROLE: "app"}, "pp_role of the certificate is 'app'"),
+        ('{extensions: {pp_region: [], pp_role: web}}', {}, "the certificate has no pp_role"),
+        ('{extensions: {subject-alt-name: {dns-name: b.example}}}', {},
+         "the certificate has none of the alternative names"),
+        ('[b.example, {extensions: {pp_role: web}}]', {}, "no entry is for a.example; the certificate has no pp_role"),
+        ('[{extensions: {pp_role: web}}, {extensions: {pp_role: db}}]', {PP_ROLE: "web\x1b"},
+         "pp_role of the certificate is 'web\\x1b'"),
+    ],
+)  # fmt: skip
+def test_a_denial_says_what_the_certificate_lacks(allow: str, extensions: dict[str, str], why: str) -> None:
+    found = decide(rule(rest=f"allow: {allow}"), client=Client("a.example", extensions))
+    assert (found.verdict, found.why) == (Verdict.DENIED, why)
+
+
 def test_deny_is_compared_before_allow() -> None:
     assert decide(rule(rest='allow: "*", deny: "*.example"')).verdict is Verdict.DENIED
     assert decide(rule(rest='allow: "*", deny: "*.org"')).verdict is Verdict.ALLOWED
