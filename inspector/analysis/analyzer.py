@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from inspector.model import Leg, Record
     from inspector.protocol.endpoints import Match
     from inspector.rules import Ignore, Rule
+    from inspector.runs.snapshot import VersionSource
 
 EVIDENCE = 100
 """Maximum number of records in the evidence of a finding; of more, the first and the last."""
@@ -279,7 +280,7 @@ class Analyzer:
         if isinstance(step.request, d.CertificateRequest) and match and match.endpoint.kind is Kind.CSR:
             placed.key = placed.key or step.request.key
         if isinstance(record, Exchange):
-            placed.agent_version, placed.version_from = agent_version(record, step.request)
+            placed.agent_version, placed.agent_version_from = agent_version(record, step.request)
             placed.tool = REHEARSAL if rehearsed is not None else tool
             placed.transaction_uuid = _transaction(match, step.request)
             if match is not None and placed.tool is None:
@@ -437,7 +438,7 @@ def _transaction(match: Match | None, request: d.Document | None) -> str | None:
     return None
 
 
-def agent_version(exchange: Exchange, request: d.Document | None) -> tuple[str | None, str | None]:
+def agent_version(exchange: Exchange, request: d.Document | None) -> tuple[str | None, VersionSource | None]:
     """The agent's version and its source: header (4.0 and later) or user agent; for older agents their facts and
     reports."""
     if version := exchange.request.header("x-puppet-version"):

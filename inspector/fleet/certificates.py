@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from inspector.analysis.analyzer import Step
-    from inspector.fleet.tables import Row
+    from inspector.fleet.tables import TableRow
     from inspector.model import Exchange, Handshake
 
 MOST = 20_000
@@ -53,7 +53,7 @@ def leaf(chain: Sequence[bytes]) -> d.Certificate | None:
 class Certificates:
     """Collects what a capture shows of certificates and CRLs. The same one is one row in each of its roles."""
 
-    def __init__(self, capture: str, write: Callable[[Row], None]) -> None:
+    def __init__(self, capture: str, write: Callable[[TableRow], None]) -> None:
         self._capture = capture
         self._write = write
         self._rows: dict[tuple[str, str], CertificateRow] = {}

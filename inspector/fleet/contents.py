@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     from inspector.analysis.analyzer import Step
-    from inspector.fleet.tables import Row
+    from inspector.fleet.tables import TableRow
     from inspector.model import Exchange
     from inspector.runs.run import Run
 
@@ -72,7 +72,7 @@ class _Node:
 class Contents:
     """Makes rows of documents."""
 
-    def __init__(self, capture: str, write: Callable[[Row], None], key: bytes) -> None:
+    def __init__(self, capture: str, write: Callable[[TableRow], None], key: bytes) -> None:
         self._capture = capture
         self._write = write
         self._key = key

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
+    from inspector.columns import Column
     from inspector.fleet.spools import Spools
-    from inspector.fleet.tables import Column, Table
+    from inspector.fleet.tables import Table
 
 COMPACTED = "part-day-*.parquet"
 """The pattern of the names of compacted ones."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inspector.explain.master_log.measured import NOTHING
 from inspector.fleet import certificates
@@ -16,6 +16,7 @@ from inspector.fleet.values import masked, message, micros, short
 from inspector.model import Exchange, Gap, Handshake, Phase, Severity
 from inspector.protocol import documents as d
 from inspector.protocol.bodies import content_type
+from inspector.runs.snapshot import RunColumns
 from inspector.summaries import conclusions
 
 if TYPE_CHECKING:
@@ -205,39 +206,24 @@ class Rows:
         contents = self._contents.of(run)
         spans = {span.phase: span.duration for span in brief.spans}
         severities = [finding.severity for finding in brief.findings]
-        catalog = next((answer for answer in reversed(run.catalogs) if answer.usable), None)
         report = next((sent.report for sent in reversed(run.reports) if sent.report), d.Report())
         verdict = brief.verdict
         return RunRow(
+            **_in_common(brief),
             capture=self._capture,
             run=run.place,
-            certname=run.certname,
             time=micros(run.started),
-            duration=run.duration,
-            address=run.address,
-            outcome=brief.outcome,
             cause=brief.cause,
             reason=message(verdict.reason) if verdict else None,
             certainty=verdict.certainty if verdict else None,
             errors=severities.count(Severity.ERROR),
             warnings=severities.count(Severity.WARNING),
             notices=severities.count(Severity.NOTICE),
-            agent_version=short(run.agent_version),
-            master_version=short(run.master_version),
-            dialect=run.dialect,
             server=run.server,
-            compiler=run.compiler,
-            environment=short(run.environment),
-            environment_asked=short(run.environment_asked),
-            transaction_uuid=short(run.transaction_uuid),
             key=run.key,
             certificate=extras.certificate,
             master_certificate=extras.master,
-            tool=short(brief.tool),
             requests=len(run.seqs),
-            connections=run.connections,
-            sent=run.sent,
-            received=run.received,
             certificates_time=spans.get(Phase.CERTIFICATES),
             node_time=spans.get(Phase.NODE),
             plugins_time=spans.get(Phase.PLUGINS),
@@ -246,7 +232,7 @@ class Rows:
             report_time=spans.get(Phase.REPORT),
             facts_wait=run.waits.get("facts"),
             apply_wait=run.waits.get("applying"),
-            compile_time=catalog.waited if catalog else None,
+            compile_time=brief.compile_time,
             agent_clock=run.clocks["agent"].seconds if "agent" in run.clocks else None,
             master_clock=run.clocks["master"].seconds if "master" in run.clocks else None,
             catalog_format=contents.catalog_format,
@@ -262,6 +248,12 @@ class Rows:
             changed=contents.changed,
             failed=contents.failed,
         )
+
+
+def _in_common(brief: RunBrief) -> dict[str, Any]:
+    """What a row has of a run by name, its texts as long as a table holds them."""
+    values = {name: getattr(brief, name) for name in RunColumns.__struct_fields__}
+    return {name: short(value) if isinstance(value, str) else value for name, value in values.items()}
 
 
 def _whole(run: Run) -> Run:

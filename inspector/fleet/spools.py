@@ -15,7 +15,7 @@ from inspector.fleet.tables import OF_ROW
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.fleet.tables import Row, Table
+    from inspector.fleet.tables import Table, TableRow
 
 PLACES = "places"
 """The name of the spool that says which run is at a place."""
@@ -41,7 +41,7 @@ class Spools:
         self._spools: dict[str, _Spool] = {}
         self._encoder = msgspec.json.Encoder()
 
-    def add(self, row: Row) -> None:
+    def add(self, row: TableRow) -> None:
         """Add a row to the spool of its table."""
         self._add(OF_ROW[type(row)].name, row)
 

@@ -9,89 +9,53 @@ Columns are never renamed and keep their meaning; a new one is added at the end,
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, NamedTuple, get_type_hints
+from typing import Annotated, NamedTuple
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from inspector import columns
+from inspector.columns import Column, about, moment, number, run_number, seconds, size
+from inspector.runs.snapshot import RunColumns
 
 VERSION = 1
 """Of the columns; ``captures`` says with which one a capture was converted."""
 
-type _Hint = object
-
-
-def about(text: str, unit: str = "", sql: str = "", *, run: bool = False) -> msgspec.Meta:
-    """The meaning of a column, its unit, and its type in SQL if the Python type does not say it. ``run``: it names a
-    run, in a spool by its place."""
-    return msgspec.Meta(description=text, extra={"unit": unit, "sql": sql, "run": run})
-
-
-def moment(text: str) -> msgspec.Meta:
-    """The meaning of a time: microseconds since the epoch in a spool, a TIMESTAMP in UTC in a table."""
-    return about(text, "UTC", "TIMESTAMP")
-
-
-def seconds(text: str) -> msgspec.Meta:
-    """The meaning of a duration."""
-    return about(text, "s", "FLOAT")
-
-
-def number(text: str, unit: str = "") -> msgspec.Meta:
-    """The meaning of a count."""
-    return about(text, unit, "UINTEGER")
-
-
-def run_number(text: str) -> msgspec.Meta:
-    """The meaning of a run's number."""
-    return about(text, "", "UINTEGER", run=True)
+Capture = Annotated[str, about("The capture, as in `captures`.")]
+RunNumber = Annotated[
+    int, run_number("The number of the run in its capture, as `runs` lists it; null: it is in no run.")
+]
 
 
 class Row(msgspec.Struct, kw_only=True, gc=False):
     """What every row has."""
 
-    capture: Annotated[str, about("The capture, as in `captures`.")]
+    capture: Capture
 
 
 class AgentRow(Row, kw_only=True):
     """A row that may belong to a run."""
 
-    run: Annotated[
-        int, run_number("The number of the run in its capture, as `runs` lists it; null: it is in no run.")
-    ] = 0
+    run: RunNumber = 0
     certname: Annotated[str | None, about("The node.")] = None
 
 
-class RunRow(AgentRow, kw_only=True):
+class RunRow(RunColumns, frozen=True, kw_only=True, gc=False):
     """One run of an agent, once it is over."""
 
+    capture: Capture
+    run: RunNumber = 0
     time: Annotated[int, moment("When it began.")]
-    duration: Annotated[float, seconds("From its first byte to its last.")] = 0.0
-    address: Annotated[str | None, about("The agent's address.")] = None
-    outcome: Annotated[str, about("complete, failed, waiting, refused or unfinished.")] = "unfinished"
     cause: Annotated[str | None, about("The rule that explains why it did not go well.")] = None
     reason: Annotated[str | None, about("Why, in a sentence.")] = None
     certainty: Annotated[str | None, about("certain, likely or not visible.")] = None
     errors: Annotated[int, number("Findings that are errors.")] = 0
     warnings: Annotated[int, number("Findings that are warnings.")] = 0
     notices: Annotated[int, number("Findings that are notices.")] = 0
-    agent_version: Annotated[str | None, about("The agent's version.")] = None
-    master_version: Annotated[str | None, about("The master's version, of its latest answer.")] = None
-    dialect: Annotated[str | None, about("legacy or v3.")] = None
     server: Annotated[str | None, about("The agent's name for the master.")] = None
-    compiler: Annotated[str | None, about("The compiler of its latest catalog (7 and later).")] = None
-    environment: Annotated[str | None, about("The environment at the end of the run.")] = None
-    environment_asked: Annotated[str | None, about("The environment that the agent asked for.")] = None
-    transaction_uuid: Annotated[str | None, about("The agent's name for the run.")] = None
     key: Annotated[str | None, about("Digest of the agent's public key.")] = None
     certificate: Annotated[str | None, about("Fingerprint of the certificate that the agent presented.")] = None
     master_certificate: Annotated[str | None, about("Fingerprint of the certificate that the master presented.")] = None
-    tool: Annotated[str | None, about("Another program than an agent, or another command of Puppet's.")] = None
     requests: Annotated[int, number("Its exchanges and failed handshakes.")] = 0
-    connections: Annotated[int, number("Connections that the agent opened.")] = 0
-    sent: Annotated[int, about("Bodies from the agent.", "bytes", "UBIGINT")] = 0
-    received: Annotated[int, about("Bodies to the agent.", "bytes", "UBIGINT")] = 0
     certificates_time: Annotated[float | None, seconds("In the phase certificates; null: there was none.")] = None
     node_time: Annotated[float | None, seconds("In the phase node.")] = None
     plugins_time: Annotated[float | None, seconds("In the phase plugins.")] = None
@@ -138,8 +102,8 @@ class ExchangeRow(AgentRow, kw_only=True):
     environment: Annotated[str | None, about("The environment in its URL.")] = None
     status: Annotated[int | None, about("The answer's status; null: there was no answer.", "", "USMALLINT")] = None
     error: Annotated[str | None, about("Why there was no answer.")] = None
-    sent: Annotated[int, about("The request's body.", "bytes", "UBIGINT")] = 0
-    received: Annotated[int, about("The answer's body.", "bytes", "UBIGINT")] = 0
+    sent: Annotated[int, size("The request's body.")] = 0
+    received: Annotated[int, size("The answer's body.")] = 0
     request_format: Annotated[str | None, about("Media type of the request's body.")] = None
     format: Annotated[str | None, about("Media type of the answer's body.")] = None
     encoding: Annotated[str | None, about("Content-Encoding of the answer.")] = None
@@ -312,29 +276,15 @@ class FleetFindingRow(Row, kw_only=True):
     runs: Annotated[list[str], about("The runs that show it, as `capture:run`: the first 100.", "", "VARCHAR[]")] = []
 
 
-class Column(NamedTuple):
-    """A column of a table."""
-
-    name: str
-    sql: str
-    """Its type in SQL."""
-    unit: str
-    """Empty: it has none."""
-    meaning: str
-    run: bool = False
-    """Whether it names a run."""
-
-    @property
-    def timed(self) -> bool:
-        """Whether it is a time."""
-        return self.sql == "TIMESTAMP"
+type TableRow = Row | RunRow
+"""A row of some table: a run's begins with the columns that its snapshot has, too."""
 
 
 class Table(NamedTuple):
     """A table."""
 
     name: str
-    row: type[Row]
+    row: type[TableRow]
     columns: tuple[Column, ...]
     key: tuple[str, ...] = ()
     """What is one row in a table though it may be several in a spool: `time` is the first, `last` the last of them."""
@@ -347,7 +297,7 @@ class Table(NamedTuple):
     @property
     def of_agents(self) -> bool:
         """Whether rows belong to runs."""
-        return issubclass(self.row, AgentRow)
+        return any(column.name == "run" for column in self.columns)
 
     @property
     def order(self) -> str:
@@ -361,30 +311,26 @@ PARTITIONS = (
     Column("site", "VARCHAR", "", "Where it was recorded (`--site`); a directory's name."),
 )
 """The columns that all tables have besides: those of the partitions."""
-_TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
+_ORDER_OF_RUNS = (
+    "capture run certname time duration address outcome cause reason certainty errors warnings notices agent_version "
+    "master_version dialect server compiler environment environment_asked transaction_uuid key certificate "
+    "master_certificate tool requests connections sent received certificates_time node_time plugins_time catalog_time "
+    "files_time report_time facts_wait apply_wait compile_time agent_clock master_clock catalog_format checksum_type "
+    "static_catalog resources catalog facts report_status cached_catalog noop corrective changed failed"
+)
+"""The columns of `runs` in the order in which they were published; one that is not among them follows."""
 
 
-def _columns(row: type[Row]) -> Iterator[Column]:
-    for name, hint in get_type_hints(row, include_extras=True).items():
-        meta = next(item for item in hint.__metadata__ if isinstance(item, msgspec.Meta))
-        plain = next((kind for kind in _TYPES if kind is hint.__origin__ or kind in _members(hint.__origin__)), str)
-        extra = meta.extra or {}
-        yield Column(name, extra["sql"] or _TYPES[plain], extra["unit"], meta.description or "", extra["run"])
-
-
-def _members(hint: _Hint) -> tuple[_Hint, ...]:
-    return getattr(hint, "__args__", ())
-
-
-def _table(name: str, row: type[Row], key: tuple[str, ...] = ()) -> Table:
-    return Table(name, row, tuple(_columns(row)), key)
+def _table(name: str, row: type[TableRow], key: tuple[str, ...] = (), order: str = "") -> Table:
+    found = {column.name: column for column in columns.of(row)}
+    return Table(name, row, tuple(found[column] for column in dict.fromkeys((*order.split(), *found))), key)
 
 
 TABLES = MappingProxyType(
     {
         table.name: table
         for table in (
-            _table("runs", RunRow),
+            _table("runs", RunRow, order=_ORDER_OF_RUNS),
             _table("exchanges", ExchangeRow),
             _table("findings", FindingRow),
             _table("connections", ConnectionRow),

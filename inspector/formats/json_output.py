@@ -6,11 +6,13 @@ Stable: keys are only ever added. Times are ISO 8601 UTC, durations seconds, byt
 from __future__ import annotations
 
 import dataclasses
+from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from inspector import columns
 from inspector.analysis.analyzer import retrace
 from inspector.clocks import finite
 from inspector.model import Exchange, Gap, Handshake
@@ -18,7 +20,7 @@ from inspector.privacy.redact import redacted
 from inspector.protocol import x509
 from inspector.protocol.documents import plain
 from inspector.rules import fixes, rule_of
-from inspector.summaries.summary import shown_by
+from inspector.summaries.summary import RunBrief, shown_by
 from inspector.text import utc
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from inspector.explain.time_split import Split
     from inspector.model import Finding, Leg, Message
     from inspector.summaries.judgement import Judgement
-    from inspector.summaries.summary import RunBrief, RunLike
+    from inspector.summaries.summary import RunLike
     from inspector.summaries.whole_messages import Whole
 
 _NONE: Mapping[int, str] = MappingProxyType({})
@@ -50,28 +52,9 @@ def run(
 ) -> dict[str, Any]:
     """Return a run and its record numbers (docs/json/runs.schema.json); ``unanalyzed`` are the records that were not
     analyzed, ``whole`` reads whole messages."""
-    return {
+    keys = _by_name(facts) | {
         "run": facts.number,
-        "certname": facts.certname,
-        "address": facts.address,
-        "dialect": facts.dialect,
-        "agent_version": facts.agent_version,
-        "master_version": facts.master_version,
-        "environment": facts.environment,
-        "transaction_uuid": facts.transaction_uuid,
-        "started": utc(facts.started),
-        "duration_s": round(finite(facts.duration), 3),
-        "outcome": facts.outcome,
-        "state": str(facts.state),
-        "why": facts.why,
         "verdict": verdict_fields(facts, whole),
-        "tool": facts.tool,
-        "generation": facts.generation,
-        "agent_version_from": facts.version_from,
-        "compiler": facts.compiler,
-        "environment_asked": facts.environment_asked,
-        "connections": facts.connections,
-        "bytes": {"sent": facts.sent, "received": facts.received},
         "waits": {wait: round(finite(pause), 3) for wait, pause in facts.waits.items()},
         "clock_skew": {side: _offset(facts.clocks.get(side)) for side in ("agent", "master")},
         "phases": [
@@ -86,6 +69,32 @@ def run(
         "not_analyzed": [seq for seq in seqs if seq in unanalyzed],
         "injected": list(facts.injected),
     }
+    return {key: keys[key] for key in dict.fromkeys((*_ORDER.split(), *keys))}
+
+
+_ORDER = (
+    "run certname address dialect agent_version master_version environment transaction_uuid started duration_s outcome "
+    "state why verdict tool generation agent_version_from compiler environment_asked connections bytes waits clock_skew "
+    "phases seqs findings not_analyzed injected"
+)
+"""The keys of a run in the order in which they were published; one that is not among them follows."""
+
+
+def _by_name(facts: RunBrief) -> dict[str, Any]:
+    """Return the columns of a run."""
+    keys: dict[str, Any] = {}
+    for column in columns.of(RunBrief):
+        value = getattr(facts, column.name)
+        if column.timed:
+            value = utc(value)
+        elif column.unit == "s":
+            value = round(finite(value), 3)
+        elif isinstance(value, Enum):
+            value = value.value
+        *within, key = column.key
+        place = keys.setdefault(within[0], {}) if within else keys
+        place[key] = value
+    return keys
 
 
 def states(judgement: Judgement) -> list[dict[str, Any]]:

@@ -9,11 +9,11 @@ from array import array
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from inspector import clocks
+from inspector import clocks, columns
 from inspector.model import Exchange, Finding, Gap, Handshake, Phase
 from inspector.protocol import documents as d
 from inspector.protocol import kinds
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from inspector.model import Record, Side
     from inspector.protocol.endpoints import Dialect, Endpoint, Match
     from inspector.runs.commands import Command
-    from inspector.runs.snapshot import Activity, Outcome, Wait
+    from inspector.runs.snapshot import Activity, Generation, Outcome, VersionSource, Wait
 
 WORD = 255
 """Maximum length of a name stored for a run: headers can contain anything."""
@@ -64,7 +64,7 @@ class Run:
     certname: str | None = None
     dialect: Dialect | None = None
     agent_version: str | None = None
-    version_from: str | None = None
+    agent_version_from: VersionSource | None = None
     """Where the agent's version was found: ``header``, ``user agent``, ``facts`` or ``report``."""
     tool: str | None = None
     """The name of a client that is not an agent (``curl/7.88.1``): a tool that calls an agent's endpoints."""
@@ -158,7 +158,7 @@ class Run:
     # -- what a person would say ------------------------------------------------------------------
 
     @property
-    def generation(self) -> str | None:
+    def generation(self) -> Generation | None:
         """The dialect by version: it determines the bootstrap and what the agent sends."""
         return None if self.tool else _generation(self.major)
 
@@ -171,6 +171,11 @@ class Run:
     def compiler(self) -> str | None:
         """The compiler of the latest catalog."""
         return next(reversed(self.compilers), None)
+
+    @property
+    def compile_time(self) -> float | None:
+        """Seconds from the latest catalog request to the first byte of its answer; None: none could be applied."""
+        return next((answer.waited for answer in reversed(self.catalogs) if answer.usable), None)
 
     @property
     def real(self) -> bool:
@@ -186,6 +191,11 @@ class Run:
     def bootstrapping(self) -> bool:
         """True until the agent does something that needs its certificate."""
         return self.authenticated is None and all(phase in (Phase.CERTIFICATES, Phase.OTHER) for phase in self.spans)
+
+    @property
+    def records(self) -> int:
+        """How many records it has."""
+        return len(self.seqs)
 
     @property
     def duration(self) -> float:
@@ -267,43 +277,21 @@ class Run:
         return "facts" if self.phase in (Phase.CERTIFICATES, Phase.NODE, Phase.PLUGINS) else "other"
 
     def snapshot(self) -> RunSnapshot:
-        """Return the current facts of the run."""
+        """Return the current facts of the run: its attributes by name, and copies of those that change later."""
         command = self.command
+        facts: dict[str, Any] = {name: getattr(self, name) for name in _FACTS}
         return RunSnapshot(
-            number=self.number,
-            certname=self.certname,
-            address=self.address,
-            tool=self.tool or (command.name if command and command.certain else None),
-            stranger=self.stranger,
-            dialect=self.dialect,
-            agent_version=self.agent_version,
-            version_from=self.version_from,
-            master_version=self.master_version,
-            compiler=self.compiler,
-            generation=self.generation,
-            environment=self.environment,
-            environment_asked=self.environment_asked,
-            transaction_uuid=self.transaction_uuid,
-            outcome=self.outcome,
-            closed=self.closed,
-            cut=self.cut,
-            activity=self.activity,
-            phase=self.phase,
-            legs=tuple(islice(reversed(self.legs), LEGS))[::-1],
-            statuses=dict(self.statuses),
-            compile_time=next((answer.waited for answer in reversed(self.catalogs) if answer.usable), None),
-            started=self.started,
-            ended=self.ended,
-            duration=self.duration,
-            sent=self.sent,
-            received=self.received,
-            connections=self.connections,
-            records=len(self.seqs),
-            spans=tuple(Span(span.phase, span.exchanges, span.duration) for span in self.spans.values()),
-            waits=dict(self.waits),
-            clocks=dict(self.clocks),
-            findings=tuple(self.findings),
-            injected=tuple(islice(self.injected, RETAINED)),
+            **facts
+            | {
+                "tool": self.tool or (command.name if command and command.certain else None),
+                "spans": tuple(Span(span.phase, span.exchanges, span.duration) for span in self.spans.values()),
+                "legs": tuple(islice(reversed(self.legs), LEGS))[::-1],
+                "statuses": dict(self.statuses),
+                "waits": dict(self.waits),
+                "clocks": dict(self.clocks),
+                "findings": tuple(self.findings),
+                "injected": tuple(islice(self.injected, RETAINED)),
+            }
         )
 
     # -- adding steps -----------------------------------------------------------------------------
@@ -406,7 +394,7 @@ class Run:
         status = response.status if response else None
         self.dialect = self.dialect or match.dialect
         if self.agent_version is None and placed.agent_version:
-            self.agent_version, self.version_from = placed.agent_version, placed.version_from
+            self.agent_version, self.agent_version_from = placed.agent_version, placed.agent_version_from
         if response:
             self.answered += 1
             if version := response.header("x-puppet-version"):
@@ -528,7 +516,7 @@ class Run:
         for wait, pause in other.waits.items():
             self.waits[wait] = self.waits.get(wait, 0.0) + pause
         if self.agent_version is None:
-            self.agent_version, self.version_from = other.agent_version, other.version_from
+            self.agent_version, self.agent_version_from = other.agent_version, other.agent_version_from
         self.master_versions = other.master_versions | self.master_versions
         self.compilers = other.compilers | self.compilers
         self.dialect = self.dialect or other.dialect
@@ -538,6 +526,9 @@ class Run:
         other.number, other.joined = self.number, self
 
 
+_JUDGED = {column.name for column in columns.of(RunSnapshot) if column.judged}
+_FACTS = tuple(name for name in RunSnapshot.__struct_fields__ if name not in _JUDGED)
+"""What a snapshot copies by name; what is judged is added by those who judge."""
 _BY_KIND: dict[Kind, Callable[[Run, Exchange, Match, Placed, int | None], None]] = {
     Kind.CA_BUNDLE: Run._add_ca_bundle,
     Kind.CRL: Run._add_crl,
@@ -560,12 +551,12 @@ def _major(version: str | None, dialect: Dialect | None) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def _generation(major: tuple[int, int]) -> str | None:
+def _generation(major: tuple[int, int]) -> Generation | None:
     if major == (0, 0):
         return None
     if major >= (8, 11):  # Puppet's own version numbers end at 8.10 (docs/protocol.md#versions-of-openvox)
         return "OpenVox 8"
-    bounds = (
+    bounds: tuple[tuple[tuple[int, int], Generation], ...] = (
         ((3, 0), "2.7"),
         ((4, 0), "3"),
         ((6, 0), "4-5"),
@@ -589,7 +580,7 @@ class Placed:
     key: str | None = None
     transaction_uuid: str | None = None
     agent_version: str | None = None
-    version_from: str | None = None
+    agent_version_from: VersionSource | None = None
     tool: str | None = None
 
     leg_id: str | None = None

@@ -1,22 +1,26 @@
 """The facts of a run at one moment: outcome, versions, durations, sizes and counts, without any document.
 
-They are computed only in ``Run.snapshot``. Tables, filters, the index and the JSON copy them from there.
+They come from ``Run.snapshot`` only. Tables, filters, the index and the JSON copy them from there, by name. What is
+public of them has its meaning here (``columns``).
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from inspector.clocks import Offset  # noqa: TC001 - msgspec looks it up when it decodes; so it does the next ones
+from inspector.columns import about, moment, number, seconds, size
 from inspector.model import Finding, Phase, Side
 from inspector.protocol.endpoints import Dialect  # noqa: TC001
 
 type Wait = Literal["certificate", "facts", "applying", "other"]
 """What an agent does while nothing is on the wire: waits to be signed, gathers facts, applies the catalog."""
 type Outcome = Literal["complete", "failed", "waiting", "refused", "unfinished"]
+type VersionSource = Literal["header", "user agent", "facts", "report"]
+type Generation = Literal["2.7", "3", "4-5", "6.0-6.3", "6.4-7", "8", "OpenVox 8", "9"]
 type Activity = Literal["key", "certificate", "facts", "applying", "uncompiled", "retry", "refused", "other"]
 """What an agent does after a run's latest record, as far as the run goes on: makes its key, waits to be signed, gathers
 facts, applies its catalog, got none (it ends, or applies an earlier one), waits before it repeats a request that was
@@ -43,24 +47,73 @@ class Span(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Seconds from the first byte to the last byte, summed over all stretches of this phase."""
 
 
-class RunSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of a run. Fields without a description are those of ``Run``."""
+class RunColumns(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run's facts, its JSON and its row of the table ``runs`` have in common."""
+
+    certname: Annotated[
+        str | None, about("The agent's certname; null if it is not known (a bootstrap that stopped early).")
+    ] = None
+    address: Annotated[
+        str | None, about("The agent's address; null if only the connection to the master is known.")
+    ] = None
+    dialect: Annotated[
+        Dialect | None,
+        about("v3: Puppet 4 and later; legacy: 2.7 and 3 (/{environment}/...); null: not known."),
+    ] = None
+    agent_version: Annotated[
+        str | None, about("The agent's Puppet version, from X-Puppet-Version, User-Agent, facts or report.")
+    ] = None
+    master_version: Annotated[str | None, about("The X-Puppet-Version that the master sent; null if it sent none.")] = (
+        None
+    )
+    environment: Annotated[
+        str | None, about("The environment of the catalog; without a catalog, the requested one.")
+    ] = None
+    environment_asked: Annotated[str | None, about("The first environment that the agent requested.")] = None
+    transaction_uuid: Annotated[
+        str | None,
+        about("As sent with catalog request and report; null if the agent sends none (2.7) or the run ended earlier."),
+    ] = None
+    duration: Annotated[float, seconds("From its first byte to its last.")] = 0.0
+    outcome: Annotated[
+        Outcome,
+        about(
+            "How the run ended; the first that applies: refused = a handshake, or a request that the run needs, was "
+            "refused (and the run did not continue); waiting = ended while its signing request was unsigned or "
+            "refused; failed = the catalog was refused or is unusable (a cached one is usable), or the report has "
+            "status failed; unfinished = no report, or the master did not accept it; complete."
+        ),
+    ] = "unfinished"
+    tool: Annotated[
+        str | None,
+        about(
+            "The client if it is not an agent: a tool that uses an agent's endpoints, by its User-Agent, or another "
+            "command of Puppet, such as `puppet plugin download`, by its requests (its outcome is then the answer to "
+            "the latest of them); null for agents."
+        ),
+    ] = None
+    compiler: Annotated[str | None, about("X-Puppet-Compiler-Name of the catalog; null if none was sent.")] = None
+    connections: Annotated[
+        int, number("The agent's TLS connections in this run, failed ones included; each cost a handshake.")
+    ] = 0
+    sent: Annotated[
+        int, size("Bodies as on the wire, from the agent, including bytes that the capture does not contain.")
+    ] = 0
+    received: Annotated[
+        int, size("Bodies as on the wire, to the agent, including bytes that the capture does not contain.")
+    ] = 0
+
+
+class RunSnapshot(RunColumns, frozen=True, kw_only=True):
+    """The facts of a run, each the attribute of ``Run`` of its name."""
 
     number: int | None
-    certname: str | None = None
-    address: str | None = None
-    tool: str | None = None
     stranger: bool = False
-    dialect: Dialect | None = None
-    agent_version: str | None = None
-    version_from: str | None = None
-    master_version: str | None = None
-    compiler: str | None = None
-    generation: str | None = None
-    environment: str | None = None
-    environment_asked: str | None = None
-    transaction_uuid: str | None = None
-    outcome: Outcome = "unfinished"
+    agent_version_from: Annotated[VersionSource | None, about("The source of the agent's version.")] = None
+    generation: Annotated[
+        Generation | None,
+        about("The agent's protocol generation, by its version; null if it is not known."),
+    ] = None
     closed: bool = False
     """Whether the run is closed: no further record can belong to it."""
     cut: bool = False
@@ -73,14 +126,8 @@ class RunSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """How many requests were answered with each status; 0: without an answer."""
     compile_time: float | None = None
     """Seconds from the latest catalog request to the first byte of its answer; None: none could be applied."""
-    started: float = 0.0
+    started: Annotated[float, moment("When its first request or handshake began.")] = 0.0
     ended: float = 0.0
-    duration: float = 0.0
-    """Seconds from the first byte to the last."""
-    sent: int = 0
-    received: int = 0
-    """Bytes of bodies as on the wire, from the agent and to it, including bytes that the capture does not contain."""
-    connections: int = 0
     records: int = 0
     spans: tuple[Span, ...] = ()
     """One per phase, in the order in which they started."""

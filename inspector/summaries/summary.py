@@ -7,11 +7,12 @@ hundred thousand exchanges needs neither bodies nor the analysis.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
 from inspector.analysis.verdicts import Certainty  # noqa: TC001 - msgspec looks it up when it decodes
+from inspector.columns import about
 from inspector.model import Exchange, Handshake, Phase, Severity
 from inspector.protocol.endpoints import KINDS
 from inspector.rules import rule_of
@@ -173,12 +174,20 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
     number: int
     """0 for one that is not part of a run, such as the calls of a tool; negative for one of the newest while it is not
     known how many runs came before it (``indexer``)."""
-    state: RunState = RunState.OVER
-    """Whether it is over; set by the judgement (``judgement.judge``)."""
+    state: Annotated[
+        RunState,
+        about(
+            "open: it is under way; cut off: it was when the recording ended. Until a run is over, its outcome is only "
+            "what it would be if it ended now.",
+            judged=True,
+        ),
+    ] = RunState.OVER
+    """Set by ``judgement.judge``."""
     verdict: Conclusion | None = None
     """None if there is nothing to report, or while nothing can be said yet."""
-    why: str | None = None
-    """Why it failed, in one sentence; None if it succeeded and has no errors."""
+    why: Annotated[str | None, about("Why the run failed, in one sentence; null if it succeeded without an error.")] = (
+        None
+    )
     ignored: int = 0
     """How many findings were dropped because of a site's rules.yaml."""
     command: str | None = None

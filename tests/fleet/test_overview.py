@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,13 +14,13 @@ from tests.support.fleets import DAY, START, fleet, micros, run_row, tables_with
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.fleet.tables import Row
+    from inspector.fleet.tables import TableRow
 
 HOUR = 3600
 NONE = "0" * 16
 
 
-def of(folder: Path, *rows: Row, until: float = DAY) -> Overview:
+def of(folder: Path, *rows: TableRow, until: float = DAY) -> Overview:
     return overview_of(tables_with(folder, *rows, until=until))
 
 
@@ -40,7 +40,7 @@ def test_a_node_is_what_its_latest_run_was(tmp_path: Path) -> None:
 
 
 def test_who_fails_before_it_shows_a_name_has_its_address_for_one_until_it_shows_one(tmp_path: Path) -> None:
-    refused = {"outcome": "refused", "cause": "B10", "reason": "the CRL has expired"}
+    refused: dict[str, Any] = {"outcome": "refused", "cause": "B10", "reason": "the CRL has expired"}
     rows = [
         run_row(1, None, HOUR, address="192.0.2.1", **refused),  # never named
         run_row(2, None, HOUR, address="192.0.2.2", **refused), run_row(3, "b", 2 * HOUR, address="192.0.2.2"),
@@ -126,7 +126,7 @@ def test_times_are_percentiles_of_completed_runs(tmp_path: Path) -> None:
 
 def test_masters_behind_one_name_are_told_apart_by_who_answered_for_the_catalog(tmp_path: Path) -> None:
     """Puppetserver 7.9.5 does not name itself; of several requests for a catalog the last one counts."""
-    rows: list[Row] = [run_row(number, "a", number, server="puppet.example") for number in range(1, 5)]
+    rows: list[TableRow] = [run_row(number, "a", number, server="puppet.example") for number in range(1, 5)]
     answers = [(1, "192.0.2.1", 1), (2, "192.0.2.2", 1), (2, "192.0.2.1", 2), (3, "192.0.2.2", 1)]
     rows += [
         ExchangeRow(
@@ -179,7 +179,7 @@ def test_two_series_on_a_node_count_its_runs_once(tmp_path: Path) -> None:
 
 
 def test_what_is_in_use_is_counted_by_node(tmp_path: Path) -> None:
-    rows: list[Row] = [run_row(number, name, number, catalog_format="text/pson", agent_version="5.5.22")
+    rows: list[TableRow] = [run_row(number, name, number, catalog_format="text/pson", agent_version="5.5.22")
                        for number, name in ((1, "a"), (2, "a"), (3, "b"))]  # fmt: skip
     rows.append(ConnectionRow(capture=NONE, time=micros(0), side="agent", certname="a", tls="TLSv1.2"))
     rows.append(run_row(4, "c", 4, catalog_format="text/pson", checksum_type="md5", tool="curl/8"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from inspector.explain.readiness.changes import CHANGES
 from inspector.fleet.directory import TableDirectory
 from inspector.fleet.readiness import SIGNS
-from tests.support.made_tables import exchange, fact, run, tables
+from tests.support.made_tables import exchange, fact, run, tables, with_facts
 from tests.support.tables_of import asked
 
 if TYPE_CHECKING:
@@ -21,11 +21,10 @@ def test_each_sign_is_that_of_a_change_without_rules() -> None:
 
 
 def test_the_nodes_that_a_change_concerns(tmp_path: Path) -> None:
-    flat, two, cleaned_before, cleaned, tool = (
-        run("flat"), run("two"), run("cleaned", 9), run("cleaned", 1), run("tool", tool="curl/8"),
-    )  # fmt: skip
-    for one in (flat, two, cleaned_before, cleaned):
-        one.facts = one.run
+    flat, two, cleaned_before, cleaned = (
+        with_facts(run(name, hours)) for name, hours in (("flat", 1), ("two", 1), ("cleaned", 9), ("cleaned", 1))
+    )
+    tool = run("tool", tool="curl/8")
     root = tables(
         tmp_path, flat, two, cleaned_before, cleaned, tool, run("old", dialect="legacy"), run("new", dialect="v3"),
         *(fact("flat", path, "x", run=flat.run) for path in FLAT),

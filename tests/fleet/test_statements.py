@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from inspector.fleet.tables import Row
+    from inspector.fleet.tables import TableRow
 
 NONE = "0" * 16
 
 
-def answers(folder: Path, statement: str, *rows: Row) -> list[tuple[Any, ...]]:
+def answers(folder: Path, statement: str, *rows: TableRow) -> list[tuple[Any, ...]]:
     with database.opened(folder) as connection:
         tables_with(folder, *rows).show(connection)
         return connection.execute(statement).fetchall()

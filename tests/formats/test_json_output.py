@@ -39,7 +39,7 @@ def fields(brief: RunBrief, seqs: Iterable[int]) -> dict[str, Any]:
         "tool": brief.tool,
         "dialect": brief.dialect,
         "agent_version": brief.agent_version,
-        "agent_version_from": brief.version_from,
+        "agent_version_from": brief.agent_version_from,
         "master_version": brief.master_version,
         "compiler": brief.compiler,
         "generation": brief.generation,

@@ -54,7 +54,7 @@ def _shifted[M: Message](message: M, seconds: float) -> M:
 )
 def test_version_generation_and_evidence(version: str, generation: str, evidence: str) -> None:
     run = only(talk(catalog(), report(), version=version))
-    assert (run.agent_version, run.generation, run.version_from) == (version, generation, evidence)
+    assert (run.agent_version, run.generation, run.agent_version_from) == (version, generation, evidence)
 
 
 def test_a_catalog_behind_a_redirect_is_judged_by_the_report() -> None:

@@ -12,7 +12,8 @@ from inspector.fleet.tables import AgentRow, CaptureRow, CertificateRow, CrlRow,
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.fleet.tables import Row
+    from inspector.fleet.tables import TableRow
+    from inspector.runs.snapshot import Outcome
 
 START = 1_795_046_400.0
 """2026-11-19, 00:00 UTC."""
@@ -23,12 +24,12 @@ def micros(seconds: float) -> int:
     return round((START + seconds) * 1e6)
 
 
-def tables_with(folder: Path, *rows: Row, capture: str = "0" * 16, until: float = DAY) -> TableDirectory:
+def tables_with(folder: Path, *rows: TableRow, capture: str = "0" * 16, until: float = DAY) -> TableDirectory:
     """Tables with these rows, which are in one capture of a day. A run's number is its place."""
     directory = TableDirectory.create(folder / "tables")
     with directory.working() as work:
         spools = Spools(work)
-        places = {row.run: row.certname for row in rows if isinstance(row, AgentRow) and row.run}
+        places = {row.run: row.certname for row in rows if isinstance(row, AgentRow | RunRow) and row.run}
         for place, certname in places.items():
             spools.add_place(Place(place, place, certname))
         for row in rows:
@@ -39,17 +40,15 @@ def tables_with(folder: Path, *rows: Row, capture: str = "0" * 16, until: float 
     return directory
 
 
-def run_row(number: int, certname: str | None, at: float, outcome: str = "complete", **fields: object) -> RunRow:
-    row = RunRow(capture="0" * 16, run=number, certname=certname, time=micros(at), duration=10.0, outcome=outcome)
-    for name, value in fields.items():
-        setattr(row, name, value)
-    return row
+def run_row(number: int, certname: str | None, at: float, outcome: Outcome = "complete", **given: Any) -> RunRow:
+    values: dict[str, Any] = {"capture": "0" * 16, "duration": 10.0} | given
+    return RunRow(run=number, certname=certname, time=micros(at), outcome=outcome, **values)
 
 
 def fleet(folder: Path, nodes: int, days: int = 3, runs: int = 2, name: str = "web{:05}.example") -> TableDirectory:
     """A fleet in which some nodes fail, some fell silent, and one resource never settles."""
     chance = random.Random(7)  # noqa: S311 - it need not be secret
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     number = 0
     for node in range(nodes):
         certname = name.format(node)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from inspector.fleet import sql
 from inspector.fleet.directory import TableDirectory
 from inspector.fleet.queries.named import named
@@ -26,7 +28,7 @@ from inspector.fleet.tables import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.fleet.tables import Row
+    from inspector.fleet.tables import TableRow
 
 CAPTURE = "0123456789abcdef"
 END = datetime.datetime(2026, 11, 21, 12)  # noqa: DTZ001 - as DuckDB returns it
@@ -51,6 +53,11 @@ def run(certname: str | None, hours: float = 1, **given: Any) -> RunRow:
     """A complete run of an agent, some hours before the end."""
     values: dict[str, Any] = {"run": next(_numbers), "outcome": "complete", "agent_version": "8.10.0"} | given
     return RunRow(capture=CAPTURE, certname=certname, time=micros(hours), **values)
+
+
+def with_facts(of: RunRow) -> RunRow:
+    """The run with facts of its own."""
+    return msgspec.structs.replace(of, facts=of.run)
 
 
 def exchange(certname: str | None, hours: float = 1, **given: Any) -> ExchangeRow:
@@ -111,7 +118,7 @@ def event(of: RunRow, title: str, status: str = "success", **given: Any) -> Reso
     )
 
 
-def tables(folder: Path, *rows: Row) -> Path:
+def tables(folder: Path, *rows: TableRow) -> Path:
     """Make a directory of tables with these rows, recorded until ``END``."""
     directory = TableDirectory.create(folder / "tables")
     with directory.working() as work:
@@ -119,7 +126,7 @@ def tables(folder: Path, *rows: Row) -> Path:
         capture = CaptureRow(capture=CAPTURE, time=micros(1), last=micros(0), name="a.sqlite", complete=True)
         for row in (*rows, *(() if any(isinstance(row, CaptureRow) for row in rows) else (capture,))):
             spools.add(row)
-        named_runs = {row.run: row.certname for row in rows if isinstance(row, AgentRow) and row.run}
+        named_runs = {row.run: row.certname for row in rows if isinstance(row, AgentRow | RunRow) and row.run}
         for number, certname in named_runs.items():
             spools.add_place(Place(number, number, certname))
         spools.close()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.made_tables import DAY, ago, answer, fact, run, tables
+from tests.support.made_tables import DAY, ago, answer, fact, run, tables, with_facts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.fleet.tables import Row
+    from inspector.fleet.tables import TableRow
 
 
 def test_failing(tmp_path: Path) -> None:
@@ -129,9 +129,8 @@ def test_cached(tmp_path: Path) -> None:
 
 
 def test_facts(tmp_path: Path) -> None:
-    def sent(certname: str, hours: float, **facts: str) -> list[Row]:
-        of = run(certname, hours)
-        of.facts = of.run
+    def sent(certname: str, hours: float, **facts: str) -> list[TableRow]:
+        of = with_facts(run(certname, hours))
         return [
             of,
             *(fact(certname, path.replace("__", "."), value, hours, run=of.run) for path, value in facts.items()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.made_tables import DAY, answer, connection, exchange, fact, finding, run, tables
+from tests.support.made_tables import DAY, answer, connection, exchange, fact, finding, run, tables, with_facts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,10 +32,8 @@ def test_pson(tmp_path: Path) -> None:
 def test_upgrade(tmp_path: Path) -> None:
     legacy = ("osfamily", "operatingsystem", "ipaddress_eth0")
     nodes = ("pson", "md5", "tls", "flat", "two-flat", "ready", "cleaned")
-    runs = {name: run(name, agent_version="7.23.0") for name in nodes}
-    cleaned = run("cleaned", 2)
-    for one in (*runs.values(), cleaned):
-        one.facts = one.run  # the facts of each are its own
+    runs = {name: with_facts(run(name, agent_version="7.23.0")) for name in nodes}
+    cleaned = with_facts(run("cleaned", 2))
     tool = run("ready", tool="curl/8")
     root = tables(
         tmp_path,

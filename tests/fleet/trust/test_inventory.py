@@ -17,7 +17,7 @@ from tests.support.trust import NOW
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.fleet.tables import Row
+    from inspector.fleet.tables import TableRow
     from inspector.fleet.trust.inventory import Inventory, Node
 
 HOUR = 3600.0
@@ -38,7 +38,7 @@ def run(number: int, hours: float, own: str | None, master: str | None = "m", **
     return RunRow(capture=CAPTURE, run=number, time=micros(hours), certificate=own, master_certificate=master, **values)
 
 
-def read(folder: Path, *rows: Row) -> Inventory:
+def read(folder: Path, *rows: TableRow) -> Inventory:
     with shown(TableDirectory.open(tables(folder, *rows))) as connection:
         return inventory.read(connection)
 
