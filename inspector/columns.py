@@ -8,7 +8,8 @@ public.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -92,6 +93,6 @@ def _columns(struct: type[msgspec.Struct]) -> Iterator[Column]:
         if get_origin(hint) is not Annotated:
             continue
         value, meta = get_args(hint)
-        types, extra = get_args(value) or (value,), meta.extra
+        types, extra = get_args(value) if get_origin(value) in (Union, UnionType) else (value,), meta.extra
         sql = extra["sql"] or next((_SQL[kind] for kind in types if kind in _SQL), "VARCHAR")
         yield Column(name, sql, extra["unit"], meta.description, extra["run"], extra["judged"], types)

@@ -76,6 +76,7 @@ type _Choice = Literal["a", "b"]
 
 class _Made(msgspec.Struct):
     chosen: Annotated[_Choice | None, about("A choice.", judged=True)] = None
+    fixed: Annotated[Literal["x", "y"], about("A choice without a name.")] = "x"
     took: Annotated[float, seconds("A duration.")] = 0.0
     sent: Annotated[int, size("A size.")] = 0
     times: Annotated[int | None, number("A count.")] = None
@@ -86,8 +87,9 @@ def test_a_column_is_a_field_with_a_meaning() -> None:
     made = columns.of(_Made)
     assert [(column.name, column.sql, column.unit, column.key, column.judged) for column in made] == [
         ("chosen", "VARCHAR", "", ("chosen",), True),
+        ("fixed", "VARCHAR", "", ("fixed",), False),
         ("took", "FLOAT", "s", ("took_s",), False),
         ("sent", "UBIGINT", "bytes", ("bytes", "sent"), False),
         ("times", "UINTEGER", "", ("times",), False),
     ]
-    assert made[0].types == (_Choice, type(None))
+    assert [column.types for column in made[:3]] == [(_Choice, type(None)), (Literal["x", "y"],), (float,)]

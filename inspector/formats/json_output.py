@@ -74,8 +74,8 @@ def run(
 
 _ORDER = (
     "run certname address dialect agent_version master_version environment transaction_uuid started duration_s outcome "
-    "state why verdict tool generation agent_version_from compiler environment_asked connections bytes waits clock_skew "
-    "phases seqs findings not_analyzed injected"
+    "state why verdict tool generation agent_version_from compiler environment_asked connections bytes waits "
+    "clock_skew phases seqs findings not_analyzed injected"
 )
 """The keys of a run in the order in which they were published; one that is not among them follows."""
 
