@@ -58,6 +58,8 @@ CACHED_LEGS = 1024
 """Connections that a reader caches, with their certificates."""
 
 _LAST = "SELECT coalesce(max(seq), 0) FROM record"
+HIGHEST = 2**53
+"""The highest number of a record: every reader of JSON has the numbers up to it."""
 _NONE: Mapping[str, Spool] = MappingProxyType({})
 _REQUEST, _RESPONSE = (tuple(field.name for field in dataclasses.fields(kind)) for kind in (Request, Response))
 _EXCHANGE = tuple(
@@ -133,7 +135,7 @@ class Capture:
         self._spools: list[Mapping[str, Spool]] = []
         self._connections: dict[str, Connection] = {}
         self._legs: dict[str, Leg] = {}
-        self._last = _number(db, _LAST)
+        self._last = _last(path, db)
         self._after = 0
         """The last record of the capture that this one continues."""
         status = path.stat()
@@ -610,6 +612,18 @@ def _json(packed: _Packed) -> str:
 
 def _connection(leg: Leg, closed: float | None, by: Literal["peer", "proxy"] | None) -> Connection:
     return Connection(leg, Closed(closed, by) if closed is not None else None)
+
+
+def _last(path: Path, db: sqlite3.Connection) -> int:
+    """Return the number of the last record. Raises CaptureError if there are numbers that no record is found by."""
+    (first,) = db.execute("SELECT seq FROM record ORDER BY seq LIMIT 1").fetchone() or (1,)
+    (last,) = db.execute("SELECT seq FROM record ORDER BY seq DESC LIMIT 1").fetchone() or (0,)
+    if not (isinstance(first, int) and isinstance(last, int) and first >= 1 and last <= HIGHEST):
+        raise CaptureError(
+            f"{path} is damaged: it has records whose numbers are out of range.",
+            "Copy it again; `sqlite3 FILE .recover` extracts what is readable.",
+        )
+    return last
 
 
 def _number(db: sqlite3.Connection, question: str) -> int:

@@ -70,16 +70,6 @@ def text(value: str) -> str:
     return patterns.text(value)
 
 
-def path(target: str, longest: int) -> str:
-    """Return the path of a request whose body is not known yet, with masks, cut at ``longest`` characters: without its
-    query, and without the digest of a backup, which would allow testing guesses at a secret in it."""
-    path = target.partition("?")[0]
-    if len(path) > longest:
-        path = path[:longest].rpartition("/")[0]  # half a secret has no pattern
-    digest = files.bucket_file(path, b"").sum
-    return patterns.text(path.replace(digest, MASK, 1) if digest else path)[:longest]
-
-
 def body(message: Message) -> bytes:
     """Return a message's body with masks, without its Content-Encoding if that can be decoded."""
     part = _Part(message)

@@ -8,6 +8,8 @@ value (``analysis_client.AnalysisResult``).
 
 from __future__ import annotations
 
+import contextlib
+import math
 import mmap
 import os
 import select
@@ -20,10 +22,10 @@ import msgspec
 
 from inspector import rules
 from inspector.analysis import limits
-from inspector.errors import InspectorError
+from inspector.errors import CaptureError, InspectorError
 from inspector.proxy import side_process
 from inspector.proxy.analysis_client import PROGRESS, AnalysisResult
-from inspector.proxy.telemetry.samples import Sampler
+from inspector.proxy.telemetry.samples import Sampler, under_way
 from inspector.proxy.telemetry.spans import Spans
 from inspector.summaries import conclusions, filters, ruleset
 from inspector.summaries.follow import DO, Follower
@@ -39,6 +41,8 @@ CPU = limits.SECONDS + 10.0
 """Seconds of CPU time for a record after which the kernel ends the process. The analysis itself gives up before."""
 WARNING = 400
 """Characters of a warning about the site's rules."""
+UNDER_WAY = 5.0
+"""Seconds between looks for what is under way."""
 POLL = 1.0
 """Seconds between looks for runs that are over because their agent sends nothing more."""
 
@@ -52,6 +56,8 @@ class Results:
         self._sampler = Sampler() if samples else None
         self._spans = Spans(collector, begin) if collector else None
         self._ended: list[Run] = []
+        self._looked = -math.inf
+        """When it looked for what is under way."""
 
     @property
     def end_run(self) -> Callable[[Run], None] | None:
@@ -75,6 +81,15 @@ class Results:
             yield from self._ends()
         yield from self._ends()
         yield from self._exported()
+
+    def under_way(self, follower: Follower) -> Iterator[AnalysisResult]:
+        """Yield what is under way, if that is measured, every few seconds."""
+        if self._sampler is None or time.monotonic() - self._looked < UNDER_WAY:
+            return
+        self._looked, now = time.monotonic(), time.time()
+        with contextlib.suppress(CaptureError):  # it is being replaced by another one
+            sample = under_way(follower.runs, follower.present(now), now)
+            yield AnalysisResult("", samples=[sample])
 
     def close(self) -> Iterator[AnalysisResult]:
         """Yield what is known at last: wait a moment until the rest of the spans is sent."""
@@ -122,6 +137,7 @@ def main(argv: list[str]) -> int:
         while _wait():
             begin_record(0)
             _send(results.of(follower.look()))
+            _send(results.under_way(follower))
         _send(results.of(follower.look()))
         _send(results.of(follower.sum_up(ended=True)))
         _send(results.close())

@@ -8,6 +8,7 @@ process analyzes the records (``analysis_client``), and if they are to be masked
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
 import time
@@ -103,7 +104,7 @@ class Recorder(threading.Thread):
         self._report_waiting = report_waiting
         self.analyzes = analyzes
         self._under_way = UnderWay() if under_way is None else under_way
-        self._told = (-1, 0.0)
+        self._told = (-1, -math.inf)
         """The number of changes with which it was written last, and when."""
         self._ended = False
         """Whether nothing more comes."""

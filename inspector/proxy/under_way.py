@@ -7,16 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from inspector import regex
 from inspector.capture.present import CONNECTIONS, REQUESTS, TEXT
 from inspector.model import OpenConnection, OpenRequest, Present
-from inspector.privacy import redact
 from inspector.protocol import endpoints
+from inspector.protocol.kinds import Kind
 
 if TYPE_CHECKING:
-    from inspector import regex
     from inspector.proxy.connection_state import AgentConnection
 
     type Head = tuple[float, bytes, bytes]
+
+
+_NAME = regex.compile(r"[a-z0-9][a-z0-9._-]{0,254}")
+"""A certname or an environment as hosts and sites have it."""
+HIDDEN = "MASKED"
+"""What stands for the part of a path that may contain a secret, as in a masked record."""
 
 
 class _Connection:
@@ -50,8 +56,8 @@ class _Connection:
             return None
         if self._request is None or self._request[0] is not head:
             time, method, target = head
-            path = redact.path(target.decode("latin-1"), TEXT) if redacts else target[:TEXT].decode("latin-1")
-            self._request = head, OpenRequest(self.leg, time, method[:TEXT].decode("latin-1"), path)
+            verb, path = method[:TEXT].decode("latin-1"), target[:TEXT].decode("latin-1")
+            self._request = head, OpenRequest(self.leg, time, verb, _harmless(verb, path) if redacts else path)
         return self._request[1]
 
     def open(self) -> OpenConnection:
@@ -124,3 +130,16 @@ class UnderWay:
             match = endpoints.match(request.method, request.target)
             name = match.certname if match else None
         return name is not None and self._only is not None and self._only.fullmatch(name) is not None
+
+
+def _harmless(method: str, target: str) -> str:
+    """Return what of a target is no secret: of a request of Puppet's its path without the name of a file, which only
+    the masking process can look through; of any other request nothing."""
+    path = target.partition("?")[0]
+    match = endpoints.match(method, path)
+    if match is None or not all(_NAME.fullmatch(name) for name in (match.environment, match.certname) if name):
+        return ""
+    if match.key is None:
+        return path
+    mount = match.endpoint.kind is not Kind.BACKUP  # there it is a digest of the file
+    return "/".join([*path.split("/")[: (4 if match.dialect == "v3" else 3) + mount], HIDDEN])

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
+    from inspector.model import Present
     from inspector.runs.run import Run
     from inspector.summaries.filters import Filter
 
@@ -213,6 +214,16 @@ class Follower:
             if record.seq == self._silent:
                 self._shown = {run: _state(run) for run in self._analyzer.runs}
         self._begin_record(0)
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs of which more may come."""
+        return self._analyzer.runs
+
+    def present(self, now: float) -> Present:
+        """Return what is under way in the capture. Raises CaptureError."""
+        with Capture.open(self._path) as capture:
+            return capture.present(now)
 
     def _forget(self, run: Run) -> None:
         self._analyzer.forget(run)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from inspector.model import OpenRequest, Present
-    from inspector.runs.snapshot import Activity
+    from inspector.runs.snapshot import Activity, RunSnapshot
     from inspector.summaries.summary import RunBrief
 
 
@@ -87,7 +87,7 @@ class UnderWay:
     """Seconds that it took last time; None if that is not known."""
 
 
-def patience(run: RunBrief, earlier: Iterable[RunBrief] = ()) -> float:
+def patience(run: RunSnapshot, earlier: Iterable[RunSnapshot] = ()) -> float:
     """Return the seconds for which an agent may be silent after a run's latest record; ``earlier`` are its runs before,
     which say how long it usually takes."""
     activity = run.activity
@@ -98,7 +98,9 @@ def patience(run: RunBrief, earlier: Iterable[RunBrief] = ()) -> float:
     return min(usual, max(LEAST, TIMES * max(took))) if took else usual
 
 
-def state(run: RunBrief, present: Present, now: float, earlier: Iterable[RunBrief] = (), *, next_run: bool) -> RunState:
+def state(
+    run: RunSnapshot, present: Present, now: float, earlier: Iterable[RunSnapshot] = (), *, next_run: bool
+) -> RunState:
     """Return whether a run is over; ``next_run``: its agent began another one since."""
     if (run.closed and not run.cut) or next_run or present.recording == "unknown":
         return RunState.OVER

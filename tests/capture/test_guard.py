@@ -48,6 +48,7 @@ DAMAGED = {
     "a time that is a text": "UPDATE record SET time = 'x'",
     "a huge number": "UPDATE record SET seq = 9223372036854775807 WHERE seq = 3",
     "a negative number": "UPDATE record SET seq = -5 WHERE seq = 2",
+    "a forged present": "INSERT INTO present VALUES (7, 9e999, 0, x'28b52ffd2000')",
     "no bodies": "DELETE FROM blob",
     "a body that claims to be huge": "UPDATE blob SET size = 9223372036854775807",
     "a body that claims to be negative": "UPDATE blob SET size = -1",
@@ -160,6 +161,31 @@ def test_record_numbers_of_another_type_are_damage(kind: str, path: Path) -> Non
     )
     with pytest.raises(CaptureError, match="damaged"):
         Capture.open(path)
+
+
+OUT_OF_RANGE = {
+    "zero": "UPDATE record SET seq = 0 WHERE seq = 1",
+    "below zero": "UPDATE record SET seq = seq - 100",
+    "above all": "UPDATE record SET seq = 9223372036854775807 WHERE seq = 3",
+    "none": (
+        "ALTER TABLE record RENAME TO r; CREATE TABLE record (seq INT PRIMARY KEY, kind, time, data);"
+        "INSERT INTO record SELECT NULL, kind, time, data FROM r; DROP TABLE r"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_records_that_no_number_finds_are_damage_not_none(
+    name: str, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(path, OUT_OF_RANGE[name])
+    for command in ("check", "runs", "list", "doctor"):
+        assert main([command, str(path)]) == 2
+        output = capsys.readouterr()
+        assert output.out == ""
+        assert "is damaged: it has records whose numbers are out of range" in output.err
+    with pytest.raises(CaptureError, match="out of range"):
+        Capture.create(path)
 
 
 @pytest.mark.parametrize("value", ["7", "'x'", "x'00'", "x'92c0c0'", "x'28b52ffd00'"])

@@ -16,6 +16,7 @@ from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
 from tests.support import proxies
 from tests.support.otlp import attributes, collecting, spans_of
+from tests.support.proxies import free_port
 from tests.support.tables_of import asked
 from tests.support.waiting import eventually
 
@@ -25,12 +26,6 @@ if TYPE_CHECKING:
     from inspector.lab import Lab
 
 pytestmark = pytest.mark.slow
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((proxies.HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 def scraped(port: int) -> dict[str, float]:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import urllib.request
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
 from tests.e2e.wire import Peer
 from tests.support import proxies
-from tests.support.proxies import APART, analyzed, records
+from tests.support.proxies import APART, analyzed, free_port, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -182,3 +183,24 @@ def test_a_long_target_is_cut(lab: Lab, proxied: Proxied, capture: Path) -> None
             (request,) = present(capture).requests
             assert len(request.target) == 500
             assert long.startswith(request.target)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--workers", "2")], ids=["alone", "workers"])
+def test_it_is_measured(lab: Lab, held: Hold, capture: Path, arguments: tuple[str, ...]) -> None:
+    port = free_port()
+    options = {**proxies.options(lab, capture), "puppet_metrics": f"{proxies.HOST}:{port}"}
+    with Proxy(options, arguments=arguments, own=True) as proxy:
+        lab.proxy_address = proxy.address
+
+        def counted() -> set[str]:
+            with urllib.request.urlopen(f"http://{proxies.HOST}:{port}/metrics") as answer:
+                lines = answer.read().decode().splitlines()
+            return {line for line in lines if "_under_way{" in line and not line.endswith(" 0.0")}
+
+        with held.meanwhile(lab.agent(NAME, enrolled=True).run):
+            assert eventually(lambda: len(counted()) == 2)
+            assert counted() == {
+                'puppet_inspector_requests_under_way{phase="catalog"} 1.0',
+                'puppet_inspector_runs_under_way{phase="catalog"} 1.0',
+            }
+        assert eventually(lambda: counted() == set())

@@ -6,7 +6,8 @@ import dataclasses
 import sqlite3
 import threading
 import time
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cryptography import x509 as lib
@@ -15,17 +16,19 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from inspector.capture.rotation import Rotation
 from inspector.capture.spool import Spool
 from inspector.capture.store import Capture
+from inspector.errors import CaptureError
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Gap, Handshake, Leg
 from inspector.proxy import recorder as module
 from inspector.proxy.recorder import Recorder
+from inspector.proxy.under_way import UnderWay
 from inspector.runs.examples import ca, catalog, crl, csr, not_issued, report, talk
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.model import Record
+    from inspector.model import Present, Record
 
 
 @pytest.fixture
@@ -264,3 +267,104 @@ def test_putting_never_waits_for_the_disk(path: Path, monkeypatch: pytest.Monkey
     assert not release.is_set()
     release.set()
     recorder.finish()
+
+
+# -- what is under way ------------------------------------------------------------------------------------
+
+
+def busy_agent() -> UnderWay:
+    """A connection with a request."""
+    made: Any = SimpleNamespace(verified_name="a8.test", claimed_name="a8.test")
+    picture = UnderWay()
+    picture.connect("leg", made, "192.0.2.8", 90.0)
+    picture.begin("leg", 95.0, b"POST", b"/puppet/v3/catalog/a8.test")
+    return picture
+
+
+def told(path: Path) -> tuple[str, int, int]:
+    with Capture.open(path) as capture:
+        present = capture.present(time.time())
+    return present.recording, len(present.requests), len(present.connections)
+
+
+def test_what_is_under_way_is_written_from_the_start_to_the_end(path: Path) -> None:
+    picture = UnderWay()
+    recorder = Recorder(path, lambda _: None, under_way=picture, analyzes=False)
+    recorder.start()
+    assert eventually(lambda: told(path) == ("open", 0, 0))
+    recorder.finish()
+    assert told(path) == ("ended", 0, 0)
+
+
+def test_it_goes_with_the_next_records(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TELL", 3600.0)
+    picture = UnderWay()
+    recorder = Recorder(path, lambda _: None, under_way=picture, analyzes=False)
+    recorder.start()
+    assert eventually(lambda: told(path) == ("open", 0, 0))
+    picture.connect("leg", busy_agent()._connections["leg"].agent, "192.0.2.8", 90.0)
+    picture.begin("leg", 95.0, b"GET", b"/")
+    recorder.put(Gap(1.0, "x"))
+    assert eventually(lambda: told(path) == ("open", 1, 1))
+    picture.end("leg", 96.0)
+    recorder.put(Gap(2.0, "y"))
+    assert eventually(lambda: len(stored_records(path)) == 2)
+    assert told(path) == ("open", 0, 1)
+    recorder.finish()
+    assert told(path) == ("ended", 0, 1)
+
+
+def test_while_nothing_changes_only_signs_of_life_are_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FLUSH", 0.001)
+    written: list[Present] = []
+    set_present = Capture.set_present
+
+    def noted(capture: Capture, present: Present) -> None:
+        written.append(present)
+        set_present(capture, present)
+
+    monkeypatch.setattr(Capture, "set_present", noted)
+    for picture in (UnderWay(), busy_agent()):
+        recorder = Recorder(path, lambda _: None, under_way=picture, analyzes=False)
+        recorder.start()
+        assert eventually(lambda: bool(written))
+        time.sleep(0.2)
+        recorder.finish()
+        assert sum(present.recording == "open" for present in written) == 1
+        written.clear()
+    monkeypatch.setattr(module, "SIGN_OF_LIFE", 0.0)
+    recorder = Recorder(path, lambda _: None, under_way=busy_agent(), analyzes=False)
+    recorder.start()
+    assert eventually(lambda: len(written) > 10)
+    recorder.finish()
+    with Capture.open(path) as capture:
+        assert list(capture.records()) == []
+
+
+def test_the_next_part_has_it_and_this_one_has_ended(path: Path) -> None:
+    recorder = Recorder(path, lambda _: None, under_way=busy_agent(), analyzes=False, rotation=Rotation(size=1, free=0))
+    recorder.start()
+    recorder.put(Gap(1.0, "x"))
+    assert eventually(lambda: recorder.path != path)
+    assert eventually(lambda: told(recorder.path) == ("open", 1, 1))
+    assert told(path) == ("ended", 1, 1)
+    recorder.finish()
+    assert told(recorder.path) == ("ended", 1, 1)
+
+
+def test_a_capture_that_is_created_again_has_it_too(path: Path) -> None:
+    recorder = Recorder(path, lambda _: None, under_way=busy_agent(), analyzes=False)
+    recorder.start()
+    assert eventually(lambda: told(path) == ("open", 1, 1))
+    path.unlink()
+    assert eventually(lambda: any(isinstance(record, Gap) for record in stored_or_nothing(path)))
+    assert told(path) == ("open", 1, 1)
+    recorder.finish()
+
+
+def stored_or_nothing(path: Path) -> list[Record]:
+    """What a capture holds that may be in creation."""
+    try:
+        return stored_records(path)
+    except CaptureError:
+        return []

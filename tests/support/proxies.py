@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from typing import TYPE_CHECKING
 
 from inspector.analysis.analyzer import Analyzer
@@ -35,6 +36,13 @@ APART = ("127.0.0.2", "127.0.0.4")
 def options(lab: Lab, capture: Path) -> dict[str, str | Path]:
     """The options of the demo, at an address that no other test looks for a port at."""
     return {**demo.options(lab, capture), "puppet_listen": HOST}
+
+
+def free_port() -> int:
+    """A port at ``HOST`` that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
 
 
 def records(capture: Path) -> list[Record]:

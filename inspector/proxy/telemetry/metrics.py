@@ -19,7 +19,8 @@ from prometheus_client.exposition import choose_encoder
 
 from inspector import __version__
 from inspector.errors import InspectorError
-from inspector.proxy.telemetry.samples import OTHER, Ended, Exported, Found, Lost, Refused, Served
+from inspector.model import Phase
+from inspector.proxy.telemetry.samples import OTHER, Ended, Exported, Found, Lost, Refused, Served, UnderWay
 from inspector.text import address
 
 if TYPE_CHECKING:
@@ -87,6 +88,15 @@ class Metrics:
             "puppet_inspector_spans_dropped", "Spans that could not be sent to the collector of puppet_otlp.",
             ["reason"], registry=registry,
         )  # fmt: skip
+        self._open_requests = Gauge(
+            "puppet_inspector_requests_under_way", "Requests without a complete answer yet, by phase.",
+            ["phase"], registry=registry,
+        )  # fmt: skip
+        self._open_runs = Gauge(
+            "puppet_inspector_runs_under_way", "Agent runs that are not over, by the phase that they are in.",
+            ["phase"], registry=registry,
+        )  # fmt: skip
+        self._show(UnderWay({}, {}))
         for outcome in ("complete", "failed", "waiting", "refused", "unfinished"):
             self._run_durations.labels(outcome)  # a rate needs the zero before the first run
             if not certnames:
@@ -126,6 +136,13 @@ class Metrics:
                     self._spans.inc(sample.sent)
                     if sample.dropped:
                         self._dropped.labels(sample.reason).inc(sample.dropped)
+                case UnderWay():
+                    self._show(sample)
+
+    def _show(self, sample: UnderWay) -> None:
+        for phase in Phase:
+            self._open_requests.labels(phase).set(sample.requests.get(phase, 0))
+            self._open_runs.labels(phase).set(sample.runs.get(phase, 0))
 
     def _certname(self, name: str) -> tuple[str, ...]:
         if self._certnames is None:

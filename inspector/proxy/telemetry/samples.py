@@ -5,17 +5,23 @@ What becomes a label has few values, whatever agents send: names of our own tabl
 
 from __future__ import annotations
 
+from collections import Counter
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from inspector.model import Exchange, Handshake
+from inspector.model import Exchange, Handshake, Phase
+from inspector.protocol import endpoints
 from inspector.protocol.alerts import ALERTS
+from inspector.runs.snapshot import RunState
+from inspector.summaries.under_way import state
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from inspector.analysis.analyzer import Step
-    from inspector.model import Finding
+    from inspector.model import Finding, Present
     from inspector.runs.run import Run
     from inspector.summaries.summary import RunBrief
 
@@ -76,7 +82,31 @@ class Exported(msgspec.Struct, array_like=True, frozen=True, tag="exported"):
     """Why they were dropped."""
 
 
-type Sample = Served | Refused | Lost | Found | Ended | Exported
+class UnderWay(msgspec.Struct, array_like=True, frozen=True, tag="under way"):
+    """What is under way, by phase."""
+
+    requests: dict[Phase, int]
+    runs: dict[Phase, int]
+
+
+type Sample = Served | Refused | Lost | Found | Ended | Exported | UnderWay
+
+
+def under_way(runs: Iterable[Run], present: Present, now: float) -> UnderWay:
+    """Return what is under way: of the agents' runs of which more may come those that are not over (``state``)."""
+    phases: dict[str, Phase] = {}
+    for request in present.requests:
+        match = endpoints.match(request.method, request.target)
+        phases[request.leg] = match.endpoint.phase if match else Phase.OTHER
+    requests = Counter(phases.values())
+    requests[Phase.OTHER] += present.more_requests
+    going: Counter[Phase] = Counter()
+    for run in runs:
+        facts = run.snapshot() if run.real and not run.tool else None
+        if facts is None or facts.tool or state(facts, present, now, next_run=False) is not RunState.OPEN:
+            continue
+        going[next((phases[leg] for leg in reversed(facts.legs) if leg in phases), facts.phase)] += 1
+    return UnderWay(+requests, +going)
 
 
 class Sampler:

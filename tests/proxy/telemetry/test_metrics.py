@@ -12,9 +12,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from inspector.errors import InspectorError
+from inspector.model import Phase
 from inspector.proxy.telemetry import metrics as metrics_module
 from inspector.proxy.telemetry.metrics import BUCKETS, CERTNAMES, SCRAPERS, Metrics, served
-from inspector.proxy.telemetry.samples import Ended, Exported, Found, Lost, Refused, Served
+from inspector.proxy.telemetry.samples import Ended, Exported, Found, Lost, Refused, Served, UnderWay
 from inspector.proxy.telemetry.settings import NOTHING
 from tests.support import places
 from tests.support.programs import promtool
@@ -66,6 +67,7 @@ def everything(metrics: Metrics) -> None:
         [
             Served("catalog", "catalog", "200", 4.5, identity_missing=True), Refused("agent", "unknown_ca", "agent"),
             Lost(3), Found("B23", "error"), Ended("failed", 61.5, "a.example"), Exported(4, 2, "timeout"),
+            UnderWay({Phase.FILES: 9}, {}), UnderWay({Phase.CATALOG: 2}, {Phase.CATALOG: 1}),
         ]
     )  # fmt: skip
 
@@ -87,6 +89,9 @@ def test_everything_is_counted(metrics: Metrics) -> None:
     assert found["puppet_inspector_findings_total", (("rule", "B23"), ("severity", "error"))] == 1
     assert found["puppet_inspector_runs_total", (("outcome", "failed"),)] == 1
     assert found["puppet_inspector_runs_total", (("outcome", "refused"),)] == 0
+    for phase, requests, runs in (("files", 0, 0), ("catalog", 2, 1), ("report", 0, 0)):
+        assert found["puppet_inspector_requests_under_way", (("phase", phase),)] == requests
+        assert found["puppet_inspector_runs_under_way", (("phase", phase),)] == runs
     assert found["puppet_inspector_run_duration_seconds_sum", (("outcome", "failed"),)] == 61.5
     assert found["puppet_inspector_spans_sent_total", ()] == 4
     assert found["puppet_inspector_spans_dropped_total", (("reason", "timeout"),)] == 2

@@ -9,8 +9,19 @@ import msgspec
 import pytest
 
 from inspector.analysis.analyzer import Analyzer
-from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Response
-from inspector.proxy.telemetry.samples import Ended, Found, Lost, Refused, Sample, Sampler, Served
+from inspector.model import Exchange, Gap, Handshake, Identity, Leg, OpenRequest, Phase, Present, Response
+from inspector.proxy.telemetry.samples import (
+    Ended,
+    Found,
+    Lost,
+    Refused,
+    Sample,
+    Sampler,
+    Served,
+    UnderWay,
+    under_way,
+)
+from inspector.runs.examples import catalog, talk
 from inspector.summaries import conclusions
 from tests.support.conversations import START, Agent
 from tests.support.hostile import HOSTILE, hostile_records
@@ -100,3 +111,25 @@ def test_captured_text_is_no_label() -> None:
     assert HOSTILE[1:5] not in text
     assert "x1b" not in text
     assert "u001b" not in text
+
+
+def test_what_is_under_way_is_counted_by_phase() -> None:
+    analyzer = Analyzer()
+    for seq, record in enumerate(talk(catalog()), 1):
+        analyzer.feed(dataclasses.replace(record, seq=seq))
+    (run,) = analyzer.runs
+    leg = run.snapshot().legs[-1]
+    now = run.ended + 1.0
+    asked = OpenRequest(leg, now, "PUT", "/puppet/v3/report/node1.example?environment=production")
+    other = OpenRequest("stranger", now, "GET", "/\x1b]0;owned\x07")
+
+    def counted(present: Present, at: float = now) -> UnderWay:
+        return msgspec.json.decode(msgspec.json.encode(under_way(analyzer.runs, present, at)), type=UnderWay)
+
+    quiet = counted(Present("open", now))
+    assert (quiet.requests, quiet.runs) == ({}, {Phase.CATALOG: 1})
+    busy = counted(Present("open", now, (asked, other), more_requests=3))
+    assert (busy.requests, busy.runs) == ({Phase.REPORT: 1, Phase.OTHER: 4}, {Phase.REPORT: 1})
+    assert counted(Present("open", now), now + 86_400.0).runs == {}
+    assert counted(Present("ended", now)).runs == {}
+    assert counted(Present()).runs == {}
