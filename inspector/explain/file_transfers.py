@@ -29,6 +29,7 @@ _ASKING: dict[Kind, Asking] = {
     Kind.FILE_METADATA: "metadata",
     Kind.FILE_LISTING: "listing",
     Kind.PLUGIN_LISTING: "plugins",
+    Kind.PLUGIN_METADATA: "plugins",
 }
 
 
