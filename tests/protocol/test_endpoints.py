@@ -150,8 +150,8 @@ def test_every_row_of_the_table_is_tried() -> None:
 
 
 VERBS = {
-    "find": ["ca", "certificate", "certificate_request_lookup", "crl", "node", "plugin_metadata", "plugin_file", "catalog",
-             "file_metadata", "file_content", "status", "facts_lookup", "debug"],
+    "find": ["ca", "certificate", "certificate_request_lookup", "crl", "node", "plugin_metadata", "plugin_file",
+             "catalog", "file_metadata", "file_content", "status", "facts_lookup", "debug"],
     "search": ["environment_check", "plugin_list", "file_metadatas", "certificate_statuses", "facts_lookup", "status",
                "resource_type"],
     "save": ["certificate_request", "file_bucket_file", "facts", "report", "run"],
