@@ -371,7 +371,9 @@ def _not_signed(request: StateVisit, attempts: Sequence[Attempt]) -> str:
     if key in taken or last[:1] == "2":
         return "its request is waiting to be signed"
     if WAITS not in last:
-        return f"its signing request was answered {last}" if last != "no answer" else "its signing request got no answer"
+        return (
+            f"its signing request was answered {last}" if last != "no answer" else "its signing request got no answer"
+        )
     if other := next((known for known in reversed(taken) if known), None):
         return (f"its signing request was refused ({last}): what waits to be signed is the request with the key "
                 f"{short(other)}, which it no longer has or which is another host's")  # fmt: skip

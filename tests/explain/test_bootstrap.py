@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Record
+    from inspector.runs.examples import ExamplePart
 
 DAY = 86_400.0
 POLL = (wait(120), csr(status=400, text=WAITS), not_issued())
@@ -502,7 +503,11 @@ def test_every_real_agent_has_its_bootstrap(path: Path) -> None:
         ("puppet-3.8.7-master/mismatched-key", "most likely for another key", "one key in all"),
         ("puppetserver-7.9.5/5.5.22/06-mismatched-key", "most likely for another key", "one key in all"),
         ("puppetserver-7.9.5/7.23.0/06-mismatched-key", "another key than the agent's", "key mismatch"),
-        ("puppetserver-7.9.5/7.23.0/05-lost-csr", "waits to be signed is the request with the key", "the key of man5.v7230.test changed"),
+        (
+            "puppetserver-7.9.5/7.23.0/05-lost-csr",
+            "waits to be signed is the request with the key",
+            "the key of man5.v7230.test changed",
+        ),
         ("puppetserver-7.9.5/7.23.0/23-cloned-vm-two-keys", "another key than the agent's", "in turn: two hosts"),
         ("puppetserver-7.9.5/7.23.0/08-expired-crl", "'CN=Puppet CA: m7.test' has expired", ""),
         ("puppetserver-7.9.5/7.23.0/09-crl-missing-issuer", "'CN=Puppet Root CA: 13f55b8c163907' is missing", ""),
