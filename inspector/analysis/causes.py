@@ -109,6 +109,7 @@ FOLLOWS: tuple[Row, ...] = (
     Row("S06", "nothing is served", (), (*_COMPILE, "S07", "P01", *_REFUSED)),
     Row("S05", "nothing is served now", (), (*_COMPILE, "S07", "P01", *_REFUSED)),
     Row("S12", "the agent does not get what it asked for", (), ("P01", "P05", "P15", *_REFUSED)),
+    Row("S32", "the agent does not get what it asked for", (), ("P01", "P05", "P15", *_REFUSED)),
     Row("S23", "nothing is answered", ("P01", "F03"), ("S08", *_REFUSED)),
     Row("S13", "the agent cannot read it", ("S09", "P01"), SKIPPED),
     Row("S09", "the agent cannot read it", ("P01",), SKIPPED),
@@ -123,7 +124,7 @@ FOLLOWS: tuple[Row, ...] = (
     Row("R20", "without a catalog", ("R19", "R03", "P13")),
     # Why a resource failed, and what happened to the report.
     Row("S20", "masters with different code", ("F02", "F03", "P01", "P13")),
-    Row("F17", "the file's resource fails", ("S12", "F02", "P01", "P13")),
+    Row("F17", "the file's resource fails", ("S12", "S32", "F02", "P01", "P13")),
     Row("F09", "the file's resource fails", ("P01", "P13")),
     Row("F02", "the file's resource fails", ("P01", "P13")),
     Row("F03", "the file's resource fails", ("P01", "P13")),
@@ -148,7 +149,7 @@ FOLLOWS: tuple[Row, ...] = (
 
 EVENTS = frozenset({
     "T18", "T19", "T20", "T21", "T22", "S01", "S02", "S05", "S06", "S08", "S09", "S12", "S13", "S14", "S15", "S23",
-    "S24", "S25", "S26", "S27", "S28", "R09", "R20", "F02", "F03", "F09", "P01", "P05", "P06", "P15",
+    "S24", "S25", "S26", "S27", "S28", "S32", "R09", "R20", "F02", "F03", "F09", "P01", "P05", "P06", "P15",
 })  # fmt: skip
 """What happens at a moment. All others are conditions that last (a certificate, a clock, a setting): they may be
 recorded after what follows from them."""

@@ -15,7 +15,7 @@ from inspector.compare import why, why_text
 from inspector.compare.why import Resources
 from inspector.errors import InspectorError
 from inspector.summaries import pairing, reading
-from inspector.text import clean
+from inspector.text import clean, excerpt
 
 if TYPE_CHECKING:
     import argparse
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 EXAMPLE = "puppet-inspector why captures/FILE.sqlite 'File[/etc/motd]'"
 RUNS = 20
 """The latest runs that are looked through for the resource, unless one is named."""
+REASON = 200
+"""Characters of the reason why a run got no catalog."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,8 +79,10 @@ def _search(capture: Capture, runs: list[ChosenRun], ref: str) -> tuple[Resource
     """The run to explain, and the resource in it. Raises InspectorError."""
     first: tuple[Resources, Applied, ChosenRun] | None = None
     near: list[str] = []
+    without: set[str] = set()
     for run in runs:
         resources = Resources(documents_of(capture, run))
+        without.add(_why_none(resources))
         applied = resources.find(ref)
         if applied is None:
             near = near or resources.near(ref)
@@ -89,8 +93,21 @@ def _search(capture: Capture, runs: list[ChosenRun], ref: str) -> tuple[Resource
     if first is None:
         where = f"run {runs[0].brief.number}" if len(runs) == 1 else f"the latest {len(runs)} runs"
         listed = ", ".join(map(clean, near))
+        if "" not in without:
+            raise InspectorError(
+                f"{clean(ref)} is not in {where} of {capture.path}: no catalog came ({', '.join(sorted(without))}).",
+                "`puppet-inspector doctor` says why." if len(runs) == 1 else "--run names a run that got one.",
+            )
         raise InspectorError(
             f"{clean(ref)} is not in {where} of {capture.path}.",
             f"Did you mean {listed}?" if near else "`puppet-inspector runs` lists the runs; --run names one.",
         )
     return first
+
+
+def _why_none(resources: Resources) -> str:
+    """Why a run has no catalog; empty if it has one."""
+    documents = resources.documents
+    if documents.catalog is not None:
+        return ""
+    return clean(excerpt(documents.catalog_failure, REASON)) if documents.catalog_failure else documents.without_catalog

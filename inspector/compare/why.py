@@ -40,6 +40,26 @@ class Message(NamedTuple):
     text: str
 
 
+class Backup(NamedTuple):
+    """A request about the resource's file to a remote filebucket."""
+
+    seq: int
+    method: str
+    status: int | None
+    """None: there was no response."""
+
+    @property
+    def result(self) -> str:
+        """What came of it."""
+        if self.method == "HEAD" and self.status in (200, 404):
+            return "it is in the bucket already" if self.status == 200 else "it is not in the bucket yet"
+        if self.status is None:
+            return "no response"
+        return (
+            f"{'stored' if self.method == 'PUT' else 'fetched'}" if self.status < 300 else f"refused with {self.status}"
+        )
+
+
 class FileStory(NamedTuple):
     """A file that the resource gets from the master."""
 
@@ -67,8 +87,9 @@ class Why:
     parameters: dict[str, Any]
     """JSON-able, with masks."""
     files: list[FileStory]
+    backups: list[Backup]
     catalog_seq: int | None
-    """The record of the catalog."""
+    """The record of the catalog; None if there is none."""
     report_seq: int | None
     before: RunDocuments | None
     """The run before; None if there is none."""
@@ -114,7 +135,8 @@ def explain(resources: Resources, applied: Applied, before: RunDocuments | None 
         list(_relations(resources.graph, number)),
         _parameters(applied, masks),
         [_story(use, documents, masks) for use in used],
-        _last(documents, Kind.CATALOG),
+        _backups(documents, applied),
+        _last(documents, Kind.CATALOG) if documents.catalog is not None else None,
         _last(documents, Kind.REPORT),
         before,
         _differences(documents, before, applied, {use.name for use in used}) if before is not None else [],
@@ -158,6 +180,18 @@ def _story(use: FileUse, documents: RunDocuments, masks: Masks) -> FileStory:
     return FileStory(
         use, masks.text(text) if text is not None else None, digest, len(found.body) if found.body is not None else None
     )
+
+
+def _backups(documents: RunDocuments, applied: Applied) -> list[Backup]:
+    path = applied.resource.value("path") if applied.resource else None
+    path = path if isinstance(path, str) else applied.title
+    found = (request for request in documents.requests if request.kind is Kind.BACKUP and applied.type == "File")
+    # The key is algorithm, digest, and the path, which begins with a slash itself.
+    return [
+        Backup(request.seq, request.method, request.status)
+        for request in found
+        if request.key.split("/", 2)[2:] == [path]
+    ]
 
 
 def _last(documents: RunDocuments, kind: Kind) -> int | None:

@@ -32,7 +32,7 @@ def lines(why: Why, *, full: bool = False) -> Iterator[Line]:
         yield Line("changed", clean(f"  {what}: {first}"))
         yield from (Line("same", f"    {clean(each)}") for each in (others if full else others[:LINES]))
     if applied.resource is None:
-        yield Line("note", "  It is in the report only: the agent generated it, or took a cached catalog.")
+        yield Line("note", clean(f"  It is in the report only: {_without_resource(why.documents)}."))
     if applied.place:
         yield Line("plain", clean(f"  declared in {applied.place}"))
     if why.containers:
@@ -50,7 +50,18 @@ def lines(why: Why, *, full: bool = False) -> Iterator[Line]:
         yield Line("head", "files")
     for story in why.files:
         yield from _file(story, full=full)
+    if why.backups:
+        yield Line("head", "backups")
+    for backup in why.backups:
+        yield Line("plain", clean(f"  {backup.method} in record {backup.seq}: {backup.result}"))
     yield from _before(why, full=full)
+
+
+def _without_resource(documents: RunDocuments) -> str:
+    if documents.catalog is not None:
+        return "the agent generated it"
+    failure = f" ({excerpt(documents.catalog_failure, text.LONG)})" if documents.catalog_failure else ""
+    return f"the run {documents.without_catalog}{failure}, and the agent took a cached one"
 
 
 def _records(why: Why) -> str:
@@ -70,8 +81,11 @@ def _file(story: FileStory, *, full: bool) -> Iterator[Line]:
         yield Line("plain", clean(f"    metadata in record {use.asked[-1]}: {checksum}"))
     for fetch in use.fetches:
         because = f" ({fetch.why})" if fetch.why else ""
-        answer = f"{fetch.status or 'no response'}, {size(fetch.size)}, digest {fetch.verdict}{because}"
-        yield Line("plain", clean(f"    fetched in record {fetch.seq}: {answer}"))
+        answer = str(fetch.status or "no response")
+        if fetch.status == 200:
+            answer += f", {size(fetch.size)}, digest {fetch.verdict}{because}"
+        how = "fetched" if fetch.status == 200 else "requested"
+        yield Line("plain", clean(f"    {how} in record {fetch.seq}: {answer}"))
     if story.content is not None:
         every = story.content.removesuffix("\n").split("\n")
         shown = every if full else every[:LINES]
@@ -113,6 +127,7 @@ def fields(why: Why) -> dict[str, Any]:
         "relations": why.relations,
         "parameters": why.parameters,
         "files": [_file_fields(story) for story in why.files],
+        "backups": [{"record": backup.seq, "method": backup.method, "status": backup.status} for backup in why.backups],
         "before": _run(why.before) if why.before else None,
         "differences": [plain.difference(difference) for difference in why.differences],
     }

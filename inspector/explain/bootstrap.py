@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from inspector import clocks
 from inspector.explain.bootstrap_requests import FEW, MANY, Attempt, BootstrapState, Sighting, StateVisit, concerns
 from inspector.explain.trust import Trust
+from inspector.rules.csr_repeated import WAITS
 from inspector.rules.waiting_for_certificate import polling
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ class Bootstraps:
         return trust
 
     def _stuck(self, attempts: Sequence[Attempt], trust: Trust | None) -> Stuck | None:
-        stuck = [(attempt, why) for attempt in attempts if (why := _why(attempt, attempt.last))]
+        stuck = [(attempt, why) for attempt in attempts if (why := _why(attempt, attempt.last, attempts))]
         stuck.sort(key=lambda entry: entry[0].last.ended)
         for attempt, why in reversed(stuck):
             if any(_replaces(other, attempt) for other in attempts):
@@ -336,7 +337,7 @@ def stamp(time: float) -> str:
     return f"{clocks.date(time):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _why(attempt: Attempt, visit: StateVisit) -> str | None:
+def _why(attempt: Attempt, visit: StateVisit, attempts: Sequence[Attempt]) -> str | None:
     """Why an attempt ends at a step; None if it succeeded."""
     last = next(reversed(visit.answers), "no answer")
     match visit.state:
@@ -347,8 +348,8 @@ def _why(attempt: Attempt, visit: StateVisit) -> str | None:
         case BootstrapState.TLS:
             return dict(visit.facts)["reason"]
         case BootstrapState.CERTIFICATE if visit.same == "404":
-            asked = any(other.state is BootstrapState.CSR for other in attempt.visits)
-            return "its request is waiting to be signed" if asked else "there is no certificate, and it sent no request"
+            asked = [other for other in attempt.visits if other.state is BootstrapState.CSR]
+            return _not_signed(asked[-1], attempts) if asked else "there is no certificate, and it sent no request"
         case BootstrapState.CERTIFICATE if attempt.certificate:
             keys = [key for kind, key in attempt.keys if kind == "csr"]
             if keys and attempt.certificate.key not in keys:
@@ -360,3 +361,21 @@ def _why(attempt: Attempt, visit: StateVisit) -> str | None:
             # A refresh is not part of the bootstrap.
             return None if attempt.presented else f"it stopped after the {visit.state}"
     return last if last == "no answer" else f"answered {last}"
+
+
+def _not_signed(request: StateVisit, attempts: Sequence[Attempt]) -> str:
+    """Why there is no certificate yet for a signing request."""
+    last, key = next(reversed(request.answers)), dict(request.facts).get("key")
+    every = [visit for attempt in attempts for visit in attempt.visits if visit.state is BootstrapState.CSR]
+    taken = [dict(visit.facts).get("key") for visit in every if any(answer[:1] == "2" for answer in visit.answers)]
+    if key in taken or last[:1] == "2":
+        return "its request is waiting to be signed"
+    if WAITS not in last:
+        return (
+            f"its signing request was answered {last}" if last != "no answer" else "its signing request got no answer"
+        )
+    if other := next((known for known in reversed(taken) if known), None):
+        return (f"its signing request was refused ({last}): what waits to be signed is the request with the key "
+                f"{short(other)}, which it no longer has or which is another host's")  # fmt: skip
+    return (f"its signing request was refused ({last}): what waits to be signed is its own request from before this "
+            "capture, or one with a key that it no longer has")  # fmt: skip

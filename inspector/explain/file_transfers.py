@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from inspector.explain import resource_outcomes
+from inspector.explain.resource_outcomes import Status
 from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.files import DIGESTS, NO_DIGESTS, ChecksumResult, check
@@ -16,7 +18,7 @@ from inspector.protocol.kinds import CONTENT, METADATA, Kind
 from inspector.runs.observations import served
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Exchange, Response
@@ -29,7 +31,12 @@ _ASKING: dict[Kind, Asking] = {
     Kind.FILE_METADATA: "metadata",
     Kind.FILE_LISTING: "listing",
     Kind.PLUGIN_LISTING: "plugins",
+    Kind.PLUGIN_METADATA: "plugins",
 }
+
+
+_LEFT = (Status.FAILED, Status.SKIPPED, Status.OUT_OF_SYNC)
+"""Outcomes of resources whose files the agent did not write."""
 
 
 class FileState(StrEnum):
@@ -47,7 +54,8 @@ class FileState(StrEnum):
     PASSED = "passed over"
     """The file does not exist on the master, and the agent used the next candidate."""
     UNKNOWN = "not known"
-    """Not fetched, and it is unknown whether the agent had it: plugins in a list, a run in noop mode."""
+    """Not fetched, and it is unknown whether the agent had it: plugins in a list, a run in noop mode, a resource that
+    failed."""
     BARE = "no content"
     """A directory or a link."""
 
@@ -88,7 +96,8 @@ class FileUse:
     """The file resources that copy it."""
     instead: str | None = None
     """The candidate that was used instead of it."""
-    noop: bool = False
+    unsettled: bool = False
+    """The agent left it as it was: in noop mode, or because its resource failed or was skipped."""
 
     @property
     def state(self) -> FileState:
@@ -103,7 +112,7 @@ class FileUse:
             return FileState.REFUSED
         if self.metadata and self.metadata.type not in ("", "file"):
             return FileState.BARE
-        return FileState.UNKNOWN if self.noop or self.asking in ("plugins", "content") else FileState.IN_SYNC
+        return FileState.UNKNOWN if self.unsettled or self.asking in ("plugins", "content") else FileState.IN_SYNC
 
     @property
     def present(self) -> bool | None:
@@ -182,7 +191,8 @@ class _Files:
         self.code_id: str | None = None
         self.sources: dict[str, list[str]] = {}
         """By file resource, the names that its agent tries in turn."""
-        self.noop = False
+        self.last: d.Catalog | None = None
+        self.report: d.Report | None = None
 
     def use(self, name: str, environment: str | None, asking: Asking) -> FileUse:
         known = self.uses.setdefault((name, environment), FileUse(name, environment, asking))
@@ -192,7 +202,7 @@ class _Files:
 
     def add(self, step: Step) -> None:
         if isinstance(step.request, d.Report):
-            self.noop = bool(step.request.noop)
+            self.report = step.request
         exchange, match = step.exchange, step.match
         if exchange is None or match is None:
             return
@@ -226,7 +236,7 @@ class _Files:
         return use
 
     def catalog(self, seq: int, catalog: d.Catalog, match: Match) -> None:
-        self.code_id, self.static = catalog.code_id, {}
+        self.last, self.code_id, self.static = catalog, catalog.code_id, {}
         environment = catalog.environment or match.environment
         described = [(served(metadata.source), metadata) for metadata in catalog.metadata.values()]
         for by_source in catalog.recursive_metadata.values():
@@ -265,16 +275,33 @@ class _Files:
     def done(self) -> list[FileUse]:
         by_name: dict[str, list[FileUse]] = {}
         for use in self.uses.values():
-            use.noop = self.noop
             by_name.setdefault(use.name, []).append(use)
+        by_source: dict[str, list[str]] = {}
         for ref, names in self.sources.items():
             there = next((name for name in names if any(use.metadata for use in by_name.get(name, ()))), None)
             for name in names:
+                by_source.setdefault(name, []).append(ref)
                 for use in by_name.get(name, ()):
-                    use.resources.append(ref)
                     if use.metadata is None and use.status == 404:
                         use.instead = there
+        outcomes = {one.ref: one.status for one in resource_outcomes.resources(self.last, self.report)}
+        for use in self.uses.values():
+            use.resources += _resources(use.name, by_source, outcomes)
+            noop = self.report is not None and bool(self.report.noop)
+            use.unsettled = noop or any(outcomes.get(ref) in _LEFT for ref in use.resources)
         return list(self.uses.values())
+
+
+def _resources(name: str, by_source: Mapping[str, list[str]], outcomes: Container[str]) -> Iterator[str]:
+    """The file resources that copy a file: with its source, or made by the agent below one that copies a directory."""
+    yield from by_source.get(name, ())
+    at = len(name)
+    for _ in range(resource_outcomes.DEPTH):
+        if (at := name.rfind("/", 0, at)) < 1:
+            return
+        for ref in by_source.get(name[:at], ()):
+            if (below := f"{ref.removesuffix(']').rstrip('/')}{name[at:]}]") in outcomes:
+                yield below
 
 
 def _checked(

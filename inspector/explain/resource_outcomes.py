@@ -6,7 +6,7 @@ Resources that are only in the report (those that the agent generated, all those
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol import documents as d
 from inspector.protocol import rich
+from inspector.rules.words import errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 DEPTH = 100
 """Maximum number of containers of a resource that are named."""
 RELATIONS = ("require", "before", "notify", "subscribe")
+_EMPTY = d.ResourceStatus()
+"""What 2.7 sends for each resource, whatever became of it."""
 
 
 class Status(StrEnum):
@@ -36,7 +39,8 @@ class Status(StrEnum):
     """Would have been changed without noop mode."""
     UNCHANGED = "unchanged"
     UNREPORTED = "not reported"
-    """There is no report, or the resource is not in it: it is a class or a define, or was never reached."""
+    """There is no report, or it says nothing of the resource: it is a class or a define, was never reached, or its
+    status is empty (2.7)."""
 
     @property
     def differs(self) -> bool:
@@ -161,7 +165,7 @@ def resources(catalog: d.Catalog | None, report: d.Report | None) -> list[Applie
             found.append(
                 Applied(ref, kind, title.removesuffix("]"), None, result, _status(result), result.file, result.line)
             )
-    return found
+    return _with_errors(found, report) if report and _EMPTY in statuses.values() else found
 
 
 def totals(applied: Iterable[Applied]) -> ResourceTotals:
@@ -219,8 +223,15 @@ def shown(value: Any) -> str:
         return str(value)
 
 
+def _with_errors(applied: list[Applied], report: d.Report) -> list[Applied]:
+    """The resources; of those with empty statuses only the log tells which failed."""
+    empty = [resource for resource in applied if resource.result == _EMPTY]
+    failed = logged(empty, errors(report))
+    return [replace(one, status=Status.FAILED) if one.ref in failed else one for one in applied]
+
+
 def _status(result: d.ResourceStatus | None) -> Status:
-    if result is None:
+    if result is None or result == _EMPTY:
         return Status.UNREPORTED
     if result.failed:
         return Status.FAILED

@@ -23,6 +23,7 @@ class Kind(StrEnum):
     ENVIRONMENT_CHECK = "environment check"
     PLUGIN_LISTING = "plugin listing"
     """The metadata of all files of a plugin mount."""
+    PLUGIN_METADATA = "plugin metadata"
     PLUGIN_CONTENT = "plugin content"
     CATALOG = "catalog"
     FILE_METADATA = "file metadata"
@@ -45,14 +46,15 @@ class Kind(StrEnum):
 
 CONTENT = (Kind.FILE_CONTENT, Kind.PLUGIN_CONTENT, Kind.STATIC_CONTENT)
 """Fetches of one file's content."""
-METADATA = (Kind.FILE_METADATA, Kind.FILE_LISTING, Kind.PLUGIN_LISTING)
+METADATA = (Kind.FILE_METADATA, Kind.FILE_LISTING, Kind.PLUGIN_LISTING, Kind.PLUGIN_METADATA)
 """Requests for the metadata of files that may be fetched next."""
 FILES = (*CONTENT, *METADATA, Kind.ENVIRONMENT_CHECK, Kind.BACKUP)
 """All requests about single files or lists of files: most of a run's requests."""
 PLUGIN_LISTINGS = (Kind.ENVIRONMENT_CHECK, Kind.PLUGIN_LISTING)
 """Requests that an agent makes once per round of plugins."""
 PARSED = (
-    Kind.NODE, Kind.ENVIRONMENT_CHECK, Kind.PLUGIN_LISTING, Kind.CATALOG, Kind.FILE_METADATA, Kind.FILE_LISTING,
+    Kind.NODE, Kind.ENVIRONMENT_CHECK, Kind.PLUGIN_LISTING, Kind.PLUGIN_METADATA, Kind.CATALOG, Kind.FILE_METADATA,
+    Kind.FILE_LISTING,
 )  # fmt: skip
 """Responses that agents decode by their Content-Type."""
 RUN = (*PARSED, *CONTENT, Kind.BACKUP, Kind.FACTS, Kind.REPORT)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inspector.model import Exchange
+from inspector.model import Exchange, Phase
 from inspector.protocol import decode, endpoints, files
 from inspector.protocol import documents as d
 from inspector.protocol.endpoints import KINDS
@@ -40,7 +40,7 @@ def _listed(step: Step) -> Iterator[tuple[Question, Checksum]]:
     if match is None or not isinstance(step.response, d.FileMetadata | d.FileMetadatas):
         return
     entries = step.response.files if isinstance(step.response, d.FileMetadatas) else [step.response]
-    name = _PLUGIN if match.endpoint.kind is Kind.PLUGIN_LISTING else _FILE
+    name = _PLUGIN if match.endpoint.phase is Phase.PLUGINS else _FILE
     for entry in entries:
         if entry.type == "file" and entry.checksum is not None:
             path = f"{match.key}/{entry.relative_path}" if entry.relative_path else match.key or ""

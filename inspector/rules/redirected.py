@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector import regex
-from inspector.model import Severity, Visible
+from inspector.model import Exchange, Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
@@ -12,7 +12,7 @@ from inspector.runs.examples import altered, catalog, crl, plugins, report, talk
 from inspector.runs.observations import is_redirect
 
 FOLLOWED = (301, 302, 307)
-_TARGET = regex.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", regex.IGNORECASE)
+_TARGET = regex.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})([^?#]*)", regex.IGNORECASE)
 
 FIX = (
     on_node("give it the master's own address", "puppet config set server <master> --section agent"),
@@ -52,7 +52,7 @@ def redirected(case: ExchangeCase) -> Iterator[Statement]:
     """Masters do not redirect agents; a load balancer or web server in front of the master does. Agents follow 301, 302
     and 307 to an absolute address only, and agents up to version 3 lose the query when they follow."""
     response = case.exchange.response
-    if response is None or not is_redirect(response.status):
+    if response is None or not is_redirect(response.status) or to_itself(case.exchange):
         return
     target = _TARGET.match(response.header("location") or "")
     if target is None:
@@ -72,3 +72,15 @@ def redirected(case: ExchangeCase) -> Iterator[Statement]:
             f"{case.endpoint} was redirected with {response.status} to {target[1].lower()}://{target[2]}",
             at=places.response_header(case, "location"),
         )
+
+
+def to_itself(exchange: Exchange) -> bool:
+    """Whether a request was redirected to the URL that the agent asked for, which agents follow (S32)."""
+    response, request = exchange.response, exchange.request
+    if response is None or response.status not in FOLLOWED:
+        return False
+    target = _TARGET.match(response.header("location") or "")
+    host = request.header("host") or ""
+    # The query counts for nothing: agents up to version 3 lose it.
+    asked = ("https", host.lower(), request.target.partition("?")[0])
+    return target is not None and (target[1].lower(), target[2].lower(), target[3]) == asked

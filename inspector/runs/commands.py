@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from inspector.protocol.endpoints import Dialect, Match
     from inspector.runs.observations import CertificateAnswer, CsrSent, ReportSent
 
-_PLUGINS = frozenset({Kind.PLUGIN_LISTING, Kind.PLUGIN_CONTENT})
+_PLUGINS = frozenset({Kind.PLUGIN_LISTING, Kind.PLUGIN_METADATA, Kind.PLUGIN_CONTENT})
 _CERTIFICATES = frozenset({Kind.CA_BUNDLE, Kind.CRL, Kind.CSR, Kind.CERTIFICATE})
 _SINGLE = {
     Kind.CATALOG: "puppet catalog download",
     Kind.NODE: "puppet node find",
     Kind.FACTS: "puppet facts upload",
     Kind.BACKUP: "puppet filebucket",
+    Kind.RENEWAL: "puppet ssl renew_cert",
 }
 """Commands that make one kind of request."""
 _PLUGIN_FACTS = "plugin_list:pluginfacts"
@@ -89,15 +90,16 @@ def of(run: Requests) -> Command | None:
         return None
     if run.dialect == "legacy":
         return _of_legacy(run)
-    kinds = run.kinds
-    if kinds <= _CERTIFICATES:
+    kinds = run.kinds - {Kind.SERVER_STATUS}  # any command makes this request first where there is a server_list
+    if kinds and kinds <= _CERTIFICATES:
         return _of_certificates(run)
     if kinds <= _PLUGINS and Kind.PLUGIN_LISTING in kinds:
         # The others may leave the node out: strict_environment_mode, use_cached_catalog.
         return Command("puppet plugin download", certain=(6, 25) <= run.major < (7, 0) or run.major >= (7, 10))
     kind = next(iter(kinds)) if len(kinds) == 1 else None
     if kind in _SINGLE and run.transaction_uuid is None:
-        return Command(_SINGLE[kind])
+        # An agent that renews its certificate goes on at once.
+        return Command(_SINGLE[kind]) if kind is not Kind.RENEWAL or run.closed else None
     return None
 
 
@@ -125,5 +127,5 @@ def _of_certificates(run: Requests) -> Command | None:
         return None
     if run.csrs[-1].status == 400 and (not run.certificates or run.certificates[-1].seq < run.csrs[-1].seq):
         return Command("puppet ssl submit_request")  # an agent then asks for the certificate
-    # So does `puppet ssl submit_request` if the CA signs at once.
-    return Command("puppet ssl bootstrap", certain=False) if run.certificate else None
+    # An agent goes on at once. `puppet ssl submit_request` makes the same requests if the CA signs at once.
+    return Command("puppet ssl bootstrap") if run.certificate else None

@@ -118,13 +118,24 @@ def _is_another_process(waiting: Run, beginning: Run, step: Placed) -> bool:
 
 
 def _is_over(run: Run, step: Placed) -> bool:
-    """Whether a run is a command that ended before this step, which came on another connection."""
+    """Whether a run's process ended before this step, which came on another connection."""
+    kind = step.match.endpoint.kind if step.match else None
+    if kind is Kind.FACTS:
+        return True  # an agent that sends them again sends its report next: ``_resubmitting``
+    if kind is Kind.CERTIFICATE and isinstance(step.record, Exchange) and run.certificate is not None:
+        response = step.record.response
+        if response is not None and response.status == 404:
+            return True  # who has a certificate asks for none
+    # An agent goes on as soon as it has its certificate; `puppet ssl` ends with it.
+    renewed = Kind.RENEWAL in run.kinds and run.kinds <= {Kind.RENEWAL, Kind.SERVER_STATUS}
+    enrolled = run.bootstrapping and not run.old_engine and run.csrs and run.certificate is not None
+    if renewed or enrolled:
+        return kind is Kind.RENEWAL or step.record.time - run.ended > BURST
     command = run.command  # computed anew each time, from all that is known of the run by now
     if command is None or not command.certain:
         return False
-    # `puppet ssl` ends with the certificate; an agent sends facts and backups only late in its run.
-    last = any(answer.certificate for answer in run.certificates)
-    return last or (step.match is not None and step.match.endpoint.kind in (Kind.FACTS, Kind.BACKUP))
+    # Without a signing request only a command gets a certificate; an agent backs files up only late in its run.
+    return any(answer.certificate for answer in run.certificates) or kind is Kind.BACKUP
 
 
 class Segmenter:
@@ -212,6 +223,8 @@ class Segmenter:
         same_leg = self._by_leg.get(step.leg_id or "")
         if isinstance(step.record, Handshake):
             return same_leg if same_leg and not same_leg.closed else self._find_for_handshake(step, step.record)
+        if owner := self._resubmitting(step):
+            return owner
         if same_leg and _may_follow(same_leg, step):
             return same_leg
         if step.certname is None:
@@ -229,12 +242,30 @@ class Segmenter:
             return unnamed
         if named and unnamed:
             # The agent started again (its files were removed) with the same certname and key: one bootstrap.
-            self._forget(unnamed)
-            if unnamed.number == self._numbered and named.number is not None:
-                self._numbered -= 1
-            named.absorb(unnamed)
-            self._by_leg = {leg: named if run is unnamed else run for leg, run in self._by_leg.items()}
+            self._merge(named, unnamed)
         return named or unnamed
+
+    def _merge(self, run: Run, other: Run) -> None:
+        """Make another open run part of a run."""
+        self._forget(other)
+        if other.number == self._numbered and run.number is not None:
+            self._numbered -= 1
+        run.absorb(other)
+        self._by_leg = {leg: run if owner is other else owner for leg, owner in self._by_leg.items()}
+
+    def _resubmitting(self, step: Placed) -> Run | None:
+        """The run whose report a step is and whose agent sent its facts again right before it (resubmit_facts)."""
+        if step.transaction_uuid is None or step.match is None or step.match.endpoint.kind is not Kind.REPORT:
+            return None
+        open_runs = self._open(step.certname)
+        run = next((r for r in open_runs if r.transaction_uuid == step.transaction_uuid and _may_follow(r, step)), None)
+        if run is None:
+            return None
+        facts = (r for r in self._open(step.certname) if r.kinds == {Kind.FACTS} and r.started >= run.ended)
+        sent = next((r for r in facts if step.record.time - r.ended <= BURST and _may_follow(r, step)), None)
+        if sent is not None:
+            self._merge(run, sent)
+        return run
 
     def _continues(self, run: Run, step: Placed, same_leg: Run | None) -> bool:
         if run is same_leg or not _may_follow(run, step):

@@ -69,3 +69,11 @@ def test_mistakes(run: Run, words: list[str], message: str, hint: str) -> None:
     assert (status, out, len(lines)) == (2, "", 2)
     assert message in lines[0]
     assert lines[1].startswith(f"  {hint}")
+
+
+def test_a_run_without_a_catalog(run: Run) -> None:
+    failed = places.SAMPLES / "compile-error.sqlite"
+    status, _, err = run("why", failed, "File[/x]", "--run", 1)
+    assert status == 2
+    assert "File[/x] is not in run 1 of" in err
+    assert "no catalog came (500 " in err

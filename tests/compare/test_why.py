@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from inspector.compare import why
 from inspector.compare.why import Resources, Why
-from inspector.runs.examples import catalog, content, metadata, report, talk
+from inspector.runs.examples import bucket, catalog, content, metadata, report, talk
 from tests.support.catalogs import related
 from tests.support.compared import file, gathered, resource
 
@@ -95,6 +95,23 @@ def test_what_is_only_in_the_report() -> None:
     documents = gathered(talk(catalog(resources=[file("/tree")]), report(resource_statuses=statuses)))
     found = of(documents, "File[/tree/a]")
     assert (found.applied.resource, found.parameters, found.applied.status) == (None, {}, "changed")
+
+
+def test_the_backup_that_was_refused_and_a_catalog_that_was_not_given() -> None:
+    refused = {"File[/etc/app.conf]": {"failed": True}}
+    parts = metadata(NAME), bucket(method="HEAD", status=404), bucket(status=400), report(resource_statuses=refused)
+    made = file("/etc/app.conf", source=f"puppet:///{NAME}")
+    found = of(gathered(talk(catalog(resources=[made]), *parts)), "File[/etc/app.conf]")
+    assert [(each.seq, each.method, each.result) for each in found.backups] == [
+        (3, "HEAD", "it is not in the bucket yet"), (4, "PUT", "refused with 400"),
+    ]  # fmt: skip
+    assert [story.use.state for story in found.files] == ["not known"]
+    renamed = resource("File", "app", path="/etc/app.conf")
+    documents = gathered(talk(catalog(resources=[renamed, file("/other")]), bucket()))
+    assert [each.result for each in of(documents, "File[app]").backups] == ["stored"]
+    assert of(documents, "File[/other]").backups == []
+    cached = of(gathered(talk(catalog(status=500), report(resource_statuses=refused))), "File[/etc/app.conf]")
+    assert (cached.catalog_seq, cached.report_seq) == (None, 2)
 
 
 def test_resources_with_similar_names() -> None:

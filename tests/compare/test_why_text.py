@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from inspector.compare import why, why_text
 from inspector.compare.why import Resources, Why
 from inspector.runs.examples import catalog, content, metadata, report, talk
 from inspector.text import as_json
 from tests.support import json_output
 from tests.support.compared import file, gathered
+
+if TYPE_CHECKING:
+    from inspector.compare.documents import RunDocuments
 
 NAME = "modules/m/f"
 HOSTILE = "\x1b[2J\u202e"
@@ -43,6 +48,28 @@ def test_lines() -> None:
     assert lines[at + 2 : at + 4] == ["    fetched in record 3: 200, 4 B, digest right", "    | new"]
     assert lines[-3:] == ["      @@ -1 +1 @@", "      -old", "      +new"]
     assert all(line.isprintable() for line in lines)
+
+
+def test_what_was_not_fetched_and_a_catalog_that_was_not_given() -> None:
+    resources = [file("/f", source=f"puppet:///{NAME}")]
+    statuses = {"File[/f]": {"failed": True}, "File[/g]": {"changed": True}}
+    parts = metadata(NAME), content(NAME, status=404), report(resource_statuses=statuses)
+
+    def of(ref: str, documents: RunDocuments) -> list[str]:
+        found = Resources(documents)
+        applied = found.find(ref)
+        assert applied is not None
+        return printed(why.explain(found, applied))
+
+    got = gathered(talk(catalog(resources=resources), *parts))
+    assert "    requested in record 3: 404" in of("File[/f]", got)
+    assert "  It is in the report only: the agent generated it." in of("File[/g]", got)
+    failed = of("File[/g]", gathered(talk(catalog(status=500, text="no class x"), *parts)))
+    assert "(report in record 4)" in failed[1]
+    assert (
+        "  It is in the report only: the run got no catalog (500 no class x), and the agent took a cached one."
+        in failed
+    )
 
 
 def test_binary_content_and_long_texts() -> None:

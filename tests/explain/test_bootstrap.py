@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Record
+    from inspector.runs.examples import ExamplePart
 
 DAY = 86_400.0
 POLL = (wait(120), csr(status=400, text=WAITS), not_issued())
@@ -225,6 +226,31 @@ def test_where_an_agent_stops(parts: tuple[object, ...], state: str, why: str) -
     assert stuck.state == state
     assert why in stuck.why
     assert f"stops at {state}" in " ".join(lines(bootstraps.of(bootstraps.names()[0], 0)))
+
+
+LOST = (ca(), crl(), csr(), not_issued(), ca(), crl(), csr(key="new", status=400, text=WAITS), not_issued())
+OWN = "its request is waiting to be signed"
+
+
+@pytest.mark.parametrize(
+    ("parts", "why"),
+    [
+        (LOST, "what waits to be signed is the request with the key"),
+        # Its first request again, or the same key after the request was lost.
+        ((*LOST, csr(status=400, text=WAITS), not_issued()), OWN),
+        ((csr(status=400, text=WAITS), not_issued()), "its own request from before this capture, or one with a key"),
+        # The CA was cleaned, and has the new one.
+        ((*LOST, csr(key="new"), not_issued()), OWN),
+        ((csr(status=400, body=b"CSR has a forbidden extension"), not_issued()),
+         "its signing request was answered 400 CSR has a forbidden extension"),
+        ((unanswered(csr()), not_issued()), "its signing request got no answer"),
+    ],
+)  # fmt: skip
+def test_what_waits_is_the_request_that_the_ca_took(parts: tuple[ExamplePart, ...], why: str) -> None:
+    stuck = bootstrap_of(talk(*parts)).stuck
+    assert stuck is not None
+    assert why in stuck.why
+    assert (stuck.why == OWN) is (why == OWN)
 
 
 def test_an_old_agent_that_gets_what_it_did_not_ask_for_most_likely_has_another_key() -> None:
@@ -477,7 +503,11 @@ def test_every_real_agent_has_its_bootstrap(path: Path) -> None:
         ("puppet-3.8.7-master/mismatched-key", "most likely for another key", "one key in all"),
         ("puppetserver-7.9.5/5.5.22/06-mismatched-key", "most likely for another key", "one key in all"),
         ("puppetserver-7.9.5/7.23.0/06-mismatched-key", "another key than the agent's", "key mismatch"),
-        ("puppetserver-7.9.5/7.23.0/05-lost-csr", "waiting to be signed", "the key of man5.v7230.test changed"),
+        (
+            "puppetserver-7.9.5/7.23.0/05-lost-csr",
+            "waits to be signed is the request with the key",
+            "the key of man5.v7230.test changed",
+        ),
         ("puppetserver-7.9.5/7.23.0/23-cloned-vm-two-keys", "another key than the agent's", "in turn: two hosts"),
         ("puppetserver-7.9.5/7.23.0/08-expired-crl", "'CN=Puppet CA: m7.test' has expired", ""),
         ("puppetserver-7.9.5/7.23.0/09-crl-missing-issuer", "'CN=Puppet Root CA: 13f55b8c163907' is missing", ""),

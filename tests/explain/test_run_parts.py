@@ -61,6 +61,26 @@ def test_in_noop_mode_a_file_that_was_not_fetched_may_differ() -> None:
     assert (use.state, use.present) == (FileState.UNKNOWN, None)
 
 
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [({"failed": True}, FileState.UNKNOWN), ({"skipped": True}, FileState.UNKNOWN),
+     ({"out_of_sync": True}, FileState.UNKNOWN), ({"changed": True}, FileState.IN_SYNC), ({}, FileState.IN_SYNC)],
+)  # fmt: skip
+def test_a_file_that_was_left_as_it_was_may_differ(status: dict[str, bool], state: FileState) -> None:
+    """Its backup was refused, for instance, so its content was not fetched."""
+    tree = {"type": "File", "title": "/etc/tree", "parameters": {"source": "puppet:///modules/m/tree"}}
+    known = {"failed": False, "changed": False}
+    used = files(talk(
+        catalog(resources=[file_resource("puppet:///modules/m/a"), tree]), metadata("modules/m/a"),
+        listing("modules/m/tree", {"sub/b": b"b", "c": b"c"}),
+        report(resource_statuses={"File[/etc/app.conf]": known | status, "File[/etc/tree/sub/b]": known | status,
+                                  "File[/etc/tree/c]": known}),
+    ))  # fmt: skip
+    assert (used["modules/m/a"].state, used["modules/m/tree/sub/b"].state) == (state, state)
+    assert used["modules/m/tree/c"].state is FileState.IN_SYNC
+    assert used["modules/m/tree/sub/b"].resources == ["File[/etc/tree/sub/b]"]
+
+
 def test_fetched_content_is_checked_by_the_digest_of_its_metadata() -> None:
     uses = files(
         talk(
@@ -242,6 +262,17 @@ def test_each_resource_has_the_status_that_the_report_tells() -> None:
     assert totals.time == 3.0
     assert totals.by_status == {**dict.fromkeys(Status, 1), Status.CHANGED: 2}
     assert [status.differs for status in Status] == [True] * 6 + [False] * 2
+
+
+def test_of_empty_statuses_only_the_log_tells_what_failed() -> None:
+    """2.7 sends them whatever became of the resources."""
+    catalog = d.Catalog(resources=[resource("/a"), resource("/b")])
+    empty = {"File[/a]": d.ResourceStatus(), "File[/b]": d.ResourceStatus(), "File[/c]": d.ResourceStatus()}
+    logs = [d.LogLine(level=":err", message="no backup", source="/File[/a]/content"),
+            d.LogLine(level="debug", message="x", source="/File[/b]")]  # fmt: skip
+    found = resource_outcomes.resources(catalog, d.Report(resource_statuses=empty, logs=logs))
+    statuses = {one.ref: one.status for one in found}
+    assert statuses == {"File[/a]": "failed", "File[/b]": "not reported", "File[/c]": "not reported"}
 
 
 def test_without_a_report_nothing_is_known_of_a_resource() -> None:

@@ -473,6 +473,21 @@ def test_s12_nothing_new_is_no_redirection() -> None:
 
 
 @pytest.mark.parametrize(
+    ("location", "itself"),
+    [
+        ("https://puppet.example:8140/puppet/v3/catalog/node1.example?environment=production", True),
+        ("https://PUPPET.example:8140/puppet/v3/catalog/node1.example", True),
+        ("https://puppet.example/puppet/v3/catalog/node1.example", False),
+        ("http://puppet.example:8140/puppet/v3/catalog/node1.example", False),
+        ("https://puppet.example:8140/puppet/v3/catalog/other", False),
+    ],
+)
+def test_s32_is_a_redirect_to_the_same_url(location: str, *, itself: bool) -> None:
+    parts = altered(catalog(status=307), answers={"Location": location}), catalog(), report()
+    assert (len(messages("S12", *parts)), len(messages("S32", *parts))) == (not itself, itself)
+
+
+@pytest.mark.parametrize(
     ("encoding", "body", "unusable"),
     [
         ("br", b"{}", True),

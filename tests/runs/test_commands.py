@@ -1,4 +1,5 @@
-"""Commands other than the agent are recognized by what they request, as in 7.23.0 (tests/real/test_commands.py)."""
+"""Commands other than the agent are recognized by what they request, as in 7.23.0 (tests/real/test_commands.py), and
+as `puppet ssl renew_cert` and `puppet catalog download` of OpenVox 9.0.0-beta2 made their requests."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from inspector.runs.examples import (
     not_issued,
     plugins,
     refused,
+    renewal,
     report,
     talk,
     unanswered,
@@ -75,6 +77,8 @@ COMMANDS = {
     "puppet facts upload": (facts(),),
     "puppet filebucket": (bucket(404), asked(BUCKET, b"", status=200)),
     "puppet ssl download_cert": (issued(),),
+    "puppet ssl renew_cert": (renewal(),),
+    "puppet ssl bootstrap": (ca(), crl(), csr(), issued()),
 }
 
 
@@ -107,7 +111,8 @@ def test_an_error_of_a_command_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("parts", "outcome"),
     [((node(status=403),), "refused"), ((asked(BUCKET, b"", status=404),), "failed"),
-     ((unanswered(plugins()),), "unfinished")],
+     ((unanswered(plugins()),), "unfinished"), ((renewal(status=404),), "failed"), ((renewal(status=403),), "refused"),
+     ((altered(facts(), response={"status": 500}),), "failed"), ((catalog(uuid=None, status=500),), "failed")],
 )  # fmt: skip
 def test_the_outcome_of_a_command_is_the_masters_answer(parts: tuple[ExamplePart, ...], outcome: str) -> None:
     run = only(*parts)
@@ -138,8 +143,8 @@ def test_an_agent_that_was_stopped_is_an_agent(parts: tuple[ExamplePart, ...], v
 
 @pytest.mark.parametrize(
     ("parts", "version"),
-    [((ca(), crl(), csr(), issued()), "7.23.0"), ((plugins(),), "5.5.22"), ((plugins(),), "7.5.0")],
-    ids=["ssl bootstrap", "strict 5", "strict 7.5"],
+    [((plugins(),), "5.5.22"), ((plugins(),), "7.5.0")],
+    ids=["strict 5", "strict 7.5"],
 )
 def test_what_may_be_either_is_likely(parts: tuple[ExamplePart, ...], version: str) -> None:
     run = only(*parts, version=version)
@@ -150,6 +155,63 @@ def test_what_may_be_either_is_likely(parts: tuple[ExamplePart, ...], version: s
     assert (brief.verdict.cause, brief.verdict.certainty) == (None, "likely")
     assert run.command.name in brief.verdict.message
     assert "Nothing to do" in brief.fix
+
+
+RUN = (on(check(), "8"), on(plugins(), "8"), on(catalog(), "8"))
+
+
+def apart(*parts: ExamplePart, version: str = "9.0.0") -> list[tuple[str | None, str, int]]:
+    """Each run's command, outcome and number of records."""
+    return [(run.snapshot().tool, run.outcome, len(run.seqs)) for run in runs(talk(*parts, version=version))]
+
+
+def test_a_renewal_by_hand_is_apart_from_what_comes_later() -> None:
+    renewed = ("puppet ssl renew_cert", "complete", 1)
+    by_hand = on(renewal(), "1")
+    assert apart(by_hand, wait(600), *RUN, on(report(), "8")) == [renewed, (None, "complete", 4)]
+    assert apart(by_hand, wait(5), on(renewal(), "2")) == [renewed, renewed]
+    assert apart(by_hand, wait(5), on(facts(), "2")) == [renewed, ("puppet facts upload", "complete", 1)]
+
+
+def test_an_agent_renews_and_goes_on() -> None:
+    assert apart(on(renewal(), "1"), *RUN, on(report(), "8")) == [(None, "complete", 5)]
+    # Refused, it goes on with the certificate that it has, and on the same connection.
+    assert apart(on(renewal(status=403), "8"), wait(30), *RUN, on(report(), "8")) == [(None, "complete", 5)]
+
+
+def test_a_bootstrap_by_hand_is_apart_from_the_first_run() -> None:
+    bootstrap = (ca(), crl(), csr(), issued())
+    run = (*RUN, on(report(), "8"))
+    assert apart(*bootstrap, wait(600), *run) == [("puppet ssl bootstrap", "complete", 4), (None, "complete", 4)]
+    assert apart(*bootstrap, *run) == [(None, "complete", 8)]  # an agent, or a command and an agent at once
+
+
+def test_who_asks_for_a_certificate_after_it_got_one_is_another_process() -> None:
+    bootstrap = (ca(), crl(), csr(), issued())
+    again = [("puppet ssl bootstrap", "complete", 4), ("puppet ssl download_cert", "waiting", 1)]
+    assert apart(*bootstrap, not_issued()) == again
+    assert apart(*bootstrap, *RUN, on(report(), "8"), not_issued())[1:] == again[1:]
+    # An agent up to 6.3, whose certificate was cleaned.
+    assert [number for *_, number in apart(ca(), not_issued(), csr(), issued(), not_issued(), version="5.5.22")] == [
+        4, 1,
+    ]  # fmt: skip
+
+
+def test_facts_are_of_the_run_whose_report_follows_at_once() -> None:
+    again, upload = on(facts(), "9"), ("puppet facts upload", "complete", 1)
+    assert apart(*RUN, wait(300), again) == [(None, "unfinished", 3), upload]
+    assert apart(*RUN, wait(300), again, on(report(), "9")) == [(None, "complete", 5)]
+    assert apart(*RUN, wait(300), again, on(report(), "10")) == [(None, "complete", 5)]
+    assert apart(*RUN, wait(30), again, wait(30), on(report(), "10")) == [(None, "complete", 4), upload]
+    assert apart(again, *RUN, on(report(), "8")) == [upload, (None, "complete", 4)]
+    assert apart(*RUN, on(facts(), "8"), on(report(), "8")) == [(None, "complete", 5)]
+
+
+@pytest.mark.parametrize(("name", "parts"), COMMANDS.items(), ids=COMMANDS)
+def test_a_command_asks_a_server_list_first(name: str, parts: tuple[ExamplePart, ...]) -> None:
+    status = asked("/status/v1/simple/server", b"running", media="text/plain")
+    run = only(status, *parts)
+    assert (run.snapshot().tool, run.outcome) == (name, "complete")
 
 
 def legacy_catalog() -> ExamplePart:

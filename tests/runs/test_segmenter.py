@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Phase, Record
-from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
+from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
+from inspector.runs.examples import altered, asked, catalog, plugins, report, talk, wait
 from tests.support.conversations import SIGNED, START, WAITS, Agent, analyzed, numbered, steps, together
 
 if TYPE_CHECKING:
@@ -24,6 +26,23 @@ if TYPE_CHECKING:
 def shape(*agents: Agent) -> list[tuple[str | None, str, int]]:
     """Each run's agent, outcome and number of records."""
     return [(run.certname, run.outcome, len(run.seqs)) for run in analyzed(*agents).runs]
+
+
+def test_one_object_after_a_list_of_plugins_is_of_the_same_round() -> None:
+    """An agent whose list was answered with an error, or redirected, may look up the directory itself."""
+    digest = {"type": "ctime", "value": "{ctime}2026-01-01 00:00:00 +0000"}
+    one = {"path": "/srv/facts.d", "relative_path": None, "links": "manage", "type": "directory", "checksum": digest}
+    listed = asked("file_metadatas/pluginfacts", [], query="&recurse=true")
+    redirected = altered(listed, response={"status": 302}, answers={"Location": "https://other.example:8140/x"})
+    looked_up = asked("file_metadata/pluginfacts", one)
+    for parts in ((redirected, listed, looked_up), (altered(listed, response={"status": 500}), looked_up)):
+        analyzer = Analyzer()
+        taken = [analyzer.feed(record) for record in talk(*parts, plugins(), catalog(), report())]
+        (run,) = analyzer.finish()
+        assert (run.outcome, len(run.seqs), run.command) == ("complete", len(taken), None)
+        (step,) = (each for each in taken if each.match and each.match.endpoint.kind is Kind.PLUGIN_METADATA)
+        assert isinstance(step.response, d.FileMetadata)
+        assert step.phase is Phase.PLUGINS
 
 
 # -- one run or two ------------------------------------------------------------------------------------
@@ -279,7 +298,7 @@ OUTCOMES: list[tuple[str, Outcome, Callable[[Agent], Agent]]] = [
     ("the request is not signed", "waiting", lambda a: a.ca().crl().csr().poll()),
     ("nobody answered the poll", "waiting", lambda a: a.ca().crl().csr()),
     ("the request was refused", "waiting", lambda a: a.ca().crl().csr(status=400, text=SIGNED).issued("other")),
-    ("signed at last, then killed", "unfinished", lambda a: a.bootstrap(1)),
+    ("signed at last, and nothing more: `puppet ssl bootstrap`", "complete", lambda a: a.bootstrap(1)),
     ("no catalog", "failed", lambda a: a.plugins().catalog(status=500).report("failed")),
     ("no catalog and no report", "failed", lambda a: a.plugins().catalog(status=500)),
     ("no answer to the catalog request", "failed", lambda a: a.plugins().catalog(status=None)),

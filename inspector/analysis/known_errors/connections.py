@@ -398,7 +398,7 @@ MESSAGES: tuple[KnownError, ...] = (
         ("A load balancer redirects to itself, or to a login page.",),
         (on_node("see where it is sent", "curl -skI https://{host}:8140/puppet/v3/environments"),),
         (advice("let the load balancer pass the requests on instead of redirecting them"),),
-        ("S12",),
+        ("S12", "S32"),
         _W,
     ),
     KnownError(
