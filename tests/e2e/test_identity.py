@@ -15,10 +15,11 @@ from inspector.lab import Lab
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
 from inspector.model import Exchange, Handshake
-from tests.e2e.wire import Peer
+from tests.e2e.wire import Peer, Service
 from tests.support.proxies import analyzed, records
 
 if TYPE_CHECKING:
+    import socket
     from pathlib import Path
 
     from inspector.host.pki import SslDirPaths
@@ -40,6 +41,17 @@ def place_with(tmp_path: Path, certificate: bytes, key: pki.PrivateKey, ca: byte
 
 def ask(lab: Lab, address: tuple[str, int], place: SslDirPaths | None, target: str = NODE) -> int:
     return Peer.of(address, lab.proxy_name, place).ask("GET", target).status
+
+
+VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
+
+
+def alert_of(peer: Peer, version: ssl.TLSVersion) -> str:
+    """The alert that a peer gets which only connects: in TLS 1.3 it comes after the handshake."""
+    peer.context().minimum_version = peer.context().maximum_version = version
+    with pytest.raises(ssl.SSLError) as caught, peer.connect() as connection:
+        connection.recv(1)
+    return caught.value.reason.lower().partition("_alert_")[2]
 
 
 def authenticated(lab: Lab) -> list[str | None]:
@@ -142,14 +154,16 @@ def test_a_bad_certificate_is_refused_in_the_handshake(
                 pki.pem(crl) + lab.ca.crl_bundle.partition(b"-----END X509 CRL-----\n")[2]
             )
     place = place_with(tmp_path, certificate, key, lab.ca.ca_bundle)
-    with proxied(lab) as proxy, pytest.raises((ssl.SSLError, ConnectionError)):
-        ask(lab, proxy.address, place)
+    with proxied(lab) as proxy:
+        heard = [alert_of(Peer.of(proxy.address, lab.proxy_name, place), version) for version in VERSIONS]
+    assert heard == [alert, alert]  # the same as is recorded: the agent prints it
     assert lab.master.received == []
-    (record,) = records(capture)
-    assert isinstance(record, Handshake)
-    assert (record.leg.side, record.alert, record.alert_by) == ("agent", alert, "proxy")
-    assert reason in record.reason
-    assert record.leg.peer_chain
+    for record in (refused := records(capture)):
+        assert isinstance(record, Handshake)
+        assert (record.leg.side, record.alert, record.alert_by) == ("agent", alert, "proxy")
+        assert reason in record.reason
+        assert record.leg.peer_chain
+    assert len(refused) == len(VERSIONS)
     assert analyzed(capture).runs[0].outcome == "refused"
 
 
@@ -248,9 +262,31 @@ def test_a_master_of_another_ca_gets_nothing(lab: Lab, proxied: Proxied, capture
             assert b"self signed certificate in certificate chain" in answer.body
             assert ask(lab, proxy.address, None, "/puppet-ca/v1/certificate/ca") == 502
     assert rogue.received == []
-    reasons = [record.reason for record in records(capture) if isinstance(record, Handshake)]
-    assert len(reasons) == 2
-    assert all("self signed certificate in certificate chain" in reason for reason in reasons)
+    refused = [record for record in records(capture) if isinstance(record, Handshake)]
+    assert len(refused) == 2
+    assert all("self signed certificate in certificate chain" in record.reason for record in refused)
+    assert {(record.alert, record.alert_by) for record in refused} == {("unknown_ca", "proxy")}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_refused_master_gets_the_alert(
+    version: ssl.TLSVersion, lab: Lab, proxied: Proxied, capture: Path, tmp_path: Path
+) -> None:
+    foreign = LabCA(lab.master_name)
+    place = foreign.enrol(tmp_path / "foreign", lab.master_name)
+    heard = []
+
+    def refused(raw: socket.socket) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = context.maximum_version = version
+        context.load_cert_chain(place.certificate, place.key)
+        with pytest.raises(ssl.SSLError) as caught, context.wrap_socket(raw, server_side=True) as secure:
+            secure.recv(1)
+        heard.append(caught.value.reason)
+
+    with Service(refused) as rogue, proxied(lab, puppet_master=rogue.target) as proxy:
+        assert ask(lab, proxy.address, None, "/puppet-ca/v1/certificate/ca") == 502
+    assert heard == ["TLSV1_ALERT_UNKNOWN_CA"]
 
 
 def test_the_master_refuses_late_and_it_is_reported(lab: Lab, proxied: Proxied, capture: Path) -> None:
