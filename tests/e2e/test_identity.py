@@ -14,8 +14,9 @@ from inspector.host import pki
 from inspector.lab import Lab
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
-from inspector.model import Exchange, Handshake
-from tests.e2e.wire import Peer, Service
+from inspector.model import Exchange, Handshake, Response
+from inspector.proxy.faults.injection import WITHHELD
+from tests.e2e.wire import Peer, Service, read
 from tests.support.proxies import analyzed, records
 
 if TYPE_CHECKING:
@@ -101,6 +102,62 @@ def test_other_ways_to_be_the_agent(identity: str, answers: list[Exchange], prox
         assert record.identity.certname == NAME
         # The capture holds what the agent said, not what we added to it.
         assert all(not name.lower().startswith("x-client") for name, _ in record.request.headers)
+
+
+RENEWAL = "/puppet-ca/v1/certificate_renewal"
+
+
+def _renew(lab: Lab, address: tuple[str, int], place: SslDirPaths) -> list[int]:
+    """Ask for something, for a renewal and for something again, over one connection."""
+    lab.master.instead["POST", RENEWAL] = Response(status=200, headers=(("Content-Type", "text/plain"),), body=b"new")
+    statuses = []
+    with Peer.of(address, lab.proxy_name, place).connect() as connection:
+        for line, more in ((f"GET {NODE}", ""), (f"POST {RENEWAL}", "Content-Length: 2\r\n"), (f"GET {NODE}", "")):
+            body = "{}" if more else ""
+            connection.sendall(f"{line} HTTP/1.1\r\nHost: n\r\nUser-Agent: Puppet/8.10.0\r\n{more}\r\n{body}".encode())
+            statuses.append(read(connection).status)
+    return statuses
+
+
+@pytest.mark.parametrize("identity", ["mint", "keys of another key"])
+def test_a_renewal_for_another_key_than_the_agents_does_not_reach_the_ca(
+    identity: str, lab: Lab, proxied: Proxied, capture: Path
+) -> None:
+    agent = lab.agent(NAME, enrolled=True)
+    if identity == "mint":
+        where = f"mint:{lab.cadir}"
+    else:
+        (certificate, key), where = _signed(lab.ca.authority), f"keys:{lab.identities}"
+        (lab.identities / f"{NAME}.pem").unlink(missing_ok=True)
+        pki.write_private(lab.identities / f"{NAME}.pem", pki.key_pem(key) + certificate)
+    with proxied(lab, puppet_identity=where) as proxy:
+        assert _renew(lab, proxy.address, agent.place) == [200, 404, 200]
+    assert [received.request.target for received in lab.master.received] == [NODE, NODE]
+    before, renewal, after = records(capture)
+    assert isinstance(renewal, Exchange)
+    assert renewal.response
+    assert renewal.request.body == b"{}"
+    assert "puppet-inspector" in renewal.response.body.decode()
+    assert (renewal.withheld, renewal.injected) == (WITHHELD, "")
+    for other in (before, after):
+        assert isinstance(other, Exchange)
+        assert other.identity
+        assert (other.withheld, other.identity.certname) == ("", NAME)
+    rules = [finding.rule for run in analyzed(capture).runs for finding in run.findings]
+    assert [rule for rule in rules if rule.startswith("B")] == ["B49"]
+
+
+@pytest.mark.parametrize("identity", ["keys", "headers"])
+def test_a_renewal_for_the_agents_own_key_is_passed_on(
+    identity: str, answers: list[Exchange], proxied: Proxied, capture: Path
+) -> None:
+    with Lab(answers=answers, autosign=True, trust_headers=identity == "headers") as lab:
+        agent = lab.agent(NAME, enrolled=True)
+        where = f"keys:{lab.identities}" if identity == "keys" else identity
+        with proxied(lab, puppet_identity=where) as proxy:
+            assert _renew(lab, proxy.address, agent.place) == [200, 200, 200]
+        assert [received.request.target for received in lab.master.received] == [NODE, RENEWAL, NODE]
+        assert all(isinstance(record, Exchange) and record.withheld == "" for record in records(capture))
 
 
 def test_claims_are_withheld_whatever_their_spelling(answers: list[Exchange], proxied: Proxied, capture: Path) -> None:

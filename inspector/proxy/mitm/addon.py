@@ -547,8 +547,8 @@ class PuppetInspector:
             state.identity if state else unknown,
             stripped,
         )
-        if injection and injection.note:
-            exchange = dataclasses.replace(exchange, injected=injection.note)
+        if injection:
+            exchange = injection.marked(exchange)
         if fields is not flow.request.headers.fields:
             headers = mitm_flows.headers_of(http.Headers(fields))
             exchange = dataclasses.replace(exchange, request=dataclasses.replace(exchange.request, headers=headers))
