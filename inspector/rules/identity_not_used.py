@@ -25,10 +25,10 @@ _UNREADABLE = Identity("keys", reason="the key of node1.example cannot be used: 
     title="the proxy did not use the agent's identity, and the master refused it",
     fix=(
         on_proxy(
-            "see what it can use; the line `identity` that it prints at its start says what it does",
+            "see what it can use; the line `identity` that it prints at its start names the option, puppet_identity",
             "puppet-inspector doctor --ssldir <ssldir>",
         ),
-        on_proxy("correct what the message names"),
+        on_proxy("correct what the message names, in the files of puppet_identity, puppet_ca and puppet_crl or there"),
         on_node("run the agent again", "puppet agent -t"),
     ),
     source="docs/protocol.md#default-rules",
