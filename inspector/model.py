@@ -226,6 +226,12 @@ class Exchange:
     """The fault that the proxy injected on purpose; empty: none."""
 
     @property
+    def withheld(self) -> str:
+        """Why the proxy answered itself and did not ask the master, if it was no injected fault; empty: it did not."""
+        answered = self.response is not None and self.master is None and not self.injected
+        return (self.identity.reason or "") if answered and self.identity else ""
+
+    @property
     def time(self) -> float:
         """When it began, as precisely as is known."""
         return self.request.started or self.agent.secured or self.agent.connected or 0.0

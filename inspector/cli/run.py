@@ -37,6 +37,7 @@ from inspector.proxy.faults.actions import KINDS
 from inspector.proxy.launcher import Proxy
 from inspector.proxy.options import of_rules
 from inspector.summaries import reading
+from inspector.text import address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,6 +55,9 @@ PATIENCE = (3.0, 10.0)
 """Seconds in which an agent may end by itself after Ctrl-C, and after SIGTERM."""
 REACH = 5.0
 """Seconds in which a master of server_list must accept a connection before the next one is tried."""
+
+OF_MASTER, OF_IDENTITY = {"T06", "T07", "T18", "T19", "T20", "T21", "T22"}, {"T05", "T06", "T23"}
+"""Rules about the master that is asked, and about what the proxy presents and trusts."""
 
 DIAGNOSES = 5
 """Diagnoses of the agent's directory that are printed."""
@@ -153,6 +157,8 @@ def run(
         proxy_status = proxy.process.poll()
     found = reading.read(output)
     _report(proxy, status, proxy_status, found)
+    for note in _origins(conf, command, master, target, {run.cause for run in found.briefs}):
+        _print_note(note)
     _explain(conf, status, printed, found)
     return status, output
 
@@ -427,6 +433,20 @@ def _report(proxy: Proxy, status: int, proxy_status: int | None, found: CaptureR
         lines = [f"the proxy exited before the agent (status {proxy_status}); its last lines:", *proxy.lines[-5:]]
     for line in lines:
         _print_note(line)
+
+
+def _origins(
+    conf: PuppetConf, command: Sequence[str], given: str | None, master: tuple[str, int], causes: set[str | None]
+) -> Iterator[str]:
+    """Yield where those settings of the proxy come from that a cause is about: its user has set none of them."""
+    options, file = puppetconf.settings_of(command), conf.path or "puppet.conf"
+    if causes & OF_MASTER:
+        names = ("server_list",) if conf.server_list else ("server", "serverport")
+        chosen = [f"--{name} of the command" for name in names if name in options]
+        origin = "--master" if given else " and ".join(chosen) or f"{' and '.join(names)} in {file}"
+        yield f"in this run puppet_master is {address(*master)}: {origin}"
+    if causes & OF_IDENTITY:
+        yield f"in this run puppet_identity, puppet_ca and puppet_crl are the ssldir {conf.ssldir}: ssldir in {file}"
 
 
 def _explain(conf: PuppetConf, status: int, printed: str, found: CaptureRuns) -> None:

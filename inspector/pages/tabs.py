@@ -112,7 +112,10 @@ def _message(step: Step, exchange: Exchange, side: str) -> Iterator[TabPart]:
 
 
 def meaning(step: Step, exchange: Exchange, by: TrustContext) -> Iterator[TabPart]:
-    """The decoded response and request, if they have content; before them a fault that was injected."""
+    """The decoded response and request, if they have content; before them a fault that was injected, or why the proxy
+    answered itself."""
+    if exchange.withheld:
+        yield TabPart("Answered by the proxy", lambda: _prose(f"The master was not asked: {exchange.withheld}."))
     if exchange.injected:
         yield TabPart("Injected", lambda: _prose(f"{wording.injection(exchange.injected)}.", INJECTED))
     if exchange.response is None:

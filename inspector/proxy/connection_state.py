@@ -52,6 +52,8 @@ class AgentConnection:
     """The agent's certname, once its certificate is verified; empty without a certificate."""
     credentials: Credentials | None = None
     identity: Identity | None = None
+    foreign_key: bool = False
+    """Whether the identity's key is another one than the agent's: the CA would renew the certificate for that key."""
     headers: tuple[tuple[str, str], ...] = ()
     """Headers to add to the requests, which tell the master who the agent is."""
     close: bool = False
@@ -110,6 +112,7 @@ class AgentConnection:
             self.identity = Identity(source.mode, reason=str(error))
             return
         self.credentials, self.headers = credentials, headers
+        self.foreign_key = credentials is not None and credentials.key.public_key() != certificate.public_key()
         self.identity = Identity(source.mode, certname if credentials or headers else None)
 
     def refused(self, leg: Leg, error: str) -> Handshake:

@@ -10,7 +10,10 @@ import contextlib
 import datetime
 import difflib
 import ipaddress
+import shlex
+import shutil
 import socket
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -36,7 +39,7 @@ from inspector.summaries import rule_files, ruleset
 from inspector.text import address, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from inspector.proxy.faults.fault import Fault
 
@@ -56,7 +59,10 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ),
     (
         "puppet_listen",
-        "Where to listen for agents, HOST[:PORT]. Default: 127.0.0.1:8140, or the next free port if that is in use.",
+        (
+            "Where to listen for agents, HOST[:PORT]. Default: 127.0.0.1, or another loopback address that the "
+            "presented certificate's name has (127.0.1.1 on Debian), and port 8140, or the next free one."
+        ),
     ),
     (
         "puppet_ssldir",
@@ -200,6 +206,9 @@ class Settings:
     """What other systems are outside."""
     tables: Path | None = None
     """Where tables are written; None: nowhere."""
+    unreached: str = ""
+    """The address of the presented certificate's name, where nobody listens: ``puppet_listen`` is not given, and it is
+    not of loopback."""
     any_port: bool = False
     """Whether the next free port may be used instead."""
     warnings: tuple[str, ...] = field(default=())
@@ -230,8 +239,12 @@ class Settings:
     @property
     def presented_name(self) -> str:
         """The name under which agents reach the proxy."""
-        leaf = x509.certificate(self.presented.credentials.chain[0])
-        return leaf.common_name or leaf.subject
+        return _name_in(self.presented)
+
+
+def _name_in(presented: tls.PresentedCertificate) -> str:
+    leaf = x509.certificate(presented.credentials.chain[0])
+    return leaf.common_name or leaf.subject
 
 
 def with_defaults(**values: Any) -> SimpleNamespace:
@@ -323,7 +336,14 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
     key = _path(values.puppet_cert) or conf.key
     presented = tls.PresentedCertificate(certificate, key, unsafe=unsafe)
     identity_text = values.puppet_identity or f"keys:{conf.ssldir}"
-    listen = split_address(values.puppet_listen) if values.puppet_listen else ("127.0.0.1", puppetconf.PORT)
+    unreached = ""
+    if values.puppet_listen:
+        listen = split_address(values.puppet_listen)
+    elif own_mode:
+        listen = "127.0.0.1", puppetconf.PORT
+    else:
+        host, unreached = _own_host(_name_in(presented))
+        listen = host, puppetconf.PORT
     port_given = bool(values.puppet_listen) and split_address(values.puppet_listen, 0)[1] != 0
     if not own_mode:
         listen = _free(listen, port_given=port_given, shared=shared)
@@ -379,6 +399,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
         wire=wire,
         telemetry=outside,
         tables=_tables(values.puppet_tables),
+        unreached=unreached,
         any_port=not own_mode and not port_given,
         warnings=(*warnings, *outside.warnings()),
     )
@@ -476,6 +497,26 @@ def _path(text: str) -> Path | None:
     return inputs.expanded(text) if text else None
 
 
+def _own_host(name: str) -> tuple[str, str]:
+    """Return the address of loopback to listen on for agents that connect to this name, and the name's address if they
+    do not get there."""
+    found = _addresses(name)
+    loopback = [host for host in found if _ip(host).is_loopback]
+    default = "127.0.0.1"
+    if not loopback:
+        return default, found[0] if found else ""
+    return default if default in loopback else loopback[0], ""
+
+
+def _addresses(name: str) -> list[str]:
+    """Return the addresses of a name, those of IPv4 first; none if it does not resolve."""
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return sorted((str(where[0]) for *_, where in found), key=lambda host: ":" in host)
+
+
 def listen_again(settings: Settings) -> Settings:
     """Return the settings with a port that is free now: another process may have taken the previous one.
 
@@ -516,6 +557,11 @@ def capture_path(text: str) -> Path:
     return paths.fresh(path)
 
 
+_NO_RENEWAL = (
+    "              renewals of certificates are answered 404 here, not by the CA: it would sign the key of that one",
+)
+
+
 def startup_lines(settings: Settings, addresses: Sequence[str]) -> list[str]:
     """Return the lines that the proxy prints when it starts: its settings, and how to send an agent through it."""
     leaf = x509.certificate(settings.presented.credentials.chain[0])
@@ -534,15 +580,46 @@ def startup_lines(settings: Settings, addresses: Sequence[str]) -> list[str]:
         f"  master      {masters}{required}",
         f"  presents    {settings.presented_path}: {leaf.subject}, {', '.join(leaf.alt_names)}; until {until:%Y-%m-%d}",
         f"  identity    {identity_used} ({settings.identity_text})",
+        *(_NO_RENEWAL if settings.identity_source.mode == "mint" else ()),
         f"  listens on  {', '.join(addresses) or 'nothing'}",
         f"  records to  {settings.capture}",
         *(f"  balancer    {network}, which says where agents are" for network in settings.balancers),
         *settings.telemetry.lines(),
-        f"  try         puppet agent -t --server {settings.presented_name} --serverport {port}",
-        "              (--masterport up to Puppet 6; the name must resolve to the address above)",
+        *(_to_reach(settings) if settings.unreached else _to_try(settings, port)),
     ]
     lines += [f"-- {warning}" for warning in (*_exposed(addresses), *settings.warnings)]
     return lines + [f"{ALARM}on purpose, as long as this proxy runs: {clean(each.line)}" for each in settings.faults]
+
+
+def _to_try(settings: Settings, port: str) -> Iterator[str]:
+    """Yield how to send an agent through the proxy."""
+    yield f"  try         puppet agent -t --server {settings.presented_name} --serverport {port}"
+    yield "              (--masterport up to Puppet 6; the name must resolve to the address above)"
+
+
+def _to_reach(settings: Settings) -> Iterator[str]:
+    """Yield how to start the proxy so that agents reach it by its name, and who else does then."""
+    host = settings.unreached
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:  # an address of a balancer, or of a NAT
+            host = "0.0.0.0"  # noqa: S104 - the user decides
+    yield f"  try         not yet: agents look for {settings.presented_name} at {settings.unreached}. Start it so:"
+    yield f"                {_command(f'[{host}]' if ':' in host else host)}"
+    yield "              Then every host that reaches that address can connect: without a certificate it gets what the"
+    yield "              master gives to anybody, and agents that are verified act under their own identity."
+
+
+def _command(listen: str) -> str:
+    """Return the command that this process was started with, listening on an address."""
+    program, *arguments = sys.argv
+    name = Path(program).name
+    if name in ("-c", "__main__.py"):
+        program, arguments = "puppet-inspector", arguments if name != "-c" else ["proxy"]
+    elif shutil.which(name):
+        program = name
+    return shlex.join([program, *arguments, "--set", f"puppet_listen={listen}"])
 
 
 def _exposed(addresses: Sequence[str]) -> list[str]:

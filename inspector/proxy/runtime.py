@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Concatenate, Protocol
 
 from inspector.model import Connection, Gap
 from inspector.protocol import endpoints
+from inspector.protocol.kinds import Kind
 from inspector.proxy import key_log, tls
 from inspector.proxy.bodies import Copies
 from inspector.proxy.connection_state import AgentConnection, MasterConnection
+from inspector.proxy.faults import answers
+from inspector.proxy.faults.actions import Action
+from inspector.proxy.faults.injection import WITHHELD, Injection
 from inspector.proxy.faults.injector import Injector
 from inspector.proxy.limits.admission import Admission
 from inspector.proxy.probe import Probe
@@ -35,7 +39,6 @@ if TYPE_CHECKING:
     from inspector.model import Closed, Exchange, Handshake, Leg
     from inspector.proxy.backlog import Callback
     from inspector.proxy.faults.fault import Fault
-    from inspector.proxy.faults.injection import Injection
     from inspector.proxy.options import Settings
 
     type Fields = tuple[tuple[bytes, bytes], ...]
@@ -163,7 +166,10 @@ class Runtime:
     def fault_for(
         self, agent: AgentConnection | None, address: str, method: bytes, target: bytes, fields: Fields
     ) -> Injection | None:
-        """Return the fault that is injected into a request; its agent's identity is chosen."""
+        """Return the fault that is injected into a request, or the proxy's own answer to a renewal that must not reach
+        the CA; its agent's identity is chosen."""
+        if agent and agent.foreign_key and (own := _own_answer(method, target)):
+            return own
         if not self.injector.waits:
             return None
         try:
@@ -276,3 +282,11 @@ class Runtime:
             self._metrics.close()
         if self.recorder.analyzes:
             self.write_line(f"The capture is {self.recorder.path}")
+
+
+def _own_answer(method: bytes, target: bytes) -> Injection | None:
+    """Return the answer to a request that is not passed on, as the identity's key is not the agent's: a renewal."""
+    match = endpoints.match(method.decode("latin-1"), target.decode("latin-1"))
+    if match is None or match.endpoint.kind is not Kind.RENEWAL:
+        return None
+    return Injection(Action(""), answers.no_renewal(), lambda: None, withheld=WITHHELD)

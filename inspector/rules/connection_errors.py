@@ -41,6 +41,17 @@ _CLOSED = regex.compile(
     regex.IGNORECASE,
 )
 
+_OURS = regex.compile(
+    r"too many requests without a verified certificate are under way"
+    r"|the proxy (?:ended|failed|refused the request: .*|refused the master's answer: .*|closed the connection: .*)",
+    regex.DOTALL,
+)
+
+
+def by_proxy(exchange: Exchange) -> bool:
+    """Whether the proxy ended the exchange by itself, because of a limit or of what it does not pass on."""
+    return bool(exchange.error and _OURS.fullmatch(exchange.error))
+
 
 def failure(exchange: Exchange) -> Failure | None:
     """Return why there was no connection for a request; None if there was one, or if it is not known."""

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
-from inspector.model import Identity, Severity, Visible
-from inspector.protocol.kinds import RUN
+from inspector.model import Identity, Leg, Severity, Visible
+from inspector.protocol.kinds import RUN, Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.fixes import on_node, on_proxy
+from inspector.rules.trust import without_identity
 from inspector.rules.words import brief
-from inspector.runs.examples import altered, catalog, plugins, report, talk
+from inspector.runs.examples import altered, catalog, plugins, renewal, report, talk
 
 _UNREADABLE = Identity("keys", reason="the key of node1.example cannot be used: it has mode 0644")
 
@@ -17,16 +18,17 @@ _UNREADABLE = Identity("keys", reason="the key of node1.example cannot be used: 
     "T23",
     Severity.ERROR,
     On.EXCHANGE,
-    at=RUN,
+    at=(*RUN, Kind.RENEWAL),
     refused=True,
+    otherwise="notice for the renewal of the certificate: the agent keeps the one that it has",
     visible=Visible.WIRE,
     title="the proxy did not use the agent's identity, and the master refused it",
     fix=(
         on_proxy(
-            "see what it can use; the line `identity` that it prints at its start says what it does",
+            "see what it can use; the line `identity` that it prints at its start names the option, puppet_identity",
             "puppet-inspector doctor --ssldir <ssldir>",
         ),
-        on_proxy("correct what the message names"),
+        on_proxy("correct what the message names, in the files of puppet_identity, puppet_ca and puppet_crl or there"),
         on_node("run the agent again", "puppet agent -t"),
     ),
     source="docs/protocol.md#default-rules",
@@ -37,16 +39,20 @@ _UNREADABLE = Identity("keys", reason="the key of node1.example cannot be used: 
     bad=lambda: [
         talk(*(altered(part, identity=_UNREADABLE) for part in (plugins(), catalog(status=403), report(status=403)))),
         talk(*(altered(part, identity=Identity("none")) for part in (catalog(status=403), report(status=403)))),
+        talk(altered(renewal(status=403), identity=_UNREADABLE, master=Leg("master#1", "master")), catalog(), report(),
+             version="8.10.0", master_version="8.10.0"),
     ],
     also=("R20", "P03"),
-)
+)  # fmt: skip
 def identity_not_used(case: ExchangeCase) -> Iterator[Statement]:
     """The agent presented its certificate, but towards the master this proxy used no identity for it: it had no usable
     key, could not verify the agent, or is set to use none. The master then refuses what only a node with a certificate
     may request. Without the proxy the agent would not be refused."""
-    used = case.exchange.identity
-    if case.status not in (401, 403) or not case.exchange.agent.peer_chain or used is None or used.certname:
-        return
-    if used.reason or used.mode == "none":
+    used, renews = case.exchange.identity, case.kind is Kind.RENEWAL
+    refused = case.status in (401, 403) or (renews and case.status == 400)
+    if refused and used and without_identity(case.exchange):
         reason = brief(used.reason.rstrip(".")) if used.reason else "puppet_identity is none"
-        yield Statement(f"{case.endpoint} was refused with {case.status}: no identity was used ({reason})")
+        yield Statement(
+            f"{case.endpoint} was refused with {case.status}: no identity was used ({reason})",
+            severity=Severity.NOTICE if renews else None,
+        )

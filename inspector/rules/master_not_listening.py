@@ -24,7 +24,10 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, unanswer
         on_master("see whether it runs", "systemctl status puppetserver"),
         on_master("start it", "systemctl start puppetserver", only_if="it does not"),
         on_master("see where it listens", "ss -ltn", only_if="it does"),
-        on_proxy("correct the port or address of puppet_master", only_if="it listens elsewhere"),
+        on_proxy(
+            "correct its address: puppet_master, or with `run` `server` and `serverport` in puppet.conf",
+            only_if="it listens elsewhere",
+        ),
         advice("see whether a firewall refuses connections", only_if="it listens there"),
     ),
     source="docs/protocol.md#failed-connections",

@@ -26,7 +26,9 @@ _NO_TLS = regex.compile(
     title="what answers for the master speaks no TLS",
     fix=(
         on_proxy("see what answers there", "curl -sv http://<address>:<port>/"),
-        on_proxy("correct the port in puppet_master, if it is another service's"),
+        on_proxy(
+            "correct the port: puppet_master, or with `run` `serverport` in puppet.conf, if it is another service's"
+        ),
         advice("let the load balancer in front of the master pass TLS through, if it is one"),
     ),
     source="docs/protocol.md#failed-connections",

@@ -23,7 +23,7 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnec
     fix=(
         on_proxy("see whether the address answers", "ping -c 3 <address>"),
         on_proxy("see whether the network has a route to it", "ip route get <address>"),
-        on_proxy("correct puppet_master", only_if="it has the wrong address"),
+        on_proxy("correct puppet_master, or with `run` `server` in puppet.conf", only_if="it has the wrong address"),
         advice(
             "see whether the master's host is up, and whether a firewall drops the packets",
             only_if="it has the right one",
@@ -42,6 +42,6 @@ def master_unreachable(case: ExchangeCase) -> Iterator[Statement]:
     meanwhile, and gives up before the proxy does if packets are dropped."""
     if failure(case.exchange) is Failure.UNREACHABLE:
         yield Statement(
-            f"{brief(target(case.exchange))} cannot be reached from the proxy's host{since(case)}",
+            f"{brief(target(case.exchange))} cannot be reached from where the proxy runs{since(case)}",
             at=places.NO_ANSWER,
         )

@@ -8,6 +8,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.fixes import advice, group, on_ca
+from inspector.rules.trust import without_identity
 from inspector.rules.words import brief, major, utc
 from inspector.runs.examples import altered, carried, catalog, made, renewal, report, talk
 
@@ -53,6 +54,8 @@ def renewal_refused(case: ExchangeCase, *, days: float = 30) -> Iterator[Stateme
     """The agent requested a new certificate before its own expires, and did not get one. It continues with the old one
     until that expires. A CA older than version 8 cannot renew, and a CA where renewal is disabled answers 404: both are
     the site's choice."""
+    if case.exchange.withheld or without_identity(case.exchange):
+        return  # the proxy is the reason: B49, T23
     status = case.status
     version = case.exchange.response.header("x-puppet-version") if case.exchange.response else None
     ending, severity = _ending(case, days), Severity.NOTICE

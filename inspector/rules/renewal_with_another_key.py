@@ -8,6 +8,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.fixes import advice, on_ca, on_node
+from inspector.rules.trust import signed_for_proxy
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, renewal, report, talk
 
@@ -33,6 +34,8 @@ def renewal_with_another_key(case: ExchangeCase) -> Iterator[Statement]:
     client presents; the agent cannot use this certificate. A device in between answered, or presents a different client
     to the CA."""
     answer, client = case.step.response, case.step.client
+    if signed_for_proxy(case):
+        return  # B49
     if isinstance(answer, d.Certificates) and client and answer.certificates[0].key != client.key:
         certificate = answer.certificates[0]
         yield Statement(

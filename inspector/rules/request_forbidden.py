@@ -7,6 +7,7 @@ from inspector.protocol.kinds import RUN, Kind
 from inspector.rules import On, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.fixes import advice, on_master
+from inspector.rules.trust import without_identity
 from inspector.runs.examples import catalog, content, metadata, node, plugins, report, talk
 
 AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one has its own reasons: F09
@@ -62,7 +63,7 @@ def request_forbidden(case: ExchangeCase) -> Iterator[Statement]:
     request is refused, the run continues in the configured environment."""
     if case.status not in (401, 403) or not case.exchange.agent.peer_chain:
         return
-    if (used := case.exchange.identity) and used.certname is None and (used.reason or used.mode == "none"):
+    if without_identity(case.exchange):
         return  # the master saw no certificate: T23
     client = case.step.certname or "an unreadable certificate"
     severity = Severity.WARNING if case.kind is Kind.NODE else None

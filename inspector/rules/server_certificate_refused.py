@@ -41,9 +41,11 @@ _FIXES = {
     ),
 }
 _OF_THE_PROXY = (
-    advice("see which server answers at the address in puppet_master, and correct that if it is another one"),
+    advice("see which server answers at the master's address; if it is another one, correct puppet_master, or with "
+           "`run` `server` in puppet.conf"),
     on_proxy(
-        "give the proxy the CA and the CRLs that the master has now; this says how", "puppet-inspector provision",
+        "give the proxy the CA and the CRLs that the master has now (puppet_ca, puppet_crl); this says how",
+        "puppet-inspector provision",
         only_if="it is the right one",
     ),
 )  # fmt: skip

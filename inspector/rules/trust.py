@@ -6,15 +6,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from inspector.clocks import SKEW
+from inspector.protocol import documents as d
 from inspector.protocol import x509
 from inspector.protocol.signatures import signed_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from inspector.model import Handshake
-    from inspector.protocol import documents as d
-    from inspector.rules.cases import Case
+    from inspector.model import Exchange, Handshake
+    from inspector.rules.cases import Case, ExchangeCase
     from inspector.runs.history import Presented
     from inspector.runs.run import Run
 
@@ -35,6 +35,23 @@ def _read(der: bytes) -> d.Certificate | None:
 def serial(certificate: d.Certificate) -> str:
     """Return a serial number as Puppet's inventory writes it."""
     return f"0x{certificate.serial:04x}"[:50]
+
+
+def without_identity(exchange: Exchange) -> bool:
+    """Whether the agent presented its certificate, and the proxy used no identity for it towards the master."""
+    used = exchange.identity
+    if not exchange.agent.peer_chain or used is None or used.certname:
+        return False
+    return bool(used.reason) or used.mode == "none"
+
+
+def signed_for_proxy(case: ExchangeCase) -> bool:
+    """Whether the CA renewed a certificate for the key of the identity that the proxy used, not for the agent's."""
+    answer, client, used = case.step.response, case.step.client, case.exchange.master
+    presented = leaf(used.own_chain) if used else None
+    if not isinstance(answer, d.Certificates) or client is None or presented is None:
+        return False
+    return answer.certificates[0].key == presented.key != client.key
 
 
 def bundle_of(run: Run) -> list[d.Certificate]:

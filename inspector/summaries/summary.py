@@ -95,6 +95,8 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     """The identity used towards the master; None: none."""
     identity_missing: str | None = None
     """Why no identity was used though the agent has a certificate."""
+    withheld: str = ""
+    """Why the proxy answered itself and did not ask the master, if it was no injected fault; empty: it did not."""
     stripped: tuple[str, ...] = ()
     leg: str | None = None
     """The agent's connection, also for a handshake that failed on the master's side."""
@@ -369,7 +371,8 @@ def _exchange(step: Step, exchange: Exchange, signs: tuple[Sign, ...]) -> Brief:
         imported=exchange.identity is None,
         injected=exchange.injected,
         identity=identity.certname if identity else None,
-        identity_missing=identity.reason if identity else None,
+        identity_missing=identity.reason if identity and not exchange.withheld else None,
+        withheld=exchange.withheld,
         stripped=exchange.stripped,
         leg=agent.id,
         master=master.id if master else None,

@@ -109,6 +109,8 @@ def asides(brief: Brief) -> list[str]:
     notes = [injection(brief.injected)] if brief.injected else []
     if brief.kind == "exchange" and brief.status is None:
         notes.append(f"no answer: {clean(brief.reason or 'unknown reason')}")
+    if brief.withheld:
+        notes.append(f"answered by the proxy: {clean(brief.withheld)}")
     if brief.identity_missing:
         notes.append(f"sent without the agent's identity: {clean(brief.identity_missing)}")
     if brief.stripped:

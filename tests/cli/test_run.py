@@ -18,6 +18,7 @@ from inspector.cli import run
 from inspector.cli.main import main
 from inspector.cli.runs import print_runs
 from inspector.errors import InspectorError
+from inspector.host import puppetconf
 from inspector.host.puppetconf import PuppetConf
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
@@ -424,3 +425,32 @@ def test_an_announcement_is_red_on_a_terminal(
     monkeypatch.setenv("NO_COLOR", "1")
     run._announce("-- fault: a")
     assert capsys.readouterr().err == "puppet-inspector: fault: a\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "more", "origin"),
+    [
+        ((), None, "", "server and serverport in CONF"),
+        ((), None, "server_list = a.example,b.example\n", "server_list in CONF"),
+        (("--server", "m.example"), None, "", "--server of the command"),
+        (("--masterport=1", "--server=m"), None, "", "--server of the command and --serverport of the command"),
+        (("--server", "m.example"), "m.example", "", "--master"),
+    ],
+)
+def test_a_cause_about_the_master_names_the_setting_that_it_came_from(
+    command: tuple[str, ...], given: str | None, more: str, origin: str, place: pki.SslDirPaths, tmp_path: Path
+) -> None:
+    confdir = _configure(tmp_path / "conf", place, ("m.example", 1), more)
+    conf = puppetconf.read(None, confdir)
+    (note,) = run._origins(conf, ["puppet", "agent", *command], given, ("m.example", 1), {"T19", None})
+    assert note == f"in this run puppet_master is m.example:1: {origin.replace('CONF', str(confdir / 'puppet.conf'))}"
+
+
+def test_a_cause_about_an_identity_names_the_ssldir(place: pki.SslDirPaths, confdir: Path) -> None:
+    conf = puppetconf.read(None, confdir)
+    (note,) = run._origins(conf, ["puppet"], None, ("m.example", 1), {"T23"})
+    assert note == (
+        f"in this run puppet_identity, puppet_ca and puppet_crl are the ssldir {place.path}: "
+        f"ssldir in {confdir / 'puppet.conf'}"
+    )
+    assert list(run._origins(conf, ["puppet"], None, ("m.example", 1), {"S01", None})) == []

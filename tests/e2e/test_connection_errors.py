@@ -59,7 +59,7 @@ def test_a_closed_port(lab: Lab, proxied: Proxied, capture: Path) -> None:
 def test_a_name_without_an_address(lab: Lab, proxied: Proxied, capture: Path) -> None:
     rule, message = cause(lab, proxied, capture, "puppet.invalid:8140")
     assert rule == "T19"
-    assert "does not resolve on the proxy's host" in message
+    assert "does not resolve where the proxy runs" in message
 
 
 def test_a_web_server(lab: Lab, proxied: Proxied, capture: Path) -> None:

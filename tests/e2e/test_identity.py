@@ -14,11 +14,13 @@ from inspector.host import pki
 from inspector.lab import Lab
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
-from inspector.model import Exchange, Handshake
-from tests.e2e.wire import Peer
+from inspector.model import Exchange, Handshake, Response
+from inspector.proxy.faults.injection import WITHHELD
+from tests.e2e.wire import Peer, Service, read
 from tests.support.proxies import analyzed, records
 
 if TYPE_CHECKING:
+    import socket
     from pathlib import Path
 
     from inspector.host.pki import SslDirPaths
@@ -40,6 +42,17 @@ def place_with(tmp_path: Path, certificate: bytes, key: pki.PrivateKey, ca: byte
 
 def ask(lab: Lab, address: tuple[str, int], place: SslDirPaths | None, target: str = NODE) -> int:
     return Peer.of(address, lab.proxy_name, place).ask("GET", target).status
+
+
+VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
+
+
+def alert_of(peer: Peer, version: ssl.TLSVersion) -> str:
+    """The alert that a peer gets which only connects: in TLS 1.3 it comes after the handshake."""
+    peer.context().minimum_version = peer.context().maximum_version = version
+    with pytest.raises(ssl.SSLError) as caught, peer.connect() as connection:
+        connection.recv(1)
+    return caught.value.reason.lower().partition("_alert_")[2]
 
 
 def authenticated(lab: Lab) -> list[str | None]:
@@ -89,6 +102,62 @@ def test_other_ways_to_be_the_agent(identity: str, answers: list[Exchange], prox
         assert record.identity.certname == NAME
         # The capture holds what the agent said, not what we added to it.
         assert all(not name.lower().startswith("x-client") for name, _ in record.request.headers)
+
+
+RENEWAL = "/puppet-ca/v1/certificate_renewal"
+
+
+def _renew(lab: Lab, address: tuple[str, int], place: SslDirPaths) -> list[int]:
+    """Ask for something, for a renewal and for something again, over one connection."""
+    lab.master.instead["POST", RENEWAL] = Response(status=200, headers=(("Content-Type", "text/plain"),), body=b"new")
+    statuses = []
+    with Peer.of(address, lab.proxy_name, place).connect() as connection:
+        for line, more in ((f"GET {NODE}", ""), (f"POST {RENEWAL}", "Content-Length: 2\r\n"), (f"GET {NODE}", "")):
+            body = "{}" if more else ""
+            connection.sendall(f"{line} HTTP/1.1\r\nHost: n\r\nUser-Agent: Puppet/8.10.0\r\n{more}\r\n{body}".encode())
+            statuses.append(read(connection).status)
+    return statuses
+
+
+@pytest.mark.parametrize("identity", ["mint", "keys of another key"])
+def test_a_renewal_for_another_key_than_the_agents_does_not_reach_the_ca(
+    identity: str, lab: Lab, proxied: Proxied, capture: Path
+) -> None:
+    agent = lab.agent(NAME, enrolled=True)
+    if identity == "mint":
+        where = f"mint:{lab.cadir}"
+    else:
+        (certificate, key), where = _signed(lab.ca.authority), f"keys:{lab.identities}"
+        (lab.identities / f"{NAME}.pem").unlink(missing_ok=True)
+        pki.write_private(lab.identities / f"{NAME}.pem", pki.key_pem(key) + certificate)
+    with proxied(lab, puppet_identity=where) as proxy:
+        assert _renew(lab, proxy.address, agent.place) == [200, 404, 200]
+    assert [received.request.target for received in lab.master.received] == [NODE, NODE]
+    before, renewal, after = records(capture)
+    assert isinstance(renewal, Exchange)
+    assert renewal.response
+    assert renewal.request.body == b"{}"
+    assert "puppet-inspector" in renewal.response.body.decode()
+    assert (renewal.withheld, renewal.injected) == (WITHHELD, "")
+    for other in (before, after):
+        assert isinstance(other, Exchange)
+        assert other.identity
+        assert (other.withheld, other.identity.certname) == ("", NAME)
+    rules = [finding.rule for run in analyzed(capture).runs for finding in run.findings]
+    assert [rule for rule in rules if rule.startswith("B")] == ["B49"]
+
+
+@pytest.mark.parametrize("identity", ["keys", "headers"])
+def test_a_renewal_for_the_agents_own_key_is_passed_on(
+    identity: str, answers: list[Exchange], proxied: Proxied, capture: Path
+) -> None:
+    with Lab(answers=answers, autosign=True, trust_headers=identity == "headers") as lab:
+        agent = lab.agent(NAME, enrolled=True)
+        where = f"keys:{lab.identities}" if identity == "keys" else identity
+        with proxied(lab, puppet_identity=where) as proxy:
+            assert _renew(lab, proxy.address, agent.place) == [200, 200, 200]
+        assert [received.request.target for received in lab.master.received] == [NODE, RENEWAL, NODE]
+        assert all(isinstance(record, Exchange) and record.withheld == "" for record in records(capture))
 
 
 def test_claims_are_withheld_whatever_their_spelling(answers: list[Exchange], proxied: Proxied, capture: Path) -> None:
@@ -142,14 +211,16 @@ def test_a_bad_certificate_is_refused_in_the_handshake(
                 pki.pem(crl) + lab.ca.crl_bundle.partition(b"-----END X509 CRL-----\n")[2]
             )
     place = place_with(tmp_path, certificate, key, lab.ca.ca_bundle)
-    with proxied(lab) as proxy, pytest.raises((ssl.SSLError, ConnectionError)):
-        ask(lab, proxy.address, place)
+    with proxied(lab) as proxy:
+        heard = [alert_of(Peer.of(proxy.address, lab.proxy_name, place), version) for version in VERSIONS]
+    assert heard == [alert, alert]  # the same as is recorded: the agent prints it
     assert lab.master.received == []
-    (record,) = records(capture)
-    assert isinstance(record, Handshake)
-    assert (record.leg.side, record.alert, record.alert_by) == ("agent", alert, "proxy")
-    assert reason in record.reason
-    assert record.leg.peer_chain
+    for record in (refused := records(capture)):
+        assert isinstance(record, Handshake)
+        assert (record.leg.side, record.alert, record.alert_by) == ("agent", alert, "proxy")
+        assert reason in record.reason
+        assert record.leg.peer_chain
+    assert len(refused) == len(VERSIONS)
     assert analyzed(capture).runs[0].outcome == "refused"
 
 
@@ -248,9 +319,31 @@ def test_a_master_of_another_ca_gets_nothing(lab: Lab, proxied: Proxied, capture
             assert b"self signed certificate in certificate chain" in answer.body
             assert ask(lab, proxy.address, None, "/puppet-ca/v1/certificate/ca") == 502
     assert rogue.received == []
-    reasons = [record.reason for record in records(capture) if isinstance(record, Handshake)]
-    assert len(reasons) == 2
-    assert all("self signed certificate in certificate chain" in reason for reason in reasons)
+    refused = [record for record in records(capture) if isinstance(record, Handshake)]
+    assert len(refused) == 2
+    assert all("self signed certificate in certificate chain" in record.reason for record in refused)
+    assert {(record.alert, record.alert_by) for record in refused} == {("unknown_ca", "proxy")}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_refused_master_gets_the_alert(
+    version: ssl.TLSVersion, lab: Lab, proxied: Proxied, capture: Path, tmp_path: Path
+) -> None:
+    foreign = LabCA(lab.master_name)
+    place = foreign.enrol(tmp_path / "foreign", lab.master_name)
+    heard = []
+
+    def refused(raw: socket.socket) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = context.maximum_version = version
+        context.load_cert_chain(place.certificate, place.key)
+        with pytest.raises(ssl.SSLError) as caught, context.wrap_socket(raw, server_side=True) as secure:
+            secure.recv(1)
+        heard.append(caught.value.reason)
+
+    with Service(refused) as rogue, proxied(lab, puppet_master=rogue.target) as proxy:
+        assert ask(lab, proxy.address, None, "/puppet-ca/v1/certificate/ca") == 502
+    assert heard == ["TLSV1_ALERT_UNKNOWN_CA"]
 
 
 def test_the_master_refuses_late_and_it_is_reported(lab: Lab, proxied: Proxied, capture: Path) -> None:

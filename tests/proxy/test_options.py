@@ -43,6 +43,7 @@ def conf(place: pki.SslDirPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     own = puppetconf._Place(str(file.parent), str(tmp_path / "var"), ("$confdir/ssl",), ())
     monkeypatch.setattr(puppetconf, "_PLACES", (own,))
     monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(options, "_addresses", lambda _: ["127.0.0.1"])  # nobody's DNS is asked
     return file
 
 
@@ -83,6 +84,53 @@ def test_the_introduction_says_how_to_come(settle: Settle, place: pki.SslDirPath
     text = "\n".join(options.startup_lines(settle(), ["127.0.0.1:8155"]))
     assert str(place.certificate) in text
     assert f"puppet agent -t --server {NAME} --serverport 8155" in text
+
+
+@pytest.mark.parametrize(
+    ("addresses", "listens"),
+    [
+        (["127.0.0.1", "::1"], "127.0.0.1"),
+        (["127.0.1.1"], "127.0.1.1"),
+        (["127.0.1.1", "127.0.0.1"], "127.0.0.1"),
+        (["192.0.2.7", "127.0.1.1"], "127.0.1.1"),
+        (["::1"], "::1"),
+        ([], "127.0.0.1"),
+    ],
+)
+def test_it_listens_where_agents_look_for_it_on_loopback(
+    addresses: list[str], listens: str, settle: Settle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(options, "_addresses", lambda _: addresses)
+    settings = settle()
+    assert settings.listen[0] == listens
+    text = "\n".join(options.startup_lines(settings, [settings.listen_address]))
+    assert f"try         puppet agent -t --server {NAME} --serverport {settings.listen[1]}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("argv", "command"),
+    [
+        (["/nowhere/puppet-inspector", "proxy", "--set", "puppet_identity=none"],
+         "/nowhere/puppet-inspector proxy --set puppet_identity=none"),
+        (["/checkout/inspector/cli/__main__.py", "proxy"], "puppet-inspector proxy"),
+        (["sh", "-s", "a b"], "sh -s 'a b'"),
+    ],
+)  # fmt: skip
+def test_beyond_loopback_it_says_how_to_start_it_and_who_can_connect_then(
+    argv: list[str], command: str, settle: Settle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(options, "_addresses", lambda _: ["192.0.2.7"])
+    monkeypatch.setattr("sys.argv", argv)
+    settings = settle()
+    assert settings.listen[0] == "127.0.0.1"
+    lines = options.startup_lines(settings, [settings.listen_address])
+    # The address is none of this host's: somebody passes its connections on.
+    assert f"                {command} --set puppet_listen=0.0.0.0" in lines
+    assert any(f"agents look for {NAME} at 192.0.2.7" in line for line in lines)
+    assert any("every host that reaches that address can connect" in line for line in lines)
+    assert not any("puppet agent -t" in line for line in lines)
+    given = settle(listen="0.0.0.0")  # noqa: S104
+    assert any("puppet agent -t" in line for line in options.startup_lines(given, ["0.0.0.0:8140"]))
 
 
 # -- mistakes -----------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import time
@@ -10,10 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from tests.real.machine import end, write_puppet_conf
+from tests.real.releases import SCRATCH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from tests.real.releases import System
 
 # Where the agent takes its facts from (a "terminus", an extension point of Puppet). It sends only facts
 # of our own and those that came by pluginsync: nothing of the machine can leak, whatever Facter knows.
@@ -83,12 +87,15 @@ class RealAgent:
         *,
         invented_facts: bool = True,
         keylength: int = 2048,
+        system: System | None = None,
         **facts: object,
     ) -> None:
         """`invented_facts`: send `scrubbed_facts` and `facts`, else (and slower) the machine's own.
 
-        `keylength`: bits of its RSA key; Puppet's own default is 4096.
+        `keylength`: bits of its RSA key; Puppet's own default is 4096. `system`: another release of Debian whose agent
+        it is, instead of this machine's; `base` is seen there, too.
         """
+        self.system = system
         self.base, self.certname, self.target = base, certname, base / "managed"
         self.confdir, self.vardir, self.ssldir = base / "conf", base / "var", base / "ssl"
         self._directories = {f"{name}dir": base / name for name in ("conf", "var", "ssl", "run", "log", "public")}
@@ -117,7 +124,9 @@ class RealAgent:
         fixed = ["--certname", self.certname, "--server", server, "--serverport", str(port)]
         options = ["--test", "--color=false", "--waitforcert", str(waitforcert), *extra]
         clock = ["faketime", "-f", self.clock] if self.clock else []
-        return [*clock, shutil.which("puppet") or "puppet", "agent", *directories, *fixed, *options]
+        puppet = "puppet" if self.system else shutil.which("puppet") or "puppet"
+        words = [*clock, puppet, "agent", *directories, *fixed, *options]
+        return self.system.command(f"exec {shlex.join(words)}", SCRATCH) if self.system else words
 
     def popen(self, *, server: str, port: int, waitforcert: int = 0, extra: Sequence[str] = ()) -> RunningAgent:
         """Start one run in the background; puppet.conf holds what the command line says."""

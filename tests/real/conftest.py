@@ -7,11 +7,13 @@ PUPPET_INSPECTOR_REAL=required they fail instead, so that CI cannot pass without
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
+from tests.real import releases
 from tests.real.machine import host_names, missing
 from tests.real.puppet import RealMaster
 from tests.real.through import PROXY_HOST, PROXY_NAME, Stage
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.real.agent import RealAgent
+    from tests.real.releases import System
 
 HERE = Path(__file__).parent
 
@@ -40,10 +43,46 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def master() -> Iterator[RealMaster]:
     """A running puppetserver (ready after some 25 s); `PROXY_NAME` has a certificate in its ssldir."""
     if reason := missing():
-        if os.environ.get("PUPPET_INSPECTOR_REAL") == "required":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        _without(reason)
     with host_names({PROXY_NAME: PROXY_HOST}), RealMaster(idle_timeout=2) as running:
+        running.generate(PROXY_NAME)
+        yield running
+
+
+def _without(reason: str) -> NoReturn:
+    """Skip a test that lacks what it needs, or fail it where it is required."""
+    (pytest.fail if os.environ.get("PUPPET_INSPECTOR_REAL") == "required" else pytest.skip)(reason)
+
+
+def _release(name: str) -> System:
+    if os.geteuid() != 0 or not shutil.which("debootstrap"):
+        _without(f"a Debian {name} in a directory needs root and debootstrap")
+    try:
+        return releases.kept(name)
+    except RuntimeError as error:
+        _without(str(error))
+
+
+@pytest.fixture(scope="session")
+def trixie() -> System:
+    """Debian 13 in a directory: Puppet Server 8.7 and agent 8.10."""
+    return _release("trixie")
+
+
+@pytest.fixture(scope="session")
+def sid() -> System:
+    """Debian's next release in a directory: OpenVox 9's agent."""
+    return _release("sid")
+
+
+@pytest.fixture(scope="session")
+def master8(trixie: System) -> Iterator[RealMaster]:
+    """A running Puppet Server 8.7 that renews certificates: for three days, so that agents ask for it in each run."""
+    renewing = {"allow-auto-renewal": True, "auto-renewal-cert-ttl": "3d", "ca-ttl": "3d"}
+    with (
+        host_names({PROXY_NAME: PROXY_HOST}),
+        RealMaster("master8.example", host="127.0.8.1", idle_timeout=2, system=trixie, ca_settings=renewing) as running,
+    ):
         running.generate(PROXY_NAME)
         yield running
 

@@ -8,6 +8,7 @@ of the machine is touched.
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,10 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tests.real.machine import SERVER_CONFIG, SERVER_JAR, end, free_port, host_names, write_puppet_conf
+from tests.real.releases import SCRATCH
 from tests.real.site import DEMO_MODULE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from tests.real.releases import System
 
 # A session lasts minutes: Java's second compiler costs more than it gives (ready in 21 s, not 30).
 JAVA = "java -Xms512m -Xmx1g -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djruby.lib=/usr/share/jruby/lib"
@@ -48,13 +52,17 @@ class RealMaster:
         base: Path | None = None,
         idle_timeout: float = 5,
         autosign: str = "auto*",
+        system: System | None = None,
+        ca_settings: Mapping[str, object] | None = None,
     ) -> None:
         """Only `name` is made to resolve; `alt_names` are further names in the master's certificate.
 
         `base` must not exist and be reachable for user puppet; it shows in catalogs and reports. Without
         it a new directory in /tmp is used. After `idle_timeout` seconds the server closes a silent
-        connection: 30 by default, but a first run without a proxy, and `clean`, wait for just that.
+        connection: 30 by default, but a first run without a proxy, and `clean`, wait for just that. `system`: another
+        release of Debian whose server it is, instead of this machine's. `ca_settings`: more for its ca.conf.
         """
+        self.system, self._ca_settings = system, dict(ca_settings or {})
         self.name, self.host, self.port = name, host, free_port(host)
         self.idle_timeout, self.autosign = idle_timeout, autosign
         self.alt_names = (name, *alt_names)
@@ -85,10 +93,11 @@ class RealMaster:
         base.chmod(0o755)  # mkdtemp lets nobody else in, and the server is somebody else
         for path in ("var", "run", "gems", "log", "code/environments/production/manifests"):
             (base / path).mkdir(parents=True)
+        packaged = self.system.root / SERVER_CONFIG.relative_to("/") if self.system else SERVER_CONFIG
         for name in ("conf.d", "services.d"):
-            shutil.copytree(SERVER_CONFIG / name, base / name)
+            shutil.copytree(packaged / name, base / name)
         for name in ("logback.xml", "request-logging.xml"):
-            text = (SERVER_CONFIG / name).read_text()
+            text = (packaged / name).read_text()
             (base / name).write_text(text.replace("/var/log/puppetserver", str(self.logdir)))
         webserver = {
             "access-log-config": f"{base}/request-logging.xml", "client-auth": "want",
@@ -129,7 +138,13 @@ class RealMaster:
         self.ca("setup")
 
     def _give_to_puppet(self, path: Path) -> None:
-        subprocess.run(["chown", "-R", "puppet:puppet", path], check=True)
+        subprocess.run(self._command("chown", "-R", "puppet:puppet", f"{path}"), check=True)
+
+    def _command(self, *words: str, at: Path | None = None) -> list[str]:
+        """Return a command as it is run where the server is, in a directory if it matters which."""
+        if self.system is None:
+            return [*words]
+        return self.system.command(f"cd {at or '/'} && exec {shlex.join(words)}", SCRATCH)
 
     def start(self, timeout: float = 9000) -> None:
         """Start the server and wait, at most `timeout` seconds, until it is ready for requests.
@@ -153,7 +168,8 @@ class RealMaster:
         ]
         command += ["--config", "conf.d", "--bootstrap-config", "services.d", "--restart-file", f"{ready}"]
         with (self.logdir / "console.log").open("wb") as console:
-            self._process = subprocess.Popen(command, stdout=console, stderr=console, cwd=self.confdir)
+            where = self._command(*command, at=self.confdir)
+            self._process = subprocess.Popen(where, stdout=console, stderr=console, cwd=self.confdir)
         deadline = time.monotonic() + timeout
         try:
             self._wait(lambda: ready.read_text().startswith("1"), deadline)
@@ -220,6 +236,19 @@ class RealMaster:
             conf.write_text(before)
             self.reload()
 
+    @contextmanager
+    def believing_headers(self) -> Iterator[None]:
+        """Let the server take an agent's identity from headers, and from no certificate, as long as the block lasts."""
+        conf = self.confdir / "conf.d/auth.conf"
+        before = conf.read_text()
+        conf.write_text(before.replace("version: 1", "version: 1\n    allow-header-cert-info: true", 1))
+        try:
+            self.reload()
+            yield
+        finally:
+            conf.write_text(before)
+            self.reload()
+
     def signal(self, number: signal.Signals) -> None:
         """Send the server's process a signal."""
         if self._process is not None:
@@ -238,7 +267,7 @@ class RealMaster:
         self._wait(lambda: ready.read_text() not in ("", before), time.monotonic() + timeout)
 
     def _write_ca_conf(self, allow: bool) -> None:
-        setting = {"certificate-authority": {"allow-subject-alt-names": allow}}
+        setting = {"certificate-authority": {"allow-subject-alt-names": allow, **self._ca_settings}}
         (self.confdir / "conf.d/ca.conf").write_text(json.dumps(setting))
 
     def log_tail(self, lines: int = 40) -> str:
@@ -250,7 +279,7 @@ class RealMaster:
     def ca(self, action: str, *arguments: str) -> str:
         """`puppetserver ca ACTION`: its output. Raises RuntimeError when it fails."""
         command = ["puppetserver", "ca", action, *arguments, "--config", f"{self.confdir}/puppet.conf"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(self._command(*command), capture_output=True, text=True, timeout=600)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
         return done.stdout

@@ -6,17 +6,16 @@ Debian's own ``debootstrap`` makes the system, in a directory; commands run in i
 from __future__ import annotations
 
 import json
-import os
-import shlex
 import shutil
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from inspector import __version__
+from tests.real import releases
 from tests.real.machine import free_port
+from tests.real.releases import System
 from tests.support import packages
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ VOLATILE = ("proc", "dev", "sys", "run", "tmp", "root", "srv", "var/log", "var/c
 """What the package manager itself leaves, and what is in no file."""
 
 
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8"}
 SERVICE = ("setpriv --reuid puppet-inspector --regid puppet-inspector --init-groups "
            "puppet-inspector proxy --options /etc/puppet-inspector.conf")  # fmt: skip
 """The command of the unit, as its user."""
@@ -48,47 +46,8 @@ SHARED = ("man/man1/puppet-inspector.1.gz", "bash-completion/completions/puppet-
 """What the package has below /usr/share for shells and man."""
 
 
-class System:
-    """A Debian in a directory."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def command(self, script: str, *binds: Path) -> list[str]:
-        """The command that runs a shell script in it; ``binds`` are directories of this machine that are there, too."""
-        mounts = [f"mount -t proc none {self.root}/proc", f"mount --bind /etc/hosts {self.root}/etc/hosts",
-                  f"mount --rbind /dev {self.root}/dev"]  # fmt: skip
-        for bind in binds:
-            (self.root / bind.relative_to("/")).mkdir(parents=True, exist_ok=True)
-            mounts.append(f"mount --bind {bind} {self.root}{bind}")
-        inside = f"exec chroot {self.root} /bin/sh -c {shlex.quote(script)}"
-        return ["unshare", "--mount", "/bin/sh", "-ec", "\n".join([*mounts, inside])]
-
-    def run(self, script: str, *binds: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run a shell script in it."""
-        return subprocess.run(self.command(script, *binds), env=ENVIRONMENT | environment, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True)  # fmt: skip
-
-    def quit_after(self, shown: str, script: str, *binds: Path) -> str:
-        """Run a program in a terminal of it, press q when it shows a text, and return what it showed."""
-        command = self.command(f"script -qec {shlex.quote(script)} /dev/null", *binds)
-        pipe = subprocess.PIPE
-        with subprocess.Popen(command, env=ENVIRONMENT | {"TERM": "xterm"}, stdin=pipe, stdout=pipe) as process:
-            assert process.stdin
-            assert process.stdout
-            found = b""
-            while (part := os.read(process.stdout.fileno(), 2**16)) and shown.encode() not in found:
-                found += part
-            process.stdin.write(b"q")
-            process.stdin.flush()
-            found += process.stdout.read()
-        return found.decode(errors="replace")
-
-    def done(self, script: str, *binds: Path) -> str:
-        """Run a script that must succeed; return what it prints."""
-        done = self.run(script, *binds)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+class Clean(System):
+    """A Debian whose files are looked at."""
 
     def files(self) -> set[str]:
         """All its files and directories."""
@@ -100,19 +59,11 @@ class System:
 
 
 @pytest.fixture(scope="module")
-def debian(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+def debian(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clean]:
     """A Debian 12 with puppet-agent, without our Python and without the checkout."""
     root = tmp_path_factory.mktemp("debian")
-    listed = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(SITE) $(RELEASE)"], capture_output=True, text=True
-    )
-    (site,) = {line.split()[0] for line in listed.stdout.splitlines() if line.endswith(" bookworm")}
-    subprocess.run(["debootstrap", "--variant=minbase", "bookworm", root, site], check=True, capture_output=True)
-    root.chmod(0o755)  # its users must be able to go through
-    (root / "etc/hosts").touch()
-    system = System(root)
-    system.done("apt-get install -q -y --no-install-recommends puppet-agent")
-    yield system
+    releases.make("bookworm", root, ["puppet-agent"])
+    yield Clean(root)
     shutil.rmtree(root)
 
 
@@ -125,7 +76,7 @@ def agent(stage: Stage) -> RealAgent:
     return agent
 
 
-def test_one_line_puts_the_file_there_and_one_takes_it_away(debian: System, stage: Stage, agent: RealAgent) -> None:
+def test_one_line_puts_the_file_there_and_one_takes_it_away(debian: Clean, stage: Stage, agent: RealAgent) -> None:
     (debian.root / "srv" / packages.one_file().name).write_bytes(packages.one_file().read_bytes())
     before = debian.files()
     debian.done("install -m 755 /srv/puppet-inspector-*-linux-* /usr/local/bin/puppet-inspector")
@@ -160,7 +111,7 @@ def test_one_line_puts_the_file_there_and_one_takes_it_away(debian: System, stag
     assert left - {str(Path(*base.parts[1:index])) for index in range(2, len(base.parts))} == set()
 
 
-def test_the_package_is_installed_upgraded_removed_and_purged(debian: System, stage: Stage, agent: RealAgent) -> None:
+def test_the_package_is_installed_upgraded_removed_and_purged(debian: Clean, stage: Stage, agent: RealAgent) -> None:
     for path in (packages.deb(), packages.deb(later=True)):
         shutil.copy(path, debian.root / "srv")
     before = debian.files()

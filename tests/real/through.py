@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from tests.real.agent import CompletedRun, RunningAgent
     from tests.real.puppet import RealMaster
+    from tests.real.releases import System
 
     type Play = Callable[[RealAgent, "Road"], CompletedRun]
 
@@ -95,16 +96,17 @@ class Stage:
         """Take the agents' names away again."""
         self._names.close()
 
-    def agent(self, certname: str, *, keylength: int = 2048) -> RealAgent:
-        """A new agent, which resolves to ``PROXY_HOST`` and is given the demo module."""
+    def agent(self, certname: str, *, keylength: int = 2048, system: System | None = None) -> RealAgent:
+        """A new agent (of another release: ``system``), which resolves to ``PROXY_HOST`` and is given the demo
+        module."""
         self._names.enter_context(host_names({certname: PROXY_HOST}))
-        agent = RealAgent(self.directory / certname, certname, keylength=keylength)
+        agent = RealAgent(self.directory / certname, certname, keylength=keylength, system=system)
         self.master.demo(certname, agent.target, notice=False)
         return agent
 
-    def enrolled(self, certname: str) -> RealAgent:
+    def enrolled(self, certname: str, *, system: System | None = None) -> RealAgent:
         """A new agent that has its certificate already, and so begins with a verified connection."""
-        agent, given = self.agent(certname), self.master.ssldir
+        agent, given = self.agent(certname, system=system), self.master.ssldir
         if not (given / f"certs/{certname}.pem").exists():
             self.master.generate(certname)
         for path in ("certs/ca.pem", f"certs/{certname}.pem", f"private_keys/{certname}.pem"):

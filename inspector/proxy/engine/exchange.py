@@ -128,8 +128,9 @@ class OpenExchange:
             error=error,
             stripped=self.stripped,
             failed=None if error is None else self.left or time.time(),
-            injected=self.injection.note if self.injection is not None else "",
         )
+        if self.injection is not None:
+            exchange = self.injection.marked(exchange)
         return exchange, {side: spool for side, spool in spools.items() if spool}
 
     def close(self) -> None:

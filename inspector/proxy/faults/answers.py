@@ -48,6 +48,11 @@ def error(status: int, *more: tuple[str, str]) -> Answer:
     return Answer(status, "application/json; charset=utf-8", json.dumps(text).encode(), more)
 
 
+def no_renewal() -> Answer:
+    """Return what a CA answers that does not renew certificates."""
+    return Answer(404, "text/plain; charset=utf-8", b"Not Found: this proxy passes no renewal on (puppet-inspector)")
+
+
 def revocation_lists(pem: bytes) -> Answer:
     """Return CRLs."""
     return Answer(200, "text/plain", pem)

@@ -1,32 +1,43 @@
-"""A fault that happens to one exchange: what is done instead, or to the answer that passes."""
+"""What happens to one exchange instead of being passed on, or to the answer that passes: a fault, or an answer of the
+proxy's own."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import socket
 import struct
 from typing import TYPE_CHECKING
 
+from inspector.model import Identity
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from inspector.model import Exchange
     from inspector.proxy.faults.actions import Action
     from inspector.proxy.faults.answers import Answer
 
 CORRUPT = b"#"
 """What replaces the first byte of a body: no JSON document begins so."""
+WITHHELD = "the CA would have signed the key of the identity that the proxy uses, not the agent's (puppet_identity)"
+"""Why a renewal is not passed on."""
 
 
 class Injection:
     """A fault that happens to one exchange."""
 
-    __slots__ = ("_announce", "_passed", "action", "answer", "cut_off", "note")
+    __slots__ = ("_announce", "_passed", "_withheld", "action", "answer", "cut_off", "note")
 
-    def __init__(self, action: Action, answer: Answer | None, announce: Callable[[], None]) -> None:
-        """``announce`` is called once it happens: what concerns a body does not if there is none."""
+    def __init__(
+        self, action: Action, answer: Answer | None, announce: Callable[[], None], *, withheld: str = ""
+    ) -> None:
+        """``announce`` is called once it happens: what concerns a body does not if there is none. ``withheld``: why the
+        master is not asked, if it is no fault."""
         self.action = action
         self.answer = answer
         """The answer in the master's place."""
+        self._withheld = withheld
         self.note = ""
         """What was done, as it is recorded; empty as long as nothing was."""
         self.cut_off = False
@@ -58,6 +69,13 @@ class Injection:
             self._happen()
             return CORRUPT + piece[1:]
         return piece
+
+    def marked(self, exchange: Exchange) -> Exchange:
+        """Return the exchange with what was done to it."""
+        if self._withheld:
+            mode = exchange.identity.mode if exchange.identity else ""
+            return dataclasses.replace(exchange, master=None, identity=Identity(mode, reason=self._withheld))
+        return dataclasses.replace(exchange, injected=self.note) if self.note else exchange
 
     def _happen(self) -> None:
         self.note = self.action.note

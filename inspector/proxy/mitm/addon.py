@@ -337,6 +337,7 @@ class PuppetInspector:
 
     @_guarded
     def tls_failed_client(self, data: TlsData) -> None:
+        handler.send_alert(data.conn.id, data.conn, data.ssl_conn)
         state = self._agents.get(data.conn.id)
         if state and self._runtime:
             if data.ssl_conn:
@@ -378,6 +379,7 @@ class PuppetInspector:
 
     @_guarded
     def tls_failed_server(self, data: TlsData) -> None:
+        handler.send_alert(data.context.client.id, data.conn, data.ssl_conn)
         state = self._masters.get(data.conn.id)
         # Without the agent the connection was given up, unless the master refused it before.
         if state and self._runtime and (data.context.client.connected or state.tls_state.alert):
@@ -545,8 +547,8 @@ class PuppetInspector:
             state.identity if state else unknown,
             stripped,
         )
-        if injection and injection.note:
-            exchange = dataclasses.replace(exchange, injected=injection.note)
+        if injection:
+            exchange = injection.marked(exchange)
         if fields is not flow.request.headers.fields:
             headers = mitm_flows.headers_of(http.Headers(fields))
             exchange = dataclasses.replace(exchange, request=dataclasses.replace(exchange.request, headers=headers))

@@ -8,6 +8,7 @@ Here the functions of each hook are looked up once, a hook is a plain call, and 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 import logging
@@ -22,6 +23,7 @@ from mitmproxy.connection import ConnectionState
 from mitmproxy.exceptions import AddonHalt
 from mitmproxy.proxy import commands, events, mode_servers, server
 from mitmproxy.proxy.layers import http
+from OpenSSL import SSL
 
 from inspector.proxy.faults.injection import end_with_reset
 from inspector.proxy.faults.pace import Pace
@@ -403,6 +405,13 @@ class Handler(mode_servers.ProxyConnectionHandler):
         else:
             pace.clear()
 
+    def send_rest(self, connection: Connection, tls: SSL.Connection) -> None:
+        """Send what OpenSSL still has to send: mitmproxy closes a connection whose handshake failed without that."""
+        writer = io.writer if (io := self.transports.get(connection)) else None
+        with contextlib.suppress(SSL.Error):  # nothing is left
+            while writer is not None:
+                self._unsent.setdefault(writer, []).append(tls.bio_read(READ))
+
     def break_off(self, *, reset: bool) -> None:
         """Close the connection to the agent once everything is sent, without TLS's farewell; or reset it."""
         io = self.transports.get(self.client)
@@ -480,6 +489,12 @@ def close(agent: str, *, reset: bool = False) -> None:
         fenced.cut_off = True
     if served := Handler.open.get(agent):
         asyncio.get_running_loop().call_soon(functools.partial(served.break_off, reset=reset))
+
+
+def send_alert(agent: str, connection: Connection, tls: SSL.Connection | None) -> None:
+    """Send the alert of a handshake that failed, on an agent's connection or on the one to the master made for it."""
+    if tls is not None and (served := Handler.open.get(agent)):
+        served.send_rest(connection, tls)
 
 
 def slow_down(agent: str, rate: int) -> None:

@@ -125,7 +125,7 @@ class Sampler:
         if isinstance(record, Exchange):
             route = step.match.endpoint.name if step.match else OTHER
             status = _STATUSES.get(record.response.status, OTHER) if record.response else NONE
-            missing = record.identity is not None and record.identity.reason is not None
+            missing = record.identity is not None and record.identity.reason is not None and not record.withheld
             seconds = max(0.0, record.ended - record.time)
             if step.run and record.identity and record.identity.certname:
                 self._verified[step.run] = record.identity.certname

@@ -90,7 +90,7 @@ def test_refusals_gaps_and_missing_identities() -> None:
     assert measured(Gap(START, "full", 7)) == [Lost(7)]
     exchange = Agent(leg="1").catalog().records[0]
     assert isinstance(exchange, Exchange)
-    (sample, *_) = measured(dataclasses.replace(exchange, identity=Identity("keys", None, "no key")))
+    (sample, *_) = measured(dataclasses.replace(exchange, identity=Identity("keys", None, "no key"), master=leg))
     assert isinstance(sample, Served)
     assert sample.identity_missing
 
