@@ -57,6 +57,8 @@ def _may_follow(run: Run, step: Placed) -> bool:
         return False
     if run.tool != step.tool and run.legs:
         return False
+    if step.tool and step.authenticated and not run.authenticated and run.seqs:
+        return False  # of a tool nothing says that the requests without a certificate were its too
     if step.leg_id not in run.legs and (run.single or step.single or _is_over(run, step)):
         return False
     if run.certname and step.certname and run.certname != step.certname:
