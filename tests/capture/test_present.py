@@ -16,8 +16,11 @@ import zstandard
 
 from inspector.capture.present import CONNECTIONS, REQUESTS, SILENCE, TEXT
 from inspector.capture.store import Capture
+from inspector.cli.main import main
 from inspector.errors import CaptureError
 from inspector.model import NOTHING_OPEN, Gap, OpenConnection, OpenRequest, Present
+from inspector.runs.examples import ca, catalog, report, talk
+from tests.support.captures import save
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -256,3 +259,22 @@ def test_a_table_that_is_locked_is_an_error_not_nothing(path: Path) -> None:
         capture._db.close()
         with pytest.raises(CaptureError, match="What is under way of"):
             capture.present(1.0)
+
+
+def test_what_is_under_way_does_not_leave(path: Path) -> None:
+    """Copies of records know nothing of it; what is only made smaller still does."""
+    save(path, *talk(ca(), catalog(), report()))
+    told(Capture.create(path)).close()
+    made = {name: path.with_name(f"{name}.sqlite") for name in ("merged", "shared", "imported")}
+    jsonl = path.with_name("c.jsonl")
+    for command in (
+        ["merge", path, "-o", made["merged"]],
+        ["share", path, "-o", made["shared"]],
+        ["export", path, "-o", jsonl],
+        ["import", jsonl, "-o", made["imported"]],
+        ["vacuum", path],
+    ):
+        assert main([str(word) for word in command]) == 0
+    assert {name: read(copy) for name, copy in made.items()} == dict.fromkeys(made, NOTHING_OPEN)
+    assert b"a8.test" not in jsonl.read_bytes()
+    assert state(read(path)) == ("cut off", 100.0, 1)
