@@ -256,7 +256,7 @@ def _read_catalog_request(message: Message, body: bytes) -> Document:
     # Facts may contain bytes that are not UTF-8; other text may not, because printing it would fail.
     fields = {name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in raw.items()}
     facts: Facts | Undecodable | None = None
-    if sent is not None:
+    if sent not in (None, b"null"):  # which `puppet catalog download` sends up to 8
         try:
             facts = facts_of_form(sent, fields.get("facts_format") or "", Facts)
         except Unreadable as error:

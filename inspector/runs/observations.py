@@ -114,6 +114,8 @@ class CatalogAnswer:
     transaction_uuid: str | None = None
     waited: float = 0.0
     """Seconds from the end of the request to the first byte of the response."""
+    without_facts: bool = False
+    """The request sent none, as `puppet catalog download` up to 8."""
 
 
 @dataclass(frozen=True, slots=True)

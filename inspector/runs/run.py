@@ -465,8 +465,9 @@ class Run:
         text = _reason(exchange, document)
         uuid = placed.transaction_uuid
         waited = max(0.0, (response.started or 0.0) - (exchange.request.ended or exchange.time)) if response else 0.0
+        without = isinstance(request, d.CatalogRequest) and request.facts is None
         self.catalogs.append(
-            CatalogAnswer(exchange.seq, exchange.time, status, usable, wanted, environment, text, uuid, waited)
+            CatalogAnswer(exchange.seq, exchange.time, status, usable, wanted, environment, text, uuid, waited, without)
         )
         self.file_environments = {}
         self.environment = environment or self.environment

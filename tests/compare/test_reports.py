@@ -24,8 +24,9 @@ def test_outcomes() -> None:
     failed = ResourceStatus(
         failed=True, file="/m/a.pp", line=3, events=[Event("failure", "mode", message="no\n  such")]
     )
-    before = of(a=ResourceStatus(), b=ResourceStatus(changed=True), c=ResourceStatus(), d=ResourceStatus(skipped=True))
-    after = of(a=failed, b=ResourceStatus(changed=True), d=ResourceStatus())
+    same = ResourceStatus(changed=False)
+    before = of(a=same, b=ResourceStatus(changed=True), c=same, d=ResourceStatus(skipped=True))
+    after = of(a=failed, b=ResourceStatus(changed=True), d=same)
     found = compared(before, after)
     assert [(each.address, each.before, each.after) for each in found] == [
         ("File[a]/outcome", "unchanged", "failed"), ("File[d]/outcome", "skipped", "unchanged"),

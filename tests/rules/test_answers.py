@@ -10,7 +10,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.protocol.kinds import Kind
-from inspector.rules import all_rules, rule_of, words
+from inspector.rules import all_rules, fixes, rule_of, words
 from inspector.runs.examples import (
     altered,
     asked,
@@ -659,3 +659,34 @@ def test_s22_a_deprecation_is_no_stack_trace() -> None:
     assert messages("S22", part(["The 'stacktrace' property is deprecated"])) == []
     assert messages("S22", part([])) == []
     assert messages("S22", altered(part(["/a.rb:1"]), answers={"Content-Encoding": "br"})) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "sent", "says", "advised"),
+    [
+        ("7.23.0", b"null", "`puppet catalog download` sent no facts: ", "correct nothing on the node"),
+        # OpenVox 9 sends them.
+        ("9.0.0", b"%257B%2522name%2522%253A%2522x%2522%257D", "no catalog for node1.example: ", "correct the code"),
+    ],
+)
+def test_s01_a_command_that_sends_no_facts_shows_no_mistake_of_the_code(
+    version: str, sent: bytes, says: str, advised: str
+) -> None:
+    body = b"environment=production&facts_format=application%2Fjson&facts=" + sent
+    (record,) = talk(altered(catalog(uuid=None, status=500), request={"body": body}), version=version)
+    (finding,) = found("S01", [record])
+    assert says in finding.message
+    assert ("sent no facts" in finding.message) is (version == "7.23.0")
+    assert finding.severity is Severity.WARNING
+    analyzer = Analyzer()
+    analyzer.feed(record)
+    assert fixes.sentence(rule_of("S01").fix_for(analyzer.finish()[0])[0]).startswith(advised)
+
+
+def test_p17_facts_that_were_not_taken_are_reported_of_a_command_and_of_an_agent() -> None:
+    facts = altered(report(), request={"target": "/puppet/v3/facts/node1.example?environment=production"})
+    failed = altered(facts, response={"status": 500, "body": b'{"message": "Server Error: connect timed out"}'})
+    assert messages("P17", failed) == ["the master answered the facts with 500: Server Error: connect timed out"]
+    assert len(messages("P17", catalog(), failed, report())) == 1
+    for status in (200, 403, 503):
+        assert messages("P17", altered(facts, response={"status": status})) == []
