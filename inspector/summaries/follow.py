@@ -162,8 +162,8 @@ class Follower:
         """What was printed of runs that may go on nevertheless."""
         self._summed: dict[Run, int] = {}
         """How many records they had then."""
-        self._errors: dict[Run, set[tuple[str, str]]] = {}
-        """The errors of runs that were printed with a record."""
+        self._errors: dict[Run, set[str]] = {}
+        """The rules of errors that were printed with a record of a run."""
         self._habits: OrderedDict[str, Habit] = OrderedDict()
         self._said: dict[tuple[Run | OpenRequest | None, str], float] = {}
         """What was said to be under way, by run or request: how long it must last to be said again."""
@@ -267,8 +267,8 @@ class Follower:
             seen = rule_of(finding.rule).visible is not Visible.CONSEQUENCE and step.record.seq in finding.seqs
             if seen and finding.severity is Severity.ERROR:
                 known = self._errors.setdefault(run, set())
-                if (finding.rule, finding.message) not in known:
-                    known.add((finding.rule, finding.message))
+                if finding.rule not in known:
+                    known.add(finding.rule)
                     yield PrintedLine(wording.error(finding), run=run)
 
     def _forget(self, run: Run) -> None:
