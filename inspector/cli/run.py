@@ -108,7 +108,7 @@ def execute(arguments: argparse.Namespace) -> int:
         listen=arguments.listen,
         faults=arguments.fault,
     )
-    print_runs([capture], as_json=arguments.json, over=True)
+    print_runs([capture], as_json=arguments.json)
     return status
 
 
@@ -157,6 +157,7 @@ def run(
         full = [*command, *redirections(conf, proxy.address[1], _major(command))]
         status, printed = _run(full, _environment(conf))
         proxy_status = proxy.process.poll()
+    # The agent has ended, and with it what was under way.
     with contextlib.suppress(CaptureError, sqlite3.Error), Capture.create(output) as capture:
         capture.settle()
     found = reading.read(output)

@@ -68,11 +68,10 @@ def print_runs(
     filtered: str = "",
     full: bool = False,
     times: Callable[[Path, Watch], MasterTimes] | None = None,
-    over: bool = False,
 ) -> int:
     """Print the runs that match a filter, their verdicts and the number of findings; return the exit status.
     ``given`` is how the user named the captures, perhaps by a directory. ``times`` reads what a master's logs say about
-    a capture; where the time of each run went is printed too, then. ``over``: nothing is under way any more."""
+    a capture; where the time of each run went is printed too, then."""
     unreadable = Unreadable(captures)
     listed = []
     splits: dict[Path, dict[int, Split]] = {}
@@ -80,7 +79,7 @@ def print_runs(
         for capture in captures:
             with unreadable.reported():
                 one = named(watch, clean(capture.name)) if len(captures) > 1 else watch
-                listed.append(reading.read(capture, filtered, one, None if over else time.time()))
+                listed.append(reading.read(capture, filtered, one, time.time()))
                 if times:
                     known = master_logs.run_times(capture, times(capture, one), one)
                     splits[capture] = {number: run.total for number, run in known}

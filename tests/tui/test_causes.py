@@ -278,7 +278,7 @@ def test_what_was_cut_off_is_listed(tmp_path: Path) -> None:
 
 def test_calls_of_tools_are_told_where_there_is_no_run(tmp_path: Path) -> None:
     agent = Agent(version="3.0")  # of which no header says that it is an agent
-    agent.ask("GET", "/puppet/v3/node/a.example", status=403, headers=(("User-Agent", "curl/7.88.1"),))
+    agent.ask("GET", "/status/v1/simple/server", status=403, headers=(("User-Agent", "curl/7.88.1"),))
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         shown = screen_text(app)
