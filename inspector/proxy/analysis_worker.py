@@ -8,7 +8,6 @@ value (``analysis_client.AnalysisResult``).
 
 from __future__ import annotations
 
-import contextlib
 import math
 import mmap
 import os
@@ -22,7 +21,7 @@ import msgspec
 
 from inspector import rules
 from inspector.analysis import limits
-from inspector.errors import CaptureError, InspectorError
+from inspector.errors import InspectorError
 from inspector.proxy import side_process
 from inspector.proxy.analysis_client import PROGRESS, AnalysisResult
 from inspector.proxy.telemetry.samples import Sampler, under_way
@@ -87,10 +86,8 @@ class Results:
         """Yield what is under way, if that is measured, every few seconds."""
         if self._sampler is None or time.monotonic() - self._looked < UNDER_WAY:
             return
-        self._looked, now = time.monotonic(), time.time()
-        with contextlib.suppress(CaptureError):  # it is being replaced by another one
-            sample = under_way(follower.runs, follower.present(now), now)
-            yield AnalysisResult("", samples=[sample])
+        self._looked = time.monotonic()
+        yield AnalysisResult("", samples=[under_way(follower.under_way, follower.present)])
 
     def close(self) -> Iterator[AnalysisResult]:
         """Yield what is known at last: wait a moment until the rest of the spans is sent."""

@@ -23,7 +23,7 @@ from inspector.model import NOTHING_OPEN, Severity, Visible
 from inspector.rules import in_use, rule_of
 from inspector.runs.snapshot import RunState
 from inspector.summaries import conclusions, filters, judgement, listing, reading, summary, wording
-from inspector.summaries.under_way import NO_HABIT, Habit, Moment, settled
+from inspector.summaries.under_way import NO_HABIT, Habit, Moment, is_call, settled
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -150,7 +150,10 @@ class Follower:
         self._analyzer = Analyzer()
         self._after = 0
         self._looked = 0.0
-        self._present = NOTHING_OPEN
+        self.present = NOTHING_OPEN
+        """What is under way in the capture."""
+        self.under_way: list[UnderWay[RunSnapshot]] = []
+        """What agents do."""
         self._marked: set[int] = set()
         self._open: dict[Run, RunSnapshot | None] = {}
         """The runs that may go on, with their facts; None: it has new records since."""
@@ -284,14 +287,14 @@ class Follower:
 
     def sum_up(self) -> Iterator[PrintedLine]:
         """The runs that are not over, as nothing more comes."""
-        present = self._present
+        present = self.present
         if present.recording in ("open", "unknown"):
             present = dataclasses.replace(present, recording="ended", time=time.time())
         yield from self._judge(present)
 
     def _judge(self, present: Present) -> Iterator[PrintedLine]:
         """Tell the runs that are over, and what is under way."""
-        self._present, now = present, time.time()
+        self.present, now = present, time.time()
         known = set(self._analyzer.runs)  # one without a certname may have become part of another
         for run in self._open.keys() - known:
             del self._open[run]
@@ -308,10 +311,12 @@ class Follower:
             state = moment.state(facts, habit, next_run=following is not run and began >= facts.ended)
             if state is not RunState.OPEN or (settled(facts, silence) and self._summed.get(run) != len(run.seqs)):
                 yield from self._sum_up(run, state, silence)
-            if state is RunState.OPEN:
+            if state is RunState.OPEN and not is_call(facts):
                 going[run] = facts, habit
-        if self._present.recording == "open":
-            yield from self._say(moment, going)
+        self.under_way = []
+        if self.present.recording == "open":
+            self.under_way = moment.under_way(going.values())
+            yield from self._say(moment, {run.number: run for run in going})
 
     def _facts(self, run: Run) -> RunSnapshot:
         facts = self._open[run]
@@ -367,11 +372,10 @@ class Follower:
             for at, line in enumerate(lines):
                 yield PrintedLine(line, run=run, trouble=() if at else tuple(trouble))
 
-    def _say(self, moment: Moment, going: dict[Run, tuple[RunSnapshot, Habit]]) -> Iterator[PrintedLine]:
+    def _say(self, moment: Moment, runs: dict[int | None, Run]) -> Iterator[PrintedLine]:
         """What agents do that lasts."""
-        runs = {run.number: run for run in going}
         said, self._said = self._said, {}
-        for each in moment.under_way(going.values()):
+        for each in self.under_way:
             run = runs[each.run.number] if each.run else None
             due = said.get((run or each.request, each.activity), LASTS[0])
             if each.seconds < LASTS[0]:
@@ -382,7 +386,7 @@ class Follower:
                     yield PrintedLine(wording.under_way(each, moment.time), under_way=each)
             self._said[run or each.request, each.activity] = due
         # What is interrupted by a request is not begun anew.
-        self._said |= {key: due for key, due in said.items() if key not in self._said and key[0] in going}
+        self._said |= {key: due for key, due in said.items() if key not in self._said and key[0] in runs.values()}
 
     def _matches(self, each: UnderWay[RunSnapshot], run: Run | None) -> bool:
         if each.run is None or run is None:

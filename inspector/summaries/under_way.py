@@ -37,7 +37,7 @@ PATIENCE: Mapping[Activity, float] = {
 }
 """Seconds of silence that each activity can take where nothing is known of the agent."""
 CALL = 5.0
-"""The same after a call of a tool or of another ``puppet`` command."""
+"""The same after a call of a tool."""
 TIMES = 3.0
 """An agent may take this many times as long as it ever did."""
 LEAST = 60.0
@@ -127,9 +127,15 @@ class UnderWay[R: RunSnapshot]:
         return f"{clean(self.name)} {self.words}"
 
 
+def is_call(run: RunSnapshot) -> bool:
+    """Return whether requests are calls of a tool. What looks like another command of Puppet's is none: an agent begins
+    with the same requests."""
+    return bool(run.tool) and not (run.tool or "").startswith("puppet ")
+
+
 def patience(run: RunSnapshot, habit: Habit = NO_HABIT) -> float:
     """Return the seconds for which an agent may be silent after a run's latest record, with no connection open."""
-    if run.tool:
+    if is_call(run):
         return CALL
     usual = PATIENCE[run.activity]
     took = habit.most.get(run.activity) if run.activity in ("facts", "applying") else None
