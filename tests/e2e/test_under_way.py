@@ -222,8 +222,14 @@ def test_the_console_says_what_lasts_and_no_verdict_before_the_end(
 @pytest.mark.slow
 def test_an_agent_that_left_waits_for_nothing(lab: Lab, held: Hold, proxied: Proxied, capture: Path) -> None:
     with proxied(lab) as proxy:
-        peer = Peer(proxy.address, lab.proxy_name)
-        with held.meanwhile(lambda: lost(lambda: peer.ask("POST", f"/puppet/v3/catalog/{NAME}"))):
+        leaves = threading.Event()
+
+        def ask() -> None:
+            with Peer(proxy.address, lab.proxy_name).connect() as connection:
+                connection.sendall(f"POST /puppet/v3/catalog/{NAME} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                leaves.wait()
+
+        with held.meanwhile(ask):
             assert eventually(lambda: len(targets(capture)) == 1)
-            peer.socket.close()
+            leaves.set()
             assert eventually(lambda: not targets(capture))

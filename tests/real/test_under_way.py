@@ -22,12 +22,16 @@ LONG = 7
 TIME = r"[0-9]+ s( so far)?( \([^)]+ last time\))?"
 
 
-def takes_long(stage: Stage, agent: RealAgent, *, facts: bool = False, compile: bool = False, run: bool = False) -> None:  # noqa: A002
+def takes_long(
+    stage: Stage, agent: RealAgent, *, facts: bool = False, compilation: bool = False, run: bool = False
+) -> None:
     """Let an agent's facts, its compilation or its catalog take long."""
     if facts:
         (terminus,) = agent.base.rglob("invented.rb")
-        terminus.write_text(terminus.read_text().replace("def find(request)", f"def find(request)\n    sleep {LONG}", 1))
-    code = [f"$late = generate('/bin/sleep', '{LONG}')"] if compile else []
+        terminus.write_text(
+            terminus.read_text().replace("def find(request)", f"def find(request)\n    sleep {LONG}", 1)
+        )
+    code = [f"$late = generate('/bin/sleep', '{LONG}')"] if compilation else []
     code += [f"exec {{ '/bin/sleep {LONG}': }}"] if run else []
     stage.master.manifest(agent.certname, "\n".join(code))
 
@@ -55,8 +59,8 @@ def kinds(lines: list[str]) -> Iterator[str]:
 def test_a_long_run_and_one_that_is_killed_through_the_own_proxy(master: RealMaster, tmp_path: Path) -> None:
     stage = Stage(master, tmp_path, own=True)
     long, killed = stage.enrolled("long.example"), stage.enrolled("killed.example")
-    takes_long(stage, long, facts=True, compile=True, run=True)
-    takes_long(stage, killed, compile=True)
+    takes_long(stage, long, facts=True, compilation=True, run=True)
+    takes_long(stage, killed, compilation=True)
     with stage.proxy(f"keys:{long.ssldir}", puppet_unsafe_keys="true") as road:
         assert road.run(long).status == 2
         assert eventually(lambda: any("== run 1" in line for line in stage.lines))

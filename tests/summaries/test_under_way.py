@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from inspector.analysis.analyzer import Analyzer
-from inspector.model import OpenConnection, OpenRequest, Present
+from inspector.model import OpenConnection, OpenRequest, Phase, Present
 from inspector.runs.snapshot import RunState
 from inspector.summaries.under_way import CALL, LEAST, PATIENCE, RUN_TIMEOUT, Habit, Moment, patience, settled
 from tests.support.conversations import Agent, together
@@ -140,7 +140,7 @@ def test_a_request_is_named_by_what_the_agent_waits_for_whatever_connection_it_u
         at(run, 20, OpenRequest("other0", run.ended + 8, "POST", target), names=("a.example",)),
     ):
         (each,) = moment.under_way([(run, habit)])
-        assert (each.run, each.seconds, each.phase) == (run, pytest.approx(12), "catalog")
+        assert (each.run, each.seconds, each.phase) == (run, pytest.approx(12), Phase.CATALOG)
         assert str(each) == "a.example waits for its catalog, 12 s so far (10 ms last time)"
 
 
