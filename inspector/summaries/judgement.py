@@ -284,7 +284,8 @@ class Judgement:
     def headline(self) -> str:
         """The whole answer in one line: how many nodes are in which state, and what was found."""
         numbers = Counter(node.state for node in self.nodes.values())
-        parts = [f"{plural(number, 'node')} {_WORDS[state]}" for state in NodeState if (number := numbers[state])]
+        words = _WORDS | ({} if self.under_way else {NodeState.OPEN: "under way when the recording ended"})
+        parts = [f"{plural(number, 'node')} {words[state]}" for state in NodeState if (number := numbers[state])]
         again = sum(node.open is not None and node.latest is not None for node in self.nodes.values())
         if again:
             parts.append(f"{again} of them in another run")
