@@ -128,7 +128,10 @@ class RunView(Paned, Played, OnRecord):
         if run is None:
             return f"run {self.number} is now part of another run"
         version = f" ({clean(run.agent_version)})" if run.agent_version else ""
-        text = f"run {run.label} of {clean(run.name)}{version}: {run.ending} in {seconds(run.duration)}"
+        how = run.ending if run.state is not RunState.OVER else f"{run.ending} in {seconds(run.duration)}"
+        text = f"run {run.label} of {clean(run.name)}{version}: {how}"
+        if run.state is not RunState.OVER:
+            return text + (f"   {clean(self._filter)}" if self._filter else "")
         connected = self.query_one(Waterfall).connected
         if self._shown and seconds(run.duration + connected) != seconds(run.duration):
             more = f" from its first request, {seconds(connected)} after it connected"
@@ -179,6 +182,8 @@ class RunView(Paned, Played, OnRecord):
         """Show how long what is under way takes by now."""
         if run.state is RunState.OPEN:
             self._show_verdict(run)
+            if not run.findings:
+                self._show_finding()
             if not self.playing:
                 self.timed.load(run, self._briefs, self._whole.values(), doing=self._doing(run))
 

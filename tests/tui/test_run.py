@@ -810,7 +810,7 @@ def test_an_open_request_is_a_bar_that_grows_and_no_verdict_is_shown(tmp_path: P
             shown = screen_text(app)
             assert "under way: waits for its catalog, " in shown
             assert "waits for its catalog  " in shown
-            assert "run 1 of a.example (7.23.0): open in" in shown
+            assert "run 1 of a.example (7.23.0): open" in shown
             before = took()
             for _ in range(100):
                 await pilot.pause(0.1)
