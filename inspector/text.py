@@ -97,6 +97,19 @@ def seconds(duration: float) -> str:
     return f"{int(duration) // 60} min {int(duration) % 60} s"
 
 
+def lasting(duration: float) -> str:
+    """How long something takes that is not over, for people: 7 s, 75 s, 3 min, 2 h 5 min."""
+    if not math.isfinite(duration):
+        return "not known"
+    if 0 < duration < 1:
+        return seconds(duration)
+    whole = int(duration)
+    if whole < 120:
+        return f"{whole} s"
+    minutes = whole // 60
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def plural(number: int, what: str) -> str:
     """How many of something: ``1 node``, ``1,000 nodes``."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -368,6 +368,11 @@ class Capture:
         with guard.damage(self.path, "What is under way"):
             return self._present_table.read(now, continued=self.continued_in is not None)
 
+    def settle(self) -> None:
+        """Say that nothing was under way when the recording ended: whom it recorded had ended before. Raises
+        sqlite3.Error."""
+        self._db.execute("DELETE FROM present")
+
     def _make_way(self) -> None:
         """Number what is pending after what another proxy has written to the same file, or to the previous capture."""
         highest = max(_number(self._db, _LAST), self._after)

@@ -103,6 +103,8 @@ def record(capture: Path, fault: str | None = None, *, quiet: bool = False, own:
     with Lab(answers=recorded()) as lab, Proxy(options(lab, capture), on_line=on_line, own=own) as proxy:
         lab.proxy_address = proxy.address
         chosen.play(lab)
+    with Capture.create(capture) as written:  # the agents have ended
+        written.settle()
     return capture
 
 

@@ -18,6 +18,7 @@ from inspector.errors import InspectorError
 from inspector.formats import json_output
 from inspector.host.auth_conf import reading
 from inspector.model import Severity
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     import argparse
@@ -116,6 +117,8 @@ def _print_text(found: CaptureReport, diagnoses: list[Diagnosis], *, full: bool,
     """Print verdicts and diagnoses; ``others``: not only captures were examined."""
     if lead := report.summary(found, diagnoses):
         print_line(lead)
+    for line in wording.going_on(found.judgement, most=report.SCREEN):
+        print_line(line)
     if found.captures:
         for block in report.verdict_blocks(found, _whole if full else None, columns()):
             print_block(block)

@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -21,12 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector import inputs, regex, rules
+from inspector.capture.store import Capture
 from inspector.cli.arguments import add_rules, capture_to_write
 from inspector.cli.output import print_line
 from inspector.cli.relay import Relay
 from inspector.cli.runs import print_runs
 from inspector.doctor import report
-from inspector.errors import InspectorError
+from inspector.errors import CaptureError, InspectorError
 from inspector.explain import reference
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
@@ -155,6 +157,9 @@ def run(
         full = [*command, *redirections(conf, proxy.address[1], _major(command))]
         status, printed = _run(full, _environment(conf))
         proxy_status = proxy.process.poll()
+    # The agent has ended, and with it what was under way.
+    with contextlib.suppress(CaptureError, sqlite3.Error), Capture.create(output) as capture:
+        capture.settle()
     found = reading.read(output)
     _report(proxy, status, proxy_status, found)
     for note in _origins(conf, command, master, target, {run.cause for run in found.briefs}):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter, add_full, add_master_logs, add_rules, logs_named
 from inspector.cli.master_logs import print_times, times_of
-from inspector.cli.output import columns, print_failed, print_json, print_unanalyzed, print_verdicts
+from inspector.cli.output import columns, print_failed, print_json, print_line, print_unanalyzed, print_verdicts
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message
 from inspector.cli.rows import print_rows, run_row
@@ -102,12 +102,15 @@ def print_runs(
         return unreadable.status
     several = len(captures) > 1
     rows = [[found.capture.name, *run_row(run)] for found in listed for run in found.briefs]
+    present = [line for found in listed for line in _present(found, filtered, several=several)]
     if rows:
         heads = ("capture", *wording.RUN_COLUMNS)
         first = 0 if several else 1
         print_rows(heads[first:], [row[first:] for row in rows], below="phases")
-    elif listed:
+    elif listed and not present:
         print(_nothing(listed, captures))
+    for line in present:
+        print_line(line)
     fixes = wording.FixLines(columns())
     for found in listed:
         where = f"{found.capture.name} " if several else ""
@@ -122,9 +125,17 @@ def print_runs(
     return unreadable.status
 
 
+def _present(found: CaptureRuns, filtered: str, *, several: bool) -> list[str]:
+    """What is under way, of the runs that are listed."""
+    chosen = {run.number for run in found.briefs} if filtered.strip() else None
+    where = f"{found.capture.name} " if several else ""
+    return [line if line.startswith(" ") else f"{where}{line}" for line in wording.going_on(found.judgement, chosen)]
+
+
 def _nothing(listed: Sequence[CaptureRuns], captures: Sequence[Path]) -> str:
     where = str(captures[0]) if len(captures) == 1 else f"{len(listed)} captures"
     every = sum(found.every for found in listed)
     if not every:
-        return f"There are no runs in {where}."
+        calls = "; ".join(str(calls) for found in listed for calls in found.judgement.calls)
+        return f"There are no runs in {where}{f': {calls}' if calls else ''}."
     return f"Nothing matches the filter, of {every} run{'' if every == 1 else 's'} in {where}."

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from inspector.explain.master_log.measured import MasterTime
     from inspector.runs.snapshot import Wait
     from inspector.summaries.summary import Brief, RunBrief
+    from inspector.summaries.under_way import UnderWay
 
-type EntryKind = Literal["record", "silence", "phase"]
+type EntryKind = Literal["record", "silence", "phase", "open"]
+"""``open`` is a request that is not answered."""
 type Work = Literal[
     "connect", "tls", "sending", "waiting", "receiving", "proxy", "network", "queue", "serve", "compile"
 ]
@@ -115,6 +117,17 @@ def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
         if brief.request_kind is kinds.Kind.CATALOG:
             usable = brief.status is not None and 200 <= brief.status < 300
     return result
+
+
+def under_way(run: RunBrief, doing: UnderWay[RunBrief]) -> list[Entry]:
+    """What comes after the records of a run that is not over: the agent's silence, and the request under way."""
+    began = max(run.ended, doing.since)
+    until = max(began, doing.since + doing.seconds)
+    if doing.request is None:
+        return [Entry("silence", None, None, began, until, doing.activity)]
+    before = SILENCES[_silence(run.phase, doing.phase, usable=run.activity != "uncompiled")]
+    pause = [Entry("silence", None, None, run.ended, began, before)] if began - run.ended >= PAUSE else []
+    return [*pause, Entry("open", None, None, began, until, doing.activity)]
 
 
 def _finite(time: float, instead: float) -> float:

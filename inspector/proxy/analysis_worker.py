@@ -8,7 +8,6 @@ value (``analysis_client.AnalysisResult``).
 
 from __future__ import annotations
 
-import contextlib
 import math
 import mmap
 import os
@@ -22,12 +21,12 @@ import msgspec
 
 from inspector import rules
 from inspector.analysis import limits
-from inspector.errors import CaptureError, InspectorError
+from inspector.errors import InspectorError
 from inspector.proxy import side_process
 from inspector.proxy.analysis_client import PROGRESS, AnalysisResult
 from inspector.proxy.telemetry.samples import Sampler, under_way
 from inspector.proxy.telemetry.spans import Spans
-from inspector.summaries import conclusions, filters, ruleset
+from inspector.summaries import filters, ruleset
 from inspector.summaries.follow import DO, Follower
 from inspector.text import beginning, clean
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 
     from inspector.runs.run import Run
     from inspector.summaries.follow import PrintedLine
+    from inspector.summaries.summary import RunBrief
 
 CPU = limits.SECONDS + 10.0
 """Seconds of CPU time for a record after which the kernel ends the process. The analysis itself gives up before."""
@@ -55,21 +55,21 @@ class Results:
         before what may take long."""
         self._sampler = Sampler() if samples else None
         self._spans = Spans(collector, begin) if collector else None
-        self._ended: list[Run] = []
+        self._ended: list[tuple[Run, RunBrief]] = []
         self._looked = -math.inf
         """When it looked for what is under way."""
 
     @property
-    def end_run(self) -> Callable[[Run], None] | None:
+    def end_run(self) -> Callable[[Run, RunBrief], None] | None:
         """What to call with each run that is over."""
-        return self._ended.append if self._sampler or self._spans else None
+        return (lambda run, brief: self._ended.append((run, brief))) if self._sampler or self._spans else None
 
     def of(self, lines: Iterable[PrintedLine]) -> Iterator[AnalysisResult]:
         """Yield the results of these lines, and of the runs that ended meanwhile."""
         for line in lines:
             if line.step is None:
                 # The proxy itself reports what happens to the capture. Fixes are long: `check` and `doctor` print them.
-                if line.run is not None and not line.text.startswith(DO):
+                if (line.run or line.under_way) and not line.text.startswith(DO):
                     yield AnalysisResult(line.text, errors=list(line.trouble))
                 continue
             step = line.step
@@ -86,10 +86,8 @@ class Results:
         """Yield what is under way, if that is measured, every few seconds."""
         if self._sampler is None or time.monotonic() - self._looked < UNDER_WAY:
             return
-        self._looked, now = time.monotonic(), time.time()
-        with contextlib.suppress(CaptureError):  # it is being replaced by another one
-            sample = under_way(follower.runs, follower.present(now), now)
-            yield AnalysisResult("", samples=[sample])
+        self._looked = time.monotonic()
+        yield AnalysisResult("", samples=[under_way(follower.under_way, follower.present)])
 
     def close(self) -> Iterator[AnalysisResult]:
         """Yield what is known at last: wait a moment until the rest of the spans is sent."""
@@ -99,8 +97,7 @@ class Results:
 
     def _ends(self) -> Iterator[AnalysisResult]:
         while self._ended:
-            run = self._ended.pop(0)
-            brief = conclusions.of_run(run)
+            run, brief = self._ended.pop(0)
             if self._spans:
                 self._spans.ended(run, brief)
             if self._sampler:
@@ -139,7 +136,7 @@ def main(argv: list[str]) -> int:
             _send(results.of(follower.look()))
             _send(results.under_way(follower))
         _send(results.of(follower.look()))
-        _send(results.of(follower.sum_up(ended=True)))
+        _send(results.of(follower.sum_up()))
         _send(results.close())
     except InspectorError as error:
         print(error, file=sys.stderr)

@@ -156,6 +156,10 @@ class Runtime:
         self.under_way.begin(connection, began, method, target)
         self.probe.on_request(connection, address, agent.certname, method.decode("latin-1"), target.decode("latin-1"))
 
+    def agent_silent(self, connection: str) -> None:
+        """An agent sends nothing any more. Most often it has left: nothing of it is under way then."""
+        self.under_way.close(connection)
+
     def _fault_in_handshake(self, address: str) -> Fault | None:
         try:
             return self.injector.on_handshake(address)

@@ -12,14 +12,18 @@ import select
 import sqlite3
 import sys
 import time
+from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.summaries import conclusions, filters, listing, reading, summary, wording
-from inspector.summaries.run_ends import RunEnds
+from inspector.model import NOTHING_OPEN, Severity, Visible
+from inspector.rules import in_use, rule_of
+from inspector.runs.snapshot import RunState
+from inspector.summaries import conclusions, filters, judgement, listing, reading, summary, wording
+from inspector.summaries.under_way import NO_HABIT, Habit, Moment, is_call, settled
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -27,9 +31,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
-    from inspector.model import Present
+    from inspector.model import OpenRequest, Present
     from inspector.runs.run import Run
+    from inspector.runs.snapshot import RunSnapshot
     from inspector.summaries.filters import Filter
+    from inspector.summaries.summary import RunBrief
+    from inspector.summaries.under_way import UnderWay
 
 INTERVAL = 0.2
 """Seconds between two polls of a capture: a proxy writes as often."""
@@ -39,8 +46,12 @@ DO = "  do: "
 """The prefix of a line with a fix."""
 NEVER = "the analysis has ended at it"
 """Why a record was left out."""
-QUIET = 5.0
-"""Seconds of silence after which a run without a proper end is summarised."""
+LOOK = 1.0
+"""Seconds between two looks at what is under way."""
+LASTS = (5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 3600.0)
+"""Seconds after which a line says what an agent does; then every hour."""
+AGENTS = 10_000
+"""Agents of which it is known how long their runs took."""
 
 
 def follow(
@@ -98,7 +109,9 @@ class PrintedLine(NamedTuple):
     step: Step | None = None
     """The record on the line."""
     run: Run | None = None
-    """The run summarised on the line. If both are None, the line is about the capture."""
+    """The run that the line is about."""
+    under_way: UnderWay[RunSnapshot] | None = None
+    """What is under way. If all three are None, the line is about the capture."""
     trouble: tuple[str, ...] = ()
     """Internal errors while summarising it."""
 
@@ -118,11 +131,11 @@ class Follower:
         after: int = 0,
         skipped: Collection[int] = (),
         begin_record: Callable[[int], None] = lambda _: None,
-        end_run: Callable[[Run], None] | None = None,
+        end_run: Callable[[Run, RunBrief], None] | None = None,
     ) -> None:
         """Records up to ``after`` are analyzed but not printed, ``skipped`` ones not analyzed. ``begin_record`` is
         called with the number of each record before it is analyzed, and with 0 after the last; ``end_run`` once with
-        each run that is over, of which a record is new."""
+        each run that is over, or was cut off, of which a record is new."""
         self._path = path
         self._chosen = chosen
         self._silent = after
@@ -136,19 +149,42 @@ class Follower:
     def _begin(self) -> None:
         self._analyzer = Analyzer()
         self._after = 0
+        self._looked = 0.0
+        self.present = NOTHING_OPEN
+        """What is under way in the capture."""
+        self.under_way: list[UnderWay[RunSnapshot]] = []
+        """What agents do."""
         self._marked: set[int] = set()
-        self._active: dict[Run, float] = {}
+        self._open: dict[Run, RunSnapshot | None] = {}
+        """The runs that may go on, with their facts; None: it has new records since."""
+        self._new: set[Run] = set()
+        """Those with new records that were not reported to ``end_run``."""
+        self._counted: set[Run] = set()
+        """Those that were reported to it and may go on nevertheless."""
         self._shown: dict[Run, str] = {}
-        self._ends = RunEnds(self._end_run) if self._end_run else None
+        """What was printed of runs that may go on nevertheless."""
+        self._summed: dict[Run, int] = {}
+        """How many records they had then."""
+        self._errors: dict[Run, set[str]] = {}
+        """The rules of errors that were printed with a record of a run."""
+        self._habits: OrderedDict[str, Habit] = OrderedDict()
+        self._said: dict[tuple[Run | OpenRequest | None, str], float] = {}
+        """What was said to be under way, by run or request: how long it must last to be said again."""
 
     def look(self) -> Iterator[PrintedLine]:
-        """Lines for what was added since the last poll. Raises CaptureError."""
+        """Lines for what was added since the last poll, and what is under way. Raises CaptureError."""
+        present = None
         try:
             yield from self._check()
             while self._file is not None:
                 with Capture.open(self._path) as capture:
                     yield from self._read(capture)
                     following = capture.continued_in
+                    while following is None and time.monotonic() - self._looked >= LOOK:
+                        present = capture.present(time.time())
+                        if capture.last <= self._after:
+                            break  # all records that were written before it are read
+                        yield from self._read(capture)
                 if following is None or not following.exists():
                     break
                 # The same traffic continues in another capture, and so do the numbers.
@@ -156,11 +192,14 @@ class Follower:
                 yield from self._check()
             self._readable = time.monotonic()
         except (CaptureError, sqlite3.Error) as error:
+            present = None
             if time.monotonic() - self._readable > PATIENCE:
                 if isinstance(error, CaptureError):
                     raise
                 raise CaptureError(f"{self._path} cannot be read: {error}.", "Check its disk.") from error
-        yield from self.sum_up()
+        if present is not None:
+            self._looked = time.monotonic()
+            yield from self._judge(present)
 
     def _check(self) -> Iterator[PrintedLine]:
         """Report that the capture was deleted or replaced."""
@@ -200,70 +239,161 @@ class Follower:
             silent = record.seq <= self._silent
             if not silent:
                 if step.run:
-                    self._active[step.run] = time.monotonic()
-                    if self._ends:
-                        self._ends.note(step.run)
+                    self._open[step.run] = None
+                    if step.run not in self._counted:
+                        self._new.add(step.run)
                 if self._chosen.matches_step(candidate):
                     yield PrintedLine(candidate.line(), step)
+                    yield from self._proved(step)
             for run in step.over:
-                if not silent:
-                    yield from self._tell(run)
-                if self._ends:
-                    self._ends.end(run)
+                if run.real:
+                    brief = conclusions.of_run(run)
+                    if run in self._open:
+                        yield from self._tell(run, brief)
+                    self._end(run, brief)
                 self._forget(run)
             if record.seq == self._silent:
-                self._shown = {run: _state(run) for run in self._analyzer.runs}
+                moment = Moment(capture.present(time.time()), time.time())
+                going = moment.recording == "open"
+                self._open = {run: None for run in self._analyzer.runs
+                              if going and moment.state(run.snapshot()) is RunState.OPEN}  # fmt: skip
         self._begin_record(0)
 
-    @property
-    def runs(self) -> list[Run]:
-        """The runs of which more may come."""
-        return self._analyzer.runs
-
-    def present(self, now: float) -> Present:
-        """Return what is under way in the capture. Raises CaptureError."""
-        with Capture.open(self._path) as capture:
-            return capture.present(now)
+    def _proved(self, step: Step) -> Iterator[PrintedLine]:
+        """The errors that a record proves, when its run shows them for the first time."""
+        run = step.run
+        if run is None or run in step.over:  # its verdict comes next
+            return
+        if in_use().ignores and not run.certname:  # whether they are dropped is not known yet
+            return
+        for finding in step.findings:
+            seen = rule_of(finding.rule).visible is not Visible.CONSEQUENCE and step.record.seq in finding.seqs
+            if seen and finding.severity is Severity.ERROR:
+                known = self._errors.setdefault(run, set())
+                if finding.rule not in known:
+                    known.add(finding.rule)
+                    yield PrintedLine(wording.error(finding), run=run)
 
     def _forget(self, run: Run) -> None:
         self._analyzer.forget(run)
-        self._active.pop(run, None)
-        self._shown.pop(run, None)
+        self._open.pop(run, None)
+        self._new.discard(run)
+        self._counted.discard(run)
+        for of_run in (self._shown, self._summed, self._errors):
+            of_run.pop(run, None)
         self._marked.difference_update(run.seqs)
 
-    def sum_up(self, *, ended: bool = False) -> Iterator[PrintedLine]:
-        """The runs that fell silent without a proper end; with ``ended`` all open runs."""
-        now = time.monotonic()
-        due = [run for run, last in self._active.items() if ended or now - last >= QUIET]
-        for run in due:
-            del self._active[run]
-        # A run without a certname that became part of another run is not a separate run any more.
-        for run in [open_run for open_run in self._analyzer.runs if open_run in due] if due else ():
-            yield from self._tell(run)
-        if self._ends:
-            self._ends.lapse(lambda: self._analyzer.runs, self._judged, ended=ended)
+    # -- runs that may go on --------------------------------------------------------------------------
 
-    def _judged(self, run: Run, trouble: list[str] | None = None) -> Run:
-        """Return an open run with the findings about the whole of it so far."""
-        judgement = self._analyzer.judge(run, [] if trouble is None else trouble)
-        return dataclasses.replace(run, findings=merged(run.findings, judgement))
+    def sum_up(self) -> Iterator[PrintedLine]:
+        """The runs that are not over, as nothing more comes."""
+        present = self.present
+        if present.recording in ("open", "unknown"):
+            present = dataclasses.replace(present, recording="ended", time=time.time())
+        yield from self._judge(present)
 
-    def _tell(self, run: Run) -> list[PrintedLine]:
-        """A run's summary and verdict, unless they were printed already or the filter does not match the run."""
-        if not run.real or self._shown.get(run) == _state(run):
-            return []
-        self._shown[run] = _state(run)
+    def _judge(self, present: Present) -> Iterator[PrintedLine]:
+        """Tell the runs that are over, and what is under way."""
+        self.present, now = present, time.time()
+        known = set(self._analyzer.runs)  # one without a certname may have become part of another
+        for run in self._open.keys() - known:
+            del self._open[run]
+        self._new &= known
+        if present.recording == "unknown":  # who writes it says nothing of it
+            present = dataclasses.replace(present, recording="open")
+        moment = Moment(present, now)
+        going: dict[Run, tuple[RunSnapshot, Habit]] = {}
+        latest = self._latest()
+        for run in list(self._open):
+            facts, silence = self._facts(run), moment.silence(self._facts(run))
+            habit = self._habits.get(facts.name, NO_HABIT)
+            began, following = latest[_agent(facts)]
+            state = moment.state(facts, habit, next_run=following is not run and began >= facts.ended)
+            if state is not RunState.OPEN or (settled(facts, silence) and self._summed.get(run) != len(run.seqs)):
+                yield from self._sum_up(run, state, silence)
+            if state is RunState.OPEN and not is_call(facts):
+                going[run] = facts, habit
+        self.under_way = []
+        if self.present.recording == "open":
+            self.under_way = moment.under_way(going.values())
+            yield from self._say(moment, {run.number: run for run in going})
+
+    def _facts(self, run: Run) -> RunSnapshot:
+        facts = self._open[run]
+        if facts is None:
+            facts = self._open[run] = run.snapshot()
+        return facts
+
+    def _latest(self) -> dict[object, tuple[float, Run]]:
+        """The latest run of each agent, and when it began."""
+        latest: dict[object, tuple[float, Run]] = {}
+        for run in self._open:
+            whose = _agent(self._facts(run))
+            if whose not in latest or run.started > latest[whose][0]:
+                latest[whose] = run.started, run
+        return latest
+
+    def _sum_up(self, run: Run, state: RunState, silence: float) -> Iterator[PrintedLine]:
+        """A run that nothing more is expected of, or that waits."""
         trouble: list[str] = []
-        if not run.closed:
-            run = self._judged(run, trouble)
-        brief = conclusions.of_run(run)
+        self._summed[run] = len(run.seqs)
+        made = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run, trouble)))
+        brief = judgement.judged(conclusions.of_run(made), self._path, state, silence).run
+        yield from self._tell(run, brief, trouble)
+        if state is not RunState.OPEN:
+            del self._open[run]
+            self._end(run, brief)
+
+    def _end(self, run: Run, brief: RunBrief) -> None:
+        """Note that a run is over."""
+        if brief.state is RunState.OVER and brief.certname and not brief.stranger:
+            habit = self._habits.setdefault(brief.name, Habit())
+            habit.add(brief)
+            self._habits.move_to_end(brief.name)
+            if len(self._habits) > AGENTS:
+                self._habits.popitem(last=False)
+        if run in self._new and self._end_run:
+            self._end_run(run, brief)
+        self._new.discard(run)
+        self._counted.add(run)
+
+    def _tell(self, run: Run, brief: RunBrief, trouble: Collection[str] = ()) -> Iterator[PrintedLine]:
+        """A run's summary and verdict, unless they were printed already or the filter does not match the run."""
+        # It asks again and again: that it waits is said once.
+        why = brief.verdict.message if brief.verdict and brief.outcome != "waiting" else ""
+        shown = f"{brief.ending} {why}"
+        if self._shown.get(run) == shown:
+            return
+        self._shown[run] = shown
         lines = [wording.summary(brief)]
         if brief.verdict is not None:
             lines += [f"run {run.number}: {brief.verdict.message}", f"{DO}{brief.fix}"]
-        if not self._chosen.matches_run(brief, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs)):
-            return []
-        return [PrintedLine(line, run=run, trouble=() if at else tuple(trouble)) for at, line in enumerate(lines)]
+        if self._chosen.matches_run(brief, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs)):
+            for at, line in enumerate(lines):
+                yield PrintedLine(line, run=run, trouble=() if at else tuple(trouble))
+
+    def _say(self, moment: Moment, runs: dict[int | None, Run]) -> Iterator[PrintedLine]:
+        """What agents do that lasts."""
+        said, self._said = self._said, {}
+        for each in self.under_way:
+            run = runs[each.run.number] if each.run else None
+            due = said.get((run or each.request, each.activity), LASTS[0])
+            if each.seconds < LASTS[0]:
+                due = LASTS[0]  # a new one of the same kind
+            elif each.seconds >= due:
+                due = next((last for last in LASTS if last > each.seconds), each.seconds + LASTS[-1])
+                if self._matches(each, run):
+                    yield PrintedLine(wording.under_way(each, moment.time), under_way=each)
+            self._said[run or each.request, each.activity] = due
+        # What is interrupted by a request is not begun anew.
+        self._said |= {key: due for key, due in said.items() if key not in self._said and key[0] in runs.values()}
+
+    def _matches(self, each: UnderWay[RunSnapshot], run: Run | None) -> bool:
+        if each.run is None or run is None:
+            return not self._chosen.terms
+        return self._chosen.matches_run(each.run, str(each), marked=not self._marked.isdisjoint(run.seqs))
 
 
-def _state(run: Run) -> str:
-    return f"{run.outcome} {len(run.seqs)}"
+def _agent(run: RunSnapshot) -> object:
+    """Whose run it is."""
+    return run.name, run.stranger, run.tool

@@ -24,7 +24,7 @@ from inspector import regex
 from inspector.model import NOTHING_OPEN, Severity
 from inspector.runs.snapshot import RunState
 from inspector.summaries import conclusions
-from inspector.summaries.under_way import state, under_way
+from inspector.summaries.under_way import Habit, Moment, settled
 from inspector.text import clean, counts, plural
 
 if TYPE_CHECKING:
@@ -42,8 +42,6 @@ MISSED = 3
 """Runs that a node must have missed to be silent."""
 USUAL_PAUSE = 86_400.0
 """Seconds between two runs of a node of which only one is known."""
-SETTLED = 5.0
-"""Seconds after which an agent without a certificate waits for a signature: an autosigning CA signs at once."""
 STATUSES = 3
 """Statuses of a tool's requests that are named."""
 CLIENTS = 100
@@ -136,6 +134,8 @@ class Node:
     """The run before ``latest``."""
     open: JudgedRun | None = None
     """The run that is under way, or was when the recording ended."""
+    habit: Habit = field(default_factory=Habit)
+    """How long its runs took that are over."""
     runs: list[JudgedRun] = field(default_factory=list)
     """In the order in which they began."""
 
@@ -247,14 +247,21 @@ class Judgement:
     """Those of now: the worst first, then those of most nodes, then the latest."""
     past: list[Incident] = field(default_factory=list)
     """Those that explain no node's state, the latest first."""
-    under_way: list[UnderWay] = field(default_factory=list)
+    under_way: list[UnderWay[RunBrief]] = field(default_factory=list)
     """What agents do at the moment, the longest first."""
+    cut_off: list[UnderWay[RunBrief]] = field(default_factory=list)
+    """What agents did when the recording ended."""
     calls: list[Calls] = field(default_factory=list)
     """What belongs to no run of an agent."""
     runs: dict[tuple[Path, int], RunBrief] = field(default_factory=dict)
     """All runs as they were judged, by capture and number; also calls."""
     apart: list[Finding] = field(default_factory=list)
     """What was found in what belongs to no run of an agent."""
+
+    def doing(self, number: int) -> UnderWay[RunBrief] | None:
+        """Return what the agent of a run does, or did when the recording ended; None if the run is over."""
+        every = (*self.under_way, *self.cut_off)
+        return next((each for each in every if each.run and each.run.number == number), None)
 
     def of(self, *states: NodeState) -> list[Node]:
         """Return the nodes in these states."""
@@ -277,14 +284,17 @@ class Judgement:
     def headline(self) -> str:
         """The whole answer in one line: how many nodes are in which state, and what was found."""
         numbers = Counter(node.state for node in self.nodes.values())
-        parts = [f"{plural(number, 'node')} {_WORDS[state]}" for state in NodeState if (number := numbers[state])]
+        words = _WORDS | ({} if self.under_way else {NodeState.OPEN: "under way when the recording ended"})
+        parts = [f"{plural(number, 'node')} {words[state]}" for state in NodeState if (number := numbers[state])]
         again = sum(node.open is not None and node.latest is not None for node in self.nodes.values())
         if again:
             parts.append(f"{again} of them in another run")
         found = counts(self.findings)
         if self.nodes:
             return "; ".join([", ".join(filter(None, [*parts, found])), *map(str, self.calls)])
-        return "; ".join(filter(None, ["no run of an agent", *map(str, self.calls), found]))
+        beginning = len({each.name for each in self.under_way})
+        lead = f"{plural(beginning, 'agent')} under way" if beginning else "no run of an agent"
+        return "; ".join(filter(None, [lead, *map(str, self.calls), found]))
 
 
 def judge(recorded: Iterable[Recorded], now: float = math.inf) -> Judgement:
@@ -294,21 +304,21 @@ def judge(recorded: Iterable[Recorded], now: float = math.inf) -> Judgement:
     located = [(run, each.capture) for each in recorded for run in each.runs]
     located.sort(key=lambda pair: pair[0].started)
     shared = conclusions.with_shared([run for run, _ in located])
-    presents = {each.capture: each.present for each in recorded}
+    moments = {each.capture: Moment(each.present, now) for each in recorded}
     last = {run.certname: run.started for run, _ in located if not run.command}
     runs = [
-        (_perhaps_an_agents(run, presents[capture], now, last), capture)
+        (_perhaps_an_agents(run, moments[capture], last), capture)
         for run, (_, capture) in zip(shared, located, strict=True)
     ]
     _add_calls(result, [run for run, _ in runs if run.tool or run.command], [each.apart for each in recorded])
     owners = _owners([run for run, _ in runs])
     for name, own in _by_node(runs, owners).items():
-        result.nodes[name] = _node(name, own, presents, now)
+        result.nodes[name] = _node(name, own, moments)
     result.runs = {(capture, run.number): run for run, capture in runs}
     for node in result.nodes.values():
         result.runs |= {(each.capture, each.run.number): each.run for each in node.runs}
     end = max((run.ended for run, _ in runs), default=0.0)
-    if any(present.recording == "open" for present in presents.values()):
+    if any(moment.recording == "open" for moment in moments.values()):
         end = max(end, now)
     for node in result.nodes.values():
         if node.state is NodeState.WELL and node.open is None and silent(node.runs, end):
@@ -316,23 +326,26 @@ def judge(recorded: Iterable[Recorded], now: float = math.inf) -> Judgement:
     _add_verdicts(result, [(run, capture) for run, capture in runs if run.tool or run.command])
     _add_incidents(result)
     for each in recorded:
+        going = [
+            (node.open.run, node.habit)
+            for node in result.nodes.values()
+            if node.open and node.open.capture == each.capture
+        ]
+        doing = moments[each.capture].under_way(going)
         if each.present.recording == "open":
-            going = [
-                (node.open.run, [earlier.run for earlier in node.runs if earlier is not node.open])
-                for node in result.nodes.values()
-                if node.open and node.open.capture == each.capture
-            ]
-            result.under_way += under_way(going, each.present)
+            result.under_way += doing
+        else:
+            result.cut_off += doing
     result.nodes = {node.name: node for node in result.nodes.values() if node.runs}
     return result
 
 
-def _perhaps_an_agents(run: RunBrief, present: Present, now: float, last: dict[str | None, float]) -> RunBrief:
+def _perhaps_an_agents(run: RunBrief, moment: Moment, last: dict[str | None, float]) -> RunBrief:
     """Return a run that looks like a command's as an agent's while it is under way: an agent begins with the same
     requests. ``last`` says when the latest run of each agent began."""
-    if not run.command or state(run, present, now, next_run=last.get(run.certname, 0.0) >= run.ended) is RunState.OVER:
+    if not run.command or moment.state(run, next_run=last.get(run.certname, 0.0) >= run.ended) is RunState.OVER:
         return run
-    if present.recording != "open" and not any(each.leg in run.legs for each in present.connections):
+    if moment.recording != "open" and not moment.connected(run):
         return run
     return msgspec.structs.replace(run, tool=None, command=None)
 
@@ -434,33 +447,31 @@ def _by_node(runs: Sequence[tuple[RunBrief, Path]], owners: dict[int, str]) -> d
     return found
 
 
-def _node(name: str, runs: Sequence[tuple[RunBrief, Path]], presents: dict[Path, Present], now: float) -> Node:
+def _node(name: str, runs: Sequence[tuple[RunBrief, Path]], moments: dict[Path, Moment]) -> Node:
     node = Node(name)
-    earlier: list[RunBrief] = []
     for place, (run, capture) in enumerate(runs):
         following = place + 1 < len(runs) and runs[-1][0].started >= run.ended
-        present = presents.get(capture, NOTHING_OPEN)
-        found = state(run, present, now, earlier, next_run=following)
-        silence = (now if present.recording == "open" else present.time) - run.ended
-        judged = _judged(run, capture, found, silence)
-        node.runs.append(judged)
-        earlier.append(run)
-        if judged.conclusive:
-            _take(node, judged)
-        node.open = None if found is RunState.OVER else judged
+        found = moments[capture].state(run, node.habit, next_run=following)
+        each = judged(run, capture, found, moments[capture].silence(run))
+        node.runs.append(each)
+        if each.conclusive:
+            _take(node, each)
+        if found is RunState.OVER:
+            node.habit.add(run)
+            node.open = None
+        else:
+            node.open = each
     return node
 
 
-def _judged(run: RunBrief, capture: Path, state: RunState, silence: float) -> JudgedRun:
+def judged(run: RunBrief, capture: Path, state: RunState, silence: float) -> JudgedRun:
+    """Return a run with its state, after these seconds of silence."""
     if state is RunState.OVER:
         return JudgedRun(run, capture)
-    if run.outcome == "waiting":  # it waits, whether the agent asks again or not
-        conclusive = run.activity == "certificate" and silence >= SETTLED
-    else:
-        conclusive = state is RunState.CUT_OFF and run.proved
-    if conclusive:
-        return JudgedRun(msgspec.structs.replace(run, state=state), capture)
-    return JudgedRun(msgspec.structs.replace(run, state=state, verdict=None, why=None), capture, conclusive=False)
+    # Whether it waits for a signature does not depend on what comes next.
+    conclusive = settled(run, silence) or (state is RunState.CUT_OFF and run.proved)
+    changed = {} if conclusive else {"verdict": None, "why": None}
+    return JudgedRun(msgspec.structs.replace(run, state=state, **changed), capture, conclusive=conclusive)
 
 
 def _take(node: Node, judged: JudgedRun) -> None:

@@ -18,7 +18,7 @@ from inspector.summaries import conclusions, filters, wording
 from inspector.summaries.filtering import Filtering
 from inspector.summaries.index import IndexedRun
 from inspector.summaries.indexed import IndexedCapture
-from inspector.summaries.judgement import Apart, Recorded, judge
+from inspector.summaries.judgement import Apart, Judgement, Recorded, judge
 from inspector.summaries.keys import WireKeys
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from inspector.model import Present, Record
     from inspector.progress import Watch
     from inspector.runs.run import Run
-    from inspector.summaries.judgement import Judgement
     from inspector.summaries.keys import WireKey
     from inspector.summaries.summary import RunBrief
 
@@ -52,6 +51,8 @@ class CaptureRuns:
     """What is part of no run."""
     present: Present = NOTHING_OPEN
     """What is under way, or was when the recording ended."""
+    judgement: Judgement = field(default_factory=Judgement)
+    """Without the filter, if it was judged alone."""
 
     _by_agent: dict[str, list[IndexedRun]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -117,10 +118,10 @@ def read(path: Path, filtered: str = "", watch: Watch = unwatched, now: float | 
 def _judge_alone(found: CaptureRuns, now: float | None) -> None:
     """Judge one capture; without ``now``, as what is over."""
     if now is not None:
-        judged([found], now)
-    else:
-        made = judge([Recorded(found.briefs, found.capture)])
-        found.runs = [run.judged(made.runs[found.capture, run.brief.number]) for run in found.runs]
+        found.judgement = judged([found], now)
+        return
+    found.judgement = made = judge([Recorded(found.briefs, found.capture, apart=found.apart)])
+    found.runs = [run.judged(made.runs[found.capture, run.brief.number]) for run in found.runs]
 
 
 def _raise(error: CaptureError) -> None:

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector import regex
 from inspector.model import Severity
 from inspector.rules import fixes, rule_of
+from inspector.runs.snapshot import RunState
 from inspector.text import WIDTH, clean, clock, counts, ends, seconds, short, size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from inspector.model import Finding, Handshake, Identity
     from inspector.rules.fixes import Fix
     from inspector.runs.run import Run
     from inspector.runs.snapshot import RunSnapshot
+    from inspector.summaries.judgement import Judgement
     from inspector.summaries.summary import Brief, Party, RunBrief, RunLike
+    from inspector.summaries.under_way import UnderWay
 
 PLAIN = 100
 """Columns of text in a pipe."""
@@ -170,8 +173,30 @@ def summary(run: RunSnapshot) -> str:
     ids = " ".join(finding.rule for finding in sorted(run.findings, key=lambda finding: -finding.severity.rank))
     deviations = f"; {counts(run.findings)}: {ids}" if run.findings else ""
     version = f" ({clean(run.agent_version)})" if run.agent_version else ""
-    took = seconds(run.duration)
-    return f"== run {run.number or '?'} of {name}{version}: {run.ending} in {took}; {phases}{deviations}"
+    cut = run.ending == RunState.CUT_OFF
+    how = f"{'under way when the recording ended, after' if cut else f'{run.ending} in'} {seconds(run.duration)}"
+    return f"== run {run.number or '?'} of {name}{version}: {how}; {phases}{deviations}"
+
+
+def under_way(each: UnderWay[RunSnapshot], now: float) -> str:
+    """What an agent does, as one line of plain text between those of records."""
+    return f"{clock(now)}  {agent(each.run) if each.run else clean(each.name):<20} ... {each.words}"
+
+
+def going_on(found: Judgement, chosen: Collection[int] | None = None, most: int | None = None) -> list[str]:
+    """What agents do, or did when the recording ended, in lines; ``chosen`` are the runs of which it is said."""
+    lines = []
+    for heading, every in (("under way:", found.under_way), ("under way when the recording ended:", found.cut_off)):
+        listed = [str(each) for each in every if chosen is None or (each.run and each.run.number in chosen)]
+        lines += [heading, *(f"  {line}" for line in listed[:most])] if listed else []
+        if most is not None and len(listed) > most:
+            lines.append(f"  ... and {len(listed) - most} more")
+    return lines
+
+
+def error(found: Finding) -> str:
+    """An error as one line of plain text below the record that proves it."""
+    return f"  ERROR {found.rule} {rule_of(found.rule).title}: {clean(found.message)}"
 
 
 RUN_COLUMNS = ("run", "began", "agent", "version", "environment", "outcome", "time", "phases", "findings")

@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
     from inspector.summaries.judgement import Incident
     from inspector.summaries.summary import RunBrief
+    from inspector.summaries.under_way import UnderWay
 
 
 NAMES = 60
 """Columns for the names of nodes."""
+
+
+SHOWN = 6
+"""Lines of what is under way."""
 
 
 class CauseLine(NamedTuple):
@@ -52,6 +57,20 @@ class CauseLine(NamedTuple):
     def counted(self) -> str:
         """How many findings its runs have, by severity; empty if there are none."""
         return counts([finding for run in self.runs for finding in run.findings])
+
+
+def under_way(doing: Sequence[UnderWay[RunBrief]]) -> Text:
+    """What agents do, a line each."""
+    shown = doing[:SHOWN]
+    wide = max((len(clean(each.name)) for each in shown), default=0)
+    lines = []
+    for each in shown:
+        run = f"run {each.run.label}" if each.run else ""
+        words = (each.words, palette.PHASES[each.phase][1])
+        lines.append(Text.assemble((f"{clean(each.name):<{wide}}", "bold"), "  ", words, (f"  {run}", "dim")))
+    if len(doing) > SHOWN:
+        lines.append(Text(f"and {len(doing) - SHOWN} more", style="dim"))
+    return Text("\n").join(lines)
 
 
 def moment(time: float) -> str:

@@ -14,7 +14,7 @@ from inspector.summaries import judgement
 from inspector.summaries.judgement import Judgement, NodeState
 from inspector.text import clean, clock
 from inspector.tui.cause_detail import detail
-from inspector.tui.cause_lines import COLUMNS, CauseLine
+from inspector.tui.cause_lines import COLUMNS, CauseLine, under_way
 from inspector.tui.histogram import Histogram
 from inspector.tui.panes import Pane
 from inspector.tui.rows import Rows
@@ -49,6 +49,9 @@ class Causes(View):
         Binding("b", "bodies", "Search bodies", show=False),
     ]
     DEFAULT_CSS = """
+    Causes #now { height: auto; max-height: 10; padding: 0 1; }
+    Causes #now.hidden { display: none; }
+    Causes #doing { height: auto; }
     Causes #upper { height: auto; max-height: 45%; min-height: 4; }
     Causes #detail { padding: 0 1; }
     Causes #answer { height: auto; }
@@ -66,6 +69,8 @@ class Causes(View):
 
     def body(self) -> Iterable[Widget]:
         yield Histogram()
+        with Pane(id="now"):
+            yield Static("", id="doing", markup=False)
         with Pane(id="upper", title="Causes"):
             yield Rows(COLUMNS, lambda line: line.ident, id="causes")
         with Pane(id="lower", title="Verdict and fix"), VerticalScroll(id="detail"):
@@ -96,6 +101,7 @@ class Causes(View):
         if now != self._revision:
             self._revision = now
             self._judgement = self.source.judgement
+            self._show_present()
             self._fill()
             histogram = self.query_one(Histogram)
             histogram.show(self.source.runs)
@@ -125,6 +131,15 @@ class Causes(View):
             rows.move_to(0)
         rows.styles.height = len(lines) + 1
         self._show_detail()
+
+    def _show_present(self) -> None:
+        """What is under way, or was when the recording ended."""
+        found = self._judgement
+        doing = found.under_way or found.cut_off
+        pane = self.query_one("#now", Pane)
+        pane.set_class(not doing, "hidden")
+        pane.name_it("Under way" if found.under_way else "Under way when the recording ended")
+        self.query_one("#doing", Static).update(under_way(doing))
 
     def _shown_by(self, line: CauseLine) -> dict[str, RunBrief]:
         """The nodes of a cause, or of what went well, each with the run that shows it."""
@@ -160,8 +175,15 @@ class Causes(View):
         source = self.source
         if trouble := source.trouble:
             return f"{clean(trouble)}\n`puppet-inspector runs` reads the capture without an index."
-        if source.indexing or not source.state.complete:
+        if source.indexing or (source.total and not source.state.complete):
             return f"Reading record {source.state.last:,} of {source.total:,}: causes appear as runs are analyzed."
+        found = self._judgement
+        if found.under_way or found.cut_off:
+            listed = ": r lists those that began" if source.runs else ""
+            return f"No run is over{' yet' if found.under_way else ''}{listed}."
+        if found.calls:
+            more = " r lists the calls." if source.runs else ""
+            return f"No run of an agent: {'; '.join(map(str, found.calls))}.{more} F shows what was found."
         return "There are no runs in this capture."
 
     def copy_value(self) -> str | None:

@@ -13,6 +13,7 @@ from inspector.explain.timeline import Entry, entries
 from inspector.model import Finding
 from inspector.pages import palette
 from inspector.rules import fixes
+from inspector.runs.snapshot import RunState
 from inspector.text import clean, seconds
 from inspector.tui import advice
 from inspector.tui.columns import Column
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from inspector.summaries.summary import Brief, RunBrief
+    from inspector.summaries.under_way import UnderWay
 
 FINDINGS: tuple[Column[Finding], ...] = (
     Column("", lambda finding, _: palette.severity(finding.severity), 7, sort=lambda finding: -finding.severity.rank),
@@ -126,7 +128,10 @@ class RunView(Paned, Played, OnRecord):
         if run is None:
             return f"run {self.number} is now part of another run"
         version = f" ({clean(run.agent_version)})" if run.agent_version else ""
-        text = f"run {run.label} of {clean(run.name)}{version}: {run.ending} in {seconds(run.duration)}"
+        how = run.ending if run.state is not RunState.OVER else f"{run.ending} in {seconds(run.duration)}"
+        text = f"run {run.label} of {clean(run.name)}{version}: {how}"
+        if run.state is not RunState.OVER:
+            return text + (f"   {clean(self._filter)}" if self._filter else "")
         connected = self.query_one(Waterfall).connected
         if self._shown and seconds(run.duration + connected) != seconds(run.duration):
             more = f" from its first request, {seconds(connected)} after it connected"
@@ -139,6 +144,9 @@ class RunView(Paned, Played, OnRecord):
         run = self.run
         if run is None or run is self._shown or self.filter_running:
             return
+        if run == self._shown:
+            self._go_on(run)
+            return
         self._shown = run
         self._whole = {brief.seq: brief for brief in self.source.briefs(self.number)}
         if self._filter:
@@ -150,7 +158,7 @@ class RunView(Paned, Played, OnRecord):
     def _show(self, run: RunBrief, briefs: list[Brief]) -> None:
         self._briefs = briefs
         # Another filter leaves the cursor on its record.
-        self.timed.load(run, briefs, self._whole.values(), tail=self._filter == self._applied)
+        self.timed.load(run, briefs, self._whole.values(), tail=self._filter == self._applied, doing=self._doing(run))
         self._applied = self._filter
         self._show_verdict(run)
         findings: Rows[Finding] = self.query_one("#findings", Rows)
@@ -166,10 +174,27 @@ class RunView(Paned, Played, OnRecord):
             self.show_record(self._wanted, self._finding)
             self._wanted = None
 
+    def _doing(self, run: RunBrief) -> UnderWay[RunBrief] | None:
+        """What its agent does, or did when the recording ended; None if it is over."""
+        return None if run.state is RunState.OVER else self.source.judgement.doing(self.number)
+
+    def _go_on(self, run: RunBrief) -> None:
+        """Show how long what is under way takes by now."""
+        if run.state is RunState.OPEN:
+            self._show_verdict(run)
+            if not run.findings:
+                self._show_finding()
+            if not self.playing:
+                self.timed.load(run, self._briefs, self._whole.values(), doing=self._doing(run))
+
     def _show_verdict(self, run: RunBrief) -> None:
         verdict = self.query_one("#verdict", Static)
-        verdict.update(headline(run, self.app.size.width - 4))
-        verdict.set_class(not run.verdict, "gone")
+        verdict.update(headline(run, self.app.size.width - 4, self._doing(run)))
+        verdict.set_class(not self._has_headline(run), "gone")
+
+    @staticmethod
+    def _has_headline(run: RunBrief) -> bool:
+        return run.verdict is not None or run.state is not RunState.OVER
 
     def opened(self) -> None:
         """Focus the list."""
@@ -187,7 +212,9 @@ class RunView(Paned, Played, OnRecord):
         """The lines of all records with titles, legend and frame, and those below the verdict."""
         width, height = self.app.size
         run = self.run
-        verdict = len(headline(run, width - 4).wrap(self.app.console, width - 4)) if run and run.verdict else 0
+        verdict = 0
+        if run and self._has_headline(run):
+            verdict = len(headline(run, width - 4, self._doing(run)).wrap(self.app.console, width - 4))
         return self.timed.number_of_lines + 4, height - 3 - verdict
 
     def target(self, pane: str) -> Widget:
@@ -253,7 +280,7 @@ class RunView(Paned, Played, OnRecord):
         if rows.item and self.run:
             self._explain(advice.hung(advice.text(rows.item, self.run, self._wide)), rows.key(rows.item))
         elif self.run:
-            self._explain(in_full(self.run, self._wide), self.run.verdict)
+            self._explain(in_full(self.run, self._wide, self._doing(self.run)), self.run.verdict)
 
     @property
     def _wide(self) -> int:
@@ -299,7 +326,7 @@ class RunView(Paned, Played, OnRecord):
         for view in self.query(Timed):
             view.toggle_class("gone")
         if self._shown is not None:
-            self.timed.load(self._shown, self._briefs, self._whole.values())
+            self.timed.load(self._shown, self._briefs, self._whole.values(), doing=self._doing(self._shown))
             self.draw()
         if seq is not None:
             self.timed.go(seq)
@@ -333,7 +360,12 @@ class RunView(Paned, Played, OnRecord):
         """Go to the finding that is the cause, with its fix; to the verdict if none is."""
         run = self.run
         if run is None or run.verdict is None:
-            self.show_message("This run went well: it has no cause of a failure.")
+            well = run is None or run.state is RunState.OVER
+            self.show_message(
+                "This run went well: it has no cause of a failure."
+                if well
+                else "This run has no verdict: it is not over."
+            )
             return
         rows: Rows[Finding] = self.query_one("#findings", Rows)
         self._came = self.current

@@ -245,11 +245,11 @@ class Runs(View):
     def _show_details(self) -> None:
         line = self._rows.item
         if line is None:
-            self.query_one("#detail", Static).update(self._nothing(), layout=False)
+            self.query_one("#detail", Static).update(self._nothing())
             return
         run = line.run
         self.query_one("#lower", Pane).name_it(f"Run {run.label}")
-        text = in_full(run, self.size.width - 6)
+        text = in_full(run, self.size.width - 6, self.source.judgement.doing(run.number))
         note = self.inspector.marks.note_of_run(run.number)
         if note:
             text.append(f"\nnote: {clean(note)}")
@@ -261,12 +261,17 @@ class Runs(View):
         source = self.source
         if trouble := source.trouble:
             return f"{clean(trouble)}\n`puppet-inspector runs` reads the capture without an index."
-        if source.indexing or not source.state.complete:
+        if source.indexing or (source.total and not source.state.complete):
             return f"Reading record {source.state.last:,} of {source.total:,}: runs appear as they are analyzed."
         if self._filter and self.filter_trouble:
             return self.filter_trouble
         if self._filter:
             return f"No run matches the filter: {clean(self._filter)}"
+        found = self.source.judgement
+        if lines := [*wording.going_on(found), *map(str, found.calls)]:
+            return "\n".join(
+                ["No run is recorded yet.", *lines] if found.under_way else ["No run of an agent.", *lines]
+            )
         return "There are no runs in this capture."
 
     # -- what is pressed --------------------------------------------------------------------------------

@@ -9,26 +9,28 @@ from rich.text import Text
 from inspector import regex
 from inspector.pages.styles import COMMAND
 from inspector.rules import fixes
+from inspector.runs.snapshot import RunState
 from inspector.text import clean, counts
 from inspector.tui.panes import NARROW
 
 if TYPE_CHECKING:
     from inspector.rules.fixes import Fix
     from inspector.summaries.summary import RunBrief
+    from inspector.summaries.under_way import UnderWay
 
 
-def headline(run: RunBrief, width: int) -> Text:
-    """The verdict, shortened to a few lines; a key shows its fix."""
+def headline(run: RunBrief, width: int, doing: UnderWay[RunBrief] | None = None) -> Text:
+    """The verdict, shortened to a few lines; a key shows its fix. ``doing`` is what its agent does."""
     if run.verdict is None:
-        return _well(run)
+        return _well(run, doing)
     room = max(20, width * lines(width) - width // 8)  # words are not broken at the ends of the lines
     return Text().append(_without_middle(clean(run.verdict.message), room), style="bold")
 
 
-def in_full(run: RunBrief, width: int) -> Text:
-    """The verdict and the numbered steps of its fix."""
+def in_full(run: RunBrief, width: int, doing: UnderWay[RunBrief] | None = None) -> Text:
+    """The verdict and the numbered steps of its fix. ``doing`` is what its agent does."""
     if run.verdict is None:
-        return _well(run)
+        return _well(run, doing)
     text = Text().append(clean(run.verdict.message), style="bold").append("\n")
     return text.append_text(steps(run.steps, width)) if run.steps else text
 
@@ -48,9 +50,13 @@ def lines(width: int) -> int:
     return 3 if width < NARROW else 2
 
 
-def _well(run: RunBrief) -> Text:
+def _well(run: RunBrief, doing: UnderWay[RunBrief] | None) -> Text:
     found = counts(run.findings)
-    return Text(f"{run.ending}{f'; {found}' if found else ', no deviations'}")
+    how = run.ending
+    if run.state is not RunState.OVER:
+        when = "under way" if run.state is RunState.OPEN else "under way when the recording ended"
+        how = f"{when}: {doing.words}" if doing else when
+    return Text(f"{how}{f'; {found}' if found else ', no deviations' if run.state is RunState.OVER else ''}")
 
 
 def _without_middle(message: str, room: int) -> str:

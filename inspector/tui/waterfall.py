@@ -13,12 +13,12 @@ from rich.text import Text
 from textual.binding import Binding
 
 from inspector.explain.master_log.measured import NOTHING
-from inspector.explain.timeline import Axis, Entry, Work, entries, opening, pieces
+from inspector.explain.timeline import Axis, Entry, Work, entries, opening, pieces, under_way
 from inspector.model import Severity
 from inspector.pages import palette
 from inspector.pages.styles import BLUE, CYAN, DOUBT, GREEN, ORANGE, SLATE, VIOLET, YELLOW
 from inspector.summaries import wording
-from inspector.text import clean, seconds, short, size
+from inspector.text import clean, lasting, seconds, short, size
 from inspector.tui import cells
 from inspector.tui.columns import Column
 from inspector.tui.rows import Rows
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from inspector.explain.timeline import Piece
     from inspector.summaries.marks import Marks
     from inspector.summaries.summary import Brief, RunBrief
+    from inspector.summaries.under_way import UnderWay
 
 UNVERIFIED = frozenset({"B01", "B03"})
 """Rules for exchanges in which the agent did not verify the server."""
@@ -97,15 +98,23 @@ class Timed(Rows[Entry]):
         return self.run_brief.certname if self.run_brief else None
 
     def load(
-        self, run: RunBrief, briefs: Iterable[Brief], whole: Iterable[Brief] | None = None, *, tail: bool = True
+        self,
+        run: RunBrief,
+        briefs: Iterable[Brief],
+        whole: Iterable[Brief] | None = None,
+        *,
+        tail: bool = True,
+        doing: UnderWay[RunBrief] | None = None,
     ) -> None:
         """Show these records of a run, on the axis of the ``whole`` run (by default, these records are all of it). With
-        ``tail`` the cursor stays at the end if it was there."""
+        ``tail`` the cursor stays at the end if it was there. ``doing`` is what its agent does meanwhile."""
         self.run_brief = run
         shown = list(briefs)
         timeline = entries(run, shown if whole is None else whole)
-        self.measure(timeline)
-        self._whole = self.arranged(timeline if whole is None else _only(timeline, {brief.seq for brief in shown}))
+        going = under_way(run, doing) if doing else []
+        self.measure([*timeline, *going])
+        listed = timeline if whole is None else _only(timeline, {brief.seq for brief in shown})
+        self._whole = self.arranged([*listed, *going] if len(listed) == len(timeline) else listed)
         self._begins = [entry.began for entry in self._whole]
         self._show(tail=tail)
 
@@ -277,7 +286,12 @@ class Waterfall(Timed):
         """Calculate the axis."""
         self._opens = opening(timeline)
         records = [entry for entry in timeline if entry.kind == "record"]
-        self._axis = Axis.of(self._span(entry) for entry in records)
+        # The silence that goes on until now has nothing at its end.
+        self._axis = Axis.of(
+            (entry.ended, entry.ended) if entry.kind == "silence" else self._span(entry)
+            for entry in timeline
+            if entry.kind != "phase"
+        )
         self._usual = median(entry.ended - entry.began for entry in records) if records else 0.0
         self._phases = {}
         phase: Hashable = None
@@ -393,6 +407,8 @@ class Waterfall(Timed):
         if entry.kind == "phase":
             took = self._phases.get(entry.key, 0.0)  # 0: failed handshakes only
             return Text(seconds(took) if took and self._until is None else "", style="dim")
+        if entry.kind == "open":
+            return Text(lasting(entry.ended - entry.began))
         if entry.brief and entry.brief.kind != "exchange":
             return Text("")
         if not self.over(entry):
@@ -404,7 +420,7 @@ class Waterfall(Timed):
     def _request(self, entry: Entry, width: int) -> Text:
         brief = entry.brief
         if brief is None:
-            return Text(entry.text, style=palette.SILENCE)
+            return Text(entry.text, style=WORK["waiting"][1] if entry.kind == "open" else palette.SILENCE)
         if entry.kind == "phase":
             return palette.phase(brief.phase)
         if brief.kind == "exchange":
@@ -425,7 +441,9 @@ class Waterfall(Timed):
             for at in range(low, min(width, max(low + 1, math.ceil(last - 1e-9)))):
                 drawn[at] = glyph, style
 
-        if entry.kind == "silence":
+        if entry.kind == "open":
+            draw(entry.began, entry.ended, *WORK["waiting"][:2])
+        elif entry.kind == "silence":
             draw(entry.began, entry.ended, SHORTENED if self._axis.short(entry.began, entry.ended) else SILENT, "dim")
         elif entry.brief is not None:
             if entry.kind == "phase":

@@ -74,6 +74,13 @@ def test_the_end_is_marked_with_what_was_under_way(path: Path) -> None:
         assert state(read(path, now)) == ("ended", 105.0, 1)
 
 
+def test_nothing_was_under_way_if_whom_it_recorded_had_ended(path: Path) -> None:
+    told(Capture.create(path), Present("ended", 105.0, (REQUEST,))).close()
+    with Capture.create(path) as again:
+        again.settle()
+    assert read(path, 105.0) == NOTHING_OPEN
+
+
 def test_without_a_mark_it_was_cut_off(path: Path) -> None:
     told(Capture.create(path)).close()
     for now in (101.0, 1e9):

@@ -10,6 +10,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,9 @@ from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli import commands
 from inspector.cli import main as cli
-from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Request, Response
+from inspector.model import Exchange, Gap, Handshake, Identity, Leg, OpenRequest, Request, Response
 from tests.support import places
-from tests.support.captures import save
+from tests.support.captures import recording, save
 from tests.support.conversations import SIGNED, START, WAITS, Agent, certificate, together
 from tests.support.json_output import strict, valid
 from tests.support.text_tables import cells
@@ -143,6 +144,38 @@ def test_runs_says_why_and_points_to_check(run: Run, mixed: Path) -> None:
     )
     assert "  fix: If the node was reinstalled or lost its ssldir:\n         1. On the CA, remove its" in out
     assert out.splitlines()[-1].endswith(f": puppet-inspector check {mixed}")
+
+
+def test_what_is_under_way_stands_below_the_runs(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "live.sqlite"
+    agent = Agent(leg="1", time=time.time() - 20).node().plugins()
+    other = Agent("b.example", "192.0.2.2", leg="1", time=agent.time, uuid="u-b").node().catalog(status=500)
+    asked = OpenRequest("a.example-1", agent.time + 5, "POST", agent.url("catalog/a.example"))
+    with recording(path, *together(agent, other), requests=(asked,), legs=("b.example-1",)):
+        status, out, _ = run("runs", path)
+        assert status == 0
+        assert [line.split()[5] for line in out.splitlines()[1:3]] == ["open", "open"]
+        assert re.search(r"^under way:\n  b\..*\n  a\.example waits for its catalog, \d+ s so far$", out, re.MULTILINE)
+        assert re.search(r"^  b\.example is silent since it got no catalog, \d+ s$", out, re.MULTILINE)
+        assert "did not finish" not in out
+        assert "failed" not in out
+        out = run("runs", path, "--filter", "agent:b*")[1]
+        assert "b.example is silent" in out
+        assert "a.example" not in out
+        status, out, _ = run("doctor", path)
+        assert status == 0
+        assert out.startswith("2 nodes under way")
+        assert "\nunder way:\n  b.example is silent" in out
+    out = run("runs", path)[1]  # its proxy was killed
+    assert "cut off" in out
+    assert "\n  a.example waits for its catalog, " in out.partition("under way when the recording ended:")[2]
+
+
+def test_runs_names_the_calls_where_there_is_no_run(run: Run, tmp_path: Path) -> None:
+    agent = Agent(version="3.0")  # of which no header says that it is an agent
+    agent.ask("GET", "/status/v1/simple/server", status=403, headers=(("User-Agent", "curl/7.88.1"),))
+    path = save(tmp_path / "c.sqlite", *agent.records)
+    assert run("runs", path)[1] == f"There are no runs in {path}: 1 request of curl/7.88.1, 1 answered 403.\n"
 
 
 def test_runs_as_json_fits_the_schema(run: Run, mixed: Path) -> None:

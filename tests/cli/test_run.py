@@ -24,6 +24,8 @@ from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
 from inspector.model import Exchange
 from inspector.proxy.faults.actions import KINDS
+from inspector.runs.snapshot import RunState
+from inspector.summaries import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -116,6 +118,8 @@ def test_the_agent_goes_through_the_proxy(
     assert int(first.rpartition(" ")[2]) != master.address[1]
     assert second == "404"
     (exchange,) = _exchanges(capture)
+    (judged,) = reading.read(capture, now=time.time()).briefs
+    assert judged.state is RunState.OVER  # the command has ended
     assert exchange.identity is not None
     assert exchange.identity.certname == NAME
     assert [received.certname for received in master.received] == [NAME]

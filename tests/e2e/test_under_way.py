@@ -204,3 +204,32 @@ def test_it_is_measured(lab: Lab, held: Hold, capture: Path, arguments: tuple[st
                 'puppet_inspector_runs_under_way{phase="catalog"} 1.0',
             }
         assert eventually(lambda: counted() == set())
+
+
+@pytest.mark.slow
+def test_the_console_says_what_lasts_and_no_verdict_before_the_end(
+    lab: Lab, held: Hold, proxied: Proxied, capture: Path
+) -> None:
+    with proxied(lab) as proxy:
+        with held.meanwhile(lab.agent(NAME, enrolled=True).run):
+            assert eventually(lambda: any(f"{NAME}    ... waits for its catalog, " in line for line in proxy.lines))
+            assert not any(line.startswith(("== ", "run 1: ")) for line in proxy.lines)
+        assert eventually(lambda: any(line.startswith("== ") for line in proxy.lines))
+    (summed,) = [line for line in proxy.lines if line.startswith("== ")]
+    assert f"of {NAME} (7.23.0): complete in" in summed
+
+
+@pytest.mark.slow
+def test_an_agent_that_left_waits_for_nothing(lab: Lab, held: Hold, proxied: Proxied, capture: Path) -> None:
+    with proxied(lab) as proxy:
+        leaves = threading.Event()
+
+        def ask() -> None:
+            with Peer(proxy.address, lab.proxy_name).connect() as connection:
+                connection.sendall(f"POST /puppet/v3/catalog/{NAME} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                leaves.wait()
+
+        with held.meanwhile(ask):
+            assert eventually(lambda: len(targets(capture)) == 1)
+            leaves.set()
+            assert eventually(lambda: not targets(capture))

@@ -68,7 +68,7 @@ def test_a_mistake_of_ours_about_an_open_run_comes_with_its_summary(
     save(path, *talk(catalog()))
     follower = Follower(path, filters.parse(""))
     list(follower.look())
-    result, *_ = analysis_worker.Results().of(follower.sum_up(ended=True))
+    result, *_ = analysis_worker.Results().of(follower.sum_up())
     assert result.text.startswith("== run 1 of ")
     assert any(error.startswith("rule B02 failed (test_analysis_worker.py, line ") for error in result.errors)
     assert result.error_lines()[0].startswith("-- internal error while analyzing a run: rule ")

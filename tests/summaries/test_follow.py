@@ -14,14 +14,14 @@ import pytest
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
-from inspector.model import Connection, Exchange, Gap, Handshake, Record
-from inspector.summaries import follow
-from inspector.summaries.follow import QUIET
-from tests.support.captures import save
+from inspector.model import Connection, Exchange, Gap, Handshake, OpenConnection, OpenRequest, Present, Record
+from inspector.summaries import filters, follow
+from inspector.summaries.follow import Follower
+from tests.support.captures import keep, save
 from tests.support.conversations import START, Agent, together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.conftest import Run
@@ -90,12 +90,12 @@ def test_a_filter_that_is_none(run: Run, path: Path, command: str) -> None:
 
 def test_follow_begins_at_the_end_and_tells_what_comes(path: Path) -> None:
     lines = follow_lines(path, lambda: add(path, *failing()[:3]), lambda: None, lambda: add(path, *failing()[3:]))
-    assert [line.split()[0] for line in lines[:5]] == ["7", "8", "9", "10", "11"]
+    assert [line.split()[0] for line in lines[:6]] == ["7", "8", "9", "10", "ERROR", "11"]
     assert "POST catalog/~" in lines[3]
-    assert lines[5].startswith("== run 2 of b.example (7.23.0): failed in")
-    assert lines[6].startswith("run 2: b.example failed: ")
-    assert lines[7].startswith("  do: ")
-    assert len(lines) == 8
+    assert lines[6].startswith("== run 2 of b.example (7.23.0): failed in")
+    assert lines[7].startswith("run 2: b.example failed: ")
+    assert lines[8].startswith("  do: ")
+    assert len(lines) == 9
 
 
 def test_follow_from_the_beginning(path: Path) -> None:
@@ -109,22 +109,9 @@ def test_follow_filters_lines_and_runs(path: Path) -> None:
         add(path, *failing(), *together(Agent("z.example", "192.0.2.9", time=START + 80).run("u-z")))
 
     lines = follow_lines(path, act, text="status:>=400", everything=True)
-    assert [line.split()[0] for line in lines] == ["10", "==", "run", "do:"]
+    assert [line.split()[0] for line in lines] == ["10", "ERROR", "==", "run", "do:"]
     assert follow_lines(path, text="agent:nobody", everything=True) == []
     assert [line[:8] for line in follow_lines(path, text="complete agent:z*", everything=True)] == ["== run 3"]
-
-
-def test_a_silent_run_is_summed_up_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [1000.0]
-    monkeypatch.setattr("inspector.summaries.follow.time.monotonic", lambda: now[0])
-    waits = together(Agent("w.example", "192.0.2.8", time=START + 60).ca().crl().csr().poll())
-
-    def later() -> None:
-        now[0] += QUIET
-
-    lines = follow_lines(path, lambda: add(path, *waits), lambda: None, later, later, later)
-    assert [line.split()[0] for line in lines] == ["7", "8", "9", "10", "==", "run", "do:"]
-    assert "w.example (7.23.0): waiting" in lines[4]
 
 
 def test_a_deleted_capture_is_reported_and_the_next_one_is_followed(path: Path) -> None:
@@ -133,8 +120,8 @@ def test_a_deleted_capture_is_reported_and_the_next_one_is_followed(path: Path) 
 
     lines = follow_lines(path, delete, lambda: None, lambda: save(path, *failing()), lambda: None)
     assert lines[0] == f"-- {path} was deleted"
-    assert [line.split()[0] for line in lines[1:6]] == ["1", "2", "3", "4", "5"]
-    assert lines[6].startswith("== run 1 of b.example")
+    assert [line.split()[0] for line in lines[1:7]] == ["1", "2", "3", "4", "ERROR", "5"]
+    assert lines[7].startswith("== run 1 of b.example")
 
 
 @pytest.mark.parametrize("number", [2, 9])
@@ -187,6 +174,228 @@ def test_without_a_name_the_latest_capture_is_followed_and_every_new_one(
 def test_follow_leaves_nothing_beside_a_capture(path: Path) -> None:
     follow_lines(path, lambda: add(path, *failing()), lambda: None, everything=True)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+# -- what is under way ---------------------------------------------------------------------------------
+
+
+class Recorded:
+    """A capture that a proxy writes, and a clock."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.path = path
+        self.capture = Capture.create(path)
+        self.now = START
+        self.over: list[tuple[str, str]] = []
+        self.present()
+        monkeypatch.setattr(follow, "LOOK", 0.0)
+        monkeypatch.setattr("inspector.summaries.follow.time.time", lambda: self.now)
+        self.begin()
+
+    def begin(self, text: str = "", after: int = 0) -> None:
+        """Follow it from now on."""
+        self._follower = Follower(
+            self.path, filters.parse(text), after=after,
+            end_run=lambda run, brief: self.over.append((str(run.certname), brief.ending)),
+        )  # fmt: skip
+
+    def present(self, *requests: OpenRequest, open: tuple[str, ...] = ()) -> None:  # noqa: A002
+        """Write what is under way, with the connections of these."""
+        legs = dict.fromkeys((*open, *(request.leg for request in requests)))
+        connections = tuple(OpenConnection(leg, self.now, "192.0.2.1", leg.partition("-")[0]) for leg in legs)
+        self.capture.set_present(Present("open", self.now, requests, connections))
+        self.capture.flush()
+
+    def add(self, agent: Agent, done: int = 0) -> int:
+        """Write an agent's records after the first ``done``; its clock is ours then."""
+        keep(self.capture, *agent.records[done:])
+        self.now = agent.time + 0.1
+        return len(agent.records)
+
+    def asks(self, agent: Agent, path: str, leg: str = "") -> OpenRequest:
+        return OpenRequest(leg or f"{agent.certname}-{agent.leg}", self.now, "POST", agent.url(path))
+
+    def after(self, seconds: float) -> list[str]:
+        """The lines of these seconds, one by one."""
+        lines = []
+        for _ in range(int(seconds)):
+            self.now += 1.0
+            lines += self.look()
+        return lines
+
+    def look(self) -> list[str]:
+        return [line.text for line in self._follower.look()]
+
+    def end(self) -> list[str]:
+        """The recording ends."""
+        self.capture.set_present(Present("ended", self.now))
+        self.capture.close()
+        return [*self.look(), *(line.text for line in self._follower.sum_up())]
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorded]:
+    made = Recorded(tmp_path / "c.sqlite", monkeypatch)
+    yield made
+    made.capture.close()
+
+
+def said(lines: list[str]) -> list[str]:
+    """What agents do, without the time of day."""
+    return [" ".join(line.split()[1:]) for line in lines if " ... " in line]
+
+
+def test_a_long_compilation_is_said_and_nothing_else(recorded: Recorded) -> None:
+    agent = Agent(leg="1").node().plugins()
+    done = recorded.add(agent)
+    recorded.present(recorded.asks(agent, "catalog/a.example"))
+    recorded.look()
+    lines = recorded.after(70)
+    assert said(lines) == [f"a.example ... waits for its catalog, {seconds} s so far" for seconds in (5, 15, 60)]
+    assert len(lines) == 3
+    agent.time = recorded.now
+    recorded.add(agent.catalog().report(), done)
+    recorded.present()
+    lines = recorded.look()
+    assert [line.split()[0] for line in lines[2:]] == ["=="]
+    assert "complete" in lines[2]
+
+
+def test_what_took_long_before_is_said_with_it(recorded: Recorded) -> None:
+    first = Agent(leg="1").node().plugins().wait(12).catalog().wait(30).report()
+    recorded.add(first)
+    again = Agent(leg="2", time=first.time + 1800, uuid="u-2").node().plugins()
+    done = recorded.add(again)
+    recorded.present(open=("a.example-2",))
+    recorded.look()
+    assert said(recorded.after(6)) == ["a.example ... gathers facts, 5 s (12 s last time)"]
+    again.time = recorded.now
+    recorded.add(again.catalog(), done)
+    recorded.present(open=("a.example-2",))
+    assert said(recorded.after(16)) == [
+        f"a.example ... applies its catalog, {took} s (30 s last time)" for took in (5, 15)
+    ]
+
+
+def test_without_a_connection_an_agent_may_have_ended(recorded: Recorded) -> None:
+    recorded.add(Agent(leg="1").node().plugins())
+    recorded.present()
+    recorded.look()
+    assert said(recorded.after(6)) == ["a.example ... gathers facts, or has ended, 5 s"]
+
+
+def test_a_run_is_over_when_its_agent_begins_another_one(recorded: Recorded) -> None:
+    recorded.add(Agent(leg="1").node().plugins().catalog())
+    recorded.present(open=("a.example-1",))
+    recorded.look()
+    assert recorded.over == []
+    assert len(recorded.after(20)) == 2  # it applies its catalog
+    recorded.add(Agent(leg="2", time=recorded.now, uuid="u-2").node())
+    lines = recorded.look()
+    assert lines[1].startswith("== run 1 of a.example (7.23.0): unfinished in")
+    assert "did not finish" in lines[2]
+    assert recorded.over == [("a.example", "unfinished")]
+
+
+def test_a_run_is_over_after_more_silence_than_its_agent_ever_needed(recorded: Recorded) -> None:
+    first = Agent(leg="1").node().plugins().wait(40).catalog().report()
+    recorded.add(first)
+    recorded.add(Agent(leg="2", time=first.time + 1800, uuid="u-2").node().plugins())
+    recorded.present()
+    recorded.look()
+    assert not any(line.startswith("== ") for line in recorded.after(118))
+    (summed,) = [line for line in recorded.after(4) if line.startswith("== ")]
+    assert summed.startswith("== run 2 of a.example (7.23.0): unfinished in")
+    assert recorded.over == [("a.example", "complete"), ("a.example", "unfinished")]
+
+
+def test_a_run_that_goes_on_nevertheless_is_counted_once(recorded: Recorded) -> None:
+    agent = Agent(leg="1").ca().crl()
+    done = recorded.add(agent)
+    recorded.present()
+    recorded.look()
+    recorded.now += 100
+    recorded.look()
+    assert recorded.over == [("None", "unfinished")]
+    agent.time = recorded.now
+    recorded.add(agent.csr().issued().plugins().catalog().report(), done)
+    assert recorded.look()[-1].startswith("== run 1 of a.example (7.23.0): complete")
+    assert len(recorded.over) == 1
+
+
+def test_a_request_that_waits_to_be_signed_is_told_once_however_often_it_is_asked_for(recorded: Recorded) -> None:
+    agent = Agent(leg="1").ca().crl().csr().poll()
+    done = recorded.add(agent)
+    recorded.present()
+    assert len(recorded.look()) == 4
+    lines = recorded.after(7)
+    assert [line.split()[0] for line in lines if " ... " not in line] == ["==", "run", "do:"]
+    for _ in range(3):
+        agent.time = recorded.now + 115
+        done = recorded.add(agent.poll(), done)
+        assert [line for line in recorded.after(5) if " ... " not in line and " GET " not in line] == []
+    assert recorded.over == []
+
+
+def test_what_was_under_way_when_the_recording_ended_has_no_verdict(recorded: Recorded) -> None:
+    recorded.add(Agent(leg="1").node().plugins())
+    recorded.present(open=("a.example-1",))
+    recorded.look()
+    lines = recorded.end()
+    assert len(lines) == 1
+    assert lines[0].startswith("== run 1 of a.example (7.23.0): under way when the recording ended, after 350 ms;")
+    assert recorded.over == [("a.example", "cut off")]
+
+
+def test_a_refusal_that_explains_it_has_its_verdict_also_then(recorded: Recorded) -> None:
+    recorded.add(Agent(leg="1").node().plugins().catalog(status=500))
+    recorded.present(open=("a.example-1",))
+    recorded.look()
+    lines = recorded.end()
+    assert lines[0].startswith("== run 1 of a.example (7.23.0): failed in")
+    assert lines[1].startswith("run 1: a.example failed: ")
+
+
+def test_an_error_is_said_below_its_record_once(recorded: Recorded) -> None:
+    agent = Agent(leg="1").node().plugins().catalog(status=500).catalog(status=500)
+    recorded.add(agent)
+    recorded.present(open=("a.example-1",))
+    lines = recorded.look()
+    at = next(place for place, line in enumerate(lines) if " catalog/~ " in line)
+    assert lines[at + 1].startswith("  ERROR S")
+    assert sum(line.startswith("  ERROR") for line in lines) == 1
+
+
+def test_a_filter_holds_for_what_is_under_way_too(recorded: Recorded) -> None:
+    recorded.begin("agent:b*")
+    recorded.add(Agent(leg="1").node().plugins())
+    recorded.add(Agent("b.example", "192.0.2.2", leg="1", time=recorded.now, uuid="u-b").node().plugins())
+    recorded.present(open=("a.example-1", "b.example-1"))
+    recorded.look()
+    assert said(recorded.after(6)) == ["b.example ... gathers facts, 5 s"]
+
+
+def test_who_begins_to_follow_is_told_what_is_under_way_and_nothing_of_what_was_over(recorded: Recorded) -> None:
+    recorded.add(Agent("c.example", "192.0.2.3", leg="1").node())
+    done = recorded.add(Agent(leg="1", time=recorded.now + 4000).node().plugins())
+    recorded.present(open=("a.example-1",))
+    recorded.begin(after=done + 1)
+    recorded.now += 10
+    assert said(lines := recorded.look()) == ["a.example ... gathers facts, 10 s"]
+    assert len(lines) == 1
+
+
+def test_a_capture_that_tells_nothing_is_judged_by_its_records(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of an earlier version, or an import."""
+    now = [START + 61.0]
+    monkeypatch.setattr(follow, "LOOK", 0.0)
+    monkeypatch.setattr("inspector.summaries.follow.time.time", lambda: now[0])
+    follower = Follower(path, filters.parse(""))
+    list(follower.look())
+    add(path, *together(Agent("w.example", "192.0.2.8", time=START + 60).node()))
+    assert len(list(follower.look())) == 1
+    now[0] += 3601
+    assert [line.text.split()[0] for line in follower.look()] == ["==", "run", "do:"]
 
 
 # -- as a process --------------------------------------------------------------------------------------

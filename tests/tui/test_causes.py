@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector import regex
 from inspector.capture.store import Capture
+from inspector.model import OpenRequest, Present
 from inspector.runs.examples import catalog, plugins, report, talk
 from inspector.tui.causes import Causes
 from inspector.tui.findings import Findings, FoundRows
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
 from inspector.tui.runs import Runs
-from tests.support.captures import save
+from tests.support.captures import recording, save
+from tests.support.conversations import Agent
 from tests.support.nodes import refused, uncompiled, well
 from tests.tui.screens import SIZES, indexed, play, screen_text
 
@@ -196,3 +200,89 @@ def test_a_node_that_never_went_well_says_so(faults: Path) -> None:
         assert screen_text(app).count("No earlier run of this node in the capture went well.") == 2
 
     play(faults, act, start="")
+
+
+# -- what is under way ---------------------------------------------------------------------------------
+
+
+def begun() -> Agent:
+    """An agent that compiles for a while by now."""
+    return Agent(leg="1", time=time.time() - 20).node().plugins()
+
+
+def compiling(agent: Agent) -> OpenRequest:
+    return OpenRequest("a.example-1", agent.time + 5, "POST", agent.url("catalog/a.example"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_under_way_stands_above_what_is_over_and_grows(tmp_path: Path, size: tuple[int, int]) -> None:
+    agent = begun()
+    with recording(tmp_path / "c.sqlite", *uncompiled(1), *agent.records, requests=(compiling(agent),)) as capture:
+
+        async def act(pilot: Pilot[None], app: Inspector) -> None:
+            def seconds() -> int:
+                found = regex.search(r"a\.example +waits for its catalog, ([0-9]+) s so far +run 2", screen_text(app))
+                assert found, screen_text(app)
+                return int(found[1])
+
+            shown = screen_text(app)
+            assert "1 node failing, 1 node under way" in shown
+            assert shown.index("Under way") < shown.index("waits for its catalog") < shown.index("S01")
+            before = seconds()
+            for _ in range(100):
+                await pilot.pause(0.1)
+                if seconds() > before:
+                    break
+            assert seconds() > before
+            capture.set_present(Present("ended", time.time()))
+            capture.flush()
+            for _ in range(100):
+                await pilot.pause(0.1)
+                if "Under way when the recording ended" in screen_text(app):
+                    break
+            assert "a.example  gathers facts, or has ended" in screen_text(app)
+
+        play(indexed(tmp_path / "c.sqlite"), act, size, start="")
+
+
+def test_it_never_says_that_there_are_no_runs_while_something_is_under_way(tmp_path: Path) -> None:
+    agent = begun()
+    with recording(tmp_path / "c.sqlite", requests=(compiling(agent),)):
+
+        async def act(pilot: Pilot[None], app: Inspector) -> None:
+            shown = screen_text(app)
+            assert "1 agent under way" in shown
+            assert "an unnamed agent  waits for its catalog" in shown
+            assert "no runs" not in shown
+            await pilot.press("r")
+            await pilot.pause()
+            assert "an unnamed agent waits for its catalog" in screen_text(app)
+            assert "There are no runs" not in screen_text(app)
+
+        play(indexed(tmp_path / "c.sqlite"), act, start="")
+
+
+def test_what_was_cut_off_is_listed(tmp_path: Path) -> None:
+    with recording(tmp_path / "c.sqlite", *begun().records) as capture:
+        capture.set_present(Present("ended", time.time()))
+        capture.flush()
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        shown = screen_text(app)
+        assert "Under way when the recording ended" in shown
+        assert "No run is over: r lists those that began." in shown
+        assert "no runs" not in shown
+
+    play(indexed(tmp_path / "c.sqlite"), act, start="")
+
+
+def test_calls_of_tools_are_told_where_there_is_no_run(tmp_path: Path) -> None:
+    agent = Agent(version="3.0")  # of which no header says that it is an agent
+    agent.ask("GET", "/status/v1/simple/server", status=403, headers=(("User-Agent", "curl/7.88.1"),))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        shown = screen_text(app)
+        assert "No run of an agent: 1 request of curl/7.88.1, 1 answered 403." in shown
+        assert "There are no runs" not in shown
+
+    play(indexed(save(tmp_path / "c.sqlite", *agent.records)), act, start="")

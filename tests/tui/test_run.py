@@ -6,6 +6,7 @@ import re
 import shlex
 import stat
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,7 @@ from inspector.capture.store import Capture
 from inspector.cli.main import main
 from inspector.explain.master_log.measured import MasterTime, MasterTimes
 from inspector.explain.sequence import HandshakeLine
-from inspector.model import Exchange
+from inspector.model import Exchange, OpenRequest, Present
 from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.bytes import Bytes
 from inspector.tui.catalog import Catalog
@@ -31,7 +32,9 @@ from inspector.tui.run import RunView
 from inspector.tui.sequence import Sequence
 from inspector.tui.transport import Knowledge, Transport
 from inspector.tui.waterfall import Waterfall
-from tests.tui.screens import SIZES, play, sample, screen_text
+from tests.support.captures import keep, recording
+from tests.support.conversations import Agent
+from tests.tui.screens import SIZES, indexed, play, sample, screen_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -788,3 +791,46 @@ def test_what_a_masters_logs_say_is_drawn_and_what_they_do_not_say_is_shown(tmp_
         assert "▒" in screen_text(app)
 
     play(sample("first-run", tmp_path), act, times=times, start="")
+
+
+def test_an_open_request_is_a_bar_that_grows_and_no_verdict_is_shown(tmp_path: Path) -> None:
+    agent = Agent(leg="1", time=time.time() - 20).node().plugins()
+    asked = OpenRequest("a.example-1", agent.time + 5, "POST", agent.url("catalog/a.example"))
+    with recording(tmp_path / "c.sqlite", *agent.records, requests=(asked,)) as capture:
+
+        async def act(pilot: Pilot[None], app: Inspector) -> None:
+            await pilot.press("home", "enter")
+            await settled(pilot)
+            waterfall = app.screen.query_one(Waterfall)
+
+            def took() -> float:
+                assert [entry.text for entry in waterfall.items[-2:]] == ["gathers facts", "waits for its catalog"]
+                return waterfall.items[-1].ended - waterfall.items[-1].began
+
+            shown = screen_text(app)
+            assert "under way: waits for its catalog, " in shown
+            assert "waits for its catalog  " in shown
+            assert "run 1 of a.example (7.23.0): open" in shown
+            before = took()
+            for _ in range(100):
+                await pilot.pause(0.1)
+                if took() > before:
+                    break
+            assert took() > before
+            await pilot.press("c")
+            await pilot.pause()
+            assert "This run has no verdict: it is not over." in screen_text(app)
+            await pilot.press("w")
+            await settled(pilot)  # the sequence has only what is over
+            agent.time = time.time()
+            keep(capture, *agent.catalog().report().records[-2:])
+            capture.set_present(Present("open", time.time()))
+            capture.flush()
+            for _ in range(200):
+                await pilot.pause(0.1)
+                if ": complete in" in screen_text(app):
+                    break
+            assert ": complete in" in screen_text(app)
+            assert "under way" not in screen_text(app)
+
+        play(indexed(tmp_path / "c.sqlite"), act)

@@ -379,7 +379,8 @@ class Link:
             self._break(AGENT_LEFT)
         elif exchange is None and self._waiting is None:
             self._close()
-        # Otherwise it may only have shut down its sending side; then it still gets the answer.
+        else:  # it may only have shut down its sending side; then it still gets the answer
+            self.runtime.agent_silent(self._agent_leg().id)
 
     # -- the master ---------------------------------------------------------------------------------
 

@@ -14,8 +14,6 @@ import msgspec
 from inspector.model import Exchange, Handshake, Phase
 from inspector.protocol import endpoints
 from inspector.protocol.alerts import ALERTS
-from inspector.runs.snapshot import RunState
-from inspector.summaries.under_way import state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +21,9 @@ if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
     from inspector.model import Finding, Present
     from inspector.runs.run import Run
+    from inspector.runs.snapshot import RunSnapshot
     from inspector.summaries.summary import RunBrief
+    from inspector.summaries.under_way import UnderWay as Doing
 
 OTHER = "other"
 """The label of what is in no table."""
@@ -92,21 +92,13 @@ class UnderWay(msgspec.Struct, array_like=True, frozen=True, tag="under way"):
 type Sample = Served | Refused | Lost | Found | Ended | Exported | UnderWay
 
 
-def under_way(runs: Iterable[Run], present: Present, now: float) -> UnderWay:
-    """Return what is under way: of the agents' runs of which more may come those that are not over (``state``)."""
-    phases: dict[str, Phase] = {}
+def under_way(doing: Iterable[Doing[RunSnapshot]], present: Present) -> UnderWay:
+    """Return what is under way: the requests, and the agents' runs that are not over."""
+    requests: Counter[Phase] = Counter({Phase.OTHER: present.more_requests})
     for request in present.requests:
         match = endpoints.match(request.method, request.target)
-        phases[request.leg] = match.endpoint.phase if match else Phase.OTHER
-    requests = Counter(phases.values())
-    requests[Phase.OTHER] += present.more_requests
-    going: Counter[Phase] = Counter()
-    for run in runs:
-        facts = run.snapshot() if run.real and not run.tool else None
-        if facts is None or facts.tool or state(facts, present, now, next_run=False) is not RunState.OPEN:
-            continue
-        going[next((phases[leg] for leg in reversed(facts.legs) if leg in phases), facts.phase)] += 1
-    return UnderWay(+requests, +going)
+        requests[match.endpoint.phase if match else Phase.OTHER] += 1
+    return UnderWay(+requests, Counter(each.phase for each in doing if each.run))
 
 
 class Sampler:

@@ -39,6 +39,7 @@ class Runtime:
     def __init__(self, folder: Path) -> None:
         self.records: list[Exchange] = []
         self.bugs: list[str] = []
+        self.silent: list[str] = []
         self.injection: Injection | None = None
         self.settings = SimpleNamespace(
             identity_source=NoIdentity(), balanced=lambda _: False, master_for=lambda _: (("192.0.2.2", 8140), "m")
@@ -59,6 +60,9 @@ class Runtime:
 
     def record(self, exchange: Exchange, *_: object) -> None:
         self.records.append(exchange)
+
+    def agent_silent(self, connection: str) -> None:
+        self.silent.append(connection)
 
     def record_refused_master(self, *_: object) -> None:
         pass
@@ -304,6 +308,7 @@ def test_who_sends_nothing_any_more_waits_for_an_answer_for_a_while(site: Site, 
     clock[0] += 300  # a long compilation
     site.link.check(clock[0])
     site.link.agent_ended(None)
+    assert len(site.runtime.silent) == 1  # nothing of it is under way from now on
     ended = site.link._ended
     assert given_up(site, clock, HALF_CLOSED)
     assert site.errors == [AGENT_LEFT]

@@ -22,7 +22,9 @@ from inspector.proxy.telemetry.samples import (
     under_way,
 )
 from inspector.runs.examples import catalog, talk
+from inspector.runs.snapshot import RunState
 from inspector.summaries import conclusions
+from inspector.summaries.under_way import NO_HABIT, Moment
 from tests.support.conversations import START, Agent
 from tests.support.hostile import HOSTILE, hostile_records
 
@@ -124,7 +126,9 @@ def test_what_is_under_way_is_counted_by_phase() -> None:
     other = OpenRequest("stranger", now, "GET", "/\x1b]0;owned\x07")
 
     def counted(present: Present, at: float = now) -> UnderWay:
-        return msgspec.json.decode(msgspec.json.encode(under_way(analyzer.runs, present, at)), type=UnderWay)
+        moment, facts = Moment(present, at), run.snapshot()
+        doing = moment.under_way([(facts, NO_HABIT)] if moment.state(facts) is RunState.OPEN else [])
+        return msgspec.json.decode(msgspec.json.encode(under_way(doing, present)), type=UnderWay)
 
     quiet = counted(Present("open", now))
     assert (quiet.requests, quiet.runs) == ({}, {Phase.CATALOG: 1})
