@@ -15,12 +15,10 @@ from inspector.rules import connection_errors, rule_of
 from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
 from inspector.rules.puppet_commands import FixContext
 from inspector.summaries import wording
-from inspector.summaries.summary import Conclusion, RunBrief
+from inspector.summaries.summary import REASON, Conclusion, RunBrief
 from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from inspector.model import Finding
     from inspector.rules.fixes import Fix
     from inspector.runs.run import Run
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 
 INJECTED = 5
 """Records with injected faults that a verdict names."""
-REASON = 400
-"""Maximum length of a run's reason: masters and agents send whole backtraces."""
 
 
 def of_run(run: Run) -> RunBrief:
@@ -49,37 +45,6 @@ def of_run(run: Run) -> RunBrief:
         "unheard": not run.answered or run.bootstrapping,
     }
     return RunBrief(**facts | fields)
-
-
-def with_shared(runs: Sequence[RunBrief]) -> list[RunBrief]:
-    """Return runs, those that show no cause themselves with what other runs of the capture showed of the CA.
-
-    An agent stops before its first answer if it trusts nobody: then it is likely the same.
-    """
-    shared = [
-        (finding, run)
-        for run in runs
-        for finding in run.findings
-        if finding.rule in verdicts.OF_THE_CA and finding.severity is Severity.ERROR and run.number
-    ]
-    return [_by_others(run, shared) for run in runs] if shared else list(runs)
-
-
-def _by_others(run: RunBrief, shared: Iterable[tuple[Finding, RunBrief]]) -> RunBrief:
-    if run.verdict is None or run.verdict.certainty != "not visible" or not run.unheard:
-        return run
-    finding, other = min(shared, key=lambda each: abs(each[0].since - run.started))
-    verdict = msgspec.structs.replace(
-        run.verdict,
-        reason=_shortened(clean(finding.message)),
-        cause=finding.rule,
-        severity=finding.severity,
-        certainty="likely",
-        since=run.started,
-        evidence=other.number,
-        advice=(),
-    )
-    return msgspec.structs.replace(run, verdict=verdict)
 
 
 def _conclusion(run: Run, found: verdicts.Verdict) -> Conclusion:

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from inspector import regex
+from inspector.analysis import verdicts
 from inspector.model import NOTHING_OPEN, Severity
 from inspector.runs.snapshot import RunState
-from inspector.summaries import conclusions
+from inspector.summaries.summary import REASON
 from inspector.summaries.under_way import Habit, Moment, settled
-from inspector.text import clean, counts, plural
+from inspector.text import beginning, clean, counts, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -303,7 +304,7 @@ def judge(recorded: Iterable[Recorded], now: float = math.inf) -> Judgement:
     result = Judgement()
     located = [(run, each.capture) for each in recorded for run in each.runs]
     located.sort(key=lambda pair: pair[0].started)
-    shared = conclusions.with_shared([run for run, _ in located])
+    shared = with_shared([run for run, _ in located])
     moments = {each.capture: Moment(each.present, now) for each in recorded}
     last = {run.certname: run.started for run, _ in located if not run.command}
     runs = [
@@ -397,6 +398,37 @@ def differences(run: RunBrief, good: RunBrief) -> list[tuple[str, str, str]]:
         ("address", good.address, run.address),
     )
     return [(name, before, now) for name, before, now in found if before and now and before != now]
+
+
+def with_shared(runs: Sequence[RunBrief]) -> list[RunBrief]:
+    """Return runs, those that show no cause themselves with what other runs of the capture showed of the CA.
+
+    An agent stops before its first answer if it trusts nobody: then it is likely the same.
+    """
+    shared = [
+        (finding, run)
+        for run in runs
+        for finding in run.findings
+        if finding.rule in verdicts.OF_THE_CA and finding.severity is Severity.ERROR and run.number
+    ]
+    return [_by_others(run, shared) for run in runs] if shared else list(runs)
+
+
+def _by_others(run: RunBrief, shared: Iterable[tuple[Finding, RunBrief]]) -> RunBrief:
+    if run.verdict is None or run.verdict.certainty != "not visible" or not run.unheard:
+        return run
+    finding, other = min(shared, key=lambda each: abs(each[0].since - run.started))
+    verdict = msgspec.structs.replace(
+        run.verdict,
+        reason=beginning(clean(finding.message), REASON + 1),
+        cause=finding.rule,
+        severity=finding.severity,
+        certainty="likely",
+        since=run.started,
+        evidence=other.number,
+        advice=(),
+    )
+    return msgspec.structs.replace(run, verdict=verdict)
 
 
 def _add_calls(result: Judgement, runs: Sequence[RunBrief], apart: Iterable[Apart | None]) -> None:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from inspector.protocol import kinds
     from inspector.runs.run import Run
 
+REASON = 400
+"""Maximum length of a run's reason: masters and agents send whole backtraces."""
+
 type RecordKind = Literal["exchange", "handshake", "gap"]
 type Party = Literal["agent", "proxy", "master"]
 type RunLike = Run | RunSnapshot

@@ -147,7 +147,7 @@ def test_a_rule_that_raises_leaves_the_others_their_say(
             results.append(
                 [
                     *analysis_worker.Results().of(follower.look()),
-                    *analysis_worker.Results().of(follower.sum_up(ended=True)),
+                    *analysis_worker.Results().of(follower.sum_up()),
                 ]
             )
         assert [(result.seq, result.text, result.findings) for result in results[0]] == [

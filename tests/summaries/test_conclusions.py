@@ -10,7 +10,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
 from inspector.rules import all_rules, fixes, rule_of
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, together, wait
-from inspector.summaries import conclusions
+from inspector.summaries import conclusions, judgement
 from inspector.summaries.index import IndexedRun
 from inspector.summaries.summary import SETTLED
 
@@ -55,10 +55,10 @@ def test_a_run_that_shows_nothing_is_explained_by_what_others_show_of_the_ca() -
     silent = talk(ca(), certname="a.example")
     expired = talk(ca(), crl(expired=True), certname="b.example", address="192.0.2.8", after=60)
     alone, with_it = analyzed(silent), analyzed(together(silent, expired))
-    (before,) = conclusions.with_shared([conclusions.of_run(run) for run in alone])
+    (before,) = judgement.with_shared([conclusions.of_run(run) for run in alone])
     assert before.verdict
     assert (before.verdict.cause, before.verdict.certainty) == (None, "not visible")
-    after = conclusions.with_shared([conclusions.of_run(run) for run in with_it])
+    after = judgement.with_shared([conclusions.of_run(run) for run in with_it])
     (mute,) = [run for run in after if run.verdict and run.verdict.evidence]
     (other,) = [run for run in after if run is not mute]
     assert mute.verdict

@@ -260,7 +260,7 @@ def test_a_run_that_is_under_way_has_no_verdict_until_there_is_evidence_that_it_
     assert node.open
     assert (node.open.run.ending, node.open.run.verdict) == ("open", None)
     assert [(each.name, each.activity, each.since) for each in found.under_way] == [
-        ("web1.example", "gathers facts", end)
+        ("web1.example", "gathers facts, or has ended", end)
     ]
     assert found.headline.startswith("1 node under way")
     late = judged(going, present=present, now=end + 4000)

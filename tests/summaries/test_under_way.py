@@ -140,7 +140,9 @@ def test_a_request_is_named_by_what_the_agent_waits_for_whatever_connection_it_u
         at(run, 20, OpenRequest("other0", run.ended + 8, "POST", target), names=("a.example",)),
     ):
         (each,) = moment.under_way([(run, habit)])
-        assert (each.run, each.seconds, each.phase) == (run, pytest.approx(12), Phase.CATALOG)
+        assert each.run is run
+        assert each.phase is Phase.CATALOG
+        assert each.seconds == pytest.approx(12)
         assert str(each) == "a.example waits for its catalog, 12 s so far (10 ms last time)"
 
 
