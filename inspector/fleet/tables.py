@@ -16,7 +16,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-VERSION = 1
+VERSION = 2
 """Of the columns; ``captures`` says with which one a capture was converted."""
 
 type _Hint = object
@@ -64,7 +64,7 @@ class AgentRow(Row, kw_only=True):
 
 
 class RunRow(AgentRow, kw_only=True):
-    """One run of an agent, once it is over."""
+    """One run of an agent."""
 
     time: Annotated[int, moment("When it began.")]
     duration: Annotated[float, seconds("From its first byte to its last.")] = 0.0
@@ -122,6 +122,21 @@ class RunRow(AgentRow, kw_only=True):
     corrective: Annotated[bool | None, about("The report's `corrective_change`.")] = None
     changed: Annotated[int | None, number("Resources that the report says were changed.")] = None
     failed: Annotated[int | None, number("Resources that the report says failed.")] = None
+    command: Annotated[
+        str | None, about("The command of Puppet's other than the agent whose requests these are, also if only likely.")
+    ] = None
+    run_state: Annotated[str, about("over; or open, or cut off: under way when it was converted, or recorded.")] = (
+        "over"
+    )
+    state: Annotated[
+        str | None,
+        about("What the node was after it: failing, errors, waiting, warnings or well; null: it does not say."),
+    ] = None
+    standing_cause: Annotated[
+        str | None, about("The rule that explains `state`: of this run, or likely of the failed one before it.")
+    ] = None
+    standing_reason: Annotated[str | None, about("The same in a sentence.")] = None
+    standing_since: Annotated[int | None, moment("When the node got into `state`.")] = None
 
 
 class ExchangeRow(AgentRow, kw_only=True):
@@ -296,6 +311,7 @@ class CaptureRow(Row, kw_only=True):
     inspector: Annotated[str, about("The version of puppet-inspector that converted it.")] = ""
     version: Annotated[int, number("The version of these columns.")] = VERSION
     rules: Annotated[str, about("Digest of the site's own rules that were applied.")] = ""
+    until: Annotated[int | None, moment("Until when it is known to have been recorded.")] = None
 
 
 _ORDER = ("certname", "time", "capture", "seq", "fingerprint", "role", "rule", "path", "type", "title", "property")
