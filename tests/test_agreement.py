@@ -15,9 +15,10 @@ from inspector.fleet.directory import TableDirectory
 from inspector.fleet.overview import fields as fleet_fields
 from inspector.fleet.overview import overview_of
 from inspector.formats import json_output
+from inspector.model import Exchange, OpenConnection, OpenRequest, Present
 from inspector.report import copies, fields
 from inspector.report.answers import answers_of
-from inspector.rules import all_rules
+from inspector.rules import all_rules, rule_of
 from inspector.runs.examples import (
     altered,
     ca,
@@ -25,6 +26,7 @@ from inspector.runs.examples import (
     crl,
     csr,
     issued,
+    node,
     not_issued,
     plugins,
     refused,
@@ -35,7 +37,7 @@ from inspector.runs.examples import (
 from inspector.summaries import index, indexer, reading
 from inspector.summaries.judgement import NodeState
 from inspector.summaries.source import Source
-from tests.support.captures import save
+from tests.support.captures import keep, save
 from tests.support.nodes import uncompiled, well
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
@@ -67,7 +69,8 @@ def of_judgement(found: Judgement) -> Said:
 def of_report(capture: Path) -> tuple[Said, dict[str, int]]:
     with copies.leaving(capture, opened=frozenset()) as copy:
         made = fields.fields(answers_of(copy), copy)
-    return Said(made["states"], made["headline"]), made["nodes"]
+    headline = made["headline"]
+    return Said(made["states"], headline[:1].lower() + headline[1:]), made["nodes"]
 
 
 def of_fleet(captures: Sequence[Path], folder: Path, now: float) -> tuple[Said, dict[str, Any]]:
@@ -168,7 +171,7 @@ def merged(*conversations: Sequence[Record]) -> list[Record]:
 
 
 WAITING = (ca(), crl(), csr(), not_issued())
-SCENES = {
+SCENES: dict[str, tuple[tuple[Sequence[Record], ...], dict[str, tuple[str, str | None]]]] = {
     "a good run, then one without answers": ((well(1), silent(after=1800)), {NAME: ("failing", None)}),
     "a cause, then none is visible": ((uncompiled(1), silent(after=1800)), {NAME: ("failing", "S01")}),
     "a cause, a good run, then none is visible": (
@@ -185,6 +188,10 @@ SCENES = {
                          {NAME: ("well", None)}),
     "no name, then a name at that address": ((unnamed(), well(1, 1800)), {NAME: ("well", None)}),
     "never a name": ((unnamed(), well(2, 1800)), {ADDRESS: ("failing", "T08"), "web2.example": ("well", None)}),
+    "the CA's CRL has ended, as another run shows": (
+        (*rule_of("B10").bad()[:1], talk(unanswered(ca()), address="192.0.2.8", after=60)),
+        {"192.0.2.8": ("failing", "B10")},
+    ),
     "several days": (
         tuple(well(number, DAY * day) for number in (1, 2) for day in range(9) if number == 1 or day < 2),
         {NAME: ("well", None), "web2.example": ("silent", None)},
@@ -203,6 +210,36 @@ def test_of_captures_with_several_nodes_and_runs(tmp_path: Path, run: Run, scene
     bad = any(state in ("failing", "errors", "waiting") for state, *_ in found.values())
     status, out, _ = run("doctor", capture)
     assert (status, out.partition("\n")[0].startswith(tuple(_lead(found)))) == (int(bad), True)
+
+
+@pytest.mark.slow
+def test_of_runs_that_are_under_way(tmp_path: Path) -> None:
+    begun = talk(node(uuid="b-1"), plugins(), certname=NAME, address=ADDRESS, after=1800)
+    first = talk(node(uuid="c-1"), plugins(), certname="new.example", address="192.0.2.9", after=1801)
+    records = merged(well(1), begun, first)
+    now = moment(records) + 20
+    legs = [each[-1].agent for each in (begun, first) if isinstance(each[-1], Exchange)]
+    requests = tuple(OpenRequest(leg.id, now - 15, "POST", "/puppet/v3/catalog/x") for leg in legs)
+    connections = tuple(OpenConnection(leg.id, now - 20) for leg in legs)
+    path = tmp_path / "c.sqlite"
+    with Capture.create(path) as capture:
+        keep(capture, *records)
+        capture.set_present(Present("open", now, requests, connections))
+        capture.flush()
+        (tmp_path / "1").mkdir()
+        found = agree([path], tmp_path / "1", now, timed=True)
+        assert found == {NAME: ("well", None, found[NAME][2]), "new.example": ("open", None, None)}
+    (tmp_path / "2").mkdir()  # nobody records any more
+    found = agree([path], tmp_path / "2", now + DAY, timed=True)
+    assert {name: state for name, (state, *_) in found.items()} == {NAME: "well", "new.example": "open"}
+
+
+@pytest.mark.slow
+def test_of_two_captures_of_one_node(tmp_path: Path) -> None:
+    first, then = uncompiled(1), silent(after=1800)
+    captures = [save(tmp_path / "a.sqlite", *first), save(tmp_path / "b.sqlite", *then)]
+    found = agree(captures, tmp_path, moment(then))
+    assert {name: each[:2] for name, each in found.items()} == {NAME: ("failing", "S01")}
 
 
 def _lead(found: dict[str, tuple[Any, ...]]) -> Iterator[str]:

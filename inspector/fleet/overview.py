@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inspector import clocks
-from inspector.errors import InspectorError
 from inspector.explain.readiness.changes import CHANGES
+from inspector.fleet.directory import OLDER
 from inspector.fleet.readiness import SIGNS
 from inspector.fleet.statements import AGENTS, ENDED, NAMED, RANK, RUNS, SERIES, asked_for
 from inspector.fleet.trust import inventory, listing, text
@@ -22,7 +22,7 @@ from inspector.protocol.kinds import Kind
 from inspector.rules import in_use, rule_of
 from inspector.summaries import judgement
 from inspector.summaries.judgement import NodeState, Standing, in_words
-from inspector.text import plural, utc
+from inspector.text import utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -259,6 +259,7 @@ def overview_of(directory: TableDirectory, watch: Watch = unwatched) -> Overview
     """Compute what a directory shows. Raises InspectorError."""
     watch(0, 1, WHAT)
     with directory.reading() as connection:
+        directory.must_be_judged(connection.execute(OLDER).fetchall())
         found = overview(connection)
     watch(1, 1, WHAT)
     return found
@@ -281,7 +282,6 @@ def _dated(row: dict[str, Any]) -> dict[str, Any]:
 
 def overview(connection: DuckDBPyConnection) -> Overview:
     """Compute it from the views of the tables (``TableDirectory.show``)."""
-    _check(connection)
 
     def rows(statement: str, *values: Any) -> list[tuple[Any, ...]]:
         return connection.execute(statement, values).fetchall()
@@ -317,17 +317,6 @@ def _title(rule: str | None) -> str:
     if rule is None:
         return "the cause is not visible in the traffic"
     return rule_of(rule).title if rule in known else rule
-
-
-def _check(connection: DuckDBPyConnection) -> None:
-    """Raise InspectorError if there are tables of captures in which runs do not say what their nodes were."""
-    ((older,),) = connection.execute("SELECT count(*) FROM captures WHERE version < 2").fetchall()
-    if older:
-        raise InspectorError(
-            f"An older version converted {plural(older, 'capture')} of these tables: their runs do not say what became "
-            "of their nodes.",
-            "Convert them again: puppet-inspector tables CAPTURES -o TABLES",
-        )
 
 
 def _nodes(rows: _Rows) -> list[_Found]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from inspector.fleet.directory import TableDirectory
 from inspector.fleet.spools import Place, Spools
 from inspector.fleet.tables import AgentRow, CaptureRow, CertificateRow, CrlRow, FindingRow, ResourceEventRow, RunRow
@@ -43,7 +45,18 @@ def run_row(number: int, certname: str | None, at: float, outcome: str = "comple
     row = RunRow(capture="0" * 16, run=number, certname=certname, time=micros(at), duration=10.0, outcome=outcome)
     for name, value in fields.items():
         setattr(row, name, value)
-    return row
+    return judged(row)
+
+
+def judged(row: RunRow) -> RunRow:
+    """A run with what its node was after it, unless it says that itself."""
+    if row.tool or row.command or row.state or row.run_state != "over":
+        return row
+    state = {"complete": "well", "waiting": "waiting"}.get(row.outcome, "failing")
+    found = {"state": state, "standing_since": row.time}
+    if state != "well":
+        found |= {"standing_cause": row.cause, "standing_reason": row.reason}
+    return msgspec.structs.replace(row, **found)
 
 
 def fleet(folder: Path, nodes: int, days: int = 3, runs: int = 2, name: str = "web{:05}.example") -> TableDirectory:
