@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from inspector.fleet.queries.query import Query
-
 EXAMPLE = "puppet-inspector sql tables/ --query expiring --set days=60"
 SCRIPT = 2**20
 """Characters of statements on standard input."""
@@ -63,7 +61,7 @@ def execute(arguments: argparse.Namespace) -> int:
     with given_tables.opened(given, rules=rules) as (directory, status), sql.opened(directory.root) as database:
         show = results.print_json if arguments.json else results.print_csv if arguments.csv else results.print_table
         if arguments.query:
-            with database.result(arguments.query.sql, _values(database, arguments.query, arguments.settings)) as result:
+            with database.answer(arguments.query, arguments.settings) as result:
                 show(result)
             return status
         if not statement and sys.stdin.isatty() and sys.stdout.isatty():
@@ -78,10 +76,6 @@ def execute(arguments: argparse.Namespace) -> int:
             with database.result(one) as result:
                 show(result)
     return status
-
-
-def _values(database: sql.Database, query: Query, settings: Sequence[str]) -> dict[str, object]:
-    return dict(query.values(settings, database.end))
 
 
 def _split(given: Sequence[str]) -> tuple[list[Path], str]:

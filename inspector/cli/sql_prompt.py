@@ -128,7 +128,7 @@ class Prompt:
         if not words:
             raise InspectorError("Name a query.", ".queries lists them.")
         query = named(words[0])
-        with self._database.result(query.sql, query.values(words[1:], self._database.end)) as result:
+        with self._database.answer(query, words[1:]) as result:
             self._show(result)
 
     def _help(self, _words: list[str]) -> None:

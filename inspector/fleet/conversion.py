@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import hashlib
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -164,14 +165,17 @@ def convert(
     *,
     copy: Path | None = None,
     logs: MasterLogs = NO_LOGS,
+    now: float | None = None,
 ) -> Converted:
     """Put a capture into the tables of a directory, instead of what it contributed before. Raises InspectorError.
 
     Damaged parts of it are left out. A capture that is there as it is now is left as it is, unless ``logs`` of its
-    master say more of it; or ``copy`` is given: one that may leave, from which the rows are made.
+    master say more of it; or ``copy`` is given: one that may leave, from which the rows are made. ``now`` is the
+    present (default: what the clock says).
     """
+    now = time.time() if now is None else now
     with Capture.open(path) as capture:
-        name, live, last = identity(capture), capture.live, capture.last
+        name, live, last, present = identity(capture), capture.live, capture.last, capture.present(now)
     if not name:
         return NOTHING
     if copy is None and not any(logs) and (known := _known(directory, name, site, last, closed=False)) is not None:
@@ -179,7 +183,7 @@ def convert(
     times = _times(path, logs, watch)
     with Capture.open(copy or path) as capture, directory.working() as work:
         spools = Spools(work)
-        rows = Rows(name, spools, directory.key, times)
+        rows = Rows(name, spools, directory.key, times, present, now)
         trouble = _read(capture, rows, watch)
         spools.add(
             CaptureRow(
@@ -197,6 +201,7 @@ def convert(
                 closed=copy is not None,
                 inspector=__version__,
                 rules=rules.in_use().digest,
+                until=micros(rows.until),
             )
         )
         spools.close()

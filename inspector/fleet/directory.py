@@ -26,6 +26,7 @@ from inspector.fleet import database, parquet, spanning
 from inspector.fleet.layout import CLOSED, KEY, PARTS, has_tables
 from inspector.fleet.statements import RANK
 from inspector.fleet.tables import TABLES
+from inspector.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,6 +45,8 @@ ALL = "all"
 _LOCK, _WORK = ".lock", ".work-"
 _KEY = 32
 """Bytes of the key."""
+OLDER = "SELECT count(*) FROM captures WHERE version < 2"
+"""How many captures were converted when runs did not yet say what their nodes were."""
 
 
 class TableDirectory:
@@ -301,6 +304,17 @@ class TableDirectory:
             if before.get(name) != parts[name]:
                 parquet.show(connection, table, parts[name])
         return parts
+
+    def must_be_judged(self, older: Sequence[tuple[int, ...]]) -> None:
+        """Raise InspectorError if runs of the tables do not say what their nodes were; ``older`` is what ``OLDER``
+        answers."""
+        if number := older[0][0]:
+            root = shlex.quote(str(self.root))
+            raise InspectorError(
+                f"An earlier version made these tables: the runs of {plural(number, 'capture')} do not say what their "
+                "nodes were.",
+                f"Convert them again: puppet-inspector tables CAPTURES -o {root}",
+            )
 
     def captured(self, capture: str) -> dict[str, Any] | None:
         """The row of a capture in ``captures``, with its ``site``; None if it was not converted."""

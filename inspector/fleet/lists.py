@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector.fleet.overview import STATES
+from inspector.summaries.judgement import NodeState
 from inspector.text import clean, utc
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ class TopList(NamedTuple):
 
 
 def by_state(nodes: Iterable[Node]) -> list[Node]:
-    """Nodes in the order of their states, the worst first; one that only a newer version knows comes before all."""
-    order = {state: place for place, state in enumerate(STATES)}
-    return sorted(nodes, key=lambda node: (order.get(node.state, -1), node.certname))
+    """Nodes in the order of their states, the worst first."""
+    order = {state: place for place, state in enumerate(NodeState)}
+    return sorted(nodes, key=lambda node: (order[node.now], node.certname))
 
 
 def lists_of(found: Overview) -> tuple[TopList, ...]:
@@ -34,10 +34,10 @@ def lists_of(found: Overview) -> tuple[TopList, ...]:
     nodes = by_state(found.nodes)
     return (
         TopList("nodes", ("node", "state", "cause", "version", "environment", "runs", "not completed", "last run"),
-                tuple((clean(node.certname), clean(node.state), clean(node.cause or ""), clean(node.version or ""),
+                tuple((clean(node.certname), str(node.now), clean(node.cause or ""), clean(node.version or ""),
                        clean(node.environment or ""), node.runs, node.bad, _moment(node.last)) for node in nodes)),
         TopList("why nodes are not well", ("rule", "what", "nodes", "first", "on", "reason"),
-                tuple((clean(each.rule or ""), clean(each.title), each.nodes, _moment(each.since) if each.since else "",
+                tuple((clean(each.rule or ""), clean(each.title), each.nodes, _moment(each.since),
                        clean(each.first), clean(each.reason)) for each in found.causes)),
         TopList("several captures show", ("node", "rule", "severity", "what", "runs"),
                 tuple((clean(each.certname or ""), clean(each.rule), clean(each.severity), clean(each.message),

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inspector import clocks
 from inspector.explain.readiness.changes import CHANGES
+from inspector.fleet.directory import OLDER
 from inspector.fleet.readiness import SIGNS
-from inspector.fleet.statements import AGENTS, ENDED, NAMED, RANK, SERIES, asked_for
+from inspector.fleet.statements import AGENTS, ENDED, NAMED, RANK, RUNS, SERIES, asked_for
 from inspector.fleet.trust import inventory, listing, text
 from inspector.progress import unwatched
 from inspector.protocol.kinds import Kind
 from inspector.rules import in_use, rule_of
+from inspector.summaries import judgement
+from inspector.summaries.judgement import NodeState, Standing, in_words
 from inspector.text import utc
 
 if TYPE_CHECKING:
@@ -36,38 +39,49 @@ SOON = 90
 """Days within which a certificate ends soon."""
 MONTHS = 36
 """Months of the calendar."""
-MISSED = 3
-"""Runs that a node must have missed to be silent."""
-LEAST = 7200.0
-"""Seconds after which a node is silent at the earliest."""
+NAMES = 20
+"""Nodes of a cause that are named."""
 WHAT = "reading tables"
 _MOMENTS = frozenset({"began", "ended", "last", "since", "first"})
 """Fields that are times."""
-STATES = ("failed", "refused", "waiting", "unfinished", "silent", "complete")
-"""The states of nodes, the worst first: the outcome of the latest run, or that there was none for long."""
-
-_LATEST = f"""
-CREATE OR REPLACE TEMP TABLE nodes AS
+OUTCOMES = ("failed", "refused", "waiting", "unfinished", "silent", "complete")
+"""What ``state`` and ``states`` name: the outcome of the run that decides, or that there was none for long."""
+_NODES = f"""
 WITH {NAMED}, ordered AS (
-    SELECT site, certname, time, outcome, cause, reason, agent_version, environment, capture, run,
-           {ENDED} AS ended,
+    SELECT *, {ENDED} AS ended,
            time - lag(time) OVER (PARTITION BY certname ORDER BY time, capture, run) AS pause
     FROM agents
 ), each AS (
-    SELECT certname, count(*) AS runs, count(*) FILTER (WHERE outcome NOT IN ('complete')) AS bad,
-           min(time) AS first, max(ended) AS last, median(epoch(pause)) AS pause,
+    SELECT certname, count(*) AS runs, count(*) FILTER (WHERE outcome <> 'complete') AS bad,
+           max(ended) AS last, median(epoch(pause)) AS pause, count(DISTINCT capture) AS captures,
            arg_max(agent_version, time) AS version, arg_max(environment, time) AS environment,
            arg_max(site, (time, capture)) AS site,
-           arg_max({{'outcome': outcome, 'cause': cause, 'reason': reason}}, (time, capture, run)) AS latest
+           arg_max({{'outcome': outcome, 'run_state': run_state}}, (time, capture, run)) AS latest,
+           arg_max({{'outcome': outcome, 'state': state, 'cause': standing_cause, 'reason': standing_reason,
+                     'since': standing_since}}, (time, capture, run)) FILTER (WHERE state IS NOT NULL) AS deciding
     FROM ordered GROUP BY certname
-), until AS (SELECT site, max(last) AS now FROM captures GROUP BY site)
-SELECT certname, runs, bad, epoch(first) AS first, epoch(last) AS last, version, environment, latest.cause AS cause,
-       latest.reason AS reason,
-       if(latest.outcome = 'complete'
-          AND epoch(now) - epoch(last) > greatest({LEAST}, {MISSED} * coalesce(pause, 86400)),
-          'silent', latest.outcome) AS state
-FROM each LEFT JOIN until USING (site)
+), ends AS (SELECT site, max(coalesce(until, last)) AS until FROM captures GROUP BY site)
+SELECT certname, runs, bad, epoch(last), pause, captures, version, environment, latest.outcome,
+       coalesce(latest.run_state, 'over') = 'over', epoch(until), deciding.outcome, deciding.state, deciding.cause,
+       deciding.reason, epoch(deciding.since)
+FROM each LEFT JOIN ends USING (site) ORDER BY certname
 """
+_SERIES = f"""
+WITH {NAMED}, said AS (
+    SELECT certname, time, capture, run, state, cause, reason, epoch(standing_since) AS since, certainty
+    FROM agents SEMI JOIN (SELECT unnest(?) AS certname) chosen USING (certname) WHERE state IS NOT NULL
+), ordered AS (
+    SELECT *, last_value(state) OVER (
+        PARTITION BY certname ORDER BY time, capture, run ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    ) AS latest FROM said
+)
+SELECT certname, state, cause, reason, since, certainty FROM ordered
+QUALIFY coalesce(sum((state <> latest)::INTEGER) OVER (
+    PARTITION BY certname ORDER BY time, capture, run ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+), 0) = 0
+ORDER BY certname, time, capture, run
+"""
+"""Of nodes that are in several captures, the runs since their state was another one."""
 
 
 class Node(NamedTuple):
@@ -76,6 +90,7 @@ class Node(NamedTuple):
     certname: str
     """Its address, as long as it failed before it showed a name."""
     state: str
+    """One of ``OUTCOMES``."""
     version: str | None
     environment: str | None
     runs: int
@@ -83,11 +98,26 @@ class Node(NamedTuple):
     """Runs that did not complete."""
     last: float
     cause: str | None
-    """The rule that explains its latest run."""
+    """The rule that explains what it is now."""
+    now: NodeState
+    """What it is now, as the judgement has it."""
+    since: float | None
+    """When it got into this state; None: its first run is under way."""
+
+
+class _Found(NamedTuple):
+    """A node, and what is only known of it meanwhile."""
+
+    node: Node
+    reason: str
+    several: bool
+    """It is in several captures."""
+    again: bool
+    """Another run is under way, or was when the recording ended."""
 
 
 class Cause(NamedTuple):
-    """Why the latest runs of nodes did not go well."""
+    """Why nodes are not well."""
 
     rule: str | None
     """None: the cause is not visible in the traffic."""
@@ -205,7 +235,11 @@ class Overview:
     nodes: tuple[Node, ...]
     """By name."""
     states: dict[str, int]
-    """Nodes in each of ``STATES``."""
+    """Nodes in each of ``OUTCOMES``."""
+    standing: dict[NodeState, int]
+    """Nodes in each state, the worst first."""
+    headline: str
+    """The whole answer in one line."""
     causes: tuple[Cause, ...]
     rules: tuple[RuleLine, ...]
     days: tuple[Day, ...]
@@ -225,6 +259,7 @@ def overview_of(directory: TableDirectory, watch: Watch = unwatched) -> Overview
     """Compute what a directory shows. Raises InspectorError."""
     watch(0, 1, WHAT)
     with directory.reading() as connection:
+        directory.must_be_judged(connection.execute(OLDER).fetchall())
         found = overview(connection)
     watch(1, 1, WHAT)
     return found
@@ -247,7 +282,6 @@ def _dated(row: dict[str, Any]) -> dict[str, Any]:
 
 def overview(connection: DuckDBPyConnection) -> Overview:
     """Compute it from the views of the tables (``TableDirectory.show``)."""
-    connection.execute(_LATEST)
 
     def rows(statement: str, *values: Any) -> list[tuple[Any, ...]]:
         return connection.execute(statement, values).fetchall()
@@ -256,16 +290,19 @@ def overview(connection: DuckDBPyConnection) -> Overview:
         "SELECT coalesce(epoch(min(time)), 0), coalesce(epoch(max(last)), 0), count(*), coalesce(sum(records), 0) "
         "FROM captures"
     )
-    columns = "certname, state, version, environment, runs, bad, last, cause"
-    nodes = tuple(Node(*row) for row in rows(f"SELECT {columns} FROM nodes ORDER BY certname"))
+    found = _nodes(rows)
+    nodes = tuple(each.node for each in found)
     days = _days(rows)
-    known = dict.fromkeys(STATES, 0) | dict(rows("SELECT state, count(*) FROM nodes GROUP BY state"))
-    silent = sorted((node for node in nodes if node.state == "silent"), key=lambda node: node.last)
+    known = Counter(node.state for node in nodes)
+    standing = Counter(node.now for node in nodes)
+    headline = in_words(standing, sum(each.again for each in found))
+    silent = sorted((node for node in nodes if node.now is NodeState.SILENT), key=lambda node: node.last)
     entries = listing.entries(inventory.read(connection))
     return Overview(
         began, ended, captures, sum(day.runs for day in days), int(records),
         tuple(site for (site,) in rows("SELECT DISTINCT site FROM captures ORDER BY site")),
-        nodes, known, _causes(rows), _rules(rows, [day.date for day in days]), days, _times(rows),
+        nodes, {state: known[state] for state in OUTCOMES}, {state: standing[state] for state in NodeState}, headline,
+        _causes(rows, found), _rules(rows, [day.date for day in days]), days, _times(rows),
         _calendar(entries, ended), _ending(entries, ended), _in_use(rows), _readiness(rows),
         _unsettled(rows), tuple(silent[:TOP]), _spanning(rows),
     )  # fmt: skip
@@ -282,13 +319,48 @@ def _title(rule: str | None) -> str:
     return rule_of(rule).title if rule in known else rule
 
 
-def _causes(rows: _Rows) -> tuple[Cause, ...]:
-    found = rows(
-        f"""
-        SELECT cause, count(*) AS number, arg_min(reason, (last, certname)) AS reason,
-               list(certname ORDER BY certname)[:20] AS names
-        FROM nodes WHERE state NOT IN ('complete', 'silent') GROUP BY cause ORDER BY number DESC, cause LIMIT {TOP}
-        """
+def _nodes(rows: _Rows) -> list[_Found]:
+    """What each node is now, as the run that decides says; silent ones are found here."""
+    found = []
+    for row in rows(_NODES):
+        (name, runs, bad, last, pause, captures, version, environment, outcome, over, until,
+         decided, state, cause, reason, since) = row  # fmt: skip
+        now = NodeState(state) if state else NodeState.OPEN
+        if now is NodeState.WELL and over and judgement.silent(last, pause, last if until is None else until):
+            now = NodeState.SILENT
+        shown = "silent" if now is NodeState.SILENT else decided or outcome
+        node = Node(name, shown, version, environment, runs, bad, last, cause, now, since)
+        found.append(_Found(node, reason or "", captures > 1, state is not None and not over))
+    return _across(rows, found)
+
+
+def _across(rows: _Rows, found: list[_Found]) -> list[_Found]:
+    """The same, where an earlier capture may say since when, or why."""
+    names = [each.node.certname for each in found if each.several and each.node.now in _EXPLAINED]
+    standing: dict[str, Standing] = {}
+    for name, state, cause, reason, since, certainty in rows(_SERIES, names) if names else ():
+        explained = certainty is not None and certainty != "not visible"
+        standing[name] = Standing(NodeState(state), cause, reason, since, explained).after(standing.get(name))
+    return [
+        each._replace(node=each.node._replace(cause=now.cause, since=now.since), reason=now.reason or "")
+        if (now := standing.get(each.node.certname))
+        else each
+        for each in found
+    ]
+
+
+_EXPLAINED = (NodeState.FAILING, NodeState.ERRORS, NodeState.WAITING, NodeState.WARNINGS)
+"""The states that have a cause, seen or not; the worst first."""
+
+
+def _causes(rows: _Rows, found: Iterable[_Found]) -> tuple[Cause, ...]:
+    by_cause: dict[str | None, list[_Found]] = {}
+    for each in found:
+        if each.node.now in _EXPLAINED:
+            by_cause.setdefault(each.node.cause, []).append(each)
+    ordered = sorted(
+        by_cause.items(),
+        key=lambda pair: (min(_EXPLAINED.index(each.node.now) for each in pair[1]), -len(pair[1]), pair[0] or ""),
     )
     firsts = {
         rule: (since, node)
@@ -297,9 +369,12 @@ def _causes(rows: _Rows) -> tuple[Cause, ...]:
         )
     }
     made = []
-    for rule, number, reason, names in found:
-        since, node = firsts.get(rule, (0.0, None))
-        made.append(Cause(rule, _title(rule), number, since, node or names[0], reason or "", tuple(names)))
+    for rule, nodes in ordered[:TOP]:
+        earliest = min(nodes, key=lambda each: (each.node.since or 0.0, each.node.certname))
+        latest = min(nodes, key=lambda each: (each.node.last, each.node.certname))
+        since, first = firsts.get(rule, (earliest.node.since or 0.0, None))
+        names = tuple(each.node.certname for each in nodes[:NAMES])
+        made.append(Cause(rule, _title(rule), len(nodes), since, first or earliest.node.certname, latest.reason, names))
     return tuple(made)
 
 
@@ -325,11 +400,11 @@ def _days(rows: _Rows) -> tuple[Day, ...]:
     return tuple(
         Day(*row)
         for row in rows(
-            """
+            f"""
             SELECT date::VARCHAR, count(outcome), count(*) FILTER (WHERE outcome <> 'complete'),
                    quantile_cont(compile_time, 0.5), quantile_cont(compile_time, 0.95)
             FROM (
-                SELECT date, outcome, compile_time FROM runs WHERE tool IS NULL
+                SELECT date, outcome, compile_time FROM runs WHERE {RUNS}
                 UNION ALL
                 SELECT DISTINCT date, NULL, NULL FROM findings
             )
@@ -393,7 +468,9 @@ def _in_use(rows: _Rows) -> tuple[InUse, ...]:
         SELECT 'checksums asked for', checksum_type, count(DISTINCT certname) FROM runs
         WHERE checksum_type IS NOT NULL AND {AGENTS} GROUP BY ALL
         UNION ALL
-        SELECT 'version of the agent', version, count(*) FROM nodes WHERE version IS NOT NULL GROUP BY ALL
+        SELECT 'version of the agent', version, count(*) FROM (
+            SELECT arg_max(agent_version, time) AS version FROM runs WHERE {AGENTS} GROUP BY certname
+        ) WHERE version IS NOT NULL GROUP BY ALL
         UNION ALL
         SELECT 'version of TLS', tls, count(DISTINCT certname) FROM connections
         WHERE side = 'agent' AND tls IS NOT NULL AND certname IS NOT NULL GROUP BY ALL

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from inspector.explain.master_log.measured import NOTHING
 from inspector.fleet import certificates
@@ -13,22 +16,28 @@ from inspector.fleet.contents import Contents
 from inspector.fleet.spools import Place
 from inspector.fleet.tables import ConnectionRow, ExchangeRow, FindingRow, HandshakeRow, RunRow
 from inspector.fleet.values import masked, message, micros, short
-from inspector.model import Exchange, Gap, Handshake, Phase, Severity
+from inspector.model import NOTHING_OPEN, Exchange, Gap, Handshake, Phase, Severity
 from inspector.protocol import documents as d
 from inspector.protocol.bodies import content_type
 from inspector.runs.snapshot import RunColumns
 from inspector.summaries import conclusions
+from inspector.summaries.judgement import Recorded, judge
 
 if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
     from inspector.explain.master_log.measured import MasterTimes
     from inspector.fleet.spools import Spools
-    from inspector.model import Connection, Record
+    from inspector.model import Connection, Present, Record
     from inspector.runs.run import Run
+    from inspector.summaries.judgement import Standing
     from inspector.summaries.summary import RunBrief
 
 _SEQS = 100
 """Records of a finding."""
+HELD = 5_000
+"""Runs that wait to be judged; of more, the older half is judged with these alone."""
+NODES = 100_000
+"""Nodes of which is known what they were before the runs that wait."""
 
 
 @dataclass(slots=True)
@@ -39,12 +48,27 @@ class _Extras:
     master: str | None = None
 
 
+class _Held(NamedTuple):
+    """A run that waits to be judged: later ones say whether it is over, and what the CA is like."""
+
+    brief: RunBrief
+    row: RunRow
+
+
 class Rows:
     """Makes the rows of one capture and adds them to its spools."""
 
-    def __init__(self, capture: str, spools: Spools, key: bytes, times: MasterTimes = NOTHING) -> None:
+    def __init__(
+        self,
+        capture: str,
+        spools: Spools,
+        key: bytes,
+        times: MasterTimes = NOTHING,
+        present: Present = NOTHING_OPEN,
+        now: float = math.inf,
+    ) -> None:
         """``capture`` identifies it; ``key`` is that of the hashes of parameters; ``times`` is what the master's logs
-        say."""
+        say; ``present`` is what is under way ``now``."""
         self._capture = capture
         self._times = times
         self._spools = spools
@@ -53,6 +77,10 @@ class Rows:
         self._extras: dict[Run, _Extras] = {}
         self._bootstraps: set[Run] = set()
         """Those that are not over: one may become part of another run."""
+        self._present, self._now = present, now
+        self._held: list[_Held] = []
+        self._before: dict[str, Standing] = {}
+        """What nodes were before the runs that wait."""
         self.records = self.lost = self.unanalyzed = self.first = self.last = 0
         self.begun, self.ended = math.inf, 0.0
 
@@ -86,35 +114,76 @@ class Rows:
             self.begun, self.ended = min(self.begun, record.time), max(self.ended, record.ended)
 
     def end(self, run: Run) -> None:
-        """Add the row of a run that is over, and its findings."""
-        brief = conclusions.of_run(run)
+        """Take a run to which no record comes any more; its row, and its findings, are added once it is judged."""
         if run.number is not None:
-            self._spools.add(self._run(run, brief))
-            for finding in brief.findings:
-                self._spools.add(
-                    FindingRow(
-                        capture=self._capture,
-                        run=run.place,
-                        certname=run.certname,
-                        time=micros(finding.since),
-                        rule=finding.rule,
-                        severity=str(finding.severity),
-                        message=message(finding.message),
-                        seqs=list(finding.seqs[:_SEQS]),
-                        cause=finding.rule == brief.cause,
-                        consequence=finding.rule in brief.symptoms,
-                    )
-                )
+            brief = conclusions.of_run(run)
+            self._held.append(_Held(brief, self._run(run, brief)))
+            if len(self._held) > HELD:
+                self._settle(HELD // 2)
         parts = [other for other in self._bootstraps if other is not run and _whole(other) is run]
         for one in (run, *parts):
-            self._spools.add_place(Place(one.place, run.number, run.certname))
+            self._spools.add_place(Place(one.place, run.number, _named(run)))
             self._bootstraps.discard(one)
             self._extras.pop(one, None)
             self._contents.end(one)
 
     def finish(self) -> None:
         """Add what is only known at the end."""
+        self._settle(len(self._held))
         self._certificates.finish()
+
+    @property
+    def until(self) -> float:
+        """Until when the capture is known to have been recorded."""
+        return max(self.ended, self._now if self._present.recording == "open" else self._present.time)
+
+    def _settle(self, number: int) -> None:
+        """Judge the runs that wait, and add the rows of so many of them, in the order in which they began."""
+        self._held.sort(key=lambda held: held.brief.started)
+        made = judge([Recorded([held.brief for held in self._held], present=self._present)], self._now, self._before)
+        judged = {each.run.number: (name, each) for name, node in made.nodes.items() for each in node.runs}
+        for held in self._held[:number]:
+            name, found = judged.get(held.brief.number, ("", None))
+            brief = found.run if found else made.runs[Path(), held.brief.number]
+            standing = found.standing if found else None
+            if standing:
+                self._before[name] = standing
+            self._add(held.row, brief, standing)
+        del self._held[:number]
+        while len(self._before) > NODES:
+            del self._before[next(iter(self._before))]
+
+    def _add(self, row: RunRow, brief: RunBrief, standing: Standing | None) -> None:
+        """Add the row of a run that was judged, and its findings."""
+        verdict = brief.verdict
+        self._spools.add(
+            msgspec.structs.replace(
+                row,
+                cause=brief.cause,
+                reason=message(verdict.reason) if verdict else None,
+                certainty=verdict.certainty if verdict else None,
+                run_state=str(brief.state),
+                state=str(standing.state) if standing else None,
+                standing_cause=standing.cause if standing else None,
+                standing_reason=message(standing.reason) if standing and standing.reason else None,
+                standing_since=micros(standing.since) if standing else None,
+            )
+        )
+        for finding in brief.findings:
+            self._spools.add(
+                FindingRow(
+                    capture=self._capture,
+                    run=row.run,
+                    certname=row.certname,
+                    time=micros(finding.since),
+                    rule=finding.rule,
+                    severity=str(finding.severity),
+                    message=message(finding.message),
+                    seqs=list(finding.seqs[:_SEQS]),
+                    cause=finding.rule == brief.cause,
+                    consequence=finding.rule in brief.symptoms,
+                )
+            )
 
     def connection(self, connection: Connection) -> None:
         """Add the row of a connection."""
@@ -207,15 +276,11 @@ class Rows:
         spans = {span.phase: span.duration for span in brief.spans}
         severities = [finding.severity for finding in brief.findings]
         report = next((sent.report for sent in reversed(run.reports) if sent.report), d.Report())
-        verdict = brief.verdict
         return RunRow(
-            **_in_common(brief),
+            **_in_common(brief) | {"certname": _named(run)},
             capture=self._capture,
             run=run.place,
             time=micros(run.started),
-            cause=brief.cause,
-            reason=message(verdict.reason) if verdict else None,
-            certainty=verdict.certainty if verdict else None,
             errors=severities.count(Severity.ERROR),
             warnings=severities.count(Severity.WARNING),
             notices=severities.count(Severity.NOTICE),
@@ -247,6 +312,7 @@ class Rows:
             corrective=report.corrective_change,
             changed=contents.changed,
             failed=contents.failed,
+            command=short(brief.command),
         )
 
 
@@ -254,6 +320,11 @@ def _in_common(brief: RunBrief) -> dict[str, Any]:
     """What a row has of a run by name, its texts as long as a table holds them."""
     values = {name: getattr(brief, name) for name in RunColumns.__struct_fields__}
     return {name: short(value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def _named(run: Run) -> str | None:
+    """The node; None: it showed no certificate where one is needed, and its name is a claim."""
+    return None if run.stranger else run.certname
 
 
 def _whole(run: Run) -> Run:

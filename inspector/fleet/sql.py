@@ -14,16 +14,17 @@ from inspector import regex
 from inspector.errors import InspectorError
 from inspector.fleet import database
 from inspector.fleet.database import DatabaseError, reported, text
-from inspector.fleet.directory import TableDirectory
+from inspector.fleet.directory import OLDER, TableDirectory
 from inspector.fleet.tables import PARTITIONS, TABLES
 
 if TYPE_CHECKING:
     import datetime
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from duckdb import DuckDBPyConnection
 
     from inspector.fleet.directory import Parts
+    from inspector.fleet.queries.query import Query
 
     type Row = tuple[Any, ...]
 
@@ -138,6 +139,15 @@ class Database:
         with self.result("SELECT max(last) FROM captures") as result:
             found: datetime.datetime | None = next(result.batches)[0][0]
         return found
+
+    @contextlib.contextmanager
+    def answer(self, query: Query, settings: Iterable[str] = ()) -> Iterator[Result]:
+        """Answer a named query; ``settings`` are ``NAME=VALUE``. Otherwise like ``result``."""
+        if query.judged:
+            with self.result(OLDER) as older:
+                self._directory.must_be_judged([row for batch in older.batches for row in batch])
+        with self.result(query.sql, query.values(settings, self.end)) as result:
+            yield result
 
     @contextlib.contextmanager
     def result(self, statement: str, values: Mapping[str, object] | None = None) -> Iterator[Result]:

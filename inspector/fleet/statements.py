@@ -10,30 +10,38 @@ from inspector.protocol.endpoints import ENDPOINTS
 if TYPE_CHECKING:
     from inspector.protocol.kinds import Kind
 
-AGENTS = "certname IS NOT NULL AND tool IS NULL"
-"""The condition of runs of agents, not calls of tools."""
+RUNS = "tool IS NULL AND command IS NULL"
+"""The condition of runs of agents, not calls of tools and of other commands."""
+AGENTS = f"certname IS NOT NULL AND {RUNS}"
+"""The condition of runs of agents that showed a name."""
 RANK = "CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END"
 """The worst severity is the lowest number."""
 RUN = "format('{}:{}', capture, run)"
 """A run as it is printed, and as commands take it."""
 NAMED = f"""
-addresses AS (
-    SELECT site, address, count(*) AS names, max(first) AS first, max(last) AS last
-    FROM (
-        SELECT site, address, min(time) AS first, max(time) AS last FROM runs
-        WHERE {AGENTS} AND address IS NOT NULL GROUP BY site, address, certname
-    )
-    GROUP BY site, address
+named AS (
+    SELECT site, address, certname, min(time) AS first, max(time) AS last FROM runs
+    WHERE certname IS NOT NULL AND tool IS NULL AND address IS NOT NULL GROUP BY ALL
+), firsts AS (
+    SELECT site, address, first, min(certname) AS name FROM named GROUP BY ALL
+), alone AS (
+    SELECT site, address, any_value(certname) AS name, max(last) AS last FROM named GROUP BY site, address
+    HAVING count(*) = 1
 ), agents AS (
     SELECT * FROM runs WHERE {AGENTS}
     UNION ALL
-    SELECT runs.* REPLACE (runs.address AS certname) FROM runs LEFT JOIN addresses USING (site, address)
-    WHERE certname IS NULL AND tool IS NULL AND address IS NOT NULL
-          AND NOT coalesce(addresses.first > time OR (names = 1 AND addresses.last > time), false)
+    SELECT runs.* REPLACE (
+        coalesce(firsts.name, CASE WHEN alone.last > runs.time THEN alone.name END, runs.address, '-') AS certname
+    )
+    FROM runs ASOF LEFT JOIN firsts
+    ON runs.site = firsts.site AND runs.address = firsts.address AND runs.time < firsts.first
+    LEFT JOIN alone ON runs.site = alone.site AND runs.address = alone.address
+    WHERE certname IS NULL AND {RUNS}
 )
 """
-"""An expression for WITH; ``agents``: the runs of agents. One that failed before it showed a name has its address for
-one, unless it got a name there later: a node came up there for the first time, or the only one there ran again."""
+"""An expression for WITH; ``agents``: the runs of agents. One that failed before it showed a name is of the node that
+came up at its address later for the first time, or of the only one there if it ran again; else the address is its
+node's name, as the judgement has it."""
 OF_AGENTS = "exchanges ANTI JOIN (SELECT capture, run FROM runs WHERE tool IS NOT NULL) USING (capture, run)"
 """The exchanges that are no calls of tools."""
 LATEST_CRLS = """(

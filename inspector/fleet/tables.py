@@ -17,7 +17,7 @@ from inspector import columns
 from inspector.columns import Column, about, moment, number, run_number, seconds, size
 from inspector.runs.snapshot import RunColumns
 
-VERSION = 1
+VERSION = 2
 """Of the columns; ``captures`` says with which one a capture was converted."""
 
 Capture = Annotated[str, about("The capture, as in `captures`.")]
@@ -40,7 +40,7 @@ class AgentRow(Row, kw_only=True):
 
 
 class RunRow(RunColumns, frozen=True, kw_only=True, gc=False):
-    """One run of an agent, once it is over."""
+    """One run of an agent."""
 
     capture: Capture
     run: RunNumber = 0
@@ -86,6 +86,21 @@ class RunRow(RunColumns, frozen=True, kw_only=True, gc=False):
     corrective: Annotated[bool | None, about("The report's `corrective_change`.")] = None
     changed: Annotated[int | None, number("Resources that the report says were changed.")] = None
     failed: Annotated[int | None, number("Resources that the report says failed.")] = None
+    command: Annotated[
+        str | None, about("The command of Puppet's other than the agent whose requests these are, also if only likely.")
+    ] = None
+    run_state: Annotated[str, about("over; or open, or cut off: under way when it was converted, or recorded.")] = (
+        "over"
+    )
+    state: Annotated[
+        str | None,
+        about("What the node was after it: failing, errors, waiting, warnings or well; null: it does not say."),
+    ] = None
+    standing_cause: Annotated[
+        str | None, about("The rule that explains `state`: of this run, or likely of the failed one before it.")
+    ] = None
+    standing_reason: Annotated[str | None, about("The same in a sentence.")] = None
+    standing_since: Annotated[int | None, moment("When the node got into `state`.")] = None
 
 
 class ExchangeRow(AgentRow, kw_only=True):
@@ -260,6 +275,7 @@ class CaptureRow(Row, kw_only=True):
     inspector: Annotated[str, about("The version of puppet-inspector that converted it.")] = ""
     version: Annotated[int, number("The version of these columns.")] = VERSION
     rules: Annotated[str, about("Digest of the site's own rules that were applied.")] = ""
+    until: Annotated[int | None, moment("Until when it is known to have been recorded.")] = None
 
 
 _ORDER = ("certname", "time", "capture", "seq", "fingerprint", "role", "rule", "path", "type", "title", "property")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.fleet.lists import by_state
-from inspector.fleet.overview import STATES
 from inspector.report import page
 from inspector.report.packing import Block
+from inspector.summaries.judgement import NodeState
 from inspector.text import clean, plural, utc
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ WIDTH, HEIGHT = 1000, 120
 """Units of a drawing."""
 ROWS = 100
 """Nodes in the markup: the others need JavaScript."""
-BAD = ("failed", "refused", "waiting", "unfinished")
 
 
 class Bar(NamedTuple):
@@ -64,7 +63,6 @@ class Trend:
 
 def html(found: Overview, name: str) -> str:
     """Return the page; ``name`` says of which tables."""
-    bad = sum(found.states[state] for state in BAD)
     ordered = by_state(found.nodes)
     return page.rendered(
         "fleet.html.j2",
@@ -72,10 +70,10 @@ def html(found: Overview, name: str) -> str:
         title=f"Puppet fleet: {clean(name)}",
         found=found,
         period=_period(found.began, found.ended),
-        headline=_headline(found, bad),
-        tone="error" if bad else "warning" if found.states["silent"] else "well",
-        states=[(state, found.states[state]) for state in STATES if found.states[state]],
-        shares=_shares([(state, found.states[state]) for state in STATES], max(1, len(found.nodes))),
+        headline=found.headline[:1].upper() + found.headline[1:],
+        tone=_tone(found),
+        states=[(str(state), number) for state, number in found.standing.items() if number],
+        shares=_shares([(str(state), number) for state, number in found.standing.items()], max(1, len(found.nodes))),
         daily=_daily(found),
         trend=_trend(found),
         calendar=_calendar(found),
@@ -91,7 +89,7 @@ COLUMNS = ("node", "state", "cause", "version", "environment", "runs", "not comp
 
 
 def _row(node: Node) -> list[str | int]:
-    texts = (node.certname, node.state, node.cause, node.version, node.environment)
+    texts = (node.certname, str(node.now), node.cause, node.version, node.environment)
     return [*(clean(text or "") for text in texts), node.runs, node.bad, utc(node.last)[:16].replace("T", " ")]
 
 
@@ -100,14 +98,12 @@ def _left(seconds: float) -> str:
     return f"in {plural(days, 'day')}" if seconds > 0 else f"ended {plural(days, 'day')} before"
 
 
-def _headline(found: Overview, bad: int) -> str:
-    if not found.nodes:
-        return "No node ran in these tables"
-    silent = found.states["silent"]
-    parts = [f"the latest run of {bad:,} did not go well"] if bad else []
-    parts += [f"{silent:,} stopped reporting"] if silent else []
-    nodes = plural(len(found.nodes), "node")
-    return f"Of {nodes}, {' and '.join(parts)}" if parts else f"{nodes}: the latest run of each completed"
+def _tone(found: Overview) -> str:
+    """How the headline looks."""
+    if any(number and state.bad for state, number in found.standing.items()):
+        return "error"
+    doubtful = found.standing[NodeState.WARNINGS] or found.standing[NodeState.SILENT]
+    return "warning" if doubtful or not found.nodes else "well"
 
 
 def _period(began: float, ended: float) -> str:

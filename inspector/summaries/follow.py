@@ -338,7 +338,7 @@ class Follower:
         trouble: list[str] = []
         self._summed[run] = len(run.seqs)
         made = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run, trouble)))
-        brief = judgement.judged(conclusions.of_run(made), self._path, state, silence).run
+        brief = judgement.judged(conclusions.of_run(made), state, silence)[0]
         yield from self._tell(run, brief, trouble)
         if state is not RunState.OPEN:
             del self._open[run]

@@ -16,6 +16,7 @@ from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -29,7 +30,7 @@ from inspector.summaries.under_way import Habit, Moment, settled
 from inspector.text import beginning, clean, counts, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from inspector.model import Finding, Present
     from inspector.summaries.summary import Conclusion, RunBrief
@@ -84,14 +85,49 @@ _WORDS = {
 }
 
 
+class Standing(NamedTuple):
+    """What a node is after a run that says how it is."""
+
+    state: NodeState
+    cause: str | None
+    """The rule that explains it; None: nothing is wrong, or the cause is not visible in the traffic."""
+    reason: str | None
+    """Why, in a sentence."""
+    since: float
+    """When it got into this state: when its cause was first found."""
+    explained: bool = True
+    """Whether the run shows why."""
+
+    @classmethod
+    def of(cls, run: RunBrief) -> Standing:
+        """What a node is after this run, whatever was before."""
+        verdict, state = run.verdict, _state_after(run)
+        if verdict is None or state is NodeState.WELL:
+            return cls(state, None, None, verdict.since if verdict else run.started, verdict is not None)
+        return cls(state, run.cause, verdict.reason, verdict.since, verdict.certainty != "not visible")
+
+    def after(self, before: Standing | None) -> Standing:
+        """The same, with what the node was before: ``before`` itself if that explains this failure."""
+        if before is None or before.state is not self.state:
+            return self
+        if self.state is NodeState.FAILING and not self.explained and before.cause is not None:
+            return before
+        return self._replace(since=min(self.since, before.since)) if before.cause == self.cause else self
+
+
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
     """A run with its state, and the capture that has it. Without a verdict as long as nothing can be said."""
 
     run: RunBrief
     capture: Path
-    conclusive: bool = True
-    """Whether its outcome says how the node is: one that may still change does not."""
+    standing: Standing | None
+    """What its node was after it; None: its outcome may still change, and does not say how the node is."""
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether its outcome says how the node is."""
+        return self.standing is not None
 
 
 @dataclass(slots=True)
@@ -129,8 +165,8 @@ class Node:
     """Its latest run that is over, which decides; None while its first is under way."""
     run: RunBrief | None = None
     """The run with the cause of its state: ``latest``, or the one before it that failed with a visible cause."""
-    since: float = math.inf
-    """When it got into this state: when its cause was first found."""
+    standing: Standing | None = None
+    """What it was after ``latest``."""
     before: RunBrief | None = None
     """The run before ``latest``."""
     open: JudgedRun | None = None
@@ -143,7 +179,12 @@ class Node:
     @property
     def cause(self) -> str | None:
         """The rule that explains its state; None: nothing is wrong, or the cause is not visible in the traffic."""
-        return self.run.cause if self.run and self.state is not NodeState.WELL else None
+        return self.standing.cause if self.standing else None
+
+    @property
+    def since(self) -> float:
+        """When it got into its state."""
+        return self.standing.since if self.standing else math.inf
 
 
 @dataclass(slots=True)
@@ -215,10 +256,12 @@ class Apart:
     """By client: the first ones by name, and the rest together."""
     found: list[RunBrief] = field(default_factory=list)
     """The first of those in which something was found, by connection."""
+    ended: float = 0.0
+    """When the last of them ended."""
 
     def add(self, run: RunBrief) -> None:
         """Add the requests of a client on one connection."""
-        name = run.tool or ""
+        name, self.ended = run.tool or "", max(self.ended, run.ended)
         if name not in self.calls and len(self.calls) >= CLIENTS:
             name = ""
         self.calls.setdefault(name, Calls(name)).add(run)
@@ -284,22 +327,32 @@ class Judgement:
     @property
     def headline(self) -> str:
         """The whole answer in one line: how many nodes are in which state, and what was found."""
-        numbers = Counter(node.state for node in self.nodes.values())
-        words = _WORDS | ({} if self.under_way else {NodeState.OPEN: "under way when the recording ended"})
-        parts = [f"{plural(number, 'node')} {words[state]}" for state in NodeState if (number := numbers[state])]
         again = sum(node.open is not None and node.latest is not None for node in self.nodes.values())
-        if again:
-            parts.append(f"{again} of them in another run")
+        numbers = Counter(node.state for node in self.nodes.values())
+        nodes = in_words(numbers, again, going=bool(self.under_way))
         found = counts(self.findings)
         if self.nodes:
-            return "; ".join([", ".join(filter(None, [*parts, found])), *map(str, self.calls)])
+            return "; ".join([", ".join(filter(None, [nodes, found])), *map(str, self.calls)])
         beginning = len({each.name for each in self.under_way})
-        lead = f"{plural(beginning, 'agent')} under way" if beginning else "no run of an agent"
+        lead = f"{plural(beginning, 'agent')} under way" if beginning else nodes
         return "; ".join(filter(None, [lead, *map(str, self.calls), found]))
 
 
-def judge(recorded: Iterable[Recorded], now: float = math.inf) -> Judgement:
-    """Return what captures show of their nodes; ``now`` is the present, for captures that are being recorded."""
+def in_words(numbers: Mapping[NodeState, int], again: int = 0, *, going: bool = True) -> str:
+    """Return how many nodes are in which state; ``again``: of how many another run is under way; ``going``: the
+    recording goes on."""
+    words = _WORDS | ({} if going else {NodeState.OPEN: "under way when the recording ended"})
+    parts = [f"{plural(number, 'node')} {words[state]}" for state in NodeState if (number := numbers.get(state))]
+    if again:
+        parts.append(f"{again:,} of them in another run")
+    return ", ".join(parts) or "no run of an agent"
+
+
+def judge(
+    recorded: Iterable[Recorded], now: float = math.inf, before: Mapping[str, Standing] = MappingProxyType({})
+) -> Judgement:
+    """Return what captures show of their nodes; ``now`` is the present, for captures that are being recorded, and
+    ``before`` what nodes were, by name, before these runs."""
     recorded = list(recorded)
     result = Judgement()
     located = [(run, each.capture) for each in recorded for run in each.runs]
@@ -314,15 +367,13 @@ def judge(recorded: Iterable[Recorded], now: float = math.inf) -> Judgement:
     _add_calls(result, [run for run, _ in runs if run.tool or run.command], [each.apart for each in recorded])
     owners = _owners([run for run, _ in runs])
     for name, own in _by_node(runs, owners).items():
-        result.nodes[name] = _node(name, own, moments)
+        result.nodes[name] = _node(Node(name, standing=before.get(name)), own, moments)
     result.runs = {(capture, run.number): run for run, capture in runs}
     for node in result.nodes.values():
         result.runs |= {(each.capture, each.run.number): each.run for each in node.runs}
-    end = max((run.ended for run, _ in runs), default=0.0)
-    if any(moment.recording == "open" for moment in moments.values()):
-        end = max(end, now)
+    end = max((until(each, now) for each in recorded), default=0.0)
     for node in result.nodes.values():
-        if node.state is NodeState.WELL and node.open is None and silent(node.runs, end):
+        if node.state is NodeState.WELL and node.open is None and _silent(node, end):
             node.state = NodeState.SILENT
     _add_verdicts(result, [(run, capture) for run, capture in runs if run.tool or run.command])
     _add_incidents(result)
@@ -356,22 +407,32 @@ def of_runs(runs: Sequence[RunBrief], present: Present = NOTHING_OPEN, now: floa
     return judge([Recorded(runs, present=present)], now)
 
 
-def standing(run: RunBrief) -> NodeState:
-    """Return the state of a node whose latest run is this one, once it is over."""
+def until(recorded: Recorded, now: float) -> float:
+    """Return until when a capture is known to have been recorded."""
+    ended = max((run.ended for run in recorded.runs), default=0.0)
+    apart = recorded.apart.ended if recorded.apart else 0.0
+    return max(ended, apart, now if recorded.present.recording == "open" else recorded.present.time)
+
+
+def silent(last: float, pause: float | None, end: float) -> bool:
+    """Return whether a node missed several runs until ``end``: its latest one ended ``last``, and ``pause`` seconds are
+    usual from one to the next; None: only one is known."""
+    return end - last > max(SILENT_AFTER, MISSED * (USUAL_PAUSE if pause is None else pause))
+
+
+def _silent(node: Node, end: float) -> bool:
+    pauses = [later.run.started - earlier.run.started for earlier, later in pairwise(node.runs)]
+    return silent(max(each.run.ended for each in node.runs), median(pauses) if pauses else None, end)
+
+
+def _state_after(run: RunBrief) -> NodeState:
+    """The state of a node whose latest run is this one, once it is over."""
     verdict = run.verdict
     severity = verdict.severity if verdict and verdict.cause else None
     if run.outcome == "complete":
         states = {Severity.ERROR: NodeState.ERRORS, Severity.WARNING: NodeState.WARNINGS}
         return states.get(severity, NodeState.WELL) if severity else NodeState.WELL
     return NodeState.WAITING if run.outcome == "waiting" and severity is not Severity.ERROR else NodeState.FAILING
-
-
-def silent(runs: Sequence[JudgedRun], end: float) -> bool:
-    """Return whether a node missed several runs until ``end``."""
-    started = [each.run.started for each in runs]
-    pauses = [later - earlier for earlier, later in pairwise(started)]
-    usual = median(pauses) if pauses else USUAL_PAUSE
-    return end - max(each.run.ended for each in runs) > max(SILENT_AFTER, MISSED * usual)
 
 
 def went_well(run: RunBrief) -> bool:
@@ -479,15 +540,15 @@ def _by_node(runs: Sequence[tuple[RunBrief, Path]], owners: dict[int, str]) -> d
     return found
 
 
-def _node(name: str, runs: Sequence[tuple[RunBrief, Path]], moments: dict[Path, Moment]) -> Node:
-    node = Node(name)
+def _node(node: Node, runs: Sequence[tuple[RunBrief, Path]], moments: dict[Path, Moment]) -> Node:
+    """A node with its runs."""
     for place, (run, capture) in enumerate(runs):
         following = place + 1 < len(runs) and runs[-1][0].started >= run.ended
         found = moments[capture].state(run, node.habit, next_run=following)
-        each = judged(run, capture, found, moments[capture].silence(run))
+        brief, conclusive = judged(run, found, moments[capture].silence(run))
+        each = JudgedRun(brief, capture, Standing.of(brief).after(node.standing) if conclusive else None)
         node.runs.append(each)
-        if each.conclusive:
-            _take(node, each)
+        _take(node, each)
         if found is RunState.OVER:
             node.habit.add(run)
             node.open = None
@@ -496,37 +557,25 @@ def _node(name: str, runs: Sequence[tuple[RunBrief, Path]], moments: dict[Path, 
     return node
 
 
-def judged(run: RunBrief, capture: Path, state: RunState, silence: float) -> JudgedRun:
-    """Return a run with its state, after these seconds of silence."""
+def judged(run: RunBrief, state: RunState, silence: float) -> tuple[RunBrief, bool]:
+    """Return a run as far as something can be said of it after these seconds of silence, and whether it says how its
+    node is."""
     if state is RunState.OVER:
-        return JudgedRun(run, capture)
+        return run, True
     # Whether it waits for a signature does not depend on what comes next.
     conclusive = settled(run, silence) or (state is RunState.CUT_OFF and run.proved)
     changed = {} if conclusive else {"verdict": None, "why": None}
-    return JudgedRun(msgspec.structs.replace(run, state=state, **changed), capture, conclusive=conclusive)
+    return msgspec.structs.replace(run, state=state, **changed), conclusive
 
 
 def _take(node: Node, judged: JudgedRun) -> None:
-    """Let the next run that is over decide."""
-    run = judged.run
-    state = standing(run)
-    inherits = (
-        state is NodeState.FAILING
-        and (run.verdict is None or run.verdict.certainty == "not visible")
-        and node.state is NodeState.FAILING
-        and node.run is not None
-        and node.run.cause is not None
-    )
+    """Let the next run decide, if it says how the node is."""
+    if judged.standing is None:
+        return
     node.before = node.latest.run if node.latest else None
-    if not inherits:
-        same = node.run is not None and state is node.state and node.run.cause == run.cause
-        node.since = min(node.since, _since(run)) if same else _since(run)
-        node.run = run
-    node.state, node.latest = state, judged
-
-
-def _since(run: RunBrief) -> float:
-    return run.verdict.since if run.verdict else run.started
+    if judged.standing is not node.standing:  # else the run before explains it
+        node.run = judged.run
+    node.state, node.standing, node.latest = judged.standing.state, judged.standing, judged
 
 
 def _add_verdicts(result: Judgement, calls: Sequence[tuple[RunBrief, Path]]) -> None:

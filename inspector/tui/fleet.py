@@ -13,7 +13,7 @@ from inspector.errors import InspectorError
 from inspector.fleet.lists import lists_of
 from inspector.fleet.overview import overview_of
 from inspector.pages.styles import BAD, DOUBT, GOOD
-from inspector.text import clean, plural
+from inspector.text import clean
 from inspector.tui import themes
 from inspector.tui.columns import Column
 from inspector.tui.panes import Pane
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from inspector.fleet.lists import Cell, TopList
     from inspector.fleet.overview import Overview
 
-_STYLES = {"failed": BAD, "refused": BAD, "waiting": DOUBT, "unfinished": DOUBT, "silent": "dim", "complete": GOOD,
-           "error": BAD, "warning": DOUBT}  # fmt: skip
+_STYLES = {"failing": BAD, "errors": BAD, "waiting": DOUBT, "warnings": DOUBT, "silent": "dim", "open": "dim",
+           "well": GOOD, "error": BAD, "warning": DOUBT}  # fmt: skip
 
 
 class Line(NamedTuple):
@@ -90,9 +90,7 @@ class FleetView(View):
     def heading(self) -> str:
         if self._found is None:
             return f"Fleet in {clean(str(self._directory.root))}: reading ..."
-        states = ", ".join(f"{number:,} {state}" for state, number in self._found.states.items() if number)
-        nodes = plural(len(self._found.nodes), "node")
-        return f"Fleet in {clean(str(self._directory.root))}: {nodes}{f': {states}' if states else ''}"
+        return f"Fleet in {clean(str(self._directory.root))}: {self._found.headline}"
 
     def on_rows_moved(self, event: Rows.Moved[TopList | Line]) -> None:
         """Show the list that is chosen."""

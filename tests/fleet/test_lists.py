@@ -17,7 +17,7 @@ def test_every_row_has_a_cell_for_each_head(tmp_path: Path) -> None:
     lists = lists_of(overview_of(fleet(tmp_path, 120)))
     assert all(len(row) == len(each.heads) for each in lists for row in each.rows)
     titles = {each.title: each for each in lists}
-    assert titles["nodes"].rows[0][1] == "failed", "the worst first"
+    assert titles["nodes"].rows[0][1] == "failing", "the worst first"
     assert titles["resources that never settle"].rows[0][:2] == ("File[/etc/motd]", "")
     assert len(titles["nodes that stopped reporting"].rows) == 3
     assert all(titles[name].rows for name in ("findings", "end within 90 days", "run and compile times", "in use"))

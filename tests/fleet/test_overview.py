@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from inspector.errors import InspectorError
 from inspector.fleet.overview import TOP, InUse, Overview, Unsettled, fields, overview_of
 from inspector.fleet.spools import Spools
 from inspector.fleet.tables import CaptureRow, CertificateRow, ConnectionRow, ExchangeRow, FindingRow, ResourceEventRow
+from inspector.summaries.judgement import NodeState
 from tests.support.fleets import DAY, START, fleet, micros, run_row, tables_with
+from tests.support.made_tables import answer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,9 +34,10 @@ def test_a_node_is_what_its_latest_run_was(tmp_path: Path) -> None:
         run_row(3, "b", 21 * HOUR, "failed"), run_row(4, "b", 23 * HOUR),
         run_row(5, "tool", 1, "failed", tool="curl/8"),
     )  # fmt: skip
-    assert [(node.certname, node.state, node.runs, node.bad, node.cause) for node in found.nodes] == [
-        ("a", "failed", 2, 1, "S01"), ("b", "complete", 2, 1, None),
+    assert [(node.certname, node.state, node.now, node.runs, node.bad, node.cause) for node in found.nodes] == [
+        ("a", "failed", "failing", 2, 1, "S01"), ("b", "complete", "well", 2, 1, None),
     ]  # fmt: skip
+    assert (found.headline, found.standing[NodeState.FAILING]) == ("1 node failing, 1 node completed", 1)
     assert (found.states["failed"], found.states["complete"], found.runs) == (1, 1, 4)
     (cause,) = found.causes
     assert (cause.rule, cause.nodes, cause.reason, cause.names) == ("S01", 1, "no role", ("a",))
@@ -90,6 +94,37 @@ def test_a_node_that_failed_last_is_not_silent(tmp_path: Path) -> None:
     found = of(tmp_path, run_row(1, "a", 0), run_row(2, "a", 1800, "failed"))
     assert [node.state for node in found.nodes] == ["failed"]
     assert found.silent == ()
+
+
+def test_what_says_nothing_decides_nothing(tmp_path: Path) -> None:
+    found = of(
+        tmp_path, run_row(1, "a", HOUR, "failed", cause="S01"),
+        run_row(2, "a", 2 * HOUR, "unfinished", run_state="open"),
+        run_row(3, "b", HOUR, "unfinished", run_state="cut off"),
+        run_row(4, "c", HOUR, "unfinished", command="puppet ssl bootstrap"),
+    )  # fmt: skip
+    assert [(node.certname, node.now, node.state, node.since and node.since - START) for node in found.nodes] == [
+        ("a", "failing", "failed", HOUR), ("b", "open", "unfinished", None),
+    ]  # fmt: skip
+    assert found.headline == "1 node failing, 1 node under way, 1 of them in another run"
+
+
+def test_causes_of_the_worst_state_come_first_and_each_has_a_date(tmp_path: Path) -> None:
+    waiting = [run_row(number, f"w{number}", HOUR, "waiting", cause="B18") for number in (1, 2)]
+    found = of(tmp_path, *waiting, run_row(3, "a", 2 * HOUR, "unfinished"), run_row(4, "b", 3 * HOUR, "unfinished"),
+               run_row(5, "c", HOUR, "failed", cause="S01"))  # fmt: skip
+    assert [(cause.rule, cause.nodes, cause.since - START, cause.first) for cause in found.causes] == [
+        (None, 2, 2 * HOUR, "a"), ("S01", 1, HOUR, "c"), ("B18", 2, HOUR, "w1"),
+    ]  # fmt: skip
+
+
+def test_what_an_earlier_version_made_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    older = CaptureRow(capture="e" * 16, time=micros(0), last=micros(0), name="b.sqlite", version=1)
+    tables = tables_with(tmp_path, run_row(1, "a", 0), older)
+    for asked in (lambda: overview_of(tables), lambda: answer(tables.root, "failing", "certname")):
+        with pytest.raises(InspectorError, match=r"An earlier version made these tables: .* 1 capture") as caught:
+            asked()
+        assert caught.value.hint == f"Convert them again: puppet-inspector tables CAPTURES -o {tables.root}"
 
 
 def finding(number: int, name: str, at: float, rule: str, severity: str = "error") -> FindingRow:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from inspector.fleet.directory import TableDirectory
 from inspector.fleet.spools import Place, Spools
 from inspector.fleet.tables import AgentRow, CaptureRow, CertificateRow, CrlRow, FindingRow, ResourceEventRow, RunRow
@@ -42,7 +44,18 @@ def tables_with(folder: Path, *rows: TableRow, capture: str = "0" * 16, until: f
 
 def run_row(number: int, certname: str | None, at: float, outcome: Outcome = "complete", **given: Any) -> RunRow:
     values: dict[str, Any] = {"capture": "0" * 16, "duration": 10.0} | given
-    return RunRow(run=number, certname=certname, time=micros(at), outcome=outcome, **values)
+    return judged(RunRow(run=number, certname=certname, time=micros(at), outcome=outcome, **values))
+
+
+def judged(row: RunRow) -> RunRow:
+    """A run with what its node was after it, unless it says that itself."""
+    if row.tool or row.command or row.state or row.run_state != "over":
+        return row
+    state = {"complete": "well", "waiting": "waiting"}.get(row.outcome, "failing")
+    found = {"state": state, "standing_since": row.time}
+    if state != "well":
+        found |= {"standing_cause": row.cause, "standing_reason": row.reason}
+    return msgspec.structs.replace(row, **found)
 
 
 def fleet(folder: Path, nodes: int, days: int = 3, runs: int = 2, name: str = "web{:05}.example") -> TableDirectory:

@@ -24,6 +24,7 @@ from inspector.fleet.tables import (
     ResourceEventRow,
     RunRow,
 )
+from tests.support.fleets import judged
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +53,7 @@ _numbers = iter(range(1, 10**6))
 def run(certname: str | None, hours: float = 1, **given: Any) -> RunRow:
     """A complete run of an agent, some hours before the end."""
     values: dict[str, Any] = {"run": next(_numbers), "outcome": "complete", "agent_version": "8.10.0"} | given
-    return RunRow(capture=CAPTURE, certname=certname, time=micros(hours), **values)
+    return judged(RunRow(capture=CAPTURE, certname=certname, time=micros(hours), **values))
 
 
 def with_facts(of: RunRow) -> RunRow:
@@ -136,8 +137,7 @@ def tables(folder: Path, *rows: TableRow) -> Path:
 
 def answer(root: Path, query: str, columns: str, *settings: str) -> list[tuple[Any, ...]]:
     """Return some columns of what a named query answers."""
-    asked = named(query)
-    with sql.opened(root) as database, database.result(asked.sql, asked.values(settings, database.end)) as result:
+    with sql.opened(root) as database, database.answer(named(query), settings) as result:
         names = [column.name for column in result.columns]
         rows = [dict(zip(names, row, strict=True)) for batch in result.batches for row in batch]
     return [tuple(row[name] for name in columns.split()) for row in rows]

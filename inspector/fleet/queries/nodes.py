@@ -12,23 +12,26 @@ QUERIES = (
         f"""
         WITH {NAMED}, latest AS (
             SELECT certname, max(time) AS last,
-                   arg_max({{'outcome': outcome, 'cause': cause, 'reason': reason}}, time) AS run
-            FROM agents WHERE time <= $at GROUP BY certname
+                   arg_max({{'outcome': outcome, 'cause': cause, 'reason': reason, 'state': state,
+                             'standing_cause': standing_cause, 'standing_reason': standing_reason,
+                             'standing_since': standing_since}}, (time, capture, run)) AS run
+            FROM agents WHERE time <= $at AND state IS NOT NULL GROUP BY certname
         ), well AS (
             SELECT certname, max(time) AS last_complete FROM agents
             WHERE outcome = 'complete' AND time <= $at GROUP BY certname
         ), failed AS (
             SELECT certname, min(time) AS since, count(*) AS failures
             FROM agents LEFT JOIN well USING (certname)
-            WHERE outcome IN ('failed', 'refused', 'waiting') AND time <= $at
-                  AND (last_complete IS NULL OR time > last_complete)
+            WHERE state IN ('failing', 'waiting') AND time <= $at AND (last_complete IS NULL OR time > last_complete)
             GROUP BY certname
         )
         SELECT certname, last, run.outcome AS outcome, run.cause AS cause, run.reason AS reason, since, failures,
-               last_complete
+               last_complete, run.state AS state, run.standing_cause AS standing_cause,
+               run.standing_reason AS standing_reason, run.standing_since AS standing_since
         FROM latest LEFT JOIN failed USING (certname) LEFT JOIN well USING (certname)
-        WHERE run.outcome IN ('failed', 'refused', 'waiting') ORDER BY since, certname""",
+        WHERE run.state IN ('failing', 'waiting') ORDER BY since, certname""",
         (AT,),
+        judged=True,
     ),
     Query(
         "silent",

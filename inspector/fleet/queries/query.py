@@ -66,6 +66,8 @@ class Query:
     question: str
     sql: str
     parameters: tuple[Parameter, ...] = ()
+    judged: bool = False
+    """It asks what nodes were after runs."""
 
     def __str__(self) -> str:
         return self.name

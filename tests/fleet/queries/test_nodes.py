@@ -35,8 +35,12 @@ def test_failing(tmp_path: Path) -> None:
         ("waits.example", "waiting", "B18", None, ago(1), 1, None),
     ]
     assert answer(root, "failing", "certname failures", "at=2026-11-21T09:30:00Z") == [
+        ("repaired.example", 2),  # it came up at that address
         ("broken.example", 1),
-        ("repaired.example", 1),
+    ]
+    assert answer(root, "failing", "certname state standing_cause standing_since")[:2] == [
+        ("broken.example", "failing", "T05", ago(2)),
+        ("192.0.2.9", "failing", "B10", ago(2)),
     ]
 
 
