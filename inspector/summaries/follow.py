@@ -276,12 +276,14 @@ class Follower:
 
     def _forget(self, run: Run) -> None:
         self._analyzer.forget(run)
-        self._open.pop(run, None)
+        self._drop(run)
+        self._marked.difference_update(run.seqs)
+
+    def _drop(self, run: Run) -> None:
+        for of_run in (self._open, self._shown, self._summed, self._errors):
+            of_run.pop(run, None)
         self._new.discard(run)
         self._counted.discard(run)
-        for of_run in (self._shown, self._summed, self._errors):
-            of_run.pop(run, None)
-        self._marked.difference_update(run.seqs)
 
     # -- runs that may go on --------------------------------------------------------------------------
 
@@ -295,10 +297,11 @@ class Follower:
     def _judge(self, present: Present) -> Iterator[PrintedLine]:
         """Tell the runs that are over, and what is under way."""
         self.present, now = present, time.time()
-        known = set(self._analyzer.runs)  # one without a certname may have become part of another
-        for run in self._open.keys() - known:
-            del self._open[run]
-        self._new &= known
+        known = set(self._analyzer.runs)
+        for run in {*self._open, *self._counted, *self._errors} - known:
+            if run.joined:  # one without a certname became part of another
+                self._drop(run)
+            self._open.pop(run, None)  # or the requests of a tool, which are no run
         if present.recording == "unknown":  # who writes it says nothing of it
             present = dataclasses.replace(present, recording="open")
         moment = Moment(present, now)
