@@ -95,14 +95,16 @@ def _depth(finding: Finding) -> tuple[int, int, int]:
 
 
 def _explains(finding: Finding, run: Run, *, catalog: bool) -> bool:
-    """Whether a finding can explain a failed run: an error, a cause of its errors, or a reason for waiting. What a
-    site's own rule finds is no cause."""
+    """Whether a finding can explain a failed run: an error, a cause of its errors, a reason for waiting, or why a
+    command got nothing. What a site's own rule finds is no cause."""
     if finding.rule in ECHOES or is_own(finding.rule):
         return False
     waits = run.outcome == "waiting" and finding.rule in WAITING
+    of_command = finding.rule in OF_COMMANDS and run.command is not None and run.command.certain
     errors = (other for other in run.findings if other.severity is Severity.ERROR)
     return (
         waits
+        or of_command
         or finding.severity is Severity.ERROR
         or any(explains(finding, error, catalog=catalog) for error in errors)
     )
@@ -125,6 +127,8 @@ ECHOES = frozenset({"R20", "R03", "R04"})
 """Rules that only repeat the outcome, that a run failed, without a reason."""
 OF_THE_CA = frozenset({"B05", "B10", "B12", "B13", "B14"})
 """Rules about what a CA serves to every agent."""
+OF_COMMANDS = frozenset({"B36", "B49", "P17", "S01"})
+"""Rules that are below an error because no run of an agent fails by it, and explain why a command failed."""
 WAITING = frozenset({"B17", "B27", "B39", "B41", "B42", "B44"})
 """Rules below an error that explain why an agent waits for its certificate."""
 

@@ -58,7 +58,11 @@ def test_commands_are_told_from_the_agents_run(stage: Stage, steady: RealAgent) 
     ]
     *others, submitted = runs
     assert [run.outcome for run in others] == ["complete", "failed", *["complete"] * 5]
-    assert [verdicts.verdict(run) for run in others] == [None] * 7
+    plugins, downloaded, *rest = [verdicts.verdict(run) for run in others]
+    assert [plugins, *rest] == [None] * 6
+    assert downloaded
+    assert downloaded.cause
+    assert (downloaded.cause.rule, "sent no facts" in downloaded.cause.message) == ("S01", True)
     verdict = verdicts.verdict(submitted)
     assert verdict  # its certname has a certificate: true, whoever asks
     assert verdict.cause
@@ -78,3 +82,12 @@ def test_a_request_that_waits_and_a_certificate(stage: Stage) -> None:
         assert run.snapshot().tool == (f"puppet ssl {command}" if number else None)
         assert (verdicts.verdict(run) is None) is bool(number)
     assert statuses == [0, 1, 1]
+
+
+def test_a_bootstrap_by_hand(stage: Stage) -> None:
+    agent = stage.agent("autohand.example")
+    with stage.proxy(f"keys:{agent.ssldir}") as road:
+        assert _puppet(agent, road, "ssl", "bootstrap", "--waitforcert", "0") == 0
+        assert _puppet(agent, road, "ssl", "bootstrap", "--waitforcert", "0") == 0  # asks for nothing
+    (run,) = _runs(stage)
+    assert (run.snapshot().tool, run.outcome, verdicts.verdict(run)) == ("puppet ssl bootstrap", "complete", None)

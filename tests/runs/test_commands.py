@@ -120,6 +120,18 @@ def test_the_outcome_of_a_command_is_the_masters_answer(parts: tuple[ExamplePart
     assert why(run)  # no mistake in its words, whatever there is to say
 
 
+@pytest.mark.parametrize(
+    ("part", "cause"),
+    [(catalog(uuid=None, status=500), "S01"), (altered(facts(), response={"status": 500}), "P17"),
+     (renewal(status=404), "B36"), (renewal(status=403), "B36")],
+)  # fmt: skip
+def test_a_command_that_failed_has_a_cause(part: ExamplePart, cause: str) -> None:
+    verdict = verdicts.verdict(only(part, version="9.0.0"))
+    assert verdict
+    assert verdict.cause
+    assert (verdict.cause.rule, verdict.certainty) == (cause, "certain")
+
+
 AGENTS = {
     "killed after the check of its environment": ((check(),), "7.23.0"),
     "killed among its plugins": ((check(), plugins()), "7.23.0"),
