@@ -124,6 +124,7 @@ _STOPPED = (
 _LIKELY_COMMAND = (
     advice("nothing to do if somebody ran this command; if it was an agent's run, it was stopped: check its log"),
 )
+_OF_COMMAND = (advice("read what the command printed, and the master's log for that time"),)
 _SILENT = (
     on_ca("see whether the agent's certificate is revoked or expired", "{list}"),
     on_node("check it there as well", "{verify}"),
@@ -134,8 +135,8 @@ _SILENT = (
 def _next(run: Run) -> Fix:
     if run.outcome == "waiting" and _other_key(run):
         return rule_of("B23").fix
-    if run.outcome == "unfinished" and run.command:
-        return _LIKELY_COMMAND
+    if run.command:
+        return _OF_COMMAND if run.command.certain else _LIKELY_COMMAND
     if run.outcome == "unfinished" and run.bootstrapping:
         return _STOPPED
     return _SILENT if _unanswered(run) else _NEXT[run.outcome]

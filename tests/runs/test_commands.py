@@ -303,3 +303,12 @@ def test_a_command_is_no_earlier_run_of_its_agent() -> None:
         analyzer.feed(record)
     analyzer.finish()
     assert [len(past) for past in analyzer._ledger.fleet.runs.values()] == [1]
+
+
+def test_a_command_without_an_answer_is_no_agent_with_a_report() -> None:
+    conclusion = verdict_of(only(unanswered(facts())))
+    assert conclusion
+    assert conclusion.cause is None
+    assert [step.text for step in conclusion.advice] == [
+        "read what the command printed, and the master's log for that time"
+    ]
