@@ -42,7 +42,7 @@ def title(view: FleetView) -> str:
 
 def test_lists_are_on_the_left_and_the_chosen_one_on_the_right(tmp_path: Path) -> None:
     async def play(pilot: Pilot[None], view: FleetView) -> None:
-        assert "80 nodes: 2 failed, 2 silent, 76 complete" in title(view)
+        assert "2 nodes failing, 2 nodes silent, 76 nodes completed" in title(view)
         rows = view.query_one("#list Rows", Rows)
         assert (len(rows.items), rows.items[0].cells[0]) == (80, "web00001.example")
         titles = [each.title for each in view.lists]
@@ -61,7 +61,7 @@ def test_lists_are_on_the_left_and_the_chosen_one_on_the_right(tmp_path: Path) -
 
 def test_tables_without_runs(tmp_path: Path) -> None:
     async def play(_: Pilot[None], view: FleetView) -> None:
-        assert title(view).rstrip().endswith(": 0 nodes")
+        assert title(view).rstrip().endswith(": no run of an agent")
 
     played(tables_with(tmp_path), play)
 
