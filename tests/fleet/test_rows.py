@@ -5,13 +5,20 @@ from __future__ import annotations
 import datetime
 from typing import TYPE_CHECKING
 
-from inspector.runs.examples import catalog, plugins, report, talk, together
+import pytest
+
+from inspector.fleet.rows import HELD
+from inspector.runs.examples import catalog, plugins, report, talk, together, unanswered
 from tests.support import conversations
 from tests.support.conversations import START, Agent
+from tests.support.nodes import uncompiled, well
 from tests.support.tables_of import asked, of_records
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from inspector.model import Record
 
 TOKEN = "ghp_" + "a1" * 18
 
@@ -101,3 +108,24 @@ def test_runs_of_several_agents_are_not_mixed(tmp_path: Path) -> None:
         directory,
         "SELECT e.certname = r.certname, count(*) FROM exchanges e JOIN runs r USING (capture, run) GROUP BY 1",
     ) == [(True, 6)]
+
+
+@pytest.mark.parametrize("held", [HELD, 2])
+def test_a_run_says_what_its_node_was_after_it_however_few_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    monkeypatch.setattr("inspector.fleet.rows.HELD", held)
+
+    def quiet(number: int, after: float) -> Sequence[Record]:
+        name, address = f"web{number}.example", f"192.0.2.{number}"
+        return talk(unanswered(plugins()), unanswered(catalog()), certname=name, address=address, after=after)
+
+    runs = together(well(1), uncompiled(2, 100), uncompiled(1, 600), well(2, 700), quiet(1, 1800), quiet(2, 1900))
+    directory = of_records(tmp_path, sorted(runs, key=lambda record: record.time))
+    found = asked(directory, "SELECT state, cause, standing_cause, run_state FROM runs ORDER BY certname, time")
+    assert found == [
+        ("well", None, None, "over"), ("failing", "S01", "S01", "over"), ("failing", None, "S01", "over"),
+        ("failing", "S01", "S01", "over"), ("well", None, None, "over"), ("failing", None, None, "over"),
+    ]  # fmt: skip
+    since = "SELECT count(DISTINCT standing_since) FROM runs WHERE standing_cause = 'S01' GROUP BY certname"
+    assert asked(directory, since) == [(1,), (1,)]
