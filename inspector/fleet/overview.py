@@ -20,6 +20,7 @@ from inspector.fleet.trust import inventory, listing, text
 from inspector.progress import unwatched
 from inspector.protocol.kinds import Kind
 from inspector.rules import in_use, rule_of
+from inspector.runs.snapshot import RunState
 from inspector.summaries import judgement
 from inspector.summaries.judgement import NodeState, Standing, in_words
 from inspector.text import utc
@@ -62,7 +63,7 @@ WITH {NAMED}, ordered AS (
     FROM ordered GROUP BY certname
 ), ends AS (SELECT site, max(coalesce(until, last)) AS until FROM captures GROUP BY site)
 SELECT certname, runs, bad, epoch(last), pause, captures, version, environment, latest.outcome,
-       coalesce(latest.run_state, 'over') = 'over', epoch(until), deciding.outcome, deciding.state, deciding.cause,
+       coalesce(latest.run_state, 'over'), epoch(until), deciding.outcome, deciding.state, deciding.cause,
        deciding.reason, epoch(deciding.since)
 FROM each LEFT JOIN ends USING (site) ORDER BY certname
 """
@@ -112,8 +113,13 @@ class _Found(NamedTuple):
     reason: str
     several: bool
     """It is in several captures."""
-    again: bool
-    """Another run is under way, or was when the recording ended."""
+    latest: RunState
+    """Whether its latest run is over."""
+
+    @property
+    def again(self) -> bool:
+        """Whether another run than the one that decides is under way, or was when the recording ended."""
+        return self.node.now is not NodeState.OPEN and self.latest is not RunState.OVER
 
 
 class Cause(NamedTuple):
@@ -295,7 +301,8 @@ def overview(connection: DuckDBPyConnection) -> Overview:
     days = _days(rows)
     known = Counter(node.state for node in nodes)
     standing = Counter(node.now for node in nodes)
-    headline = in_words(standing, sum(each.again for each in found))
+    going = any(each.latest is RunState.OPEN for each in found)
+    headline = in_words(standing, sum(each.again for each in found), going=going)
     silent = sorted((node for node in nodes if node.now is NodeState.SILENT), key=lambda node: node.last)
     entries = listing.entries(inventory.read(connection))
     return Overview(
@@ -323,14 +330,19 @@ def _nodes(rows: _Rows) -> list[_Found]:
     """What each node is now, as the run that decides says; silent ones are found here."""
     found = []
     for row in rows(_NODES):
-        (name, runs, bad, last, pause, captures, version, environment, outcome, over, until,
+        (name, runs, bad, last, pause, captures, version, environment, outcome, latest, until,
          decided, state, cause, reason, since) = row  # fmt: skip
         now = NodeState(state) if state else NodeState.OPEN
-        if now is NodeState.WELL and over and judgement.silent(last, pause, last if until is None else until):
+        run = RunState(latest)
+        if (
+            now is NodeState.WELL
+            and run is RunState.OVER
+            and judgement.silent(last, pause, last if until is None else until)
+        ):
             now = NodeState.SILENT
         shown = "silent" if now is NodeState.SILENT else decided or outcome
         node = Node(name, shown, version, environment, runs, bad, last, cause, now, since)
-        found.append(_Found(node, reason or "", captures > 1, state is not None and not over))
+        found.append(_Found(node, reason or "", captures > 1, run))
     return _across(rows, found)
 
 
