@@ -10,6 +10,7 @@ run right before it in force: likely it is the same. What belongs to no run of a
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -472,13 +473,17 @@ def with_shared(runs: Sequence[RunBrief]) -> list[RunBrief]:
         for finding in run.findings
         if finding.rule in verdicts.OF_THE_CA and finding.severity is Severity.ERROR and run.number
     ]
+    shared.sort(key=lambda each: each[0].since)
     return [_by_others(run, shared) for run in runs] if shared else list(runs)
 
 
-def _by_others(run: RunBrief, shared: Iterable[tuple[Finding, RunBrief]]) -> RunBrief:
+def _by_others(run: RunBrief, shared: Sequence[tuple[Finding, RunBrief]]) -> RunBrief:
+    """A run with what others showed next to its beginning; ``shared`` is in the order of time."""
     if run.verdict is None or run.verdict.certainty != "not visible" or not run.unheard:
         return run
-    finding, other = min(shared, key=lambda each: abs(each[0].since - run.started))
+    place = bisect_left(shared, run.started, key=lambda each: each[0].since)
+    near = shared[max(0, place - 1) : place + 1]
+    finding, other = min(near, key=lambda each: abs(each[0].since - run.started))
     verdict = msgspec.structs.replace(
         run.verdict,
         reason=beginning(clean(finding.message), REASON + 1),
