@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
@@ -127,6 +128,13 @@ def test_silence_is_named_by_what_came_before() -> None:
     run = run_of(begun().catalog().wait(100).file())
     assert doing(at(run, 30, legs=run.legs), run) == ["a.example applies its catalog, 2 min"]  # with the file in it
     run = run_of(begun().catalog(status=500))
+    assert doing(at(run, 30), run) == ["a.example is silent since it got no catalog, 30 s"]
+
+
+def test_an_agent_that_left_before_its_catalog_came_applies_none() -> None:
+    agent = begun().catalog()
+    agent.records[-1] = dataclasses.replace(agent.records[-1], error="the agent disconnected")  # type: ignore[arg-type]
+    run = run_of(agent)
     assert doing(at(run, 30), run) == ["a.example is silent since it got no catalog, 30 s"]
 
 
