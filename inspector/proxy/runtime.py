@@ -157,8 +157,8 @@ class Runtime:
         self.probe.on_request(connection, address, agent.certname, method.decode("latin-1"), target.decode("latin-1"))
 
     def agent_silent(self, connection: str) -> None:
-        """An agent sends nothing any more. Most often it has left: nothing of it is under way then."""
-        self.under_way.close(connection)
+        """An agent sends nothing any more. Most often it has left, and waits for no answer."""
+        self.under_way.end(connection, time.time())
 
     def _fault_in_handshake(self, address: str) -> Fault | None:
         try:

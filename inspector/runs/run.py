@@ -273,9 +273,9 @@ class Run:
                 return "other"
             return "certificate" if self.csrs else "key"
         if self.phase in (Phase.CATALOG, Phase.FILES):
-            last = self.catalogs[-1] if self.catalogs else None
+            latest = self.catalogs[-1] if self.catalogs else None
             # With a reason beside it, the answer did not reach the agent.
-            return "applying" if last is None or (last.usable and not last.text) else "uncompiled"
+            return "applying" if latest is None or (latest.usable and not latest.text) else "uncompiled"
         return "facts" if self.phase in (Phase.CERTIFICATES, Phase.NODE, Phase.PLUGINS) else "other"
 
     def snapshot(self) -> RunSnapshot:

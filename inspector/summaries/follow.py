@@ -245,7 +245,7 @@ class Follower:
                 if self._chosen.matches_step(candidate):
                     yield PrintedLine(candidate.line(), step)
                     yield from self._proved(step)
-            for run in step.over:
+            for run in sorted(step.over, key=lambda run: run.started):
                 if run.real:
                     brief = conclusions.of_run(run)
                     if run in self._open:
