@@ -77,7 +77,7 @@ def test_a_packaged_sample_is_read(site: Path, command: Command) -> None:
 
 def test_a_report_has_its_templates(site: Path, tmp_path: Path, command: Command) -> None:
     words = ("report", str(site / "inspector" / "samples" / "revoked.sqlite"), "--format")
-    assert command(*words, "markdown").startswith("# 1 node did not succeed")
+    assert command(*words, "markdown").startswith("# 1 node failing, ")
     page = command("check", str(site / "inspector" / "samples" / "first-run.sqlite"), "--format", "html")
     assert page.startswith("<!DOCTYPE html>")
     assert "<style>:root" in page

@@ -24,7 +24,7 @@ import msgspec
 
 from inspector import regex
 from inspector.analysis import verdicts
-from inspector.model import NOTHING_OPEN, Severity
+from inspector.model import NOTHING_OPEN, REHEARSAL, Severity
 from inspector.runs.snapshot import RunState
 from inspector.summaries.summary import REASON
 from inspector.summaries.under_way import Habit, Moment, settled
@@ -246,7 +246,8 @@ class Calls:
         named = [f"{number} answered {status}" if status else f"{number} without an answer"
                  for status, number in bad.most_common(STATUSES)]  # fmt: skip
         requests = plural(self.statuses.total(), "request" if self.name else "other request")
-        return ", ".join([f"{requests} of {clean(self.name)}" if self.name else requests, *named])
+        whose = {"": "", REHEARSAL: f" of a {REHEARSAL}"}.get(self.name, f" of {clean(self.name)}")
+        return ", ".join([f"{requests}{whose}", *named])
 
 
 @dataclass(slots=True)

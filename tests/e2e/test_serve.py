@@ -19,7 +19,7 @@ DOWN, ENTER = "\x1b[B", "\r"
 def test_it_shows_what_is_broken_and_breaks_something_else(tmp_path: Path) -> None:
     command = ("-m", "inspector.cli", "demo", "--serve", "--fault", "catalog-error", "-o", "lab.sqlite")
     with Terminal(*command, size=(120, 40), cwd=tmp_path) as terminal:
-        terminal.wait_for("1 node failing, 1 cause; 2 nodes well")
+        terminal.wait_for("1 node failing, 2 nodes completed")
         terminal.wait_for("lab: catalog-error")
         at = len(terminal.drawn)
         terminal.press("D")

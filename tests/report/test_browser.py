@@ -135,7 +135,7 @@ def test_a_script_that_is_slipped_in_would_not_run(chromium: Browser, tmp_path: 
 def test_the_answer_and_its_fix_are_on_the_first_screen(chromium: Browser, tmp_path: Path) -> None:
     path = written(tmp_path, sample("mismatched-key"))
     with opened(chromium, path, viewport={"width": 1400, "height": 900}) as (page, troubles):
-        for words in ("1 node did not succeed", "puppetserver ca clean --certname node1.example", "Evidence: record 1"):
+        for words in ("1 node failing, 2", "puppetserver ca clean --certname node1.example", "Evidence: record 1"):
             box = page.get_by_text(words).first.bounding_box()
             assert box is not None
             assert box["y"] + box["height"] <= 900, words
@@ -146,7 +146,7 @@ def test_without_javascript_it_is_read_all_the_same(chromium: Browser, tmp_path:
     path = written(tmp_path, sample("mismatched-key"))
     with opened(chromium, path, java_script_enabled=False) as (page, troubles):
         text = page.inner_text("main")
-        for words in ("1 node did not succeed", "puppetserver ca clean", "PUT certificate_request", "✗ another key",
+        for words in ("1 node failing, 2 errors", "puppetserver ca clean", "PUT certificate_request", "✗ another key",
                       "Without JavaScript", "signing request for a name that has a certificate"):  # fmt: skip
             assert words in text
         assert page.locator("table.waterfall svg rect").count() > 5

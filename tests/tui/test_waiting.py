@@ -29,7 +29,7 @@ def test_the_first_capture_opens_by_itself(tmp_path: Path, folder: str) -> None:
             (tmp_path / folder).mkdir()
         for path in sorted((tmp_path / "other").iterdir(), reverse=True):
             path.rename(tmp_path / folder / path.name)
-        terminal.wait_for("c.sqlite: 1 node well")
+        terminal.wait_for("c.sqlite: 1 node completed")
         terminal.press("q")
         assert terminal.exit_status() == 0
 
