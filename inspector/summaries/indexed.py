@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import NOTHING_OPEN
+from inspector.summaries.calls import Apart
 from inspector.summaries.index import Index
-from inspector.summaries.judgement import Apart, Judgement, Recorded, judge
+from inspector.summaries.judgement import Judgement, Recorded, judge
 from inspector.summaries.summary import Sign
 
 if TYPE_CHECKING:

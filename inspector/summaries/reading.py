@@ -15,10 +15,11 @@ from inspector.model import NOTHING_OPEN
 from inspector.progress import unwatched, watched
 from inspector.runs.history import Ledger
 from inspector.summaries import conclusions, filters, wording
+from inspector.summaries.calls import Apart
 from inspector.summaries.filtering import Filtering
 from inspector.summaries.index import IndexedRun
 from inspector.summaries.indexed import IndexedCapture
-from inspector.summaries.judgement import Apart, Judgement, Recorded, judge
+from inspector.summaries.judgement import Judgement, Recorded, judge
 from inspector.summaries.keys import WireKeys
 
 if TYPE_CHECKING:

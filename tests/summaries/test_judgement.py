@@ -26,7 +26,8 @@ from inspector.runs.examples import (
 )  # fmt: skip
 from inspector.runs.examples import node as node_request
 from inspector.summaries import conclusions
-from inspector.summaries.judgement import Apart, Judgement, Node, NodeState, Recorded, judge, of_runs
+from inspector.summaries.calls import Apart
+from inspector.summaries.judgement import Judgement, Node, NodeState, Recorded, judge, of_runs
 from inspector.summaries.summary import Conclusion, RunBrief
 from tests.support.conversations import SIGNED
 from tests.support.nodes import refused, uncompiled, well
