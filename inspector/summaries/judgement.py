@@ -10,7 +10,7 @@ run right before it in force: likely it is the same. What belongs to no run of a
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -455,24 +455,31 @@ def _add_calls(result: Judgement, runs: Sequence[RunBrief], apart: Iterable[Apar
 
 
 def _owners(runs: Sequence[RunBrief]) -> dict[int, str]:
-    """Return the nodes of runs that showed no name, by their place in ``runs``: the one that came up at their address
-    later for the first time, or the only one there if it ran again; else the address is the node's name."""
-    named: dict[str, dict[str, tuple[float, float]]] = {}
+    """Return the nodes of runs by their place in ``runs``, which are in the order of time. Of one that showed no name
+    it is the node that came up at its address later for the first time, or the only one there if that ran again; else
+    the address is its name."""
+    came_up: dict[str, list[tuple[float, str]]] = {}
+    """The names that were shown at each address, each with when it was shown first; in the order of time."""
+    last: dict[str, float] = {}
+    """When the latest run began that showed a name at an address."""
+    known: set[tuple[str, str]] = set()
     for run in runs:
         if run.certname and not run.stranger and run.address and not run.tool:
-            first, _ = named.setdefault(run.address, {}).get(run.certname, (run.started, 0.0))
-            named[run.address][run.certname] = first, run.started
+            last[run.address] = run.started
+            if (run.address, run.certname) not in known:
+                known.add((run.address, run.certname))
+                came_up.setdefault(run.address, []).append((run.started, run.certname))
     owners: dict[int, str] = {}
     for place, run in enumerate(runs):
         if run.certname and not run.stranger:
             owners[place] = run.certname
             continue
-        here = named.get(run.address or "", {})
-        later = [(first, name) for name, (first, _) in here.items() if first > run.started]
-        if later:
-            owners[place] = min(later)[1]
-        elif len(here) == 1 and next(iter(here.values()))[1] > run.started:
-            owners[place] = next(iter(here))
+        here = came_up.get(run.address or "", [])
+        later = bisect_right(here, run.started, key=lambda each: each[0])
+        if later < len(here):
+            owners[place] = here[later][1]
+        elif len(here) == 1 and last[run.address or ""] > run.started:
+            owners[place] = here[0][1]
         else:
             owners[place] = run.address or "-"
     return owners

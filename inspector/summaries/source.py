@@ -7,6 +7,7 @@ than reading a file.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import subprocess
 import tempfile
 import time
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 
 SOON = 0.5
 """Seconds in which the indexing process ends by itself if it only follows."""
-LOOK = 1.0
-"""Seconds between two looks at runs that are under way."""
+LOOK, IDLE = 1.0, 60.0
+"""Seconds between two looks at runs that are under way, and where there are none: nodes may fall silent."""
+BUSY = 20
+"""Of this many seconds at most one goes into looking again."""
 AGAIN = 2.0
 """Seconds between two attempts to start indexing, if another process does it or if it fails."""
 PATIENCE = 2
@@ -51,8 +54,8 @@ class Source(IndexedCapture):
         self.present = NOTHING_OPEN
         """What is under way."""
         self._present = NOTHING_OPEN
-        self._looked = 0.0
-        """What was judged last, and when."""
+        self._looked = self._took = 0.0
+        """What was judged last, when (monotonic), and how many seconds it took."""
         self.unanalyzed: dict[int, str] = {}
         """The numbers of records that were not analyzed, and why."""
         self._place = index.place(path)
@@ -129,16 +132,22 @@ class Source(IndexedCapture):
 
     def _look_again(self) -> bool:
         """Judge again what is under way: it changes with time alone. Returns True if it was judged."""
-        now = time.time()
-        if self.present == self._present and (self.present.recording != "open" or now - self._looked < LOOK):
+        going = self.present.requests or any(node.open for node in self.judgement.nodes.values())
+        same = dataclasses.replace(self.present, time=0.0) == dataclasses.replace(self._present, time=0.0)
+        pause = LOOK if going or not same else IDLE
+        if time.monotonic() - self._looked < max(pause, BUSY * self._took):
             return False
-        self.judge(self.present, now)
+        if same and self.present.recording != "open":
+            return False
+        self.judge(self.present, time.time())
         self.revision += 1
         return True
 
     def judge(self, present: Present, now: float) -> None:
+        began = time.monotonic()
         super().judge(present, now)
-        self._present, self._looked = present, now
+        self._present, self._looked = present, time.monotonic()
+        self._took = self._looked - began
 
     def _take(self, found: index.Index | None) -> None:
         """Read another index from its beginning."""
