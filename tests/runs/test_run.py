@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake
 from inspector.runs.examples import altered, ca, catalog, crl, csr, issued, not_issued, plugins, report, talk
@@ -196,3 +197,15 @@ def test_of_many_injected_faults_the_first_and_the_latest_remain() -> None:
     polls: Sequence[Any] = talk(ca(), csr(), *([not_issued()] * 300))
     run = only([dataclasses.replace(record, seq=seq, injected="delayed by 1 s") for seq, record in enumerate(polls, 1)])
     assert list(run.injected) == [*range(1, 101), *range(203, 303)]
+
+
+def test_a_catalog_that_was_too_large_to_be_recorded_is_no_failure_of_the_masters() -> None:
+    """``puppet_keep_body`` is the proxy's own setting."""
+    records = [
+        dataclasses.replace(record, response=dataclasses.replace(record.response, body=b"", lost=70_000_000))
+        if isinstance(record, Exchange) and record.response and "/catalog/" in record.request.target
+        else record
+        for record in talk(plugins(), catalog(), report())
+    ]
+    run = only(records)
+    assert (run.outcome, verdicts.verdict(run)) == ("complete", None)
