@@ -515,8 +515,9 @@ def judged(run: RunBrief, state: RunState, silence: float) -> tuple[RunBrief, bo
     node is."""
     if state is RunState.OVER:
         return run, True
-    # Whether it waits for a signature does not depend on what comes next.
-    conclusive = settled(run, silence) or (state is RunState.CUT_OFF and run.proved)
+    # Whether it waits for a signature does not depend on what comes next; of what was cut off nothing comes.
+    waits = settled(run, math.inf if state is RunState.CUT_OFF else silence)
+    conclusive = waits or (state is RunState.CUT_OFF and run.proved)
     changed = {} if conclusive else {"verdict": None, "why": None}
     return msgspec.structs.replace(run, state=state, **changed), conclusive
 

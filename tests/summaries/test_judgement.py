@@ -304,3 +304,5 @@ def test_who_waits_for_a_signature_waits_also_while_it_asks_again() -> None:
     assert (node.state, found.bad) == (NodeState.WAITING, True)
     assert node.open
     assert found.headline.startswith("1 node waiting for a signature")
+    node = only(judged(asking, present=Present("ended", end + 0.1), now=end + 2))
+    assert (node.state, node.cause) == (NodeState.WAITING, None), "nothing comes any more"
