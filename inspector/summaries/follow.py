@@ -20,7 +20,7 @@ from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import NOTHING_OPEN, Severity, Visible
-from inspector.rules import in_use, rule_of
+from inspector.rules import in_use, is_own, rule_of
 from inspector.runs.snapshot import RunState
 from inspector.summaries import conclusions, filters, judgement, listing, reading, summary, wording
 from inspector.summaries.under_way import NO_HABIT, Habit, Moment, is_call, settled
@@ -260,19 +260,21 @@ class Follower:
         self._begin_record(0)
 
     def _proved(self, step: Step) -> Iterator[PrintedLine]:
-        """The errors that a record proves, when its run shows them for the first time."""
+        """The errors that a record proves, and what a site's own rules say of it, when its run shows them for the first
+        time."""
         run = step.run
-        if run is None or run in step.over:  # its verdict comes next
+        if run is None:
             return
         if in_use().ignores and not run.certname:  # whether they are dropped is not known yet
             return
         for finding in step.findings:
-            seen = rule_of(finding.rule).visible is not Visible.CONSEQUENCE and step.record.seq in finding.seqs
-            if seen and finding.severity is Severity.ERROR:
+            proved = rule_of(finding.rule).visible is not Visible.CONSEQUENCE and finding.severity is Severity.ERROR
+            if (proved or is_own(finding.rule)) and step.record.seq in finding.seqs:
                 known = self._errors.setdefault(run, set())
-                if finding.rule not in known:
+                # A verdict that comes next says an error; what a site's own rule says is in none.
+                if finding.rule not in known and (is_own(finding.rule) or run not in step.over):
                     known.add(finding.rule)
-                    yield PrintedLine(wording.error(finding), run=run)
+                    yield PrintedLine(wording.shown(finding), run=run)
 
     def _forget(self, run: Run) -> None:
         self._analyzer.forget(run)

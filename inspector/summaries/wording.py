@@ -194,9 +194,9 @@ def going_on(found: Judgement, chosen: Collection[int] | None = None, most: int 
     return lines
 
 
-def error(found: Finding) -> str:
-    """An error as one line of plain text below the record that proves it."""
-    return f"  ERROR {found.rule} {rule_of(found.rule).title}: {clean(found.message)}"
+def shown(found: Finding) -> str:
+    """A finding as one line of plain text below the record that shows it."""
+    return f"  {found.severity.upper()} {found.rule} {rule_of(found.rule).title}: {clean(found.message)}"
 
 
 RUN_COLUMNS = ("run", "began", "agent", "version", "environment", "outcome", "time", "phases", "findings")
