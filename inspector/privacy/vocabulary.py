@@ -47,7 +47,7 @@ WORDS = frozenset(
     distro dll dn dnf dns dnsmasq do doc docker docs document documentation documents does doesn domain don done dot
     dots double dovecot down download downloaded downloader dpkg dragonfly drop drops ds dsa due dump duplicate
     during dynamically e each early ec ecdhe ecdsa edges edt either elasticsearch else elsif emacs emerg empty
-    enable enabled enc encoded encoding end endpoint endpoints ends enforced enrol ensurable ensure enterprise
+    enable enabled enc encoded encoding end ended endpoint endpoints ends enforced enrol ensurable ensure enterprise
     entity entries entry env environ environment environments eof eoferror epp epyc erb erofs err errno error errors
     escaped est etc etcd eth europe eval evaluate evaluated evaluating evaluation even event events every everybody
     everything evicting example exceed except exception exclude exclusive exe exec executable execute executed
