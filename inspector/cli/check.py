@@ -69,10 +69,10 @@ def execute(arguments: argparse.Namespace) -> int:
     unreadable = Unreadable(captures)
     with shown() as watch:
         read = reading.read_together(captures, watch, unreadable.report)
+    judgement = reading.judged(read, time.time())
     runs = [(found.capture, run) for found in read for run in found.briefs]
     unanalyzed = [(found.capture, seq, reason) for found in read for seq, reason in found.unanalyzed.items()]
     print_failed(reason for found in read for reason in found.failed.values())
-    judgement = reading.judged(read, time.time())
     apart = [(found.capture, run) for found in read for run in found.apart.found]
     findings = [(capture, run, finding) for capture, run in (*runs, *apart) for finding in run.findings]
     if arguments.baseline:

@@ -79,10 +79,11 @@ def of_captures(
 ) -> CaptureReport:
     """Return what is known of captures. ``unreadable`` is called for each that cannot be read. Raises CaptureError."""
     read = reading.read_together(paths, watch, *([unreadable] if unreadable else []))
+    judgement = reading.judged(read, now)
     runs = [(found.capture, run) for found in read for run in found.briefs]
     return CaptureReport(
         list(paths),
-        reading.judged(read, now),
+        judgement,
         _notes(runs),
         [key for found in read for key in found.keys],
         [(found.capture, seq, reason) for found in read for seq, reason in found.unanalyzed.items()],

@@ -25,6 +25,7 @@ import msgspec
 from inspector import regex
 from inspector.analysis import verdicts
 from inspector.model import NOTHING_OPEN, Severity
+from inspector.rules import On, rule_of
 from inspector.runs.snapshot import RunState
 from inspector.summaries.calls import Calls
 from inspector.summaries.summary import REASON
@@ -518,8 +519,11 @@ def judged(run: RunBrief, state: RunState, silence: float) -> tuple[RunBrief, bo
     # Whether it waits for a signature does not depend on what comes next; of what was cut off nothing comes.
     waits = settled(run, math.inf if state is RunState.CUT_OFF else silence)
     conclusive = waits or (state is RunState.CUT_OFF and run.proved)
-    changed = {} if conclusive else {"verdict": None, "why": None}
-    return msgspec.structs.replace(run, state=state, **changed), conclusive
+    if conclusive:
+        return msgspec.structs.replace(run, state=state), True
+    # What the whole of a run shows may look different once it is over.
+    findings = tuple(found for found in run.findings if rule_of(found.rule).on is not On.RUN_END)
+    return msgspec.structs.replace(run, state=state, verdict=None, why=None, findings=findings), False
 
 
 def _take(node: Node, judged: JudgedRun) -> None:

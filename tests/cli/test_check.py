@@ -15,7 +15,8 @@ from inspector.lab.ca import LabCA
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, plugins, private_key, report, talk
-from tests.support.captures import save
+from inspector.runs.examples import node as asked_for_node
+from tests.support.captures import recording, save
 from tests.support.json_output import strict, valid
 
 if TYPE_CHECKING:
@@ -122,6 +123,19 @@ def test_a_finding_that_needs_several_captures(run: Run, tmp_path: Path) -> None
     assert "B21" not in {finding["rule"] for finding in alone["findings"]}
     (found,) = [finding for finding in both["findings"] if finding["rule"] == "B21"]
     assert (found["certname"], found["capture"]) == ("clone.example", str(second))
+
+
+def test_a_run_that_is_under_way_has_no_verdict_and_nothing_that_only_the_whole_of_it_shows(
+    run: Run, tmp_path: Path
+) -> None:
+    going = talk(asked_for_node(uuid="a-1"), plugins(), catalog())
+    path = tmp_path / "c.sqlite"
+    with recording(path, *going):
+        status, out, _ = run("check", path)
+        assert (status, out) == (0, "1 node under way\nno deviations from the protocol\n")
+        assert valid("check", run("check", path, "--json")[1])["findings"] == []
+        assert "R03" not in run("doctor", path)[1]
+    assert "R03" in run("check", save(tmp_path / "over.sqlite", *going))[1]
 
 
 # -- doctor ---------------------------------------------------------------------------------------------
