@@ -1,4 +1,4 @@
-"""Columns: what is public of a run or a record, with its type, unit, meaning and source, said once.
+"""Columns: what is public of a run or a record, with its type, unit, meaning and source, in one place.
 
 A column is a field of a struct whose type carries its meaning: ``Annotated[str | None, about("The version.")]``. JSON,
 its schema, the tables and their documentation are made of what ``of`` reads there. A field without a meaning is not

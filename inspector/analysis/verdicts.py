@@ -113,9 +113,8 @@ def _explains(finding: Finding, run: Run, *, catalog: bool) -> bool:
 def _matters(finding: Finding, run: Run) -> bool:
     """Whether a finding is the verdict of a run that went well."""
     by_nature = finding.rule in BY_NATURE and finding.severity is Severity.WARNING
-    if is_own(finding.rule):
-        return False
-    return finding.severity is not Severity.NOTICE and not by_nature and not settled(finding, run)
+    none = finding.severity is Severity.NOTICE or by_nature or is_own(finding.rule)
+    return not none and not settled(finding, run)
 
 
 def settled(finding: Finding, run: Run) -> bool:

@@ -35,7 +35,6 @@ from inspector.model import (
     Identity,
     Leg,
     Message,
-    Present,
     Record,
     Request,
     Response,

@@ -68,13 +68,13 @@ SELECT certname, runs, bad, epoch(last), pause, captures, version, environment, 
 FROM each LEFT JOIN ends USING (site) ORDER BY certname
 """
 _SERIES = f"""
-WITH {NAMED}, said AS (
+WITH {NAMED}, judged AS (
     SELECT certname, time, capture, run, state, cause, reason, epoch(standing_since) AS since, certainty
     FROM agents SEMI JOIN (SELECT unnest(?) AS certname) chosen USING (certname) WHERE state IS NOT NULL
 ), ordered AS (
     SELECT *, last_value(state) OVER (
         PARTITION BY certname ORDER BY time, capture, run ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-    ) AS latest FROM said
+    ) AS latest FROM judged
 )
 SELECT certname, state, cause, reason, since, certainty FROM ordered
 QUALIFY coalesce(sum((state <> latest)::INTEGER) OVER (

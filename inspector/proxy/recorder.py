@@ -45,7 +45,7 @@ FINAL_RETRY = 5.0
 """Seconds during which writing the end of a capture is retried."""
 RETRY = 1.0
 """Seconds between attempts while the capture cannot be written."""
-TELL, SIGN_OF_LIFE = 1.0, 5.0
+CHANGED, SIGN_OF_LIFE = 1.0, 5.0
 """Seconds after which what is under way is written without any record: something began or ended; nothing did."""
 BATCH = 500
 """Records per commit: a killed proxy loses less than a second even under constant load."""
@@ -104,7 +104,7 @@ class Recorder(threading.Thread):
         self._report_waiting = report_waiting
         self.analyzes = analyzes
         self._under_way = UnderWay() if under_way is None else under_way
-        self._told = (-1, -math.inf)
+        self._queued = (-1, -math.inf)
         """The number of changes with which it was written last, and when."""
         self._ended = False
         """Whether nothing more comes."""
@@ -271,21 +271,21 @@ class Recorder(threading.Thread):
             self._recreate()
         if reason := self._rotation.room(self._capture.path):
             raise OSError(reason)
-        self._tell_when_due()
+        self._queue_present_when_due()
         return self._write_pending()
 
-    def _tell_when_due(self) -> None:
+    def _queue_present_when_due(self) -> None:
         """Have what is under way written: with the next records, or soon if there are none."""
-        changes, since = self._told[0], time.monotonic() - self._told[1]
+        changes, since = self._queued[0], time.monotonic() - self._queued[1]
         if self._under_way.changes != changes:
-            if self._capture.pending or since >= TELL:
-                self._tell()
+            if self._capture.pending or since >= CHANGED:
+                self._queue_present()
         elif since >= SIGN_OF_LIFE and len(self._under_way):
-            self._tell()
+            self._queue_present()
 
-    def _tell(self) -> None:
+    def _queue_present(self) -> None:
         """Have what is under way written the next time anything is."""
-        self._told = self._under_way.changes, time.monotonic()
+        self._queued = self._under_way.changes, time.monotonic()
         self._capture.set_present(self._under_way.present(time.time(), "ended" if self._ended else "open"))
 
     def _report_failure(self, reason: str) -> None:
@@ -354,7 +354,7 @@ class Recorder(threading.Thread):
         following.adopt(self._capture)
         self._capture.abandon()
         self._capture, self._began, self._has_records = following, time.monotonic(), False
-        self._tell()
+        self._queue_present()
         self._write_line(f"{CONTINUES}{path}")
 
     def _recreate(self) -> None:
@@ -362,7 +362,7 @@ class Recorder(threading.Thread):
         recreated.adopt(self._capture)
         self._capture.abandon()
         self._capture = recreated
-        self._tell()
+        self._queue_present()
         self._append(Gap(time.time(), "the capture was deleted during recording; this file replaces it"))
         self._write_line(f"-- the capture {self._capture.path} was deleted: created again")
 
@@ -386,7 +386,7 @@ class Recorder(threading.Thread):
             self._callbacks.clear()
             self._append(Gap(time.time(), f"the capture could not be written ({reason})", self._lost + lost))
             self._write_line(f"-- the end of the capture was not written ({reason}): {lost} records lost")
-        self._tell()
+        self._queue_present()
         until = time.monotonic() + FINAL_RETRY
         while True:
             try:

@@ -168,8 +168,8 @@ class Follower:
         self._errors: dict[Run, set[str]] = {}
         """The rules of errors that were printed with a record of a run."""
         self._habits: OrderedDict[str, Habit] = OrderedDict()
-        self._said: dict[tuple[Run | OpenRequest | None, str], float] = {}
-        """What was said to be under way, by run or request: how long it must last to be said again."""
+        self._announced: dict[tuple[Run | OpenRequest | None, str], float] = {}
+        """What was printed as under way, by run or request: how long it must last to be printed again."""
 
     def look(self) -> Iterator[PrintedLine]:
         """Lines for what was added since the last poll, and what is under way. Raises CaptureError."""
@@ -321,7 +321,7 @@ class Follower:
         self.under_way = []
         if self.present.recording == "open":
             self.under_way = moment.under_way(going.values())
-            yield from self._say(moment, {run.number: run for run in going})
+            yield from self._announce(moment, {run.number: run for run in going})
 
     def _facts(self, run: Run) -> RunSnapshot:
         facts = self._open[run]
@@ -364,7 +364,7 @@ class Follower:
 
     def _tell(self, run: Run, brief: RunBrief, trouble: Collection[str] = ()) -> Iterator[PrintedLine]:
         """A run's summary and verdict, unless they were printed already or the filter does not match the run."""
-        # It asks again and again: that it waits is said once.
+        # It asks again and again: that it waits is printed once.
         why = brief.verdict.message if brief.verdict and brief.outcome != "waiting" else ""
         shown = f"{brief.ending} {why}"
         if self._shown.get(run) == shown:
@@ -377,21 +377,23 @@ class Follower:
             for at, line in enumerate(lines):
                 yield PrintedLine(line, run=run, trouble=() if at else tuple(trouble))
 
-    def _say(self, moment: Moment, runs: dict[int | None, Run]) -> Iterator[PrintedLine]:
+    def _announce(self, moment: Moment, runs: dict[int | None, Run]) -> Iterator[PrintedLine]:
         """What agents do that lasts."""
-        said, self._said = self._said, {}
+        announced, self._announced = self._announced, {}
         for each in self.under_way:
             run = runs[each.run.number] if each.run else None
-            due = said.get((run or each.request, each.activity), LASTS[0])
+            due = announced.get((run or each.request, each.activity), LASTS[0])
             if each.seconds < LASTS[0]:
                 due = LASTS[0]  # a new one of the same kind
             elif each.seconds >= due:
                 due = next((last for last in LASTS if last > each.seconds), each.seconds + LASTS[-1])
                 if self._matches(each, run):
                     yield PrintedLine(wording.under_way(each, moment.time), under_way=each)
-            self._said[run or each.request, each.activity] = due
+            self._announced[run or each.request, each.activity] = due
         # What is interrupted by a request is not begun anew.
-        self._said |= {key: due for key, due in said.items() if key not in self._said and key[0] in runs.values()}
+        self._announced |= {
+            key: due for key, due in announced.items() if key not in self._announced and key[0] in runs.values()
+        }
 
     def _matches(self, each: UnderWay[RunSnapshot], run: Run | None) -> bool:
         if each.run is None or run is None:

@@ -370,12 +370,17 @@ def _silent(node: Node, end: float) -> bool:
 
 def _state_after(run: RunBrief) -> NodeState:
     """The state of a node whose latest run is this one, once it is over."""
-    verdict = run.verdict
-    severity = verdict.severity if verdict and verdict.cause else None
-    if run.outcome == "complete":
-        states = {Severity.ERROR: NodeState.ERRORS, Severity.WARNING: NodeState.WARNINGS}
-        return states.get(severity, NodeState.WELL) if severity else NodeState.WELL
-    return NodeState.WAITING if run.outcome == "waiting" and severity is not Severity.ERROR else NodeState.FAILING
+    severity = run.verdict.severity if run.verdict and run.verdict.cause else None
+    match run.outcome, severity:
+        case "complete", Severity.ERROR:
+            return NodeState.ERRORS
+        case "complete", Severity.WARNING:
+            return NodeState.WARNINGS
+        case "complete", _:
+            return NodeState.WELL
+        case "waiting", (Severity.WARNING | Severity.NOTICE | None):
+            return NodeState.WAITING
+    return NodeState.FAILING
 
 
 def went_well(run: RunBrief) -> bool:
@@ -562,7 +567,6 @@ def _add_verdicts(result: Judgement, calls: Sequence[tuple[RunBrief, Path]]) -> 
 
 def _add_incidents(result: Judgement) -> None:
     found: dict[tuple[str | None, str], Incident] = {}
-    of_run: dict[int, Incident] = {}
     judged = sorted(
         ((each, node) for node in result.nodes.values() for each in node.runs if each.conclusive),
         key=lambda pair: pair[0].run.started,
@@ -580,7 +584,6 @@ def _add_incidents(result: Judgement) -> None:
         incident.runs.append(run)
         incident.since = min(incident.since, verdict.since)
         incident.severity = max(incident.severity, severity(run), key=lambda severity: severity.rank)
-        of_run[id(run)] = incident
         if node.run is run and node.state not in (NodeState.WELL, NodeState.SILENT):
             incident.nodes.append(node.name)
     by_time = sorted(found.values(), key=lambda incident: -incident.last)

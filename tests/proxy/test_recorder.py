@@ -59,10 +59,17 @@ def test_a_line_an_exchange_and_one_when_the_run_ends(path: Path) -> None:
 
 
 def test_a_run_without_an_end_is_summed_up_at_the_end(path: Path) -> None:
+    lines = play(path, *talk(ca(), crl()))
+    (summed,) = [line for line in lines if line.startswith("==")]
+    assert "(7.23.0): under way when the recording ended, after " in summed
+    assert not any(line.startswith("run 1: ") for line in lines)  # nobody knows how it ended
+
+
+def test_who_waits_for_a_signature_at_the_end_is_known_to_wait(path: Path) -> None:
     lines = play(path, *talk(ca(), crl(), csr(), not_issued()))
     (summed,) = [line for line in lines if line.startswith("==")]
-    assert "node1.example (7.23.0): under way when the recording ended, after " in summed
-    assert not any(line.startswith("run 1: ") for line in lines)  # nobody knows how it ended
+    assert "node1.example (7.23.0): waiting in " in summed
+    assert any(line.startswith("run 1: node1.example has no certificate yet: ") for line in lines)
 
 
 @pytest.mark.parametrize(("analyzes", "spread"), [(True, module.SPREAD), (False, 0.0)])
@@ -297,7 +304,7 @@ def test_what_is_under_way_is_written_from_the_start_to_the_end(path: Path) -> N
 
 
 def test_it_goes_with_the_next_records(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TELL", 3600.0)
+    monkeypatch.setattr(module, "CHANGED", 3600.0)
     picture = UnderWay()
     recorder = Recorder(path, lambda _: None, under_way=picture, analyzes=False)
     recorder.start()
