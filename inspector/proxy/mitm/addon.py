@@ -61,6 +61,8 @@ ctx: Any = _untyped
 
 STREAM = 64 * 2**10
 """Bodies of more bytes, or of unknown length, are streamed: passed on as they arrive, and copied."""
+RACES = 10
+"""Ports to try, each of which was free and may be another program's by the time that mitmproxy listens on it."""
 LOOK = 0.05
 """Seconds between looks whether the agent of a delayed request is still there."""
 REFUSED = "this proxy serves Puppet agents only"
@@ -122,7 +124,7 @@ class PuppetInspector:
             # mitmproxy has already read the mode, and opens its default proxy on *:8080 in any case. It accepts no
             # connections (client_connected) and is closed at once. It may fail: 8080 is PuppetDB's port too.
             for name in ("mitmproxy.addons.proxyserver", "mitmproxy.proxy.mode_servers"):
-                logging.getLogger(name).addFilter(_not_the_default_proxy)
+                logging.getLogger(name).addFilter(_not_about_listening)
         # mitmproxy confuses who refused whom; our own line says what happened.
         logging.getLogger("mitmproxy.proxy.server").addFilter(_not_a_handshake)
 
@@ -221,19 +223,23 @@ class PuppetInspector:
         handler.install(ctx.master.addons, self._runtime.admission)
 
     async def _listen(self, server: Any, settings: options.Settings) -> options.Settings:
-        if settings.any_port:
-            settings = options.listen_again(settings)
-        host, port = settings.listen
-        mode = [f"reverse:https://{settings.master_address}@{host}:{port}"]  # an IPv6 address without brackets
-        ctx.options.update(mode=mode)
-        # mitmproxy applies the new mode in another task; this call waits for the same servers.
-        if server is not None:
+        """Accept agents. Returns the settings with the port. Raises InspectorError."""
+        for _ in range(RACES if settings.any_port else 1):
+            if settings.any_port:
+                settings = options.listen_again(settings)
+            host, port = settings.listen
+            mode = [f"reverse:https://{settings.master_address}@{host}:{port}"]  # an IPv6 address without brackets
+            ctx.options.update(mode=mode)
+            if server is None:
+                return settings
+            # mitmproxy applies the new mode in another task; this call waits for the same servers.
             await server.servers.update(_modes(mode))
-            if not server.listen_addrs():
-                self._fail(
-                    f"Cannot listen on {settings.listen_address}: is the port in use? "
-                    "Choose another with puppet_listen=HOST:PORT."
-                )
+            if server.listen_addrs():
+                return settings
+        self._fail(
+            f"Cannot listen on {settings.listen_address}: is the port in use? "
+            "Choose another with puppet_listen=HOST:PORT."
+        )
         return settings
 
     async def done(self) -> None:
@@ -679,11 +685,11 @@ def _modes(specs: list[str]) -> list[Any]:
     return [mode_specs.ProxyMode.parse(spec) for spec in specs]
 
 
-def _not_the_default_proxy(record: logging.LogRecord) -> bool:
-    # Messages about our own proxy contain its address; the default one has none. If it failed to start, stopping it
-    # logs an empty message.
+def _not_about_listening(record: logging.LogRecord) -> bool:
+    # Of the default proxy nobody needs to know, and of ours we tell. If one failed to start, stopping it logs an empty
+    # message.
     text = record.getMessage()
-    return "failed to listen on *:" not in text and not text.startswith("HTTP(S) proxy ") and text != ""
+    return "failed to listen on " not in text and not text.startswith("HTTP(S) proxy ") and text != ""
 
 
 def _not_a_cancellation(record: logging.LogRecord) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import socket
 import time
 from io import FileIO
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from mitmproxy import eventsequence, http
+from mitmproxy.addons.proxyserver import Proxyserver
 from mitmproxy.test import taddons, tflow
 from OpenSSL import SSL
 
@@ -56,6 +58,28 @@ def finish(addon: addon_module.PuppetInspector) -> None:
 def recorded(tmp_path: Path) -> list[Any]:
     with Capture.open(tmp_path / "c.sqlite") as capture:
         return list(capture.records())
+
+
+def test_a_port_that_another_program_takes_first(
+    addon: addon_module.PuppetInspector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = SimpleNamespace(any_port=True, master_address="127.0.0.1:1", listen=("127.0.0.1", 0))
+
+    async def listen(*ports: int) -> list[int]:
+        later = iter(SimpleNamespace(**vars(first) | {"listen": ("127.0.0.1", port)}) for port in ports)
+        monkeypatch.setattr("inspector.proxy.options.listen_again", lambda _: next(later))
+        server = Proxyserver()
+        with taddons.context(addon, server):  # type: ignore[no-untyped-call]
+            await addon._listen(server, first)  # type: ignore[arg-type]
+            listening = [address[1] for address in server.listen_addrs()]
+            await server.servers.update([])
+        return listening
+
+    with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as other:
+        free = other.getsockname()[1]
+        other.close()
+        assert set(asyncio.run(listen(taken.getsockname()[1], free))) == {free}
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]  # else mitmproxy ends
 
 
 HOOKS = ("client_disconnected", "server_disconnected", "tls_failed_client", "tls_failed_server",
