@@ -28,9 +28,9 @@ ip link set lo up
 ip addr add {lan}/32 dev lo
 {python} -m tests.real.relay in {host} {port} {base}/socket & relay=$!
 start() {{
-    "$@" > {base}/proxy.log 2>&1 & proxy=$!
-    while ! grep -q 'try ' {base}/proxy.log; do kill -0 $proxy; sleep 0.1; done
-    sleep 0.2
+    : > {base}/proxy.log  # not in the background, where what the process before wrote could still be read
+    "$@" >> {base}/proxy.log 2>&1 & proxy=$!
+    while [ -z "$(sed -n '/^  try /{{n;p}}' {base}/proxy.log)" ]; do kill -0 $proxy; sleep 0.1; done
 }}
 leave() {{ kill -INT $proxy; wait $proxy; }}
 trap 'kill $relay $proxy; cat {base}/proxy.log' EXIT
