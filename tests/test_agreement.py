@@ -95,23 +95,23 @@ def agree(captures: Sequence[Path], folder: Path, now: float, *, timed: bool = F
     """Compare what all surfaces say; return it. Without ``timed``, those that read the clock are asked, too."""
     judged = doctor.of_captures(captures, now).judgement
     expected = of_judgement(judged)
-    said = {"check": of_judgement(reading.judged(reading.read_together(captures), now))}
-    said["fleet"], fleet = of_fleet(captures, folder / "tables", now)
+    answers = {"check": of_judgement(reading.judged(reading.read_together(captures), now))}
+    answers["fleet"], fleet = of_fleet(captures, folder / "tables", now)
     counted = Counter(str(node.state) for node in judged.nodes.values())
     if len(captures) == 1:
-        said["terminal"] = of_index(captures[0], now)
+        answers["terminal"] = of_index(captures[0], now)
         if not timed:
-            said["report"], numbers = of_report(captures[0])
+            answers["report"], numbers = of_report(captures[0])
             assert numbers == {
                 "failing": counted["failing"] + counted["waiting"], "with_errors": counted["errors"],
                 "warnings": counted["warnings"], "well": counted["well"] + counted["silent"],
             }  # fmt: skip
-    assert {name: each.nodes for name, each in said.items()} == dict.fromkeys(said, expected.nodes)
+    assert {name: each.nodes for name, each in answers.items()} == dict.fromkeys(answers, expected.nodes)
     assert fleet["standing"] == {str(state): counted[str(state)] for state in NodeState}
-    assert {name: each.headline for name, each in said.items() if name != "fleet"} == dict.fromkeys(
-        (name for name in said if name != "fleet"), expected.headline
+    assert {name: each.headline for name, each in answers.items() if name != "fleet"} == dict.fromkeys(
+        (name for name in answers if name != "fleet"), expected.headline
     )
-    assert expected.headline.startswith(said["fleet"].headline)
+    assert expected.headline.startswith(answers["fleet"].headline)
     causes = Counter(cause for state, cause, _ in expected.nodes.values() if state not in ("well", "silent", "open"))
     assert {cause["rule"]: cause["nodes"] for cause in fleet["causes"]} == causes
     assert not [cause for cause in fleet["causes"] if cause["since"].startswith("1970")]

@@ -29,7 +29,7 @@ from inspector.rehearsal.rehearsal import Rehearsal
 from inspector.report.copies import closed_texts
 from inspector.report.lines import html
 from inspector.summaries import pairing, reading
-from inspector.summaries.judgement import went_well
+from inspector.summaries.incidents import went_well
 from inspector.text import clean
 
 if TYPE_CHECKING:

@@ -9,14 +9,16 @@ from inspector.analysis.analyzer import retrace
 from inspector.model import Severity
 from inspector.pages import plain
 from inspector.rules import fixes, rule_of
-from inspector.summaries.judgement import Judgement, differences, last_good
+from inspector.summaries import incidents
+from inspector.summaries.incidents import differences, last_good
+from inspector.summaries.judgement import Judgement
 from inspector.text import clean, plural, utc
 
 if TYPE_CHECKING:
     from inspector.capture.store import Capture
     from inspector.report.copies import LeavingCapture
     from inspector.rules.fixes import Fix
-    from inspector.summaries.judgement import Incident
+    from inspector.summaries.incidents import Incident
     from inspector.summaries.summary import RunBrief
 
 EVIDENCE = 2
@@ -110,12 +112,12 @@ class Answers:
 
 def answers_of(copy: LeavingCapture) -> Answers:
     """Return the answers for the chosen runs. Raises CaptureError."""
-    found = copy.judgement
+    found = incidents.of(copy.judgement)
     with copy.source.capture() as capture:
-        now = tuple(_answer(incident, copy, capture) for incident in found.incidents)
+        now = tuple(_answer(incident, copy, capture) for incident in found.now)
         past = tuple(_answer(incident, copy, capture) for incident in found.past)
     latest = max((run.ended for run in copy.runs), default=None)
-    return Answers(now, past, found, latest)
+    return Answers(now, past, copy.judgement, latest)
 
 
 def _answer(incident: Incident, copy: LeavingCapture, capture: Capture) -> Answer:

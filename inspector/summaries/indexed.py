@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import sqlite3
 import threading
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.model import NOTHING_OPEN
 from inspector.summaries.calls import Apart
 from inspector.summaries.index import Index
 from inspector.summaries.judgement import Judgement, Recorded, judge
@@ -64,7 +62,6 @@ class IndexedCapture:
                     indexed = cls(path)
                     indexed._index, indexed.last = index, index.state().last
                     indexed._take_changes(index.changes())
-                    indexed.judge(NOTHING_OPEN, math.inf)
                     made = indexed
             yield made
 
@@ -75,13 +72,18 @@ class IndexedCapture:
         for place in changes.gone:
             if (gone := self._runs.pop(place, None)) and place < 0:
                 self._replaced[gone.brief.number] = gone.seqs[-1]
-        # The newest, whose numbers are not known yet, come last.
+        self._by_number = {run.brief.number: run for run in self._numbered_runs()}
         self.revision += 1
+
+    def _numbered_runs(self) -> list[IndexedRun]:
+        """The runs as they were read, in the order of their numbers; the newest, whose numbers are not known yet, come
+        last."""
+        numbered = (run for run in self._runs.values() if run.brief.number)
+        return sorted(numbered, key=lambda run: (run.brief.number < 0, run.brief.number))
 
     def judge(self, present: Present, now: float) -> None:
         """Judge the runs that were read; ``now`` is the present."""
-        by_number = sorted(self._runs.values(), key=lambda run: (run.brief.number < 0, run.brief.number))
-        numbered = [run for run in by_number if run.brief.number]
+        numbered = self._numbered_runs()
         self.judgement = made = judge(
             [Recorded([run.brief for run in numbered], present=present, apart=self.apart)], now
         )

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from inspector import regex
 from inspector.analysis import verdicts
 from inspector.model import NOTHING_OPEN, Severity
 from inspector.rules import On, rule_of
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import Conclusion, RunBrief
     from inspector.summaries.under_way import UnderWay
 
-_QUOTES, _PUNCTUATION = ("'", '"', "`"), "(),;:."
-_SERIAL = regex.compile(r" \(serial 0x[0-9a-f]+\)")
 SILENT_AFTER = 7200.0
 """Seconds without a run after which a node is silent at the earliest."""
 MISSED = 3
@@ -185,33 +182,6 @@ class Node:
         return self.standing.since if self.standing else math.inf
 
 
-@dataclass(slots=True)
-class Incident:
-    """One cause, and the runs that show it."""
-
-    cause: str | None
-    """The rule; None if the cause is not visible in the traffic."""
-    reason: str
-    """In a sentence, without the node's name; what is quoted in it is as in the latest run."""
-    key: str
-    """The same for all nodes with this failure, and no other failure's."""
-    severity: Severity
-    """ERROR if runs did not succeed, or succeeded with errors."""
-    runs: list[RunBrief] = field(default_factory=list)
-    """In the order in which they began."""
-    nodes: list[str] = field(default_factory=list)
-    """Those whose state it explains, in the order in which they first showed it; empty if none does."""
-    over: bool = False
-    """No node's latest run shows it, and each that showed it completed a run since."""
-    since: float = math.inf
-    """When it was first found."""
-
-    @property
-    def last(self) -> float:
-        """When it was last found."""
-        return max(run.ended for run in self.runs)
-
-
 class Recorded(NamedTuple):
     """What is known of one capture."""
 
@@ -230,10 +200,6 @@ class Judgement:
     """By name, in the order in which they first ran."""
     verdicts: list[NodeVerdict] = field(default_factory=list)
     """One per node and cause: the worst first, then the latest; history is last."""
-    incidents: list[Incident] = field(default_factory=list)
-    """Those of now: the worst first, then those of most nodes, then the latest."""
-    past: list[Incident] = field(default_factory=list)
-    """Those that explain no node's state, the latest first."""
     under_way: list[UnderWay[RunBrief]] = field(default_factory=list)
     """What agents do at the moment, the longest first."""
     cut_off: list[UnderWay[RunBrief]] = field(default_factory=list)
@@ -319,7 +285,6 @@ def judge(
         if node.state is NodeState.WELL and node.open is None and _silent(node, end):
             node.state = NodeState.SILENT
     _add_verdicts(result, [(run, capture) for run, capture in runs if run.tool or run.command])
-    _add_incidents(result)
     for each in recorded:
         going = [
             (node.open.run, node.habit)
@@ -381,32 +346,6 @@ def _state_after(run: RunBrief) -> NodeState:
         case "waiting", (Severity.WARNING | Severity.NOTICE | None):
             return NodeState.WAITING
     return NodeState.FAILING
-
-
-def went_well(run: RunBrief) -> bool:
-    """Whether a run went well, without anything to report."""
-    return run.outcome == "complete" and run.verdict is None
-
-
-def last_good(runs: Iterable[RunBrief], run: RunBrief) -> RunBrief | None:
-    """Return the node's last run that went well before ``run`` began; None if the capture has none."""
-    before = (
-        other
-        for other in runs
-        if other.name == run.name and not other.tool and other.started < run.started and went_well(other)
-    )  # fmt: skip
-    return max(before, key=lambda other: other.started, default=None)
-
-
-def differences(run: RunBrief, good: RunBrief) -> list[tuple[str, str, str]]:
-    """Return what is different from the last good run: its name, what it was, and what it is now."""
-    found = (
-        ("agent", good.agent_version, run.agent_version),
-        ("master", good.master_version, run.master_version),
-        ("environment", good.environment, run.environment),
-        ("address", good.address, run.address),
-    )
-    return [(name, before, now) for name, before, now in found if before and now and before != now]
 
 
 def with_shared(runs: Sequence[RunBrief]) -> list[RunBrief]:
@@ -563,65 +502,6 @@ def _add_verdicts(result: Judgement, calls: Sequence[tuple[RunBrief, Path]]) -> 
     found.sort(key=lambda each: -each.run.started)
     found.sort(key=lambda each: (not each.current, -each.severity.rank, each.run.outcome == "complete"))
     result.verdicts = found
-
-
-def _add_incidents(result: Judgement) -> None:
-    found: dict[tuple[str | None, str], Incident] = {}
-    judged = sorted(
-        ((each, node) for node in result.nodes.values() for each in node.runs if each.conclusive),
-        key=lambda pair: pair[0].run.started,
-    )
-    for each, node in judged:
-        run, verdict = each.run, each.run.verdict
-        if verdict is None or (node.latest is each and node.run is not run):  # likely the cause of the run before
-            continue
-        reason = _without_node(verdict.reason, node.name)
-        key = reason.replace(node.name, "the node") if "." in node.name else reason  # a short one may be in any word
-        incident = found.get((verdict.cause, key))
-        if incident is None:
-            incident = found[verdict.cause, key] = Incident(verdict.cause, reason, key, Severity.NOTICE)
-        incident.reason = reason
-        incident.runs.append(run)
-        incident.since = min(incident.since, verdict.since)
-        incident.severity = max(incident.severity, severity(run), key=lambda severity: severity.rank)
-        if node.run is run and node.state not in (NodeState.WELL, NodeState.SILENT):
-            incident.nodes.append(node.name)
-    by_time = sorted(found.values(), key=lambda incident: -incident.last)
-    result.incidents = sorted(
-        (incident for incident in by_time if incident.nodes),
-        key=lambda incident: (-incident.severity.rank, -len(incident.nodes)),
-    )
-    result.past = [incident for incident in by_time if not incident.nodes]
-    good = {node.name: each.run.started for node in result.nodes.values() for each in node.runs
-            if each.run.outcome == "complete"}  # fmt: skip
-    owners = {id(each.run): node.name for node in result.nodes.values() for each in node.runs}
-    for incident in result.past:
-        incident.over = all(good.get(owners[id(run)], -math.inf) > run.started for run in incident.runs)
-
-
-def _without_node(reason: str, name: str) -> str:
-    """A reason without what differs between nodes with the same failure: their names are in the list of nodes.
-
-    Only a name that is a word of its own is left out: never part of a path, of another word or of a quotation.
-    """
-    words: list[str] = []
-    quote = ""
-    for word in _SERIAL.sub("", reason).split(" "):
-        inner = word.strip(_PUNCTUATION)
-        if not quote and inner[:1] in _QUOTES:
-            quote = inner[0]
-        if quote:
-            quote = "" if len(inner) > 1 and inner[-1] == quote else quote
-            words.append(word)
-        elif inner != name:
-            words.append(word)
-        elif words[-1:] == ["for"] or words[-2:] == ["on", "node"]:
-            del words[-1 if words[-1] == "for" else -2 :]
-            end = word[word.rindex(name) + len(name) :]
-            words.append(words.pop() + end if words else end)
-        else:
-            words.append(word.replace(name, "the node") if "." in name else word)
-    return " ".join(words)
 
 
 def severity(run: RunBrief) -> Severity:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector import regex
 from inspector.errors import InspectorError
-from inspector.summaries.judgement import last_good, went_well
+from inspector.summaries.incidents import last_good, went_well
 from inspector.text import clean
 
 if TYPE_CHECKING:

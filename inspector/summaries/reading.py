@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
+import time
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -85,14 +86,15 @@ def judged(read: Iterable[CaptureRuns], now: float) -> Judgement:
 
 
 def read(path: Path, filtered: str = "", watch: Watch = unwatched, now: float | None = None) -> CaptureRuns:
-    """Return the runs of a capture that match a filter, judged; ``now`` is the present (default: it is over). Raises
-    InspectorError."""
+    """Return the runs of a capture that match a filter, judged; ``now`` is the present (default: what the clock says).
+    Raises InspectorError."""
+    now = time.time() if now is None else now
     filters.parse(filtered)  # a mistake in it is reported at once
     with IndexedCapture.whole(path) as indexed:
         if indexed is not None:
             with contextlib.suppress(CaptureError):  # an index that is damaged
                 found = _of_index(indexed)
-                _judge_alone(found, now)
+                found.judgement = judged([found], now)
                 if filtered.strip():
                     numbers = {run.number for run in Filtering(indexed).runs(filtered)}
                     found.runs = [run for run in found.runs if run.brief.number in numbers]
@@ -105,7 +107,7 @@ def read(path: Path, filtered: str = "", watch: Watch = unwatched, now: float | 
             marked.add(step.record.seq)
 
     (found,) = _stream([path], watch, mark if chosen.about_exchanges else None)
-    _judge_alone(found, now)
+    found.judgement = judged([found], now)
     found.runs = [
         run
         for run in found.runs
@@ -114,15 +116,6 @@ def read(path: Path, filtered: str = "", watch: Watch = unwatched, now: float | 
         )
     ]
     return found
-
-
-def _judge_alone(found: CaptureRuns, now: float | None) -> None:
-    """Judge one capture; without ``now``, as what is over."""
-    if now is not None:
-        found.judgement = judged([found], now)
-        return
-    found.judgement = made = judge([Recorded(found.briefs, found.capture, apart=found.apart)])
-    found.runs = [run.judged(made.runs[found.capture, run.brief.number]) for run in found.runs]
 
 
 def _raise(error: CaptureError) -> None:

@@ -239,11 +239,11 @@ class Inspector(App[None]):
 
     def open_differences(self, before: int | None, after: int) -> None:
         """Show what is different between two runs; without ``before``, from the last good run of the same node."""
-        from inspector.summaries import judgement
+        from inspector.summaries import incidents
         from inspector.tui.differences import DifferencesView
 
         run = self.source.run(after)
-        good = judgement.last_good(self.source.runs, run) if run and before is None else None
+        good = incidents.last_good(self.source.runs, run) if run and before is None else None
         before = good.number if good else before
         if before is None:
             self.show_message("No earlier run of this node in the capture went well: m marks two runs to compare.")

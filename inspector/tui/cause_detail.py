@@ -10,7 +10,7 @@ from rich.text import Text
 from inspector.pages import palette
 from inspector.pages.styles import DOUBT
 from inspector.rules import rule_of
-from inspector.summaries import judgement
+from inspector.summaries import incidents
 from inspector.text import clean, seconds
 from inspector.tui import advice, verdicts
 from inspector.tui.cause_lines import moment
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from inspector.model import Phase
-    from inspector.summaries.judgement import Incident
+    from inspector.summaries.incidents import Incident
     from inspector.summaries.source import Source
     from inspector.summaries.summary import RunBrief
     from inspector.tui.cause_lines import CauseLine
@@ -111,7 +111,7 @@ def _failed(incident: Incident, run: RunBrief, source: Source, width: int, *, wh
 
 def _compared(run: RunBrief, source: Source, width: int) -> Text:
     """The run above the node's last good one, and in what they differ."""
-    good = judgement.last_good(source.runs, run)
+    good = incidents.last_good(source.runs, run)
     if good is None:
         return Text("\nNo earlier run of this node in the capture went well.\n", style="dim")
     text = Text("\n").append("Beside the last good run", style="bold").append("\n")
@@ -120,6 +120,6 @@ def _compared(run: RunBrief, source: Source, width: int) -> Text:
         text.append(f"{label}  run {each.label:<5} {moment(each.started)} {seconds(each.duration):>9}  ")
         text.append_text(palette.bar(each, room)).append("\n")
     text.append(f"{palette.phases()}\n", style="dim")
-    for name, before, now in judgement.differences(run, good):
+    for name, before, now in incidents.differences(run, good):
         text.append(f"{name}: {clean(before)}, now {clean(now)}\n", style=DOUBT)
     return text

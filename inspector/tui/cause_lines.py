@@ -13,7 +13,7 @@ from inspector.tui.columns import Column
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.summaries.judgement import Incident
+    from inspector.summaries.incidents import Incident
     from inspector.summaries.summary import RunBrief
     from inspector.summaries.under_way import UnderWay
 

@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from inspector.rules import fixes
-from inspector.summaries import judgement
+from inspector.summaries import incidents
 from inspector.summaries.judgement import Judgement, NodeState
 from inspector.text import clean, clock
 from inspector.tui.cause_detail import detail
@@ -61,6 +61,7 @@ class Causes(View):
     def __init__(self) -> None:
         super().__init__()
         self._judgement = Judgement()
+        self._incidents = incidents.of(self._judgement)
         self._open: set[tuple[str | None, str]] = set()
         self._revision: tuple[int, int] | None = None
         self._whole = False
@@ -101,6 +102,7 @@ class Causes(View):
         if now != self._revision:
             self._revision = now
             self._judgement = self.source.judgement
+            self._incidents = incidents.of(self._judgement)
             self._show_present()
             self._fill()
             histogram = self.query_one(Histogram)
@@ -110,7 +112,7 @@ class Causes(View):
 
     def _fill(self) -> None:
         found = self._judgement
-        groups = [CauseLine(incident, tuple(incident.runs)) for incident in (*found.incidents, *found.past)]
+        groups = [CauseLine(incident, tuple(incident.runs)) for incident in self._incidents.every]
         history = {node.name: [each.run for each in node.runs] for node in found.nodes.values()}
         if well := found.of(NodeState.WELL, NodeState.SILENT):
             runs = (run for node in well for run in history[node.name])
@@ -168,7 +170,7 @@ class Causes(View):
             self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
 
     def _of(self, line: CauseLine) -> Text:
-        alone = not self._judgement.incidents
+        alone = not self._incidents.now
         return detail(line, self.source, self.size.width, alone=alone, whole=self._whole)
 
     def _nothing(self) -> str:
@@ -247,7 +249,7 @@ class Causes(View):
     def action_good(self) -> None:
         """Open the last run of the node that went well."""
         line = self._rows.item
-        good = judgement.last_good(self.source.runs, line.run) if line and line.incident else None
+        good = incidents.last_good(self.source.runs, line.run) if line and line.incident else None
         if good is None:
             self.show_message("No earlier run of this node in the capture went well.")
         else:

@@ -11,7 +11,7 @@ from inspector.compare import comparison, documents, text
 from inspector.pages import difference_lines, languages
 from inspector.pages.difference_lines import DifferenceLine
 from inspector.pages.styles import ADDED, DOUBT, REMOVED
-from inspector.summaries import judgement
+from inspector.summaries import incidents
 from inspector.text import beginning, clean, plural
 from inspector.tui.columns import Column
 from inspector.tui.part import Details, PartView, middle
@@ -147,7 +147,7 @@ class DifferencesView(ComparedView):
         others = [
             run
             for run in source.runs
-            if run.name == after.name and run not in (before, after) and judgement.went_well(run)
+            if run.name == after.name and run not in (before, after) and incidents.went_well(run)
         ]
 
         def read() -> Sequence[DifferenceLine]:

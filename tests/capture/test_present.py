@@ -1,4 +1,4 @@
-"""What is under way, told beside the records: who reads it knows whether its writer is alive."""
+"""What is under way, written beside the records: who reads it knows whether its writer is alive."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "c.sqlite"
 
 
-def told(capture: Capture, present: Present = NOW) -> Capture:
+def with_present(capture: Capture, present: Present = NOW) -> Capture:
     capture.set_present(present)
     capture.flush()
     return capture
@@ -54,7 +54,7 @@ def state(present: Present) -> tuple[str, float, int]:
 def test_it_is_read_while_its_writer_lives(path: Path) -> None:
     with Capture.create(path) as writer:
         assert read(path) == NOTHING_OPEN
-        told(writer)
+        with_present(writer)
         assert read(path) == Present("open", 101.0, (REQUEST,), (CONNECTION,))
         assert writer.present(102.0).recording == "open"
         assert read(path, 99.0).time == 100.0  # a clock that was set back
@@ -62,27 +62,27 @@ def test_it_is_read_while_its_writer_lives(path: Path) -> None:
 
 def test_a_writer_that_does_not_get_to_write_is_believed_until_then(path: Path) -> None:
     with Capture.create(path) as writer:
-        told(writer)
+        with_present(writer)
         assert state(read(path, 100.0 + SILENCE)) == ("open", 100.0, 1)
-        told(writer, Present("open", 100.0))
+        with_present(writer, Present("open", 100.0))
         assert state(read(path, 5000.0)) == ("open", 5000.0, 0)  # nothing changes, so nothing is written
 
 
 def test_the_end_is_marked_with_what_was_under_way(path: Path) -> None:
-    told(Capture.create(path), Present("ended", 105.0, (REQUEST,))).close()
+    with_present(Capture.create(path), Present("ended", 105.0, (REQUEST,))).close()
     for now in (105.0, 1e9):
         assert state(read(path, now)) == ("ended", 105.0, 1)
 
 
 def test_nothing_was_under_way_if_whom_it_recorded_had_ended(path: Path) -> None:
-    told(Capture.create(path), Present("ended", 105.0, (REQUEST,))).close()
+    with_present(Capture.create(path), Present("ended", 105.0, (REQUEST,))).close()
     with Capture.create(path) as again:
         again.settle()
     assert read(path, 105.0) == NOTHING_OPEN
 
 
 def test_without_a_mark_it_was_cut_off(path: Path) -> None:
-    told(Capture.create(path)).close()
+    with_present(Capture.create(path)).close()
     for now in (101.0, 1e9):
         assert state(read(path, now)) == ("cut off", 100.0, 1)
 
@@ -114,48 +114,48 @@ def test_kill_9_cuts_it_off_at_once(path: Path) -> None:
         copy.with_name(copy.name + ending).write_bytes(path.with_name(path.name + ending).read_bytes())
     assert state(read(copy)) == ("cut off", 100.0, 1)
     with Capture.create(path) as next_writer:  # the next recording knows nothing of this
-        told(next_writer, Present("open", 200.0))
+        with_present(next_writer, Present("open", 200.0))
         assert state(read(path, 201.0)) == ("open", 201.0, 0)
 
 
 def test_a_copy_of_what_is_recorded_is_nobodys(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.sqlite"
     with Capture.create(path) as writer:
-        told(writer)
+        with_present(writer)
         for ending in ("", "-wal"):
             copy.with_name(copy.name + ending).write_bytes(path.with_name(path.name + ending).read_bytes())
     assert state(read(copy)) == ("cut off", 100.0, 1)
 
 
 def test_several_writers_tell_theirs_each(path: Path) -> None:
-    one, two = told(Capture.create(path)), Capture.create(path)
+    one, two = with_present(Capture.create(path)), Capture.create(path)
     other = OpenRequest("other", 93.0, "GET", "/")
-    told(two, Present("open", 100.5, (other,), (CONNECTION,), more_requests=3))
+    with_present(two, Present("open", 100.5, (other,), (CONNECTION,), more_requests=3))
     found = read(path, 101.0)
     assert found == Present("open", 101.0, (other, REQUEST), (CONNECTION, CONNECTION), 3)
-    told(two, Present("ended", 101.0)).close()
+    with_present(two, Present("ended", 101.0)).close()
     assert state(read(path, 102.0)) == ("open", 102.0, 1)
     one.abandon()
     assert state(read(path, 102.0)) == ("cut off", 101.0, 1)
 
 
 def test_a_worker_that_replaces_a_dead_one_takes_its_place(path: Path) -> None:
-    one, two = told(Capture.create(path)), told(Capture.create(path))
+    one, two = with_present(Capture.create(path)), with_present(Capture.create(path))
     one.abandon()
-    three = told(Capture.create(path), Present("open", 101.0))
+    three = with_present(Capture.create(path), Present("open", 101.0))
     assert len(read(path).requests) == 1
     two.abandon()
     three.abandon()
 
 
 def test_a_part_that_is_continued_has_ended(path: Path) -> None:
-    with told(Capture.create(path)) as writer:
+    with with_present(Capture.create(path)) as writer:
         writer.continue_in(path.with_name("next.sqlite"))
         assert state(read(path, 500.0)) == ("ended", 100.0, 1)
 
 
 def test_it_is_no_record_and_needs_none(path: Path) -> None:
-    with told(Capture.create(path)) as writer, Capture.open(path) as reader:
+    with with_present(Capture.create(path)) as writer, Capture.open(path) as reader:
         assert list(reader.records()) == []
         assert reader.count() == reader.last == 0
         writer.append(Gap(1.0, "x"))
@@ -167,10 +167,10 @@ def test_it_is_no_record_and_needs_none(path: Path) -> None:
 def test_an_hour_of_signs_of_life_makes_nothing_grow(path: Path) -> None:
     """As many as a proxy writes in an hour, of all sizes up to the largest that cannot be packed."""
     everything = [OpenRequest("a", 90.0, "GET", os.urandom(TEXT // 2).hex()) for _ in range(REQUESTS)]
-    with told(Capture.create(path)) as writer:
+    with with_present(Capture.create(path)) as writer:
         sizes = []
         for number in range(3600):
-            told(writer, Present("open", 100.0 + number, tuple(everything[number % 7 * 10 :])))
+            with_present(writer, Present("open", 100.0 + number, tuple(everything[number % 7 * 10 :])))
             sizes.append((path.stat().st_size, path.with_name(path.name + "-wal").stat().st_size))
         for early, late in zip(zip(*sizes[:100], strict=True), zip(*sizes[-1000:], strict=True), strict=True):
             assert max(late) < max(early) + 6 * 2**20  # SQLite begins its log anew at a thousand pages
@@ -246,7 +246,7 @@ FOREIGN: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("name", FOREIGN)
 def test_no_pipe_and_no_link_is_asked_for_a_lock(path: Path, name: str) -> None:
-    told(Capture.create(path)).close()
+    with_present(Capture.create(path)).close()
     with Capture.open(path) as capture:
         FOREIGN[name](path.with_name(path.name + "-wal"))
         assert capture.present(101.0).recording == "cut off"
@@ -255,13 +255,13 @@ def test_no_pipe_and_no_link_is_asked_for_a_lock(path: Path, name: str) -> None:
 def test_a_row_that_cannot_be_written_costs_no_record(path: Path) -> None:
     with Capture.create(path) as writer:
         writer.append(Gap(1.0, "x"))
-        told(writer, Present("open", 100.0, (OpenRequest("a", 1.0, "GET", "\ud800"),)))
+        with_present(writer, Present("open", 100.0, (OpenRequest("a", 1.0, "GET", "\ud800"),)))
     with Capture.open(path) as capture:
         assert len(list(capture.records())) == 1
 
 
 def test_a_table_that_is_locked_is_an_error_not_nothing(path: Path) -> None:
-    told(Capture.create(path)).close()
+    with_present(Capture.create(path)).close()
     with Capture.open(path) as capture:
         capture._db.close()
         with pytest.raises(CaptureError, match="What is under way of"):
@@ -271,7 +271,7 @@ def test_a_table_that_is_locked_is_an_error_not_nothing(path: Path) -> None:
 def test_what_is_under_way_does_not_leave(path: Path) -> None:
     """Copies of records know nothing of it; what is only made smaller still does."""
     save(path, *talk(ca(), catalog(), report()))
-    told(Capture.create(path)).close()
+    with_present(Capture.create(path)).close()
     made = {name: path.with_name(f"{name}.sqlite") for name in ("merged", "shared", "imported")}
     jsonl = path.with_name("c.jsonl")
     for command in (

@@ -48,10 +48,10 @@ def renewed_schema(path: Path = OF_RUNS) -> str:
         *within, key = column.key
         for outer in within:
             place = place["properties"][outer]
-        said, about = place["properties"].get(key, {}), property_of(column)
-        if set(said.get("enum", ())) == set(about.get("enum", ())):
+        old, about = place["properties"].get(key, {}), property_of(column)
+        if set(old.get("enum", ())) == set(about.get("enum", ())):
             about.pop("enum", None)  # in the order of the schema
-        place["properties"][key] = said | about
+        place["properties"][key] = old | about
         if key not in place["required"]:
             place["required"].append(key)
     return json.dumps(schema, indent=2) + "\n"

@@ -288,7 +288,7 @@ def busy_agent() -> UnderWay:
     return picture
 
 
-def told(path: Path) -> tuple[str, int, int]:
+def present_of(path: Path) -> tuple[str, int, int]:
     with Capture.open(path) as capture:
         present = capture.present(time.time())
     return present.recording, len(present.requests), len(present.connections)
@@ -298,9 +298,9 @@ def test_what_is_under_way_is_written_from_the_start_to_the_end(path: Path) -> N
     picture = UnderWay()
     recorder = Recorder(path, lambda _: None, under_way=picture, analyzes=False)
     recorder.start()
-    assert eventually(lambda: told(path) == ("open", 0, 0))
+    assert eventually(lambda: present_of(path) == ("open", 0, 0))
     recorder.finish()
-    assert told(path) == ("ended", 0, 0)
+    assert present_of(path) == ("ended", 0, 0)
 
 
 def test_it_goes_with_the_next_records(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,17 +308,17 @@ def test_it_goes_with_the_next_records(path: Path, monkeypatch: pytest.MonkeyPat
     picture = UnderWay()
     recorder = Recorder(path, lambda _: None, under_way=picture, analyzes=False)
     recorder.start()
-    assert eventually(lambda: told(path) == ("open", 0, 0))
+    assert eventually(lambda: present_of(path) == ("open", 0, 0))
     picture.connect("leg", busy_agent()._connections["leg"].agent, "192.0.2.8", 90.0)
     picture.begin("leg", 95.0, b"GET", b"/")
     recorder.put(Gap(1.0, "x"))
-    assert eventually(lambda: told(path) == ("open", 1, 1))
+    assert eventually(lambda: present_of(path) == ("open", 1, 1))
     picture.end("leg", 96.0)
     recorder.put(Gap(2.0, "y"))
     assert eventually(lambda: len(stored_records(path)) == 2)
-    assert told(path) == ("open", 0, 1)
+    assert present_of(path) == ("open", 0, 1)
     recorder.finish()
-    assert told(path) == ("ended", 0, 1)
+    assert present_of(path) == ("ended", 0, 1)
 
 
 def test_while_nothing_changes_only_signs_of_life_are_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,19 +353,19 @@ def test_the_next_part_has_it_and_this_one_has_ended(path: Path) -> None:
     recorder.start()
     recorder.put(Gap(1.0, "x"))
     assert eventually(lambda: recorder.path != path)
-    assert eventually(lambda: told(recorder.path) == ("open", 1, 1))
-    assert told(path) == ("ended", 1, 1)
+    assert eventually(lambda: present_of(recorder.path) == ("open", 1, 1))
+    assert present_of(path) == ("ended", 1, 1)
     recorder.finish()
-    assert told(recorder.path) == ("ended", 1, 1)
+    assert present_of(recorder.path) == ("ended", 1, 1)
 
 
 def test_a_capture_that_is_created_again_has_it_too(path: Path) -> None:
     recorder = Recorder(path, lambda _: None, under_way=busy_agent(), analyzes=False)
     recorder.start()
-    assert eventually(lambda: told(path) == ("open", 1, 1))
+    assert eventually(lambda: present_of(path) == ("open", 1, 1))
     path.unlink()
     assert eventually(lambda: any(isinstance(record, Gap) for record in stored_or_nothing(path)))
-    assert told(path) == ("open", 1, 1)
+    assert present_of(path) == ("open", 1, 1)
     recorder.finish()
 
 

@@ -37,7 +37,7 @@ def takes_long(
     stage.master.manifest(agent.certname, "\n".join(code))
 
 
-def said(stage: Stage, agent: RealAgent) -> list[str]:
+def notes_on(stage: Stage, agent: RealAgent) -> list[str]:
     """What was said of an agent beside its records: what it did, and how its runs ended."""
     mine = [line for line in stage.lines if agent.certname in line]
     return [
@@ -68,19 +68,19 @@ def test_a_long_run_and_one_that_is_killed_through_the_own_proxy(master: RealMas
         assert road.run(long).status == 2
         assert eventually(lambda: any("== run 1" in line for line in stage.lines))
         # This master closes connections that are idle for two seconds.
-        told = (line.replace(", or has ended", "") for line in said(stage, long))
-        assert list(kinds(told)) == [
+        notes = (line.replace(", or has ended", "") for line in notes_on(stage, long))
+        assert list(kinds(notes)) == [
             "gathers facts", "waits for its catalog", "applies its catalog", "complete",
         ]  # fmt: skip
         with road.start(killed) as running:
-            assert eventually(lambda: "waits for its catalog" in "".join(said(stage, killed)))
+            assert eventually(lambda: "waits for its catalog" in "".join(notes_on(stage, killed)))
             master.signal(signal.SIGSTOP)  # a master that hangs looks the same
             try:
                 running.process.kill()
-                assert eventually(lambda: "is silent" in "".join(said(stage, killed)))
+                assert eventually(lambda: "is silent" in "".join(notes_on(stage, killed)))
             finally:
                 master.signal(signal.SIGCONT)
-    assert list(kinds(said(stage, killed)))[:2] == ["waits for its catalog", "is silent since it got no catalog"]
+    assert list(kinds(notes_on(stage, killed)))[:2] == ["waits for its catalog", "is silent since it got no catalog"]
     assert not any("did not finish" in line for line in stage.lines)
     stage.close()
 
@@ -91,14 +91,14 @@ def test_an_agent_that_is_killed_and_runs_again_through_mitmdump(master: RealMas
     takes_long(stage, agent, run=True)
     with stage.proxy(f"keys:{agent.ssldir}") as road:
         with road.start(agent) as running:
-            assert eventually(lambda: "applies its catalog" in "".join(said(stage, agent)))
+            assert eventually(lambda: "applies its catalog" in "".join(notes_on(stage, agent)))
             running.process.kill()
-        assert eventually(lambda: "or has ended" in "".join(said(stage, agent)))
+        assert eventually(lambda: "or has ended" in "".join(notes_on(stage, agent)))
         assert "did not finish" not in "".join(stage.lines)
         takes_long(stage, agent)
         assert road.run(agent).status == 0
         assert eventually(lambda: any("== run 2" in line for line in stage.lines))
-    assert list(kinds(said(stage, agent))) == [
+    assert list(kinds(notes_on(stage, agent))) == [
         "applies its catalog", "applies its catalog, or has ended", "unfinished", "complete",
     ]  # fmt: skip
     assert sum("did not finish" in line for line in stage.lines) == 1

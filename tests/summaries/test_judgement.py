@@ -1,16 +1,12 @@
-"""What is wrong now, by cause."""
+"""What each node is now, and why."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
-
-import pytest
-from msgspec.structs import replace
+from typing import TYPE_CHECKING
 
 from inspector.analysis.analyzer import Analyzer
-from inspector.model import NOTHING_OPEN, Present, Severity
+from inspector.model import NOTHING_OPEN, Present
 from inspector.runs.examples import (
     altered,
     ca,
@@ -25,141 +21,15 @@ from inspector.runs.examples import (
     unanswered,
 )  # fmt: skip
 from inspector.runs.examples import node as node_request
-from inspector.summaries import conclusions
+from inspector.summaries import conclusions, incidents
 from inspector.summaries.calls import Apart
 from inspector.summaries.judgement import Judgement, Node, NodeState, Recorded, judge, of_runs
-from inspector.summaries.summary import Conclusion, RunBrief
-from tests.support.conversations import SIGNED
-from tests.support.nodes import refused, uncompiled, well
+from tests.support.nodes import uncompiled, well
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from inspector.model import Record
-
-
-def shown(*conversations: Sequence[Record]) -> Judgement:
-    analyzer = Analyzer()
-    for record in sorted(together(*conversations), key=lambda record: record.time):
-        analyzer.feed(record)
-    return of_runs(list(map(conclusions.of_run, analyzer.finish())))
-
-
-def numbers(found: Judgement) -> tuple[int, int, int]:
-    """How many nodes fail, completed with errors, and with warnings."""
-    failing, flawed, doubtful = NodeState.FAILING, NodeState.ERRORS, NodeState.WARNINGS
-    return len(found.of(failing)), len(found.of(flawed)), len(found.of(doubtful))
-
-
-def well_runs(found: Judgement) -> list[RunBrief]:
-    return [node.latest.run for node in found.of(NodeState.WELL) if node.latest]
-
-
-def test_nodes_with_the_same_cause_are_one_incident_and_the_most_come_first() -> None:
-    found = shown(refused(1), uncompiled(2), uncompiled(3, after=60), well(4))
-    assert [(incident.cause, incident.nodes) for incident in found.incidents] == [
-        ("S01", ["web2.example", "web3.example"]),
-        ("B18", ["db1.example"]),
-    ]
-    first = found.incidents[0]
-    assert "web" not in first.reason.replace("profile::web", "")
-    assert first.severity is Severity.ERROR
-    assert first.since == min(run.verdict.since for run in first.runs if run.verdict)
-    assert first.last == max(run.ended for run in first.runs)
-    assert numbers(found) == (3, 0, 0)
-    assert [run.name for run in well_runs(found)] == ["web4.example"]
-
-
-def test_what_a_later_run_does_not_show_any_more_is_over() -> None:
-    found = shown(uncompiled(2), uncompiled(3), well(2, after=600))
-    (incident,) = found.incidents
-    assert incident.nodes == ["web3.example"]
-    assert len(incident.runs) == 2
-    assert (numbers(found), len(well_runs(found)), found.past) == ((1, 0, 0), 1, [])
-    found = shown(uncompiled(2), well(2, after=600))
-    assert found.incidents == []
-    assert [incident.nodes for incident in found.past] == [[]]
-    assert [incident.over for incident in found.past] == [True]
-    assert (numbers(found), [run.started > 600 for run in well_runs(found)]) == ((0, 0, 0), [True])
-
-
-def test_whether_a_node_failed_says_its_latest_run() -> None:
-    """The same cause may end one run, and cost another nothing."""
-    found = of_runs([replace(run, outcome=outcome) for run, outcome in _twice("failed", "complete")])
-    assert [incident.nodes for incident in found.incidents] == [["web2.example"]]
-    assert numbers(found) == (0, 1, 0)
-    found = of_runs([replace(run, outcome=outcome) for run, outcome in _twice("complete", "failed")])
-    assert numbers(found) == (1, 0, 0)
-    lighter = [replace(run, outcome=outcome) for run, outcome in _twice("failed", "complete")]
-    findings = tuple(dataclasses.replace(finding, severity=Severity.WARNING) for finding in lighter[1].findings)
-    verdict = lighter[1].verdict
-    assert verdict
-    lighter[1] = replace(lighter[1], findings=findings, verdict=replace(verdict, severity=Severity.WARNING))
-    found = of_runs(lighter)
-    assert found.incidents[0].severity is Severity.ERROR
-    assert numbers(found) == (0, 0, 1)
-
-
-def _twice(*outcomes: str) -> Iterator[tuple[RunBrief, Any]]:
-    """Two runs of a node with one cause, and how each is to end."""
-    analyzer = Analyzer()
-    for record in sorted(together(uncompiled(2), uncompiled(2, after=600)), key=lambda record: record.time):
-        analyzer.feed(record)
-    return zip(map(conclusions.of_run, analyzer.finish()), outcomes, strict=True)
-
-
-def test_what_later_runs_could_not_show_is_not_over() -> None:
-    unlike = talk(ca(), crl(), csr(status=400, text=SIGNED), not_issued(), certname="web2.example", after=600)
-    (incident,) = shown(uncompiled(2), unlike).past
-    assert (incident.cause, incident.over) == ("S01", False)
-    (incident,) = [each for each in shown(uncompiled(2), well(2, after=300), unlike).past if each.cause == "S01"]
-    assert incident.over
-
-
-@pytest.mark.parametrize(
-    ("name", "reason", "expected"),
-    [
-        ("a.example", "no catalog for a.example: x on node a.example", "no catalog: x"),
-        ("a.example", "handshakes with a.example end", "handshakes with the node end"),
-        (
-            "a.example",
-            "the certificate of a.example (serial 0x00af) is revoked",
-            "the certificate of the node is revoked",
-        ),
-        ("a", "a certificate for a is revoked", "a certificate is revoked"),
-        ("a", "no catalog for abc", "no catalog for abc"),
-        (
-            "a.example",
-            "no role (file: /manifests/a.example.pp, line: 2) for a.example.",
-            "no role (file: /manifests/a.example.pp, line: 2).",
-        ),
-        ("a.example", "no 'role for a.example' in a.example", "no 'role for a.example' in the node"),
-        ("a.example", "the agent's name 'a.example', or a.example", "the agent's name 'a.example', or the node"),
-        ("a.example", "for a.example", ""),
-    ],
-)
-def test_what_differs_between_nodes_is_not_part_of_the_cause(name: str, reason: str, expected: str) -> None:
-    def failed(name: str, reason: str) -> RunBrief:
-        verdict = Conclusion(
-            lead="", reason=reason, cause="T05", severity=Severity.ERROR, certainty="certain", since=1.0
-        )
-        return RunBrief(number=1, certname=name, outcome="refused", verdict=verdict)
-
-    (incident,) = of_runs([failed(name, reason)]).incidents
-    assert incident.reason == expected
-
-
-def test_what_is_quoted_keeps_the_name_and_nodes_with_the_same_failure_are_one_incident() -> None:
-    def failed(number: int, name: str) -> RunBrief:
-        reason = f"no catalog: none for '{name}' in nodes/{name}.pp"
-        verdict = Conclusion(
-            lead="", reason=reason, cause="S01", severity=Severity.ERROR, certainty="certain", since=1.0
-        )
-        return RunBrief(number=number, certname=name, started=number, outcome="failed", verdict=verdict)
-
-    (incident,) = of_runs([failed(1, "a.example"), failed(2, "b.example")]).incidents
-    assert incident.nodes == ["a.example", "b.example"]
-    assert incident.reason == "no catalog: none for 'b.example' in nodes/b.example.pp"
 
 
 def test_a_capture_without_runs_shows_nothing() -> None:
@@ -199,7 +69,7 @@ def test_a_node_whose_latest_run_got_no_answer_is_failing_also_if_it_ever_worked
     assert node.before
     assert node.before.outcome == "complete"
     assert found.headline.startswith("1 node failing")
-    (incident,) = found.incidents
+    (incident,) = incidents.of(found).now
     assert (incident.cause, incident.nodes) == (None, ["web1.example"])
 
 
@@ -207,7 +77,7 @@ def test_a_failure_without_a_cause_leaves_that_of_the_failed_run_before_it_in_fo
     again = talk(*map(unanswered, STOPPED), certname="web2.example", address="192.0.2.2", after=600)
     node = only(found := judged(uncompiled(2), again))
     assert (node.state, node.cause) == (NodeState.FAILING, "S01")
-    assert [incident.nodes for incident in found.incidents] == [["web2.example"]]
+    assert [incident.nodes for incident in incidents.of(found).now] == [["web2.example"]]
     node = only(judged(uncompiled(2), well(2, 300), again))
     assert (node.state, node.cause) == (NodeState.FAILING, None), "it completed a run since"
 

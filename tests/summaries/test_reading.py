@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FILTERS = ["", "outcome:complete", "phase:catalog status:>=400", "-status:>=400", "rule:B", "text:mode", "certificates"]
 
 
-def told(found: reading.CaptureRuns) -> tuple[object, ...]:
+def content(found: reading.CaptureRuns) -> tuple[object, ...]:
     """Everything that a command gets."""
     runs = [(run.brief, list(run.seqs)) for run in found.runs]
     return runs, found.every, found.unanalyzed, sorted(found.keys, key=lambda key: (key.kind, key.certname, key.key))
@@ -43,12 +43,12 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_index_gives_what_the_records_give(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "c.sqlite"
     shutil.copy(path, copy)
-    streamed = [told(reading.read(copy, text)) for text in FILTERS]
+    streamed = [content(reading.read(copy, text)) for text in FILTERS]
     (together,) = reading.read_together([copy])
     indexer.build(copy, index.place(copy))
     monkeypatch.setattr(Capture, "records", None)
-    assert [told(reading.read(copy, text)) for text in FILTERS] == streamed
-    assert list(map(told, reading.read_together([copy]))) == [told(together)]
+    assert [content(reading.read(copy, text)) for text in FILTERS] == streamed
+    assert list(map(content, reading.read_together([copy]))) == [content(together)]
 
 
 def conversation(folder: Path) -> Path:

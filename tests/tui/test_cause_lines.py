@@ -8,7 +8,7 @@ import pytest
 
 from inspector.model import Severity
 from inspector.runs.examples import catalog, plugins, report, talk
-from inspector.summaries.judgement import Incident
+from inspector.summaries.incidents import Incident
 from inspector.summaries.summary import RunBrief
 from inspector.tui.cause_lines import COLUMNS, CauseLine
 from inspector.tui.rows import Rows
