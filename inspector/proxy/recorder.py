@@ -23,8 +23,8 @@ from inspector.model import Connection, Exchange, Gap, Handshake
 from inspector.proxy.analysis_client import AnalysisClient
 from inspector.proxy.backlog import Backlog, Item
 from inspector.proxy.masking_client import MaskingClient
+from inspector.proxy.open_connections import OpenConnections
 from inspector.proxy.telemetry.settings import NOTHING
-from inspector.proxy.under_way import UnderWay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -78,7 +78,7 @@ class Recorder(threading.Thread):
         rules: Sequence[str] = (),
         *,
         analyzes: bool = True,
-        under_way: UnderWay | None = None,
+        connections: OpenConnections | None = None,
         rotation: Rotation = NEVER,
         redacts: bool = False,
         telemetry: Telemetry = NOTHING,
@@ -103,7 +103,7 @@ class Recorder(threading.Thread):
         self._observe = observe
         self._report_waiting = report_waiting
         self.analyzes = analyzes
-        self._under_way = UnderWay() if under_way is None else under_way
+        self._connections = OpenConnections() if connections is None else connections
         self._queued = (-1, -math.inf)
         """The number of changes with which it was written last, and when."""
         self._ended = False
@@ -277,16 +277,16 @@ class Recorder(threading.Thread):
     def _queue_present_when_due(self) -> None:
         """Have what is under way written: with the next records, or soon if there are none."""
         changes, since = self._queued[0], time.monotonic() - self._queued[1]
-        if self._under_way.changes != changes:
+        if self._connections.changes != changes:
             if self._capture.pending or since >= CHANGED:
                 self._queue_present()
-        elif since >= SIGN_OF_LIFE and len(self._under_way):
+        elif since >= SIGN_OF_LIFE and len(self._connections):
             self._queue_present()
 
     def _queue_present(self) -> None:
         """Have what is under way written the next time anything is."""
-        self._queued = self._under_way.changes, time.monotonic()
-        self._capture.set_present(self._under_way.present(time.time(), "ended" if self._ended else "open"))
+        self._queued = self._connections.changes, time.monotonic()
+        self._capture.set_present(self._connections.present(time.time(), "ended" if self._ended else "open"))
 
     def _report_failure(self, reason: str) -> None:
         if self._failure is None:

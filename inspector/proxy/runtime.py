@@ -22,12 +22,12 @@ from inspector.proxy.faults.actions import Action
 from inspector.proxy.faults.injection import WITHHELD, Injection
 from inspector.proxy.faults.injector import Injector
 from inspector.proxy.limits.admission import Admission
+from inspector.proxy.open_connections import OpenConnections
 from inspector.proxy.probe import Probe
 from inspector.proxy.recorder import Recorder
 from inspector.proxy.recording_filter import RecordingFilter
 from inspector.proxy.tables_writer import TablesWriter
 from inspector.proxy.telemetry import metrics
-from inspector.proxy.under_way import UnderWay
 from inspector.proxy.wire import Wire
 
 if TYPE_CHECKING:
@@ -94,12 +94,12 @@ class Runtime:
         self._contexts = tls.Contexts(key_log.writer(), secrets=settings.wire)
         self._warned: set[str] = set()
         self._metrics = metrics.served(settings.telemetry) if analyzes else None
-        self.under_way = UnderWay(settings.only, redacts=settings.redact)
+        self.connections = OpenConnections(settings.only, redacts=settings.redact)
         self.recorder = Recorder(
             settings.capture,
             write_line,
             settings.rules,
-            under_way=self.under_way,
+            connections=self.connections,
             analyzes=analyzes,
             rotation=settings.rotation,
             redacts=settings.redact,
@@ -147,18 +147,18 @@ class Runtime:
         """An agent's handshake is finished."""
         if agent.tls_state.verified:
             self.admission.verify(connection)
-        self.under_way.connect(connection, agent, address, connected)
+        self.connections.connect(connection, agent, address, connected)
 
     def request_arrived(
         self, connection: str, agent: AgentConnection, address: str, began: float, method: bytes, target: bytes
     ) -> None:
         """The head of an agent's request has arrived; its identity is chosen."""
-        self.under_way.begin(connection, began, method, target)
+        self.connections.begin(connection, began, method, target)
         self.probe.on_request(connection, address, agent.certname, method.decode("latin-1"), target.decode("latin-1"))
 
     def agent_silent(self, connection: str) -> None:
         """An agent sends nothing any more. Most often it has left, and waits for no answer."""
-        self.under_way.end(connection, time.time())
+        self.connections.end(connection, time.time())
 
     def _fault_in_handshake(self, address: str) -> Fault | None:
         try:
@@ -212,7 +212,7 @@ class Runtime:
     ) -> None:
         """Record an exchange, if its agent is one to be recorded. ``spools`` are its large bodies."""
         leg = exchange.agent
-        self.under_way.end(leg.id, exchange.ended)
+        self.connections.end(leg.id, exchange.ended)
         if agent and agent.injected and not exchange.injected:
             exchange = dataclasses.replace(exchange, injected=agent.injected)
         self._filter.admit(
@@ -240,7 +240,7 @@ class Runtime:
 
     def record_agent_end(self, leg: Leg, end: Closed) -> None:
         """Record the end of a connection from an agent."""
-        self.under_way.close(leg.id)
+        self.connections.close(leg.id)
         if self._filter.close(leg.id):
             self.recorder.put(Connection(leg, end))
         self.probe.on_close(leg.id)

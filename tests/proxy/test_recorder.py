@@ -20,8 +20,8 @@ from inspector.errors import CaptureError
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Gap, Handshake, Leg
 from inspector.proxy import recorder as module
+from inspector.proxy.open_connections import OpenConnections
 from inspector.proxy.recorder import Recorder
-from inspector.proxy.under_way import UnderWay
 from inspector.runs.examples import ca, catalog, crl, csr, not_issued, report, talk
 from tests.support.waiting import eventually
 
@@ -279,10 +279,10 @@ def test_putting_never_waits_for_the_disk(path: Path, monkeypatch: pytest.Monkey
 # -- what is under way ------------------------------------------------------------------------------------
 
 
-def busy_agent() -> UnderWay:
+def busy_agent() -> OpenConnections:
     """A connection with a request."""
     made: Any = SimpleNamespace(verified_name="a8.test", claimed_name="a8.test")
-    picture = UnderWay()
+    picture = OpenConnections()
     picture.connect("leg", made, "192.0.2.8", 90.0)
     picture.begin("leg", 95.0, b"POST", b"/puppet/v3/catalog/a8.test")
     return picture
@@ -295,8 +295,8 @@ def present_of(path: Path) -> tuple[str, int, int]:
 
 
 def test_what_is_under_way_is_written_from_the_start_to_the_end(path: Path) -> None:
-    picture = UnderWay()
-    recorder = Recorder(path, lambda _: None, under_way=picture, analyzes=False)
+    picture = OpenConnections()
+    recorder = Recorder(path, lambda _: None, connections=picture, analyzes=False)
     recorder.start()
     assert eventually(lambda: present_of(path) == ("open", 0, 0))
     recorder.finish()
@@ -305,8 +305,8 @@ def test_what_is_under_way_is_written_from_the_start_to_the_end(path: Path) -> N
 
 def test_it_goes_with_the_next_records(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CHANGED", 3600.0)
-    picture = UnderWay()
-    recorder = Recorder(path, lambda _: None, under_way=picture, analyzes=False)
+    picture = OpenConnections()
+    recorder = Recorder(path, lambda _: None, connections=picture, analyzes=False)
     recorder.start()
     assert eventually(lambda: present_of(path) == ("open", 0, 0))
     picture.connect("leg", busy_agent()._connections["leg"].agent, "192.0.2.8", 90.0)
@@ -331,8 +331,8 @@ def test_while_nothing_changes_only_signs_of_life_are_written(path: Path, monkey
         set_present(capture, present)
 
     monkeypatch.setattr(Capture, "set_present", noted)
-    for picture in (UnderWay(), busy_agent()):
-        recorder = Recorder(path, lambda _: None, under_way=picture, analyzes=False)
+    for picture in (OpenConnections(), busy_agent()):
+        recorder = Recorder(path, lambda _: None, connections=picture, analyzes=False)
         recorder.start()
         assert eventually(lambda: bool(written))
         time.sleep(0.2)
@@ -340,7 +340,7 @@ def test_while_nothing_changes_only_signs_of_life_are_written(path: Path, monkey
         assert sum(present.recording == "open" for present in written) == 1
         written.clear()
     monkeypatch.setattr(module, "SIGN_OF_LIFE", 0.0)
-    recorder = Recorder(path, lambda _: None, under_way=busy_agent(), analyzes=False)
+    recorder = Recorder(path, lambda _: None, connections=busy_agent(), analyzes=False)
     recorder.start()
     assert eventually(lambda: len(written) > 10)
     recorder.finish()
@@ -349,7 +349,9 @@ def test_while_nothing_changes_only_signs_of_life_are_written(path: Path, monkey
 
 
 def test_the_next_part_has_it_and_this_one_has_ended(path: Path) -> None:
-    recorder = Recorder(path, lambda _: None, under_way=busy_agent(), analyzes=False, rotation=Rotation(size=1, free=0))
+    recorder = Recorder(
+        path, lambda _: None, connections=busy_agent(), analyzes=False, rotation=Rotation(size=1, free=0)
+    )
     recorder.start()
     recorder.put(Gap(1.0, "x"))
     assert eventually(lambda: recorder.path != path)
@@ -360,7 +362,7 @@ def test_the_next_part_has_it_and_this_one_has_ended(path: Path) -> None:
 
 
 def test_a_capture_that_is_created_again_has_it_too(path: Path) -> None:
-    recorder = Recorder(path, lambda _: None, under_way=busy_agent(), analyzes=False)
+    recorder = Recorder(path, lambda _: None, connections=busy_agent(), analyzes=False)
     recorder.start()
     assert eventually(lambda: present_of(path) == ("open", 1, 1))
     path.unlink()

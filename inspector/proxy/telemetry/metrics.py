@@ -20,7 +20,7 @@ from prometheus_client.exposition import choose_encoder
 from inspector import __version__
 from inspector.errors import InspectorError
 from inspector.model import Phase
-from inspector.proxy.telemetry.samples import OTHER, Ended, Exported, Found, Lost, Refused, Served, UnderWay
+from inspector.proxy.telemetry.samples import OTHER, Ended, Exported, Found, Lost, Refused, Served, UnderWayCounts
 from inspector.text import address
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Metrics:
             "puppet_inspector_runs_under_way", "Agent runs that are not over, by the phase that they are in.",
             ["phase"], registry=registry,
         )  # fmt: skip
-        self._show(UnderWay({}, {}))
+        self._show(UnderWayCounts({}, {}))
         for outcome in ("complete", "failed", "waiting", "refused", "unfinished"):
             self._run_durations.labels(outcome)  # a rate needs the zero before the first run
             if not certnames:
@@ -136,10 +136,10 @@ class Metrics:
                     self._spans.inc(sample.sent)
                     if sample.dropped:
                         self._dropped.labels(sample.reason).inc(sample.dropped)
-                case UnderWay():
+                case UnderWayCounts():
                     self._show(sample)
 
-    def _show(self, sample: UnderWay) -> None:
+    def _show(self, sample: UnderWayCounts) -> None:
         for phase in Phase:
             self._open_requests.labels(phase).set(sample.requests.get(phase, 0))
             self._open_runs.labels(phase).set(sample.runs.get(phase, 0))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
     from inspector.runs.snapshot import RunSnapshot
     from inspector.summaries.summary import RunBrief
-    from inspector.summaries.under_way import UnderWay as Doing
+    from inspector.summaries.under_way import UnderWay
 
 OTHER = "other"
 """The label of what is in no table."""
@@ -82,23 +82,23 @@ class Exported(msgspec.Struct, array_like=True, frozen=True, tag="exported"):
     """Why they were dropped."""
 
 
-class UnderWay(msgspec.Struct, array_like=True, frozen=True, tag="under way"):
+class UnderWayCounts(msgspec.Struct, array_like=True, frozen=True, tag="under way"):
     """What is under way, by phase."""
 
     requests: dict[Phase, int]
     runs: dict[Phase, int]
 
 
-type Sample = Served | Refused | Lost | Found | Ended | Exported | UnderWay
+type Sample = Served | Refused | Lost | Found | Ended | Exported | UnderWayCounts
 
 
-def under_way(doing: Iterable[Doing[RunSnapshot]], present: Present) -> UnderWay:
+def under_way(doing: Iterable[UnderWay[RunSnapshot]], present: Present) -> UnderWayCounts:
     """Return what is under way: the requests, and the agents' runs that are not over."""
     requests: Counter[Phase] = Counter({Phase.OTHER: present.more_requests})
     for request in present.requests:
         match = endpoints.match(request.method, request.target)
         requests[match.endpoint.phase if match else Phase.OTHER] += 1
-    return UnderWay(+requests, Counter(each.phase for each in doing if each.run))
+    return UnderWayCounts(+requests, Counter(each.phase for each in doing if each.run))
 
 
 class Sampler:

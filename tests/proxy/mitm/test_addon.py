@@ -68,7 +68,7 @@ def test_a_port_that_another_program_takes_first(
     async def listen(*ports: int) -> list[int]:
         later = iter(SimpleNamespace(**vars(first) | {"listen": ("127.0.0.1", port)}) for port in ports)
         monkeypatch.setattr("inspector.proxy.options.listen_again", lambda _: next(later))
-        server = Proxyserver()
+        server = Proxyserver()  # type: ignore[no-untyped-call]
         with taddons.context(addon, server):  # type: ignore[no-untyped-call]
             await addon._listen(server, first)  # type: ignore[arg-type]
             listening = [address[1] for address in server.listen_addrs()]

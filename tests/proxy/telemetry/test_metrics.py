@@ -15,7 +15,7 @@ from inspector.errors import InspectorError
 from inspector.model import Phase
 from inspector.proxy.telemetry import metrics as metrics_module
 from inspector.proxy.telemetry.metrics import BUCKETS, CERTNAMES, SCRAPERS, Metrics, served
-from inspector.proxy.telemetry.samples import Ended, Exported, Found, Lost, Refused, Served, UnderWay
+from inspector.proxy.telemetry.samples import Ended, Exported, Found, Lost, Refused, Served, UnderWayCounts
 from inspector.proxy.telemetry.settings import NOTHING
 from tests.support import places
 from tests.support.programs import promtool
@@ -67,7 +67,7 @@ def everything(metrics: Metrics) -> None:
         [
             Served("catalog", "catalog", "200", 4.5, identity_missing=True), Refused("agent", "unknown_ca", "agent"),
             Lost(3), Found("B23", "error"), Ended("failed", 61.5, "a.example"), Exported(4, 2, "timeout"),
-            UnderWay({Phase.FILES: 9}, {}), UnderWay({Phase.CATALOG: 2}, {Phase.CATALOG: 1}),
+            UnderWayCounts({Phase.FILES: 9}, {}), UnderWayCounts({Phase.CATALOG: 2}, {Phase.CATALOG: 1}),
         ]
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from inspector.proxy.telemetry.samples import (
     Sample,
     Sampler,
     Served,
-    UnderWay,
+    UnderWayCounts,
     under_way,
 )
 from inspector.runs.examples import catalog, talk
@@ -125,10 +125,10 @@ def test_what_is_under_way_is_counted_by_phase() -> None:
     asked = OpenRequest(leg, now, "PUT", "/puppet/v3/report/node1.example?environment=production")
     other = OpenRequest("stranger", now, "GET", "/\x1b]0;owned\x07")
 
-    def counted(present: Present, at: float = now) -> UnderWay:
+    def counted(present: Present, at: float = now) -> UnderWayCounts:
         moment, facts = Moment(present, at), run.snapshot()
         doing = moment.under_way([(facts, NO_HABIT)] if moment.state(facts) is RunState.OPEN else [])
-        return msgspec.json.decode(msgspec.json.encode(under_way(doing, present)), type=UnderWay)
+        return msgspec.json.decode(msgspec.json.encode(under_way(doing, present)), type=UnderWayCounts)
 
     quiet = counted(Present("open", now))
     assert (quiet.requests, quiet.runs) == ({}, {Phase.CATALOG: 1})

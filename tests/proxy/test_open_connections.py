@@ -11,7 +11,7 @@ from inspector import regex
 from inspector.capture.present import CONNECTIONS, REQUESTS, TEXT
 from inspector.model import OpenConnection, OpenRequest
 from inspector.protocol import endpoints
-from inspector.proxy.under_way import HIDDEN, UnderWay
+from inspector.proxy.open_connections import HIDDEN, OpenConnections
 
 if TYPE_CHECKING:
     from inspector.proxy.connection_state import AgentConnection
@@ -24,14 +24,14 @@ def agent(name: str = "", claimed: str | None = None) -> AgentConnection:
     return cast("AgentConnection", SimpleNamespace(verified_name=name, claimed_name=claimed or name or None))
 
 
-def connected(leg: str = "leg", name: str = "a8.test", **options: Any) -> UnderWay:
-    picture = UnderWay(**options)
+def connected(leg: str = "leg", name: str = "a8.test", **options: Any) -> OpenConnections:
+    picture = OpenConnections(**options)
     picture.connect(leg, agent(name), "192.0.2.8", 90.0)
     return picture
 
 
 def test_it_begins_and_ends() -> None:
-    picture = UnderWay()
+    picture = OpenConnections()
     seen = [picture.changes]
     assert len(picture) == 0
     picture.connect("leg", agent("a8.test"), "192.0.2.8", 90.0)
@@ -54,7 +54,7 @@ def test_it_begins_and_ends() -> None:
 
 
 def test_what_belongs_to_no_connection_changes_nothing() -> None:
-    picture = UnderWay()
+    picture = OpenConnections()
     picture.begin("leg", 95.0, b"GET", b"/")
     picture.end("leg", 96.0)
     picture.close("leg")
@@ -63,7 +63,7 @@ def test_what_belongs_to_no_connection_changes_nothing() -> None:
 
 
 def test_they_are_in_the_order_of_their_arrival() -> None:
-    picture = UnderWay()
+    picture = OpenConnections()
     for number in (3, 1, 2):
         picture.connect(str(number), agent("a8.test"), "192.0.2.8", 80.0 - number)
         picture.begin(str(number), 90.0 + number, b"GET", b"/")
@@ -73,7 +73,7 @@ def test_they_are_in_the_order_of_their_arrival() -> None:
 
 
 def test_strangers_come_after_agents_and_the_rest_is_counted() -> None:
-    picture = UnderWay()
+    picture = OpenConnections()
     for number in range(5000):
         picture.connect(f"stranger{number}", agent(), "198.51.100.1", number)
         picture.begin(f"stranger{number}", number, b"X" * 9999, b"/" + b"x" * 100_000)
@@ -114,7 +114,7 @@ def test_with_masks_only_what_cannot_be_a_secret_is_in_it(target: str, shown: st
 
 
 def test_only_the_agents_to_be_recorded_are_in_it() -> None:
-    picture = UnderWay(regex.compile("a8.*"))
+    picture = OpenConnections(regex.compile("a8.*"))
     picture.connect("yes", agent("a8.test"), "192.0.2.8", 1.0)
     picture.connect("no", agent("b1.test"), "192.0.2.9", 2.0)
     picture.connect("refused", agent("", "b1.test"), "192.0.2.9", 3.0)

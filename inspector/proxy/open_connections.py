@@ -65,7 +65,7 @@ class _Connection:
         return OpenConnection(self.leg, self.connected, self.address[:TEXT], self.certname[:TEXT] or None, self.last)
 
 
-class UnderWay:
+class OpenConnections:
     """The connections of a proxy's agents."""
 
     def __init__(self, only: regex.Pattern[str] | None = None, *, redacts: bool = False) -> None:
