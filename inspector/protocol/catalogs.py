@@ -40,6 +40,11 @@ class Resource(msgspec.Struct, frozen=True):
     def ref(self) -> str:
         return f"{self.type}[{self.title}]"
 
+    def named(self, ref: str) -> bool:
+        """Whether ``Type[title]`` is this resource; the type is not case-sensitive, and may contain anything."""
+        size = len(self.type)
+        return ref[:size].lower() == self.type.lower() and ref[size:] == f"[{self.title}]"
+
     def value(self, name: str) -> Any:
         """A parameter for display: rich data as ``Rich``, including values that are only listed as sensitive."""
         value = rich.read(self.parameters.get(name), self.parameters)
@@ -112,13 +117,7 @@ class Catalog(msgspec.Struct, frozen=True):
 
     def find(self, ref: str) -> Resource | None:
         """The resource ``Type[title]``; the type is not case-sensitive."""
-        kind, opened, title = ref.partition("[")
-        if not opened or not title.endswith("]"):
-            return None
-        kind, title = kind.lower(), title[:-1]
-        return next(
-            (resource for resource in self.resources if resource.title == title and resource.type.lower() == kind), None
-        )
+        return next((resource for resource in self.resources if resource.named(ref)), None)
 
     @property
     def sensitive(self) -> dict[str, list[str]]:

@@ -99,6 +99,11 @@ def test_a_catalog_is_the_same_in_every_notation(media: str, body: bytes) -> Non
     assert (tree.path, tree.sources, len(tree.metadata)) == ("/d/", ["a", "b"], 2)
 
 
+def test_a_resource_is_found_whatever_its_type_is() -> None:
+    strange = d.Resource("[", "role web, rack A7")
+    assert d.Catalog(name="node1.example", version="1", resources=[strange]).find(strange.ref) is strange
+
+
 def deferred(levels: int) -> Any:
     """Secrets that an agent finds out with secrets that it finds out with ..."""
     value: Any = ""
