@@ -92,6 +92,8 @@ def test_what_a_real_agent_does(stage: Stage, steady: RealAgent, outcome: Outcom
         done = road.run(agent)
     assert done.status == outcome.status, done.output
     assert outcome.prints in done.output
+    with Capture.create(stage.capture) as written:
+        written.settle()  # the agent has ended
     with Capture.open(stage.capture) as capture:
         found = [record for record in capture.records() if not isinstance(record, Gap)]
     hit = [record for record in found if record.injected]
