@@ -62,6 +62,7 @@ class IndexedCapture:
                     indexed = cls(path)
                     indexed._index, indexed.last = index, index.state().last
                     indexed._take_changes(index.changes())
+                    indexed._by_number = {run.brief.number: run for run in indexed._numbered_runs()}
                     made = indexed
             yield made
 
@@ -72,7 +73,6 @@ class IndexedCapture:
         for place in changes.gone:
             if (gone := self._runs.pop(place, None)) and place < 0:
                 self._replaced[gone.brief.number] = gone.seqs[-1]
-        self._by_number = {run.brief.number: run for run in self._numbered_runs()}
         self.revision += 1
 
     def _numbered_runs(self) -> list[IndexedRun]:
