@@ -181,7 +181,11 @@ class PuppetInspector:
         server: Any = ctx.master.addons.get("proxyserver")
         _prefer_ours(ctx.master.addons)
         if self._default_mode:
-            settings = await self._listen(server, settings)
+            try:
+                settings = await self._listen(server, settings)
+            except InspectorError as error:
+                self._fail(str(error))
+                return
         tcp = (listening for mode in server.servers for listening in mode._servers if hasattr(listening, "sockets"))
         accept_queue.lengthen(tcp)
         if ctx.options.connection_strategy != "lazy":
@@ -236,11 +240,10 @@ class PuppetInspector:
             await server.servers.update(_modes(mode))
             if server.listen_addrs():
                 return settings
-        self._fail(
-            f"Cannot listen on {settings.listen_address}: is the port in use? "
-            "Choose another with puppet_listen=HOST:PORT."
+        raise InspectorError(
+            f"Cannot listen on {settings.listen_address}: is the port in use?",
+            "Choose another with puppet_listen=HOST:PORT.",
         )
-        return settings
 
     async def done(self) -> None:
         """Accept no more connections, wait for the exchanges in progress, and write the rest of the capture."""
@@ -686,8 +689,8 @@ def _modes(specs: list[str]) -> list[Any]:
 
 
 def _not_about_listening(record: logging.LogRecord) -> bool:
-    # Of the default proxy nobody needs to know, and of ours we tell. If one failed to start, stopping it logs an empty
-    # message.
+    # Nobody needs to know of the default proxy, and what happens to ours is in a line of our own. If one failed to
+    # start, stopping it logs an empty message.
     text = record.getMessage()
     return "failed to listen on " not in text and not text.startswith("HTTP(S) proxy ") and text != ""
 

@@ -18,6 +18,7 @@ from OpenSSL import SSL
 
 from inspector.capture.spool import HEAD, KEEP, Spool
 from inspector.capture.store import Capture
+from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.model import Exchange, Gap, Leg
 from inspector.proxy import identity, tls
@@ -80,6 +81,21 @@ def test_a_port_that_another_program_takes_first(
         other.close()
         assert set(asyncio.run(listen(taken.getsockname()[1], free))) == {free}
     assert not [record for record in caplog.records if record.levelname == "ERROR"]  # else mitmproxy ends
+
+
+def test_a_port_that_is_taken_for_good_is_one_error(addon: addon_module.PuppetInspector) -> None:
+    async def listen(port: int) -> None:
+        server, where = Proxyserver(), f"127.0.0.1:{port}"  # type: ignore[no-untyped-call]
+        settings: Any = SimpleNamespace(
+            any_port=False, master_address="127.0.0.1:1", listen=("127.0.0.1", port), listen_address=where
+        )
+        with taddons.context(addon, server):  # type: ignore[no-untyped-call]
+            await addon._listen(server, settings)
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InspectorError, match=f"Cannot listen on 127.0.0.1:{port}"):
+            asyncio.run(listen(port))
 
 
 HOOKS = ("client_disconnected", "server_disconnected", "tls_failed_client", "tls_failed_server",
