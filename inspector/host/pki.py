@@ -9,7 +9,9 @@ extendedKeyUsage is critical, every leaf is for servers and clients alike and ca
 
 from __future__ import annotations
 
+import ipaddress
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -88,7 +90,9 @@ def new_key(rsa_bits: int | None = None) -> PrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def make_ca(name: str, issuer: Authority | None = None, *, serial: int | None = None) -> Authority:
+def make_ca(
+    name: str, issuer: Authority | None = None, *, serial: int | None = None, lifetime: timedelta = CA_LIFETIME
+) -> Authority:
     """Make a CA, self-signed without ``issuer``."""
     key = new_key()
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -100,7 +104,7 @@ def make_ca(name: str, issuer: Authority | None = None, *, serial: int | None = 
         .public_key(key.public_key())
         .serial_number(serial or x509.random_serial_number())
         .not_valid_before(start)
-        .not_valid_after(start + CA_LIFETIME)
+        .not_valid_after(start + BACKDATED + lifetime)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(_key_usage(ca=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -138,12 +142,15 @@ def sign(
     not_before: datetime | None = None,
     extensions: Iterable[x509.Extension[x509.ExtensionType]] = (),
 ) -> x509.Certificate:
-    """Issue a certificate for ``certname``; only the public key of the request is used.
+    """Issue a certificate for ``certname``; only the public key of the request is used. A name that is an address is
+    one in the certificate, too.
 
     ``lifetime`` counts from ``not_before``, by default from now. ``extensions`` are added to the usual ones.
     """
     key = request.public_key() if isinstance(request, x509.CertificateSigningRequest) else request
-    names = [x509.DNSName(name) for name in dict.fromkeys((certname, *alt_names))]
+    names: list[x509.GeneralName] = [x509.DNSName(name) for name in dict.fromkeys((certname, *alt_names))]
+    with suppress(ValueError):
+        names.append(x509.IPAddress(ipaddress.ip_address(certname)))
     issuer = ca.certificate
     builder = (
         x509.CertificateBuilder()

@@ -10,7 +10,7 @@ import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from inspector import inputs, regex
 from inspector.errors import InspectorError
@@ -76,17 +76,38 @@ class PuppetConf:
     daemonize: bool = True
     cadir: Path | None = None
     """The directory of this host's CA: as configured, else the first standard location with a CA key."""
-    http_proxy: bool = False
-    """Whether the agent uses an HTTP proxy to reach its master."""
-    no_proxy: str = ""
+    http_proxy: tuple[str, int] | None = None
+    """The HTTP proxy through which the agent reaches its master; None if there is none."""
+    http_proxy_credentials: str = ""
+    """``user:password`` for it."""
+    no_proxy: str = "localhost, 127.0.0.1"
+    localcacert: Path | None = None
+    """The CA bundle, if it is not where it usually is."""
+    hostcrl: Path | None = None
+    """The CRLs, if they are not where they usually are."""
+    revocation: Literal["chain", "leaf", "false"] = "chain"
+    """``certificate_revocation``: what the agent looks up in its CRLs."""
+    connect_timeout: float = 120.0
+    """``http_connect_timeout``, in seconds."""
+    ca_fingerprint: str = ""
+    """The digest that the CA bundle must have which the agent downloads first."""
 
     @property
     def ca(self) -> Path:
-        return self.ssldir / "certs" / "ca.pem"
+        return self.localcacert or self.ssldir / "certs" / "ca.pem"
 
     @property
     def crl(self) -> Path:
-        return self.ssldir / "crl.pem"
+        return self.hostcrl or self.ssldir / "crl.pem"
+
+    @property
+    def servers(self) -> tuple[tuple[str, int], ...]:
+        """Every server that the settings name, with its port."""
+        named = self.server_list or ((self.server, self.port),)
+        others = (self.ca_server, self.ca_port), (self.report_server, self.report_port)
+        return tuple(dict.fromkeys((
+            *named, *((name or named[0][0], port or self.port) for name, port in others if name or port),
+        )))  # fmt: skip
 
     @property
     def certificate(self) -> Path:
@@ -99,7 +120,9 @@ class PuppetConf:
 
 _VALUED = frozenset({
     "confdir", "vardir", "ssldir", "config", "certname", "server", "serverport", "server_list",
-    "ca_server", "ca_port", "report_server", "report_port", "http_proxy_host", "no_proxy",
+    "ca_server", "ca_port", "report_server", "report_port", "http_proxy_host", "http_proxy_port", "http_proxy_user",
+    "http_proxy_password", "no_proxy", "localcacert", "hostcrl", "certificate_revocation", "http_connect_timeout",
+    "ca_fingerprint",
 })  # fmt: skip
 _LONGEST = 10_000
 """Characters of a value with its references."""
@@ -160,7 +183,8 @@ def read(
     addresses = (address for address in (values.get("server_list") or "").split(",") if address.strip())
     servers = tuple(split_address(address, port) for address in addresses)
     server, port = servers[0] if servers else (values.get("server") or "puppet", port)
-    proxy = (values.get("http_proxy_host") or "none").lower()
+    proxy = values.get("http_proxy_host") or "none"
+    bundle, crls = values.get("localcacert"), values.get("hostcrl")
     return PuppetConf(
         path=file if _is_file(file) else None,
         server=server,
@@ -175,8 +199,14 @@ def read(
         use_srv_records=(values.get("use_srv_records") or "").lower() == "true",
         daemonize=(values.get("daemonize") or "").lower() != "false",
         cadir=_cadir(values, place),
-        http_proxy=proxy != "none",
-        no_proxy=values.get("no_proxy") or "",
+        http_proxy=None if proxy.lower() == "none" else (proxy, _port(values.get("http_proxy_port"), file) or 3128),
+        http_proxy_credentials=_credentials(values),
+        no_proxy=values.get("no_proxy") or "localhost, 127.0.0.1",
+        localcacert=inputs.expanded(bundle) if bundle else None,
+        hostcrl=inputs.expanded(crls) if crls else None,
+        revocation=_revocation(values.get("certificate_revocation")),
+        connect_timeout=_seconds(values.get("http_connect_timeout") or "2m"),
+        ca_fingerprint=values.get("ca_fingerprint") or "",
     )
 
 
@@ -265,6 +295,27 @@ def _port(text: str | None, file: Path, name: str = "serverport") -> int | None:
     if not _is_port(text):
         raise InspectorError(f"{file} sets the port {text!r}, which is not a port number.", f"Correct {name}.")
     return int(text)
+
+
+def _credentials(values: _Values) -> str:
+    user, second = (values.get(f"http_proxy_{name}") or "none" for name in ("user", "password"))
+    return "" if user == "none" else f"{user}:{'' if second == 'none' else second}"
+
+
+def _revocation(text: str | None) -> Literal["chain", "leaf", "false"]:
+    match (text or "chain").lower():
+        case "leaf":
+            return "leaf"
+        case "false":
+            return "false"
+    return "chain"
+
+
+def _seconds(text: str) -> float:
+    """Return a duration in seconds: a number with one of Puppet's units, or without; the default for another text."""
+    units = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "y": 31_536_000}
+    found = regex.fullmatch(r"([0-9]{1,9})([smhdy]?)", text.strip())
+    return float(int(found[1]) * units[found[2]]) if found else 120.0
 
 
 def _is_port(text: str) -> bool:

@@ -17,18 +17,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def replace(path: Path, new: bytes, old: bytes | None, *, model: Path, suffix: str) -> Path | None:
+def replace(
+    path: Path, new: bytes, old: bytes | None, *, model: Path, suffix: str = "", modified: bool = True
+) -> Path | None:
     """Replace a file, and return the path of the copy of the old one.
 
     ``old`` is the content that was read before; None: there was no file, so there is no copy. ``model`` has the owner
-    and the mode for the new file, ``suffix`` is for the name of the copy. Raises InspectorError if the file cannot be
-    written, or if it does not have its old content any more; then it is unchanged.
+    and the mode for the new file, and its times unless that is ``modified`` now. ``suffix`` is for the name of the
+    copy; without it there is none.
+
+    Raises InspectorError if the file cannot be written, or if it does not have its old content any more; then it is
+    unchanged.
     """
-    copy = path.with_name(f"{path.name}.{suffix}") if old is not None else None
+    copy = path.with_name(f"{path.name}.{suffix}") if old is not None and suffix else None
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         try:
-            _create(fresh, new, model, modified=True)  # a server answers If-Modified-Since by its time
+            _create(fresh, new, model, modified=modified)  # a server answers If-Modified-Since by its time
             if copy and old is not None:
                 _create(copy, old, path)
             # A server that runs writes this file, too.
@@ -48,6 +53,18 @@ def replace(path: Path, new: bytes, old: bytes | None, *, model: Path, suffix: s
             "Run this as root, and check that the disk is neither full nor read-only.",
         ) from error
     return copy
+
+
+def give(path: Path, owner: int, group: int, mode: int) -> None:
+    """Give a file to an owner and a group, with a mode; what a link leads to stays as it is. Raises InspectorError."""
+    try:
+        with inputs.opened(path, links=False) as file:
+            os.fchown(file.fileno(), owner, group)
+            os.fchmod(file.fileno(), mode)
+    except OSError as error:
+        raise InspectorError(
+            f"The owner of {path} cannot be changed: {error.strerror}.", "Run this as root."
+        ) from error
 
 
 def _create(path: Path, data: bytes, model: Path, *, modified: bool = False) -> None:

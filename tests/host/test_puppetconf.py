@@ -45,14 +45,17 @@ def test_defaults(tmp_path: Path) -> None:
         None, None, (), False, True,
     )  # fmt: skip
     assert conf.certname
-    assert not conf.http_proxy
+    assert (conf.http_proxy, conf.http_proxy_credentials, conf.no_proxy) == (None, "", "localhost, 127.0.0.1")
+    assert (conf.ca, conf.crl) == (tmp_path / "ssl/certs/ca.pem", tmp_path / "ssl/crl.pem")
+    assert (conf.revocation, conf.connect_timeout, conf.ca_fingerprint) == ("chain", 120.0, "")
+    assert conf.servers == (("puppet", 8140),)
 
 
 def test_every_server_and_port(write: Write) -> None:
     confdir = write(
         "[main]\nmasterport = 8150\nserver_list = a.example:8141, b.example\nca_server = ca.example\nca_port = 8143\n"
         "report_server = r.example\nreport_port = 8144\nuse_srv_records = true\ndaemonize = false\n"
-        "http_proxy_host = proxy.example\nno_proxy = .example\n"
+        "http_proxy_host = proxy.example\nno_proxy = .example\nhttp_proxy_user = u\nhttp_proxy_password = p:q\n"
     )
     conf = puppetconf.read(confdir=confdir)
     assert conf.server_list == (("a.example", 8141), ("b.example", 8150))
@@ -62,8 +65,34 @@ def test_every_server_and_port(write: Write) -> None:
     )  # fmt: skip
     assert conf.use_srv_records
     assert not conf.daemonize
-    assert conf.http_proxy
+    assert (conf.http_proxy, conf.http_proxy_credentials) == (("proxy.example", 3128), "u:p:q")
     assert conf.no_proxy == ".example"
+    assert conf.servers == (("a.example", 8141), ("b.example", 8150), ("ca.example", 8143), ("r.example", 8144))
+
+
+def test_what_the_agent_trusts(write: Write, tmp_path: Path) -> None:
+    confdir = write(
+        f"[main]\nlocalcacert = {tmp_path}/bundle.pem\nhostcrl = {tmp_path}/crls.pem\nca_fingerprint = AB:CD\n"
+        "certificate_revocation = leaf\nhttp_connect_timeout = 3m\n"
+    )
+    conf = puppetconf.read(confdir=confdir)
+    assert (conf.ca, conf.crl) == (tmp_path / "bundle.pem", tmp_path / "crls.pem")
+    assert (conf.revocation, conf.connect_timeout, conf.ca_fingerprint) == ("leaf", 180.0, "AB:CD")
+
+
+@pytest.mark.parametrize(
+    ("text", "revocation"),
+    [("true", "chain"), ("False", "false"), ("Leaf", "leaf"), ("nonsense", "chain")],
+)
+def test_the_words_of_certificate_revocation(text: str, revocation: str, write: Write) -> None:
+    assert puppetconf.read(confdir=write(f"certificate_revocation = {text}\n")).revocation == revocation
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90.0), ("2h", 7200.0), ("1d", 86400.0), ("0", 0.0), ("soon", 120.0)]
+)
+def test_a_timeout_has_puppets_units(text: str, seconds: float, write: Write) -> None:
+    assert puppetconf.read(confdir=write(f"http_connect_timeout = {text}\n")).connect_timeout == seconds
 
 
 def test_references_are_filled_in(write: Write, tmp_path: Path) -> None:

@@ -85,3 +85,13 @@ def test_on_a_full_disk_nothing_is_changed(file: Path, monkeypatch: pytest.Monke
         _replace(file)
     assert "the disk is neither full" in error.value.hint
     assert [path.read_bytes() for path in file.parent.iterdir()] == [b"old"]
+
+
+def test_a_file_is_given_away_but_not_what_a_link_leads_to(file: Path) -> None:
+    replacing.give(file, os.geteuid(), os.getegid(), 0o604)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o604
+    link = file.with_name("link")
+    link.symlink_to(file)
+    with pytest.raises(InspectorError, match="cannot be changed"):
+        replacing.give(link, os.geteuid(), os.getegid(), 0o600)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o604
