@@ -23,6 +23,9 @@ type Side = Literal["agent", "master"]
 PROBE = "puppet-inspector verification probe"
 """The CA of the certificate that is presented to an agent to test whether the agent refuses it."""
 
+RUN_CA = "puppet-inspector for one run"
+"""What the name of a CA begins with that the agent of `run` trusts for that run only."""
+
 
 class Phase(StrEnum):
     """The phases of an agent run (docs/protocol.md#phases)."""
@@ -159,6 +162,10 @@ class Leg:
     own_chain: tuple[bytes, ...] = ()
     """DER certificates the proxy presented to this peer, its own first. On the agent's leg: the certificate that the
     agent saw as the master's; on the master's leg: the identity used on the agent's behalf."""
+    node: str | None = None
+    """The certname of the host whose own agent it is, as `run` has it; None: not known but from what is sent."""
+    tunnelled: bool = False
+    """On the agent's leg: the proxy passed the connection on unread, and ``own_chain`` is the master's own."""
 
     @property
     def rehearsed(self) -> str | None:
@@ -168,13 +175,18 @@ class Leg:
     @property
     def probed(self) -> bool:
         """The agent was deliberately presented a certificate that it must not trust: refusing it is not a fault."""
-        return self.side == "agent" and bool(self.own_chain) and _probes(self.own_chain[0])
+        return self.side == "agent" and bool(self.own_chain) and _issued_by(PROBE, self.own_chain[0])
+
+    @property
+    def for_one_run(self) -> bool:
+        """The certificate presented to the agent is of a CA that it trusts for one run: nothing follows from it."""
+        return self.side == "agent" and bool(self.own_chain) and _issued_by(RUN_CA, self.own_chain[0])
 
 
 @lru_cache(maxsize=256)
-def _probes(certificate: bytes) -> bool:
+def _issued_by(name: str, certificate: bytes) -> bool:
     # DER contains the issuer's name unchanged; only the proxy itself presents certificates on this side.
-    return PROBE.encode() in certificate
+    return name.encode() in certificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +236,8 @@ class Exchange:
     """When it was aborted, if there was no response."""
     injected: str = ""
     """The fault that the proxy injected on purpose; empty: none."""
+    added: str = ""
+    """What the proxy added to the answer that the agent got, which is not in this record; empty: nothing."""
 
     @property
     def withheld(self) -> str:

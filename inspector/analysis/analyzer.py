@@ -260,6 +260,8 @@ class Analyzer:
         tool = _tool(record, match) if isinstance(record, Exchange) else None
         if tool is not None and not chain:
             step.certname = None  # what a client without a certificate asks for says nothing of the client
+        elif leg is not None and not stranger:
+            step.certname = step.certname or leg.node
         rehearsed = leg.rehearsed if leg else None
         if rehearsed is not None:
             step.certname = rehearsed

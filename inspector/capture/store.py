@@ -62,7 +62,7 @@ HIGHEST = 2**53
 _NONE: Mapping[str, Spool] = MappingProxyType({})
 _REQUEST, _RESPONSE = (tuple(field.name for field in dataclasses.fields(kind)) for kind in (Request, Response))
 _EXCHANGE = tuple(
-    field.name for field in dataclasses.fields(Exchange) if field.name not in ("agent", "master", "injected")
+    field.name for field in dataclasses.fields(Exchange) if field.name not in ("agent", "master", "injected", "added")
 )
 """What is stored with every record; legs are stored separately."""
 _NAME = regex.compile(r"[^/\x00-\x1f\x7f]{0,250}\.sqlite")
@@ -103,6 +103,7 @@ class _ExchangeFields(msgspec.Struct):
     stripped: tuple[str, ...] = ()
     failed: float | None = None
     injected: str = ""
+    added: str = ""
 
 
 class _PackedExchange(msgspec.Struct):
@@ -416,6 +417,7 @@ class Capture:
                         master=None,
                         identity=msgspec.to_builtins(record.identity),
                         **({"injected": record.injected} if record.injected else {}),
+                        **({"added": record.added} if record.added else {}),
                     ),
                     agent=record.agent.id,
                     master=record.master.id if record.master else None,
@@ -582,6 +584,7 @@ class Capture:
             seq=seq,
             failed=fields.failed,
             injected=fields.injected,
+            added=fields.added,
         )
 
     def _leg(self, ident: str | None) -> Leg:

@@ -48,7 +48,8 @@ def _about(documents: RunDocuments) -> Iterator[tuple[str, str | None]]:
     agent, master = documents.agent, documents.master
     if agent:
         yield "agent certificate", _certificate(agent.peer_chain)
-        yield "certificate shown to the agent", _certificate(agent.own_chain)
+        own = agent.for_one_run
+        yield "certificate shown to the agent", "of the proxy's own CA" if own else _certificate(agent.own_chain)
         yield from _tls("agent", agent)
     if master:
         yield "master address", address(master.address, master.port) if master.address and master.port else None

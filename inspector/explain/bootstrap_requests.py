@@ -22,6 +22,7 @@ from inspector.runs.observations import Bounded
 
 if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
+    from inspector.model import Leg
     from inspector.runs.run import Run
 
     type RequestDetails = tuple[tuple[str, str], ...]
@@ -142,11 +143,11 @@ class Attempt:
         """Add a step of the run, if it is about certificates."""
         record = step.record
         if isinstance(record, Handshake) and record.leg.side == "agent":
-            self.shown, self.host = record.leg.own_chain or self.shown, record.leg.sni or self.host
+            self._connected(record.leg)
             self.refused = step.client or self.refused
             self._add(_refused(record))
         elif isinstance(record, Exchange):
-            self.shown, self.host = record.agent.own_chain or self.shown, record.agent.sni or self.host
+            self._connected(record.agent)
             if step.client:
                 self.presented = step.client
                 self.see(_sighting("client", step.client, record))
@@ -154,6 +155,11 @@ class Attempt:
                 self._request(state, step, record)
             elif step.client:
                 self._work(step.client, record)
+
+    def _connected(self, leg: Leg) -> None:
+        self.host = leg.sni or self.host
+        if not leg.for_one_run:  # its CA is trusted, and gone after the run
+            self.shown = leg.own_chain or self.shown
 
     def _request(self, state: BootstrapState, step: Step, exchange: Exchange) -> None:
         asked, answered, status = step.request, step.response, _status(exchange)

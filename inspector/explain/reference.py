@@ -41,7 +41,7 @@ _VISIBLE = {
 }
 _SHOWN = 1000
 """Characters of a pasted message that its explanation repeats."""
-_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT")
 _USAGE = "`explain S01` for a rule, `explain catalog` for an endpoint; with a capture: `doctor FILE`."
 
 
@@ -143,7 +143,7 @@ def _endpoint(rows: list[Endpoint]) -> dict[str, str]:
 @cache
 def templates(row: Endpoint) -> Mapping[Dialect, str]:
     """Return an endpoint's path in each dialect, with placeholders instead of regular expressions."""
-    path = regex.sub(r"\(\?P<name>\[\^/\]\+\)", "{certname}", row.path)
+    path = regex.sub(r"\(\?P<name>\[\^/\]\+\)", "{certname}", row.path).replace("[^/]+:[0-9]+", "{host}:{port}")
     path = regex.sub(r"\(\?P<key>(?:\[\^/\]\+|\.[*+])\)", "{key}", path)
     path = regex.sub(r"\(\?:/\{key\}\)\?", "[/{key}]", path).replace("[^/]+", "ca").replace("/?", "")
     path = regex.sub(r"\(\?P<key>(.*)\)", r"\1", path)

@@ -42,6 +42,7 @@ _COPIED = (
     "identity",
     "stripped",
     "injected",
+    "added",
     "tls",
     "not_analyzed",
 )

@@ -241,6 +241,7 @@ def _exchange(step: Step, exchange: Exchange) -> dict[str, Any]:
         "stripped": list(exchange.stripped),
         "error": exchange.error,
         "injected": exchange.injected or None,
+        "added": exchange.added or None,
         "request": {
             "method": request.method,
             "target": request.target,
@@ -278,6 +279,8 @@ def _leg(leg: Leg) -> dict[str, Any]:
         "version": leg.tls_version,
         "cipher": leg.cipher,
         "sni": leg.sni,
+        "node": leg.node,
+        "tunnelled": leg.tunnelled,
         "alpn": leg.alpn,
         "resumed": leg.resumed,
         "peer_chain": [_certificate(der) for der in leg.peer_chain],

@@ -285,6 +285,7 @@ class Outgoing:
                     error=self._reason(masked.error) if masked.error else masked.error,
                     stripped=tuple(map(self._text, masked.stripped)),
                     injected=self._reason(masked.injected),
+                    added=self._reason(masked.added),
                 )
             case Handshake():
                 return dataclasses.replace(
@@ -304,6 +305,7 @@ class Outgoing:
             id=self._text(leg.id),
             address=self.names.address(leg.address) if leg.address and self._pseudonyms else leg.address,
             sni=self._text(leg.sni) if leg.sni else leg.sni,
+            node=self._text(leg.node) if leg.node else leg.node,
             tls_version=self._if_unknown(leg.tls_version, _VERSION),
             cipher=self._if_unknown(leg.cipher, _CIPHER),
             alpn=self._text(leg.alpn) if leg.alpn else leg.alpn,

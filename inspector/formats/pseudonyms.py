@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from inspector import regex
-from inspector.model import PROBE
+from inspector.model import PROBE, RUN_CA
 from inspector.protocol import documents, endpoints
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ _WORDS = frozenset(
 )  # fmt: skip
 """Words of Puppet that look like host names without a domain."""
 _HOST = regex.compile(r"(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
-_PUPPETS_CA = regex.compile(rf"Puppet (?:Root |Intermediate )?CA(?:: .*)?|{regex.escape(PROBE)}.*")
+_PUPPETS_CA = regex.compile(
+    rf"Puppet (?:Root |Intermediate )?CA(?:: .*)?|(?:{regex.escape(PROBE)}|{regex.escape(RUN_CA)}).*"
+)
 _SERIAL = regex.compile(
     r"(?:.*_)?(?:serial(?:_?number)?|asset_?tag|uuid|machine_?id|wwn|instance[_-]id)|.*serialnumber|.*assettag",
     regex.IGNORECASE,

@@ -237,6 +237,10 @@ def _leg(leg: Leg, known: TrustContext, *, recorded: bool) -> Item:
         yield Item("SNI", leg.sni or none)
         yield Item("ALPN", leg.alpn or none)
         yield Item("resumed", {None: "unknown", True: "yes", False: "no"}[leg.resumed])
+        if leg.tunnelled:
+            yield Item("passed on", "unread: what the server showed is what the agent saw", style=DOUBT)
+        if leg.for_one_run:
+            yield Item("presented", "by a CA of the proxy's own, which the agent trusts for this run")
         if leg.probed:
             yield Item("verification probe", "the agent was presented a certificate that it must refuse", style=DOUBT)
         yield _chain(f"presented by the {leg.side}", leg.peer_chain, known, recorded=recorded)
@@ -264,7 +268,7 @@ def _chain(name: str, chain: Sequence[bytes], known: TrustContext, *, recorded: 
 def _problems(leg: Leg, known: TrustContext) -> Iterator[Item]:
     """What an agent reports about the presented chain, given the CA bundle and CRLs that its run had received."""
     authorities = [certificate.der for certificate in known.trusted]
-    if leg.side != "agent" or not leg.own_chain or not authorities:
+    if leg.side != "agent" or not leg.own_chain or not authorities or leg.for_one_run:
         return
     crls = [crl.der for crl in known.crls]
     try:

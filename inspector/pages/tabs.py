@@ -29,6 +29,7 @@ type Model = Item | Table | Content | Body
 
 RELATED = (Kind.CA_BUNDLE, Kind.CRL, Kind.CERTIFICATE, Kind.CSR, Kind.RENEWAL)
 """Kinds of requests whose bodies a record's certificates are judged by."""
+ADDED = "Recorded is the master's own answer, and only that is judged."
 INJECTED = "The proxy did this because of puppet_fault or run --fault: neither the agent nor the master is to blame."
 MOST_RELATED = 12
 """Of such records of its run before it, so many are read."""
@@ -112,12 +113,14 @@ def _message(step: Step, exchange: Exchange, side: str) -> Iterator[TabPart]:
 
 
 def meaning(step: Step, exchange: Exchange, by: TrustContext) -> Iterator[TabPart]:
-    """The decoded response and request, if they have content; before them a fault that was injected, or why the proxy
-    answered itself."""
+    """The decoded response and request, if they have content; before them a fault that was injected, what the proxy
+    added, or why it answered itself."""
     if exchange.withheld:
         yield TabPart("Answered by the proxy", lambda: _prose(f"The master was not asked: {exchange.withheld}."))
     if exchange.injected:
         yield TabPart("Injected", lambda: _prose(f"{wording.injection(exchange.injected)}.", INJECTED))
+    if exchange.added:
+        yield TabPart("Added", lambda: _prose(f"For the agent, {exchange.added}.", ADDED))
     if exchange.response is None:
         reason = exchange.error or "unknown reason"
         yield TabPart("No answer", lambda: _prose(f"No answer: {reason}"))
@@ -238,8 +241,13 @@ def _error(document: d.ErrorDocument) -> Content:
 def _handshake(record: Handshake) -> Content:
     more = [f"problem: {culprit}" for culprit in record.culprits]
     leg = record.leg
+    if leg.tunnelled:
+        more.append(
+            "The proxy passed this connection on unread, as this agent refuses what the server showed the proxy."
+        )
     who = f"the agent {leg.address or ''}" if leg.side == "agent" else f"the master {leg.sni or leg.address or ''}"
-    more.append(f"This handshake was between the proxy and {who.strip()}.")
+    if not leg.tunnelled:
+        more.append(f"This handshake was between the proxy and {who.strip()}.")
     if record.injected:
         more.append(f"{wording.injection(record.injected)}. {INJECTED}")
     if leg.probed:

@@ -158,6 +158,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("report", Kind.REPORT, Phase.REPORT, "master", _PUT, "report/(?P<name>[^/]+)", "send the run's report",
              "every run with report=true, also a failed one", _OWN, request=decode.report, response=decode.processors,
              settings="report, report_server"),
+    # -- of an agent to an HTTP proxy; a connection that is made is recorded as what it carries ------
+    Endpoint("connect", Kind.CONNECTION, _CERT, "root", ("CONNECT",), "[^/]+:[0-9]+", "reach a server",
+             "agents that use an HTTP proxy", _ANY, response=decode.nothing, dialects=_V3,
+             settings="http_proxy_host, http_proxy_port"),
     # -- probes and tools: never dropped, but no phase of a run ------------------------------------
     Endpoint("status_simple", Kind.SERVER_STATUS, _OTHER, "root", _GET, "/status/v1/simple(?:/(?P<key>[^/]+))?",
              "is the server up?", "agents with server_list (5.5.22 and later); load balancers", _ANY,

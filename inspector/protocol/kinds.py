@@ -13,6 +13,8 @@ from enum import StrEnum
 class Kind(StrEnum):
     """The purpose of a request: what it fetches or sends."""
 
+    CONNECTION = "connection"
+    """An agent asks an HTTP proxy for a connection; recorded if there was none."""
     CA_BUNDLE = "CA bundle"
     CERTIFICATE = "certificate"
     CSR = "signing request"

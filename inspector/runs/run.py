@@ -190,6 +190,8 @@ class Run:
     @property
     def bootstrapping(self) -> bool:
         """True until the agent does something that needs its certificate."""
+        if self.kinds == {Kind.CONNECTION}:
+            return False  # nothing says what it was for
         return self.authenticated is None and all(phase in (Phase.CERTIFICATES, Phase.OTHER) for phase in self.spans)
 
     @property
@@ -327,10 +329,13 @@ class Run:
             self._note_injected({record.seq: record.injected})
         if isinstance(record, Handshake):
             self.handshakes.append(record)
+            if record.leg.tunnelled:
+                self.server = self.server or record.leg.sni
         elif isinstance(record, Exchange):
             self.kinds.add(placed.match.endpoint.kind if placed.match else None)
             self.server = self.server or _server(record)
-            self.presented = next(iter(record.agent.own_chain), self.presented)
+            if not record.agent.for_one_run:
+                self.presented = next(iter(record.agent.own_chain), self.presented)
             status = record.response.status if record.response else 0
             self.statuses[status] = self.statuses.get(status, 0) + 1
             self.sent += record.request.size

@@ -223,8 +223,8 @@ class Segmenter:
 
     def _find(self, step: Placed) -> Run | None:
         same_leg = self._by_leg.get(step.leg_id or "")
-        if isinstance(step.record, Handshake):
-            return same_leg if same_leg and not same_leg.closed else self._find_for_handshake(step, step.record)
+        if isinstance(step.record, Handshake) or (step.match and step.match.endpoint.kind is Kind.CONNECTION):
+            return same_leg if same_leg and not same_leg.closed else self._find_for_connection(step)
         if owner := self._resubmitting(step):
             return owner
         if same_leg and _may_follow(same_leg, step):
@@ -321,10 +321,11 @@ class Segmenter:
                 return run
         return None
 
-    def _find_for_handshake(self, step: Placed, handshake: Handshake) -> Run | None:
+    def _find_for_connection(self, step: Placed) -> Run | None:
+        """The run of a connection that was not made."""
         named = step.certname is not None
         for run in self._open(step.certname) if named else reversed(self._at.get(step.address, [])):
-            if run.stranger or handshake.time - run.ended > RETRY:
+            if run.stranger or step.record.time - run.ended > RETRY:
                 continue
             if run.key in (None, step.key) if named else not run.authenticated:
                 return run

@@ -60,6 +60,7 @@ ROWS: list[tuple[str, str, str, str, str | None, str | None, str | None]] = [
     ("PUT", "/x/facts/a.b", "facts", "legacy", "x", "a.b", None),
     ("PUT", "/puppet/v3/report/a.b?environment=x&", "report", "v3", "x", "a.b", None),
     ("PUT", "/x/report/a.b", "report", "legacy", "x", "a.b", None),
+    ("CONNECT", "puppet.example:8140", "connect", "v3", None, None, None),
     ("GET", "/status/v1/simple", "status_simple", "v3", None, None, None),
     ("GET", "/status/v1/simple/server", "status_simple", "v3", None, None, "server"),
     ("GET", "/status/v1/services", "status_services", "v3", None, None, None),
@@ -102,6 +103,8 @@ NONE = [
     ("GET", "*"),
     ("GET", "/favicon.ico"),
     ("BREW", "/puppet-ca/v1/certificate/ca"),
+    ("CONNECT", "puppet.example"),
+    ("GET", "puppet.example:8140"),
     ("POST", "/puppet-ca/v1/certificate/ca"),
     ("GET", "/puppet-ca/v1/certificate/"),
     ("GET", "/puppet-ca/v1/certificate/a/b"),
@@ -157,8 +160,8 @@ VERBS = {
     "save": ["certificate_request", "file_bucket_file", "facts", "report", "run"],
     "head": ["file_bucket_file"],
     "destroy": ["certificate_status", "certificate_request_delete"],
-    None: ["renewal", "static_file_content", "status_simple", "status_services", "crl_update", "clean", "sign",
-           "expirations", "environments", "environment", "environment_classes", "environment_modules",
+    None: ["renewal", "static_file_content", "connect", "status_simple", "status_services", "crl_update", "clean",
+           "sign", "expirations", "environments", "environment", "environment_classes", "environment_modules",
            "environment_transports", "tasks", "compile", "catalog_v4", "admin_api", "metrics"],
 }  # fmt: skip
 """The rows of ROWS above, each with what its request is to the indirector."""
