@@ -98,9 +98,9 @@ class AgentConnection:
             return
         reasons = "; ".join(str(problem) for problem in self.tls_state.problems)
         self.identity = Identity(source.mode, reason=f"its certificate could not be verified: {reasons}")
-        if not self.tls_state.verified:
-            return
         certificate = parsed_of(self.tls_state.chain[0])
+        if not self.tls_state.verified and not source.recognizes(certificate):
+            return
         try:
             self.certname = certname = identity.certname_of(certificate)
             if self.probed:
@@ -131,8 +131,7 @@ class AgentConnection:
             return "the agent refused the certificate of the verification probe, as it should"
         leaf = x509.certificate(self.presented.chain[0])
         if leg.sni and not x509.names_match(leaf, leg.sni):
-            names = ", ".join(leaf.alt_names) or leaf.subject
-            return f"Server hostname '{leg.sni}' did not match server certificate; expected one of {names}"
+            return name_mismatch(leg.sni, ", ".join(leaf.alt_names) or leaf.subject)
         match self.tls_state.alert:
             case "unknown_ca":
                 return (
@@ -160,6 +159,8 @@ class MasterConnection:
     """The name that is sent as SNI."""
     answered: bool = False
     refusal_recorded: bool = False
+    why_refused: tuple[str, ...] = ()
+    """Why it refuses the agent's certificate, as far as that was found out."""
     _leg: Leg | None = None
 
     def leg(self, facts: Callable[[], Leg]) -> Leg:
@@ -186,17 +187,15 @@ class MasterConnection:
         self.refusal_recorded = True
         tls_state = self.tls_state
         if tls_state.wrong_name:
-            reason = (
-                f"Server hostname '{self.name}' did not match server certificate; "
-                f"expected one of {tls_state.wrong_name}"
-            )
+            reason = name_mismatch(self.name, tls_state.wrong_name)
         elif tls_state.problems:
             reason = str(tls_state.problems[0])
         elif tls_state.alert_by == "peer":
             reason = f"the master refused the connection with the alert {tls_state.alert}"
         else:
             reason = error
-        return _handshake(leg, reason, tls_state, "master")
+        handshake = _handshake(leg, reason, tls_state, "master")
+        return dataclasses.replace(handshake, culprits=handshake.culprits + self.why_refused)
 
     def late_refusal(self, leg: Leg) -> Handshake | None:
         """Return a refusal after the handshake: in TLS 1.3 the master refuses the agent's certificate when the
@@ -211,6 +210,11 @@ class MasterConnection:
         if not (soon or self.tls_state.alert_by == "peer"):
             return None
         return self.refused(leg, CLOSED_SILENTLY)
+
+
+def name_mismatch(name: str, names: str) -> str:
+    """Return what an agent prints for a master that it called by another name than those in its certificate."""
+    return f"Server hostname '{name}' did not match server certificate; expected one of {names}"
 
 
 def _handshake(leg: Leg, reason: str, tls_state: TlsState, peer: str) -> Handshake:

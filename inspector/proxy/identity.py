@@ -56,6 +56,10 @@ class IdentitySource(Protocol):
 
     mode: str
 
+    def recognizes(self, agent: x509.Certificate) -> bool:
+        """Whether a certificate counts that is not verified: the master judges it."""
+        return False
+
     def credentials_for(self, agent: x509.Certificate, certname: str) -> Credentials | None:
         """Return the credentials for a verified agent; None if this mode uses no certificate.
 
@@ -66,13 +70,14 @@ class IdentitySource(Protocol):
         """Return the headers that tell the master who the verified agent is."""
 
 
-class KeyDirectory:
+class KeyDirectory(IdentitySource):
     """``keys:DIR``: an ssldir, or a directory of ``<certname>.pem`` with key and certificate."""
 
     mode = "keys"
 
-    def __init__(self, directory: Path, *, unsafe: bool = False) -> None:
-        if not directory.is_dir():
+    def __init__(self, directory: Path, *, unsafe: bool = False, made_later: bool = False) -> None:
+        """``made_later``: the directory need not exist yet."""
+        if not made_later and not directory.is_dir():
             raise InspectorError(
                 f"There is no directory {directory} with the agents' keys.",
                 "Give keys:DIR an ssldir, or a directory of <certname>.pem.",
@@ -116,7 +121,29 @@ class KeyDirectory:
         return ()
 
 
-class Mint:
+class NodeKey(KeyDirectory):
+    """The key of the node on which the proxy runs, for connections that present the node's own certificate, and no
+    other: whether it is valid is the master's to judge, as without the proxy."""
+
+    def __init__(self, ssldir: Path, certname: str) -> None:
+        # Who else can read it is not changed by us, and a fresh agent makes it itself.
+        super().__init__(ssldir, unsafe=True, made_later=True)
+        self._certname = certname
+
+    def recognizes(self, agent: x509.Certificate) -> bool:
+        try:
+            own = super().credentials_for(agent, self._certname)
+        except IdentityError:
+            return False
+        return own is not None and own.chain[0] == agent
+
+    def credentials_for(self, agent: x509.Certificate, certname: str) -> Credentials | None:
+        if not self.recognizes(agent):
+            raise IdentityError(f"it is not the certificate of this node, {self._certname}")
+        return super().credentials_for(agent, self._certname)
+
+
+class Mint(IdentitySource):
     """``mint:CADIR``: a short-lived certificate for the same certname, signed with the CA's key (a lab's)."""
 
     mode = "mint"
@@ -150,7 +177,7 @@ class Mint:
         return ()
 
 
-class HeaderIdentity:
+class HeaderIdentity(IdentitySource):
     """``headers``: tell a master with ``allow-header-cert-info`` in headers who the agent is.
 
     The connection itself has no client certificate: the proxy's own is an identity too, which a master without that
@@ -172,7 +199,7 @@ class HeaderIdentity:
         )
 
 
-class NoIdentity:
+class NoIdentity(IdentitySource):
     """``none``: the master sees an agent without a certificate."""
 
     mode = "none"

@@ -6,12 +6,15 @@ Starts it, waits until it listens, passes its lines on, and ends it.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import tempfile
 import threading
 from typing import TYPE_CHECKING, Self
+
+import msgspec
 
 from inspector import installation
 from inspector.errors import InspectorError
@@ -20,6 +23,8 @@ from inspector.host.puppetconf import split_address
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+
+    from inspector.proxy.connect.plan import Plan
 
 START = 60.0
 """Seconds that mitmdump may take to listen (1.5 on an idle machine)."""
@@ -57,12 +62,15 @@ class Proxy:
         on_line: Callable[[str], None] = lambda _line: None,
         arguments: tuple[str, ...] = (),
         own: bool = False,
+        plan: Plan | None = None,
     ) -> None:
         """``options`` are the addon's options. ``on_line`` gets each line that the proxy prints, on a separate thread.
-        ``own``: `puppet-inspector proxy` instead of mitmdump."""
+        ``own``: `puppet-inspector proxy` instead of mitmdump. ``plan``: the same, for a run of this host's agent that
+        uses it as its HTTP proxy."""
         self._options = options
         self._arguments = arguments
         self._own = own
+        self._plan = plan
         self._on_line = on_line
         self._listening = threading.Event()
         self.lines: list[str] = []
@@ -73,21 +81,13 @@ class Proxy:
     def __enter__(self) -> Self:
         # A temporary directory: neither the user's mitmproxy settings nor its CA are used.
         self._confdir = tempfile.TemporaryDirectory(prefix="puppet-inspector-")
-        if self._own:
-            words = ["inspector.cli.main:main", "proxy"]
-        else:
-            words = ["mitmproxy.tools.main:mitmdump", "-s", str(installation.addon())]
-            words += ["--set", f"confdir={self._confdir.name}"]
-        command = installation.command("inspector.proxy.launched", str(os.getpid()), *words)
-        for name, value in self._options.items():
-            for each in value if isinstance(value, tuple) else (value,):
-                command += ["--set", f"{name}={each}"]
+        command = installation.command("inspector.proxy.launched", str(os.getpid()), *self._words())
         self._reader = threading.Thread(target=self._read, name="proxy output", daemon=True)
         with contextlib.ExitStack() as stack:
             with _uninterrupted():  # else a signal could leave a process behind of which nobody knows
                 self.process = subprocess.Popen(
                     [*command, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                    stdin=subprocess.DEVNULL, text=True, errors="replace",
+                    stdin=subprocess.DEVNULL, text=True, errors="replace", pass_fds=self._descriptors(),
                     start_new_session=True,  # Ctrl-C is for the agent; the proxy is ended in order
                 )  # fmt: skip
                 self._reader.start()
@@ -97,6 +97,25 @@ class Proxy:
                 raise InspectorError("The proxy did not start.", "\n  ".join(self.lines[-5:]))
             stack.pop_all()
         return self
+
+    def _words(self) -> list[str]:
+        """Return what is called, and its arguments."""
+        if self._plan:
+            values = {name: value if isinstance(value, tuple) else str(value) for name, value in self._options.items()}
+            plan = msgspec.to_builtins(self._plan)
+            return ["inspector.proxy.engine.server:main", json.dumps({**values, "plan": plan})]
+        if self._own:
+            words = ["inspector.cli.main:main", "proxy"]
+        else:
+            words = ["mitmproxy.tools.main:mitmdump", "-s", str(installation.addon())]
+            words += ["--set", f"confdir={self._confdir.name}"]
+        for name, value in self._options.items():
+            for each in value if isinstance(value, tuple) else (value,):
+                words += ["--set", f"{name}={each}"]
+        return words
+
+    def _descriptors(self) -> tuple[int, ...]:
+        return (self._plan.descriptor,) if self._plan else ()
 
     def _read(self) -> None:
         assert self.process.stdout  # noqa: S101 - a pipe was requested

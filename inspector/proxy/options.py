@@ -10,6 +10,7 @@ import contextlib
 import datetime
 import difflib
 import ipaddress
+import os
 import shlex
 import shutil
 import socket
@@ -32,6 +33,8 @@ from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
 from inspector.proxy import identity, key_log, tls
+from inspector.proxy.connect import site
+from inspector.proxy.connect.trust import NodeTrust
 from inspector.proxy.faults import ALARM, fault
 from inspector.proxy.telemetry import settings as telemetry
 from inspector.proxy.telemetry.settings import NOTHING, Telemetry
@@ -41,6 +44,7 @@ from inspector.text import address, clean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from inspector.proxy.connect.plan import Plan
     from inspector.proxy.faults.fault import Fault
 
     type Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -56,6 +60,13 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     (
         "puppet_master_name",
         "The name that the master's certificate must contain, also sent as SNI. Default: puppet_master's host.",
+    ),
+    (
+        "puppet_connect",
+        (
+            "A directory. Agents use the proxy as their HTTP proxy, under the names of their masters, and find there "
+            "what they need to trust for that."
+        ),
     ),
     (
         "puppet_listen",
@@ -179,8 +190,9 @@ class Settings:
     master_name: str
     """The name that the certificate of a single master must contain. Of several masters, each has its own host name."""
     listen: tuple[str, int]
-    trust: tls.SiteTrust
-    presented: tls.PresentedCertificate
+    trust: tls.Trust
+    presented: tls.PresentedCertificate | None
+    """None in a run of this host's own agent (``plan``), which gets a certificate for each server."""
     presented_path: Path
     identity_source: identity.IdentitySource
     identity_text: str
@@ -211,7 +223,16 @@ class Settings:
     not of loopback."""
     any_port: bool = False
     """Whether the next free port may be used instead."""
+    connect: Path | None = None
+    """Where agents that use the proxy as their HTTP proxy find what they need to trust; None: they do not use it so."""
+    plan: Plan | None = None
+    """The run of this host's agent that uses the proxy as its HTTP proxy; None: agents use it as their master."""
     warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def interposes(self) -> bool:
+        """Whether agents use the proxy as their HTTP proxy."""
+        return self.plan is not None or self.connect is not None
 
     @property
     def master(self) -> tuple[str, int]:
@@ -236,11 +257,6 @@ class Settings:
     def listen_address(self) -> str:
         return address(*self.listen)
 
-    @property
-    def presented_name(self) -> str:
-        """The name under which agents reach the proxy."""
-        return _name_in(self.presented)
-
 
 def _name_in(presented: tls.PresentedCertificate) -> str:
     leaf = x509.certificate(presented.credentials.chain[0])
@@ -249,7 +265,8 @@ def _name_in(presented: tls.PresentedCertificate) -> str:
 
 def with_defaults(**values: Any) -> SimpleNamespace:
     """Return all options: these values, and defaults for the others."""
-    defaults = dict.fromkeys(dict(OPTIONS), "") | dict.fromkeys(dict(FLAGS), False) | dict.fromkeys(dict(LISTS), ())
+    texts, flags, lists = (dict.fromkeys(dict(kind)) for kind in (OPTIONS, FLAGS, LISTS))
+    defaults = dict.fromkeys(texts, "") | dict.fromkeys(flags, False) | dict.fromkeys(lists, ())
     return SimpleNamespace(**defaults | values)
 
 
@@ -334,12 +351,15 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
     trust = tls.SiteTrust(_path(values.puppet_ca) or conf.ca, _path(values.puppet_crl) or conf.crl)
     certificate = _path(values.puppet_cert) or conf.certificate
     key = _path(values.puppet_cert) or conf.key
-    presented = tls.PresentedCertificate(certificate, key, unsafe=unsafe)
+    connect = _path(values.puppet_connect)
+    if connect and shared:
+        raise InspectorError("puppet_connect is not possible with --workers.", "Each would have a CA of its own.")
+    presented = None if connect else tls.PresentedCertificate(certificate, key, unsafe=unsafe)
     identity_text = values.puppet_identity or f"keys:{conf.ssldir}"
     unreached = ""
     if values.puppet_listen:
         listen = split_address(values.puppet_listen)
-    elif own_mode:
+    elif own_mode or presented is None:
         listen = "127.0.0.1", puppetconf.PORT
     else:
         host, unreached = _own_host(_name_in(presented))
@@ -349,12 +369,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
         listen = _free(listen, port_given=port_given, shared=shared)
     now = time.time()
     warnings = [f"{text} Until this is fixed, no identity is used towards the master." for text in trust.problems(now)]
-    authorities = [x509.certificate(authority).der for authority in trust.authorities]
-    problems = x509.verify(presented.credentials.ders, authorities, [], now, "none")
-    warnings += [f"Agents will refuse the presented certificate: {problem}." for problem in problems]
-    serials = {entry.serial_number for crl in trust.crls for entry in crl if crl.issuer == presented.issuer}
-    if presented.credentials.chain[0].serial_number in serials:
-        warnings.append(f"The presented certificate is revoked ({certificate}).")
+    warnings += _about_presented(presented, trust, now) if presented else []
     probe = _certname(values.puppet_probe_verification)
     if probe:
         warnings.append(
@@ -397,11 +412,45 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             values.puppet_keep_free,
         ),
         wire=wire,
+        connect=connect,
         telemetry=outside,
         tables=_tables(values.puppet_tables),
         unreached=unreached,
         any_port=not own_mode and not port_given,
         warnings=(*warnings, *outside.warnings()),
+    )
+
+
+def _about_presented(presented: tls.PresentedCertificate, trust: tls.SiteTrust, now: float) -> list[str]:
+    """Return why agents will refuse the presented certificate."""
+    authorities = [x509.certificate(authority).der for authority in trust.authorities]
+    problems = x509.verify(presented.credentials.ders, authorities, [], now, "none")
+    warnings = [f"Agents will refuse the presented certificate: {problem}." for problem in problems]
+    serials = {entry.serial_number for crl in trust.crls for entry in crl if crl.issuer == presented.issuer}
+    if presented.credentials.chain[0].serial_number in serials:
+        warnings.append(f"The presented certificate is revoked ({presented.path}).")
+    return warnings
+
+
+def of_run(values: Any, plan: Plan) -> Settings:
+    """Return the settings for a run of this host's own agent. Raises InspectorError."""
+    with socket.socket(fileno=os.dup(plan.descriptor)) as listening:
+        listen = listening.getsockname()[:2]
+    ssldir = Path(plan.ssldir)
+    return Settings(
+        conf=puppetconf.read(ssldir),
+        masters=tuple(plan.servers),
+        master_name=plan.servers[0][0],
+        listen=listen,
+        trust=NodeTrust(Path(plan.ca), Path(plan.crl), plan.revocation),
+        presented=None,
+        presented_path=ssldir,
+        identity_source=identity.NodeKey(ssldir, plan.certname),
+        identity_text="the node's own",
+        capture=capture_path(values.puppet_capture),
+        rules=_usable_rules(values),
+        faults=_faults(values.puppet_fault, ""),
+        plan=plan,
     )
 
 
@@ -564,40 +613,67 @@ _NO_RENEWAL = (
 
 def startup_lines(settings: Settings, addresses: Sequence[str]) -> list[str]:
     """Return the lines that the proxy prints when it starts: its settings, and how to send an agent through it."""
-    leaf = x509.certificate(settings.presented.credentials.chain[0])
-    until = datetime.datetime.fromtimestamp(leaf.not_after, datetime.UTC)
+    if settings.plan:
+        return [f"  listens on  {', '.join(addresses)}", f"  records to  {settings.capture}"]
     identity_used = {
         "keys": "the agent's own certificate and key, for verified agents",
         "mint": "a certificate made for the agent, for verified agents",
         "headers": "headers with the agent's name, for verified agents",
         "none": "none, for all agents",
     }[settings.identity_source.mode]
-    port = addresses[0].rpartition(":")[2] if addresses else str(settings.listen[1])
     masters = ", ".join(address(*master) for master in settings.masters)
     required = "" if settings.master_name == settings.master[0] else f" (certificate for {settings.master_name})"
     lines = [
         f"puppet-inspector {__version__}",
         f"  master      {masters}{required}",
-        f"  presents    {settings.presented_path}: {leaf.subject}, {', '.join(leaf.alt_names)}; until {until:%Y-%m-%d}",
+        f"  presents    {_presents(settings)}",
         f"  identity    {identity_used} ({settings.identity_text})",
         *(_NO_RENEWAL if settings.identity_source.mode == "mint" else ()),
         f"  listens on  {', '.join(addresses) or 'nothing'}",
         f"  records to  {settings.capture}",
         *(f"  balancer    {network}, which says where agents are" for network in settings.balancers),
         *settings.telemetry.lines(),
-        *(_to_reach(settings) if settings.unreached else _to_try(settings, port)),
+        *_how(settings, split_address(addresses[0]) if addresses else settings.listen),
     ]
     lines += [f"-- {warning}" for warning in (*_exposed(addresses), *settings.warnings)]
     return lines + [f"{ALARM}on purpose, as long as this proxy runs: {clean(each.line)}" for each in settings.faults]
 
 
-def _to_try(settings: Settings, port: str) -> Iterator[str]:
+def _presents(settings: Settings) -> str:
+    if settings.presented is None:
+        return "a certificate for the master's name, of a CA of this proxy's own"
+    leaf = x509.certificate(settings.presented.credentials.chain[0])
+    until = datetime.datetime.fromtimestamp(leaf.not_after, datetime.UTC)
+    return f"{settings.presented_path}: {leaf.subject}, {', '.join(leaf.alt_names)}; until {until:%Y-%m-%d}"
+
+
+def _how(settings: Settings, listening: tuple[str, int]) -> Iterator[str]:
     """Yield how to send an agent through the proxy."""
-    yield f"  try         puppet agent -t --server {settings.presented_name} --serverport {port}"
+    if settings.presented is None:
+        yield from _to_connect(settings, listening)
+    elif settings.unreached:
+        yield from _to_reach(_name_in(settings.presented), settings)
+    else:
+        yield from _to_try(_name_in(settings.presented), str(listening[1]))
+
+
+def _to_connect(settings: Settings, listening: tuple[str, int]) -> Iterator[str]:
+    """Yield how an agent uses the proxy as its HTTP proxy, and what it needs for that."""
+    host, port = listening
+    bundle, crls = (shlex.quote(str(settings.connect / name)) for name in (site.BUNDLE, site.CRLS))  # type: ignore[operator]
+    yield f"  try         puppet agent -t --http_proxy_host {host} --http_proxy_port {port} --no_proxy none \\"
+    yield f"                --localcacert {bundle} --hostcrl {crls}"
+    yield "              On another host, copy both files there first. A node without a certificate needs neither: give"
+    yield "              names of files that do not exist, and it downloads both. They are valid until this proxy ends."
+
+
+def _to_try(name: str, port: str) -> Iterator[str]:
+    """Yield how to send an agent through the proxy."""
+    yield f"  try         puppet agent -t --server {name} --serverport {port}"
     yield "              (--masterport up to Puppet 6; the name must resolve to the address above)"
 
 
-def _to_reach(settings: Settings) -> Iterator[str]:
+def _to_reach(name: str, settings: Settings) -> Iterator[str]:
     """Yield how to start the proxy so that agents reach it by its name, and who else does then."""
     host = settings.unreached
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
@@ -605,7 +681,7 @@ def _to_reach(settings: Settings) -> Iterator[str]:
             probe.bind((host, 0))
         except OSError:  # an address of a balancer, or of a NAT
             host = "0.0.0.0"  # noqa: S104 - the user decides
-    yield f"  try         not yet: agents look for {settings.presented_name} at {settings.unreached}. Start it so:"
+    yield f"  try         not yet: agents look for {name} at {settings.unreached}. Start it so:"
     yield f"                {_command(f'[{host}]' if ':' in host else host)}"
     yield "              Then every host that reaches that address can connect: without a certificate it gets what the"
     yield "              master gives to anybody, and agents that are verified act under their own identity."

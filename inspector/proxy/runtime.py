@@ -11,11 +11,14 @@ import resource
 import time
 from typing import TYPE_CHECKING, Concatenate, Protocol
 
+from inspector.errors import InspectorError
 from inspector.model import Connection, Gap
 from inspector.protocol import endpoints
 from inspector.protocol.kinds import Kind
 from inspector.proxy import key_log, tls
 from inspector.proxy.bodies import Copies
+from inspector.proxy.connect.plan import RunInterception
+from inspector.proxy.connect.site import SiteInterception
 from inspector.proxy.connection_state import AgentConnection, MasterConnection
 from inspector.proxy.faults import answers
 from inspector.proxy.faults.actions import Action
@@ -38,7 +41,9 @@ if TYPE_CHECKING:
     from inspector.capture.spool import Spool
     from inspector.model import Closed, Exchange, Handshake, Leg
     from inspector.proxy.backlog import Callback
+    from inspector.proxy.connect.interception import Interception
     from inspector.proxy.faults.fault import Fault
+    from inspector.proxy.identity import Credentials
     from inspector.proxy.options import Settings
 
     type Fields = tuple[tuple[bytes, bytes], ...]
@@ -91,7 +96,9 @@ class Runtime:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self.settings = settings
         self.write_line = write_line
-        self._contexts = tls.Contexts(key_log.writer(), secrets=settings.wire)
+        self.interception = _interception(settings, write_line)
+        """What is done with the connections that agents ask for who use this as their HTTP proxy; None: they do not."""
+        self._contexts = tls.Contexts(key_log.writer(), secrets=settings.wire or settings.interposes)
         self._warned: set[str] = set()
         self._metrics = metrics.served(settings.telemetry) if analyzes else None
         self.connections = OpenConnections(settings.only, redacts=settings.redact)
@@ -125,27 +132,38 @@ class Runtime:
 
     # -- TLS ----------------------------------------------------------------------------------------
 
-    def meet_agent(self, connection: str, address: str) -> tuple[SSL.Connection, AgentConnection]:
-        """Return the TLS of a connection from an agent at an address, and its state. May raise anything: then the agent
-        must be refused."""
+    def meet_agent(
+        self, connection: str, address: str, server: tuple[str, int] | None = None
+    ) -> tuple[SSL.Connection, AgentConnection]:
+        """Return the TLS of a connection from an agent at an address, and its state; ``server``: what it asked for, as
+        of an HTTP proxy. May raise anything: then the agent must be refused."""
         settings = self.settings
         settings.trust.refresh()
-        presented = settings.presented.refresh()
-        for warning in filter(None, (settings.trust.error, settings.presented.error)):
-            self._warn(warning)
+        presented = self._presented(server)
         untrusted = self.probe.certificate_for(connection, address, presented)
         fault = self._fault_in_handshake(address)
         shown = (fault and fault.action.credentials) or untrusted or presented
         if fault and fault.action.refuse:
             made, tls_state = tls.refused_agent()
         else:
-            made, tls_state = tls.agent_connection(self._contexts.for_agent(settings.trust, shown))
+            made, tls_state = tls.agent_connection(self._contexts.for_agent(settings.trust, shown), settings.trust)
         injected = fault.action.note if fault else ""
         return made, AgentConnection(tls_state, shown, probed=shown is untrusted, injected=injected)
 
+    def _presented(self, server: tuple[str, int] | None) -> Credentials:
+        settings = self.settings
+        if self.interception and server:
+            return self.interception.credentials_for(server)
+        if settings.presented is None:
+            raise InspectorError("There is no certificate to present.")
+        presented = settings.presented.refresh()
+        for warning in filter(None, (settings.trust.error, settings.presented.error)):
+            self._warn(warning)
+        return presented
+
     def agent_secured(self, connection: str, agent: AgentConnection, address: str, connected: float) -> None:
         """An agent's handshake is finished."""
-        if agent.tls_state.verified:
+        if agent.tls_state.verified or self.settings.plan:  # whose user is known
             self.admission.verify(connection)
         self.connections.connect(connection, agent, address, connected)
 
@@ -184,9 +202,11 @@ class Runtime:
             self.internal_error("fault_for", error)
             return None
 
-    def meet_master(self, agent: AgentConnection | None, sni: str | None) -> tuple[SSL.Connection, MasterConnection]:
-        """Return the TLS of the connection to the master for an agent that sent this SNI, and its state. May raise
-        anything: then no connection must be made."""
+    def meet_master(
+        self, agent: AgentConnection | None, sni: str | None, server: tuple[str, int] | None = None
+    ) -> tuple[SSL.Connection, MasterConnection]:
+        """Return the TLS of the connection to the master for an agent that sent this SNI, and its state; ``server``:
+        what it asked for, as of an HTTP proxy. May raise anything: then no connection must be made."""
         settings = self.settings
         settings.trust.refresh()
         if agent:
@@ -195,10 +215,10 @@ class Runtime:
         # The name that is verified never comes from the agent: else any certificate of the fleet could pass for the
         # master's, under its own name. SNI is the verified name, or absent: Jetty answers 400 "Host does not match SNI"
         # if the agent calls the proxy by another name in Host, which is not changed.
-        _, name = settings.master_for(sni)
+        name = server[0] if server else settings.master_for(sni)[1]
         indicated = name if sni is None or sni.lower() == name.lower() else None
         context = self._contexts.for_master(settings.trust, credentials)
-        made, tls_state = tls.master_connection(context, name, indicated, credentials)
+        made, tls_state = tls.master_connection(context, settings.trust, name, indicated, credentials)
         return made, MasterConnection(tls_state, agent, name, indicated)
 
     # -- records ------------------------------------------------------------------------------------
@@ -277,6 +297,8 @@ class Runtime:
     def finish(self) -> None:
         """Write and analyze the rest, and say where; waits for it. No connection is open any more."""
         self.probe.on_close()
+        if self.interception:
+            self.interception.sync(ended=True)
         if self.wire:
             self.wire.close()
         if self._tables:
@@ -286,6 +308,14 @@ class Runtime:
             self._metrics.close()
         if self.recorder.analyzes:
             self.write_line(f"The capture is {self.recorder.path}")
+
+
+def _interception(settings: Settings, write_line: Callable[[str], None]) -> Interception | None:
+    if settings.plan:
+        return RunInterception(settings.plan, settings.trust, write_line)
+    if settings.connect:
+        return SiteInterception(settings.connect, settings.masters, settings.trust, write_line)
+    return None
 
 
 def _own_answer(method: bytes, target: bytes) -> Injection | None:

@@ -8,6 +8,7 @@ never by path: a renewed file takes effect with the next connection.
 from __future__ import annotations
 
 import datetime
+import functools
 import hashlib
 import math
 import time
@@ -15,7 +16,7 @@ import warnings
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from cryptography import x509 as cx509
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -58,6 +59,8 @@ class TlsState:
     """The names in the master's certificate, if the required name is not among them."""
     alert: str | None = None
     alert_by: Literal["peer", "proxy"] | None = None
+    alert_code: int | None = None
+    """The number of the peer's alert."""
     on_secret: Callable[[bytes], None] | None = None
     """What gets the secrets of the session, a line of a key log at a time."""
     closed_by_peer: bool = False
@@ -85,8 +88,47 @@ class TlsState:
         return tuple(self.chain[depth] for depth in sorted(self.chain))
 
 
+class Trust(Protocol):
+    """CA certificates and CRLs, and what follows from a chain that they do not verify."""
+
+    authorities: tuple[cx509.Certificate, ...]
+    crls: tuple[cx509.CertificateRevocationList, ...]
+    digest: bytes
+    """Of all of them: another one means other content."""
+    error: str | None
+    """Why they are not what they should be."""
+    flags: int
+    """X509StoreFlags: which certificates of a chain are looked up in a CRL."""
+
+    @property
+    def verifies(self) -> bool:
+        """Whether the master is verified at all."""
+
+    def refresh(self) -> None:
+        """Read files that changed again."""
+
+    def tolerates_agent(self, problem: x509.Problem) -> bool:
+        """Whether an agent with this problem may go on; it is verified only without any."""
+
+    def tolerates_master(self, problem: x509.Problem, *, identified: bool) -> bool:
+        """Whether a master with this problem may be asked; ``identified``: under an agent's identity."""
+
+
 class SiteTrust:
     """The site's CA bundle and CRLs, read again whenever the files change."""
+
+    flags = X509StoreFlags.CRL_CHECK | X509StoreFlags.CRL_CHECK_ALL
+    verifies = True
+
+    @staticmethod
+    def tolerates_agent(problem: x509.Problem) -> bool:
+        """An unknown revocation state (no CRL, or an expired one) ends no connection, but no identity is used."""
+        return problem.undecided
+
+    @staticmethod
+    def tolerates_master(problem: x509.Problem, *, identified: bool) -> bool:
+        """An unknown revocation state is tolerated only without an identity: so a bootstrap can be observed."""
+        return not identified and problem.undecided
 
     def __init__(self, ca: Path, crl: Path) -> None:
         self.ca, self.crl = ca, crl
@@ -192,6 +234,7 @@ class PresentedCertificate:
     def __init__(self, certificate: Path, key: Path, *, unsafe: bool = False) -> None:
         """Read certificate and key; with ``unsafe`` even a key that others can read. Raises InspectorError."""
         self._files = (certificate, key)
+        self.path = certificate
         self._unsafe = unsafe
         self._state: tuple[object, ...] = ()
         self.credentials = identity.load(certificate, key, unsafe=unsafe)
@@ -232,12 +275,12 @@ class Contexts:
         self._key_log, self._secrets = key_log, secrets
         self._cache: OrderedDict[tuple[object, ...], SSL.Context] = OrderedDict()
 
-    def for_agent(self, trust: SiteTrust, presented: identity.Credentials) -> SSL.Context:
+    def for_agent(self, trust: Trust, presented: identity.Credentials) -> SSL.Context:
         """Return the context for agents. It presents ``presented``, and accepts agents without a certificate."""
         key = ("agent", trust.digest, presented.ders)
         return self._get(key, lambda: self._agent(trust, presented))
 
-    def for_master(self, trust: SiteTrust, credentials: identity.Credentials | None) -> SSL.Context:
+    def for_master(self, trust: Trust, credentials: identity.Credentials | None) -> SSL.Context:
         """Return the context for the master; the agent's own certificate and key are added to the connection.
 
         So all agents share one context: every context has a copy of the CRLs, which are large at large sites.
@@ -262,8 +305,8 @@ class Contexts:
         if isinstance(connection, _Connection) and connection.tls_state.on_secret:
             connection.tls_state.on_secret(line)
 
-    def _agent(self, trust: SiteTrust, presented: identity.Credentials) -> SSL.Context:
-        context = _context(SSL.TLS_SERVER_METHOD, trust)
+    def _agent(self, trust: Trust, presented: identity.Credentials) -> SSL.Context:
+        context = lenient(SSL.TLS_SERVER_METHOD, trust)
         # A resumed session would skip the check against the current CRL, and without a session id context OpenSSL
         # refuses it, which breaks a POST (Ruby resumes a session after 2 seconds without traffic).
         context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
@@ -278,14 +321,14 @@ class Contexts:
             context.add_client_ca(authority)
         return context
 
-    def _master(self, trust: SiteTrust, credentials: identity.Credentials | None) -> SSL.Context:
-        context = _context(SSL.TLS_CLIENT_METHOD, trust)
+    def _master(self, trust: Trust, credentials: identity.Credentials | None) -> SSL.Context:
+        context = lenient(SSL.TLS_CLIENT_METHOD, trust)
         for certificate in credentials.chain[1:] if credentials else ():
             context.add_extra_chain_cert(certificate)
         return context
 
 
-def _issuers(leaf: cx509.Certificate, trust: SiteTrust) -> list[cx509.Certificate]:
+def _issuers(leaf: cx509.Certificate, trust: Trust) -> list[cx509.Certificate]:
     """Return the intermediate CAs above a certificate, as a Puppet master sends them: agents may have only the root."""
     chain: list[cx509.Certificate] = []
     name = leaf.issuer
@@ -298,11 +341,18 @@ def _issuers(leaf: cx509.Certificate, trust: SiteTrust) -> list[cx509.Certificat
     return chain
 
 
-def _context(method: int, trust: SiteTrust) -> SSL.Context:
-    context = SSL.Context(method)
+def lenient(method: int, trust: Trust) -> SSL.Context:
+    """Return a context with which everything works that works between any agent and its master."""
+    context = verifying(method, trust)
     context.set_cipher_list(CIPHERS)
     context.set_min_proto_version(SSL.TLS1_VERSION)
     context.set_mode(SSL.MODE_RELEASE_BUFFERS)  # an idle connection then has none
+    return context
+
+
+def verifying(method: int, trust: Trust) -> SSL.Context:
+    """Return a context with OpenSSL's own defaults, which a current agent has too."""
+    context = SSL.Context(method)
     store = context.get_cert_store()
     if store is None:
         raise InspectorError("OpenSSL gave no certificate store.")
@@ -310,7 +360,7 @@ def _context(method: int, trust: SiteTrust) -> SSL.Context:
         store.add_cert(_x509(authority))
     for crl in trust.crls:
         store.add_crl(crl)
-    store.set_flags(X509StoreFlags.CRL_CHECK | X509StoreFlags.CRL_CHECK_ALL)
+    store.set_flags(trust.flags)
     return context
 
 
@@ -333,10 +383,10 @@ class _Connection(SSL.Connection):
         return state & ~SSL.RECEIVED_SHUTDOWN if self.tls_state.alert_by == "peer" else state
 
 
-def agent_connection(context: SSL.Context) -> tuple[SSL.Connection, TlsState]:
+def agent_connection(context: SSL.Context, trust: Trust) -> tuple[SSL.Connection, TlsState]:
     """Return a connection for an agent, and its state."""
     connection, tls_state = _watched(context)
-    connection.set_verify(SSL.VERIFY_PEER, _verifier(tls_state, tolerant=True, name=None))
+    connection.set_verify(SSL.VERIFY_PEER, _verifier(tls_state, trust.tolerates_agent, name=None))
     connection.set_accept_state()
     return connection, tls_state
 
@@ -349,15 +399,14 @@ def refused_agent() -> tuple[SSL.Connection, TlsState]:
 
 
 def master_connection(
-    context: SSL.Context, name: str, sni: str | None, credentials: identity.Credentials | None
+    context: SSL.Context, trust: Trust, name: str, sni: str | None, credentials: identity.Credentials | None
 ) -> tuple[SSL.Connection, TlsState]:
-    """Return a connection to the master, and its state. The master's certificate must contain ``name``, not ``sni``.
-
-    An unknown revocation state (no CRL, or an expired one) is tolerated only without an identity: so a bootstrap can be
-    observed.
-    """
+    """Return a connection to the master, and its state. The master's certificate must contain ``name``, not ``sni``,
+    if it is verified at all."""
     connection, tls_state = _watched(context)
-    connection.set_verify(SSL.VERIFY_PEER, _verifier(tls_state, tolerant=credentials is None, name=name))
+    tolerates = functools.partial(trust.tolerates_master, identified=credentials is not None)
+    name_required = name if trust.verifies else None
+    connection.set_verify(SSL.VERIFY_PEER, _verifier(tls_state, tolerates, name=name_required))
     if credentials:
         certificate, key = _for_openssl(credentials.chain[0], credentials.key)
         with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
@@ -410,7 +459,7 @@ def _leaf_of(der: bytes) -> Certificate:
 
 
 def _verifier(
-    tls_state: TlsState, *, tolerant: bool, name: str | None
+    tls_state: TlsState, tolerates: Callable[[x509.Problem], bool], *, name: str | None
 ) -> Callable[[SSL.Connection, X509, int, int, int], bool]:
     def verify(_connection: SSL.Connection, certificate: X509, code: int, depth: int, ok: int) -> bool:
         tls_state.chain[depth] = der = dump_certificate(FILETYPE_ASN1, certificate)
@@ -418,7 +467,7 @@ def _verifier(
             parsed = parsed_of(der)
             problem = x509.Problem(code, depth, x509.name_of(parsed.subject), x509.name_of(parsed.issuer))
             tls_state.problems.append(problem)
-            return tolerant and problem.undecided
+            return tolerates(problem)
         if depth == 0 and name is not None:
             leaf = _leaf_of(der)
             if not x509.names_match(leaf, name):
@@ -438,5 +487,6 @@ def _listener(tls_state: TlsState) -> Callable[[SSL.Connection, int, int], None]
         elif code >> 8 == FATAL:  # a warning, as a server may send for an unknown SNI, does not end the connection
             tls_state.alert = ALERTS.get(code & 0xFF, f"alert {code & 0xFF}")
             tls_state.alert_by = "peer" if where & SSL.SSL_CB_READ else "proxy"
+            tls_state.alert_code = code & 0xFF if where & SSL.SSL_CB_READ else None
 
     return listen

@@ -111,11 +111,11 @@ def _break_functions(switch: Path, *, own: bool) -> None:
 
 def _breaking(name: str, act: Callable[..., Any], switch: Path) -> Callable[..., Any]:
     @functools.wraps(act)
-    def broken(*given: Any) -> Any:
+    def broken(*given: Any, **named: Any) -> Any:
         wanted = switch.read_text()
         if wanted == f"before {name}":
             raise RuntimeError(wanted)
-        result = act(*given)
+        result = act(*given, **named)
         if wanted == f"after {name}":
             raise RuntimeError(wanted)
         return result

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 from OpenSSL.crypto import PKey
 
+from inspector.errors import IdentityError
 from inspector.host import pki
 from inspector.proxy import identity, tls
 from inspector.proxy.identity import Credentials
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def credentials(authority: pki.Authority, certname: str) -> Credentials:
@@ -33,7 +35,8 @@ def shown(identity: Credentials) -> bytes | None:
     server_context.set_verify(SSL.VERIFY_PEER, lambda *_: True)
     server = SSL.Connection(server_context)
     server.set_accept_state()
-    client, _ = tls.master_connection(SSL.Context(SSL.TLS_CLIENT_METHOD), "puppet", None, identity)
+    trust: Any = SimpleNamespace(verifies=False, tolerates_master=lambda *_, **__: True)
+    client, _ = tls.master_connection(SSL.Context(SSL.TLS_CLIENT_METHOD), trust, "puppet", None, identity)
     client.set_verify(SSL.VERIFY_NONE, lambda *_: True)
     for _ in range(4):
         for one, other in ((client, server), (server, client)):
@@ -78,3 +81,60 @@ def test_no_more_identities_are_kept_than_the_limit(tmp_path: Path, monkeypatch:
         assert keys.credentials_for(used.chain[0], name)
     assert len(minting._cache) == 3
     assert list(keys._cache) == [f"agent{number}.example" for number in (3, 4, 5)]
+
+
+# -- the node's own key -----------------------------------------------------------------------------------
+
+
+def enrolled(folder: Path, used: Credentials, certname: str = "web1.example") -> None:
+    """Let a node have a certificate and its key."""
+    for name, content in (("certs", pki.pem(*used.chain)), ("private_keys", pki.key_pem(used.key))):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        pki.write_private(folder / name / f"{certname}.pem", content)
+
+
+def test_a_nodes_key_is_for_its_own_certificate_only(tmp_path: Path) -> None:
+    """Byte for byte: the key could also be used for another certificate of the same name."""
+    authority = pki.make_ca("Puppet CA")
+    own = credentials(authority, "web1.example")
+    enrolled(tmp_path, own)
+    node = identity.NodeKey(tmp_path, "web1.example")
+    used = node.credentials_for(own.chain[0], "web1.example")
+    assert node.recognizes(own.chain[0])
+    assert used is not None
+    assert (used.chain, used.key.public_key()) == (own.chain, own.key.public_key())
+    again = pki.sign(authority, own.key.public_key(), "web1.example")  # of the same key
+    other = credentials(authority, "db1.example").chain[0]
+    foreign = credentials(pki.make_ca("Puppet CA"), "web1.example").chain[0]
+    for certificate in (again, other, foreign):
+        assert not node.recognizes(certificate)
+        for name in ("web1.example", "db1.example"):
+            with pytest.raises(IdentityError, match="not the certificate of this node"):
+                node.credentials_for(certificate, name)
+
+
+def test_a_nodes_certificate_need_not_be_valid(tmp_path: Path) -> None:
+    """That is the master's to judge, as without the proxy."""
+    key = pki.new_key()
+    old = pki.sign(
+        pki.make_ca("Another CA"), key.public_key(), "web1.example", not_before=datetime(2020, 1, 1, tzinfo=UTC),
+        lifetime=timedelta(1),
+    )  # fmt: skip
+    enrolled(tmp_path, Credentials((old,), key))
+    assert identity.NodeKey(tmp_path, "web1.example").recognizes(old)
+
+
+def test_a_fresh_node_has_no_key_until_it_has_one(tmp_path: Path) -> None:
+    """Also without its directory, which its agent makes during the run."""
+    own = credentials(pki.make_ca("Puppet CA"), "web1.example")
+    node = identity.NodeKey(tmp_path / "ssl", "web1.example")
+    assert not node.recognizes(own.chain[0])
+    enrolled(tmp_path / "ssl", own)
+    assert node.recognizes(own.chain[0])
+
+
+def test_others_recognize_nothing_unverified(tmp_path: Path) -> None:
+    own = credentials(pki.make_ca("Puppet CA"), "web1.example")
+    enrolled(tmp_path, own)
+    for source in (identity.KeyDirectory(tmp_path), identity.HeaderIdentity(), identity.NoIdentity()):
+        assert not source.recognizes(own.chain[0])

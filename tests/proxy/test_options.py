@@ -63,7 +63,7 @@ def test_an_enrolled_host_needs_no_options(settle: Settle, place: pki.SslDirPath
     assert settings.master == ("master.example", 8149)
     assert settings.master_name == "master.example"
     assert settings.listen[0] == "127.0.0.1"
-    assert (settings.presented_path, settings.presented_name) == (place.certificate, NAME)
+    assert settings.presented_path == place.certificate
     assert settings.identity_text == f"keys:{place.path}"
     assert settings.warnings == ()
 

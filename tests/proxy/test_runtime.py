@@ -35,7 +35,8 @@ class Site:
             **{
                 "capture": capture, "rules": None, "rotation": NEVER, "redact": False, "probe": "", "only": None,
                 "keep_body": KEEP, "faults": (), "telemetry": NOTHING, "wire": False, "tables": None,
-                "identity_source": identity.NoIdentity(), **settings,
+                "identity_source": identity.NoIdentity(), "plan": None, "connect": None,
+                "interposes": False, **settings,
             }
         )  # fmt: skip
         self.runtime = Runtime(values, self.lines.append, analyzes=False)

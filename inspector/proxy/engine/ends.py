@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, cast
 
 from OpenSSL import SSL
 
+from inspector.proxy.connect.alert import SentRecords
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -72,6 +74,8 @@ class End(asyncio.BufferedProtocol):
         self._held: list[bytes] = []
         """What can only be sent later: there is no TLS yet, or the peer renegotiates."""
         self._held_size = 0
+        self.sent_records: SentRecords | None = None
+        """The records that were sent since the handshake, if somebody counts them."""
         self._unsent = (0, 0.0)
         """Bytes that were unsent, and since when they have not become fewer."""
 
@@ -242,6 +246,8 @@ class End(asyncio.BufferedProtocol):
             self.on_refused(_text(error))
             self.close()
             return False
+        if self.sent_records is not None:
+            self.sent_records = SentRecords()
         self._flush()
         self.secured = time.time()
         self._release()
@@ -316,6 +322,8 @@ class End(asyncio.BufferedProtocol):
         try:
             while True:
                 data = self.tls.bio_read(size)
+                if self.sent_records is not None:
+                    self.sent_records.add(data)
                 if not self.transport.is_closing():
                     if self.tap:
                         self.open_tap()

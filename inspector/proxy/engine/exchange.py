@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import TYPE_CHECKING
 
 from inspector.model import Exchange, Request, Response
 from inspector.proxy.bodies import Body
+from inspector.proxy.connect.interception import ADDED
 from inspector.proxy.engine import framing
-from inspector.proxy.engine.framing import CHUNKED, Refused
+from inspector.proxy.engine.framing import CHUNKED, UNTIL_CLOSE, Refused
 
 if TYPE_CHECKING:
     from inspector.capture.spool import Spool
     from inspector.model import Headers, Identity, Leg
     from inspector.proxy.bodies import Copies
+    from inspector.proxy.connect.interception import Addition
     from inspector.proxy.engine.framing import Fields, Head, Reader
     from inspector.proxy.engine.sides import MasterEnd
     from inspector.proxy.faults.injection import Injection
 
+HELD = 2**26
+"""Bytes of an answer that is passed on when it is complete: a large site's CRL has some megabytes."""
 INTERIM = 16
 """Interim answers that a master may send before the answer itself."""
 
@@ -26,8 +31,8 @@ class OpenExchange:
     """An exchange under way."""
 
     __slots__ = (
-        "_answer_body", "_body", "_interim", "answer", "answered", "asked", "began", "ended", "head", "injection",
-        "left", "master", "stripped",
+        "_answer_body", "_body", "_held", "_interim", "addition", "answer", "answered", "asked", "began", "ended",
+        "head", "injection", "left", "master", "stripped",
     )  # fmt: skip
 
     def __init__(self, head: Head, began: float, copies: Copies) -> None:
@@ -41,6 +46,10 @@ class OpenExchange:
         self.master: MasterEnd | None = None
         self.injection: Injection | None = None
         """A fault that is injected on purpose."""
+        self.addition: Addition | None = None
+        """What the agent gets besides the body of a good answer, at its end."""
+        self._held: list[bytes] = []
+        """The body of such an answer, which is passed on when it is complete."""
         self.answer: Head | None = None
         self.answered: float | None = None
         """When the answer began."""
@@ -70,7 +79,9 @@ class OpenExchange:
                 return passed_on
             if head.first[1] >= b"200":
                 self.answer = head
-                passed_on += head.assembled()
+                if not self._completes(head):
+                    self.addition = None
+                    passed_on += head.assembled()
             else:
                 passed_on += self._interim_answer(head)
                 self.answered = time.time() if answers.unread else None
@@ -79,10 +90,36 @@ class OpenExchange:
             piece = self.injection.change(piece)
         self._answer_body.add(piece)
         if self.injection is not None and self.injection.cut_off:
+            if self.addition:  # nothing is passed on yet
+                passed_on += self.answer.assembled()
+                passed_on += b"".join(framed(self.answer, each, last=False) for each in self._held)
             return passed_on + framed(self.answer, piece, last=False)
         if answers.complete:
             self.ended = time.time()
+        if self.addition:
+            return passed_on + self._completed(self.addition, self.answer, piece, last=answers.complete)
         return passed_on + framed(self.answer, piece, last=answers.complete)
+
+    def _completes(self, head: Head) -> bool:
+        """Whether the addition is for this answer."""
+        packed = any(name.lower() == b"content-encoding" for name, _ in head.fields)
+        return self.addition is not None and head.first[1] == b"200" and head.length != UNTIL_CLOSE and not packed
+
+    def _completed(self, addition: Addition, head: Head, piece: bytes, *, last: bool) -> bytes:
+        """Return the whole answer with the addition, once it is complete. Raises Refused."""
+        self._held.append(piece)
+        if sum(map(len, self._held)) > HELD:
+            self.answer = None  # the agent has got nothing of it
+            raise Refused(502, "its CA bundle or CRL is too large for the proxy to add its own")
+        if not last:
+            return b""
+        body = b"".join(self._held)
+        if (completed := addition.added_to(body)) == body:
+            self.addition = None
+        body = completed
+        framing_fields = (b"content-length", b"transfer-encoding")
+        fields = tuple(field for field in head.fields if field[0].lower() not in framing_fields)
+        return head.assembled((*fields, (b"Content-Length", b"%d" % len(body)))) + body
 
     @property
     def waits(self) -> bool:
@@ -129,6 +166,8 @@ class OpenExchange:
             stripped=self.stripped,
             failed=None if error is None else self.left or time.time(),
         )
+        if self.addition and self.ended is not None:
+            exchange = dataclasses.replace(exchange, added=ADDED)
         if self.injection is not None:
             exchange = self.injection.marked(exchange)
         return exchange, {side: spool for side, spool in spools.items() if spool}

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import time
 from typing import TYPE_CHECKING
 
 from inspector.formats.packet_capture import AGENTS, MASTERS
-from inspector.model import Identity
+from inspector.model import Exchange, Identity
 from inspector.proxy import claims
+from inspector.proxy.connect import dialing, records, tunnel
+from inspector.proxy.connect import head as connect_head
+from inspector.proxy.connect.alert import SentRecords
+from inspector.proxy.connect.interception import FORBIDDEN, Way
 from inspector.proxy.connection_state import AGENT_LEFT, closed
 from inspector.proxy.engine import framing
 from inspector.proxy.engine.ends import FULL, STUCK
@@ -27,9 +32,12 @@ from inspector.proxy.runtime import guarded
 from inspector.proxy.wire import Tap
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from inspector.model import Leg
+    from inspector.proxy.connect.acceptance import Examination
+    from inspector.proxy.connect.dialing import SiteProxy
+    from inspector.proxy.connect.interception import Interception
     from inspector.proxy.connection_state import AgentConnection
     from inspector.proxy.engine.framing import Fields, Head
     from inspector.proxy.engine.handover import Handover
@@ -51,6 +59,7 @@ DELIVERY = 2.0
 """Seconds in which an agent that has shut down its sending side must acknowledge the answer."""
 BUSY = "too many requests without a verified certificate are under way"
 MASTER_LEFT = "the master closed the connection"
+UNANSWERED = f"{MASTER_LEFT} without an answer"
 FAILED = "the proxy failed"
 _tasks: set[asyncio.Task[None]] = set()
 """Tasks that run; the event loop itself keeps only weak references to them."""
@@ -78,6 +87,12 @@ class Link:
         """Whether the connection from the agent is gone."""
         self._requests = Reader()
         self._exchange: OpenExchange | None = None
+        self._server: tuple[str, int] | None = None
+        """The server that the agent asked for, as of an HTTP proxy."""
+        self._leg: Leg | None = None
+        """A connection that is not intercepted, as it was recorded."""
+        self._deciding = False
+        """Whether it is not decided yet what happens with the connection."""
         self._elsewhere = False
         """Whether another worker serves the agent."""
         self._over = False
@@ -102,6 +117,12 @@ class Link:
         """Admit the agent, which has connected; behind a balancer when it is known where it is."""
         self._links.add(self)
         self._since = time.monotonic()
+        if interception := self.runtime.interception:
+            own = self.agent.transport.get_extra_info("sockname")
+            if not interception.admits(self.agent.peer, (str(own[0]), int(own[1]))):
+                self.agent.abort()
+                return
+            self.agent.asking = True
         if self.runtime.settings.balanced(self.agent.peer[0]):
             self.agent.balanced = True
         else:
@@ -142,6 +163,75 @@ class Link:
         else:
             agent.abort()
 
+    # -- an agent that uses the proxy as an HTTP proxy ----------------------------------------------
+
+    def agent_strays(self, reason: str) -> None:
+        """Close a connection that asks for no server, unless the site's own HTTP proxy is for it: what an agent starts
+        uses that too, also without TLS."""
+        interception = self.runtime.interception
+        if interception is not None and interception.site is not None:
+            self.agent.asking, self._deciding = False, True
+            self.agent.pause(paused=True)
+            _start(self._pass_to(interception.site))
+            return
+        self.runtime.gap(f"refused a connection of {self.agent.peer[0]}: {reason}")
+        self._close()
+
+    async def _pass_to(self, site: SiteProxy) -> None:
+        try:
+            connection = await asyncio.to_thread(socket.create_connection, (site.host, site.port), HANDSHAKE)
+            early, self.agent.early = self.agent.early, b""
+            await tunnel.dig(self.agent.transport, connection, b"", self.agent_lost, early)
+        except OSError:
+            self._close()
+        except Exception as error:  # noqa: BLE001 - it must concern no other connection
+            self.failed(error)
+
+    def agent_asks(self, server: tuple[str, int]) -> None:
+        """Find out what happens with the connection that the agent asks for."""
+        interception = self.runtime.interception
+        assert interception is not None  # noqa: S101 - else it is not asked
+        self._server, self._deciding = server, True
+        self.agent.pause(paused=True)
+        _start(self._decide(interception, server))
+
+    async def _decide(self, interception: Interception, server: tuple[str, int]) -> None:
+        try:
+            decision = await interception.decide(server)
+            if self.agent.closed:
+                return
+            if decision.way is Way.INTERCEPTED:
+                self._deciding, self._since = False, time.monotonic()
+                self.agent.answer(connect_head.ESTABLISHED)
+                self.agent.pause(paused=False)
+                self.agent.take_early()
+                return
+            if decision.way is Way.REFUSED:
+                self.agent.answer(connect_head.refusal(FORBIDDEN, 403))
+                self._close()
+                return
+            examination = decision.examination
+            if examination is not None:
+                self._write_decision(server, examination)
+            try:
+                if examination is not None and examination.unreachable is not None:
+                    raise examination.unreachable
+                connection = await asyncio.to_thread(interception.dial, server)
+            except OSError as error:
+                self.agent.answer(connect_head.refusal(*dialing.answer(server, error)))
+                self._close()
+                return
+            early, self.agent.early = self.agent.early, b""
+            await tunnel.dig(self.agent.transport, connection, connect_head.ESTABLISHED, self.agent_lost, early)
+        except Exception as error:  # noqa: BLE001 - it must concern no other connection
+            self.failed(error)
+
+    @guarded
+    def _write_decision(self, server: tuple[str, int], examination: Examination) -> None:
+        record = records.of(self._facts(), server, examination)
+        self._leg = record.agent if isinstance(record, Exchange) else record.leg
+        self.runtime.recorder.put(record)
+
     def _expel(self, reason: str) -> None:
         self._break(f"the proxy closed the connection: {reason}")
 
@@ -163,9 +253,12 @@ class Link:
             self.agent.abort()
 
     def _meet_agent(self) -> None:
-        self.agent.tls, self._state = self.runtime.meet_agent(self.agent.id, self.agent.peer[0])
+        self.agent.tls, self._state = self.runtime.meet_agent(self.agent.id, self.agent.peer[0], self._server)
         if self.agent.tap:
             self._state.tls_state.on_secret = self.agent.tap.secret
+        elif self._server:
+            self._state.tls_state.on_secret = self.agent.on_secret
+            self.agent.sent_records = SentRecords()
 
     def agent_sent_plain(self, data: bytes) -> None:
         """Record a request in plain text, and answer nothing: no master answers in plain text."""
@@ -253,6 +346,10 @@ class Link:
             return b""
         self._report_arrived(exchange)
         method, target, _ = head.first
+        if interception := self.runtime.interception:
+            interception.sync()
+            exchange.addition = interception.addition(method, target)
+            fields = plain_answer(fields) if exchange.addition else fields
         injection = self.runtime.fault_for(self._state, self.agent.peer[0], method, target, head.fields)
         exchange.injection = injection
         if injection is not None:
@@ -391,12 +488,13 @@ class Link:
         except Exception as error:  # noqa: BLE001
             self.runtime.internal_error("meet_master", error)
             return None
+        interception = self.runtime.interception
         address, _ = self.runtime.settings.master_for(self.agent.sni)
-        master.open(*address)
+        master.open(*self._server or address, interception.dial if interception else None)
         return master
 
     def _meet_master(self) -> MasterEnd:
-        tls, state = self.runtime.meet_master(self._state, self.agent.sni)
+        tls, state = self.runtime.meet_master(self._state, self.agent.sni, self._server)
         master = MasterEnd(self, tls, state, self._ticket)
         if self.runtime.wire:
             master.tap = Tap(self.runtime.wire, master.id, MASTERS)
@@ -410,9 +508,39 @@ class Link:
 
     def master_refused(self, master: MasterEnd, error: str) -> None:
         """The handshake with the master has failed."""
-        reason = self._record_refused_master(master, error or f"{MASTER_LEFT} during the handshake")
+        error = error or f"{MASTER_LEFT} during the handshake"
+        if self._judged(master):
+            _start(self._refuse_judged(master, lambda: self._record_refused_master(master, error)))
+            return
+        reason = self._record_refused_master(master, error)
         if master is self._master:
+            self._refuse(master, reason)
+
+    def _judged(self, master: MasterEnd) -> bool:
+        """Whether it is found out first why the master refuses the agent's certificate."""
+        return bool(self._server and master.state.tls_state.alert_by == "peer" and master.state.agent)
+
+    async def _refuse_judged(self, master: MasterEnd, record: Callable[[], str]) -> None:
+        """Find out why the master refuses the agent's certificate, record it, and answer."""
+        agent, interception, exchange = master.state.agent, self.runtime.interception, self._exchange
+        try:
+            if interception and agent and agent.credentials:
+                master.state.why_refused = await interception.why_refused(agent.credentials.ders)
+            reason = record()
+            if self._exchange is exchange and exchange is not None:
+                self._refuse(master, reason)
+        except Exception as error:  # noqa: BLE001 - it must concern no other connection
+            self.failed(error)
+
+    def _refuse(self, master: MasterEnd, reason: str) -> None:
+        """Answer a request that the master refuses to hear: with the master's alert, if the agent can get that."""
+        alert = master.state.tls_state.alert_code
+        if not (self._server and alert and self.agent.send_alert(alert)):
             self._fail(502, reason)
+            return
+        self._over = True
+        self._record(reason)
+        self._drop_master()
 
     def _record_refused_master(self, master: MasterEnd, error: str) -> str:
         """Record the failed handshake; return why it failed."""
@@ -511,11 +639,13 @@ class Link:
         elif exchange.answer is not None and exchange.answer.length == UNTIL_CLOSE and error is None:
             exchange.ended = time.time()
             self._finish(exchange, exchange.answer, farewell=master.farewell)
+        elif exchange.answer is None and not master.used and self._judged(master):
+            _start(self._refuse_judged(master, lambda: self._record_late_refusal(master)))
         else:
             if exchange.answer is None:
                 self._record_late_refusal(master)
             if exchange.answer is None and not master.used:
-                self._fail(502, f"{MASTER_LEFT} without an answer")
+                self._refuse(master, UNANSWERED)
             else:
                 # As without the proxy: on a connection that served before, an agent sends the request again.
                 self._record(f"{MASTER_LEFT}{f' ({error})' if error else ''}")
@@ -523,9 +653,13 @@ class Link:
         master.close()
         self._regulate()
 
-    @guarded
-    def _record_late_refusal(self, master: MasterEnd) -> None:
-        self.runtime.record_refused_master(master.state, master.state.late_refusal(master.leg()))
+    def _record_late_refusal(self, master: MasterEnd) -> str:
+        """Record a refusal after the handshake, if it was one; return why there is no answer."""
+        try:
+            self.runtime.record_refused_master(master.state, master.state.late_refusal(master.leg()))
+        except Exception as error:  # noqa: BLE001 - the agent gets an answer nevertheless
+            self.runtime.internal_error("record_late_refusal", error)
+        return UNANSWERED
 
     # -- the end ------------------------------------------------------------------------------------
 
@@ -650,6 +784,8 @@ class Link:
         if ticket is not None and ticket.due:
             self._since = max(self._since, now - HANDSHAKE / 2)  # what has arrived and is due is our delay
         silent = now - self._since
+        if self._deciding:
+            return False
         if self.agent.secured is None:
             return silent > HANDSHAKE
         if self._exchange is None:
@@ -676,7 +812,13 @@ class Link:
     # -- records ------------------------------------------------------------------------------------
 
     def _agent_leg(self) -> Leg:
-        return self._state.leg(self.agent.facts) if self._state else self.agent.facts()
+        if self._state:
+            return self._state.leg(self._facts)
+        return self._leg or self._facts()
+
+    def _facts(self) -> Leg:
+        facts, interception = self.agent.facts(), self.runtime.interception
+        return interception.leg(facts) if interception else facts
 
     def _record(self, error: str | None) -> None:
         """Record the exchange, which has ended; with an error, without a complete answer."""

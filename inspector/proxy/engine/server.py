@@ -7,13 +7,17 @@ import errno
 import gc
 import json
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from inspector.errors import InspectorError
 from inspector.proxy import options, reuseport
+from inspector.proxy.connect.plan import Plan
 from inspector.proxy.console import Console
 from inspector.proxy.engine.handover import Handover
 from inspector.proxy.engine.link import Link
@@ -31,6 +35,8 @@ LISTENS = "listening"
 """The line that one of several workers prints when it accepts connections."""
 CHECK = 5.0
 """Seconds between looks for agents that do not finish what they began to send."""
+SYNC = 0.2
+"""The same where agents use the proxy as their HTTP proxy: what they learn is passed on meanwhile, too."""
 POLL = 0.05
 """Seconds between looks whether the last exchange has ended."""
 
@@ -46,9 +52,13 @@ class Server:
         folder: Path | None = None,
         report_waiting: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """``option_values`` are the options; ``workers`` processes listen on the same port, of which this one has the
-        ``number``, and share a ``folder``; ``report_waiting`` gets the bytes that wait to be recorded."""
-        self._options = options.with_defaults(**option_values)
+        """``option_values`` are the options, and with `run` its ``plan``. ``workers`` processes listen on the same
+        port, of which this one has the ``number``, and share a ``folder``. ``report_waiting`` gets the bytes that wait
+        to be recorded."""
+        values = dict(option_values)
+        plan = values.pop("plan", None)
+        self._plan = msgspec.convert(plan, Plan) if plan else None
+        self._options = options.with_defaults(**values)
         self._workers, self._number, self._folder = workers, number, folder
         self._report_waiting = report_waiting
         self._handover: Handover | None = None
@@ -60,7 +70,10 @@ class Server:
     async def serve(self) -> None:
         """Serve until ``stopped`` is set. Raises InspectorError."""
         shared = self._workers > 1
-        settings = options.resolve(self._options, own_mode=False, shared=shared)
+        if self._plan:
+            settings = options.of_run(self._options, self._plan)
+        else:
+            settings = options.resolve(self._options, own_mode=False, shared=shared)
         console = Console()
         try:
             settings = await self._bind(settings, shared=shared)
@@ -90,10 +103,15 @@ class Server:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                self._server = await loop.create_server(
-                    self._accept, *settings.listen, reuse_port=shared or None, backlog=accept_queue.BURST,
-                    start_serving=False,
-                )  # fmt: skip
+                if settings.plan:
+                    self._server = await loop.create_server(
+                        self._accept, sock=socket.socket(fileno=settings.plan.descriptor), start_serving=False
+                    )
+                else:
+                    self._server = await loop.create_server(
+                        self._accept, *settings.listen, reuse_port=shared or None, backlog=accept_queue.BURST,
+                        start_serving=False,
+                    )  # fmt: skip
             except OSError as error:
                 if not settings.any_port or error.errno != errno.EADDRINUSE:
                     raise _not_listening(settings, error) from error
@@ -122,10 +140,13 @@ class Server:
         return agent
 
     async def _check_until_stopped(self) -> None:
+        interception = self._runtime.interception
         while not self.stopped.is_set():
             try:
-                await asyncio.wait_for(self.stopped.wait(), CHECK)
+                await asyncio.wait_for(self.stopped.wait(), SYNC if interception else CHECK)
             except TimeoutError:
+                if interception:
+                    interception.sync()
                 now = time.monotonic()
                 for link in list(self._links):
                     link.check(now)

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Protocol
 from OpenSSL.crypto import FILETYPE_ASN1, dump_certificate
 
 from inspector.model import Leg
+from inspector.proxy.connect import alert, head
 from inspector.proxy.engine import proxy_protocol
 from inspector.proxy.engine.ends import End
 from inspector.proxy.engine.framing import Reader
 from inspector.text import address
 
 if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
     from OpenSSL import SSL
 
     from inspector.proxy.connection_state import MasterConnection
@@ -39,6 +43,12 @@ class Events(Protocol):
 
     def agent_misled(self, reason: str) -> None:
         """A balancer has not said where the agent is."""
+
+    def agent_asks(self, server: tuple[str, int]) -> None:
+        """The agent asks for a connection with a server, as of an HTTP proxy."""
+
+    def agent_strays(self, reason: str) -> None:
+        """What should ask for a connection asks for none."""
 
     def meet_agent(self) -> None:
         """The first bytes of TLS have come."""
@@ -93,6 +103,9 @@ class AgentEnd(End):
         """Whether a balancer will say where the agent is, before anything else."""
         self._origin: tuple[str, int] | None = None
         """What it said."""
+        self._secret = b""
+        self.asking = False
+        """Whether the agent asks for a connection with a server first, as of an HTTP proxy."""
         self.early = b""
         """What arrived before the agent was admitted."""
         self.header = b""
@@ -121,6 +134,39 @@ class AgentEnd(End):
             self.header, self.early = self.early[: header.size], self.early[header.size :]
             self._link.agent_located()
 
+    def _read_request(self, data: bytes) -> None:
+        """Read which server the agent wants to reach."""
+        self.early += data
+        try:
+            request = head.read(self.early)
+        except head.Unreadable as error:
+            self._link.agent_strays(error.message)
+            return
+        if request is not None:
+            self.asking, self.early = False, self.early[request.size :]
+            self._link.agent_asks(request.server)
+
+    def answer(self, data: bytes) -> None:
+        """Send something before TLS."""
+        if not self.transport.is_closing():
+            self.transport.write(data)
+
+    def on_secret(self, line: bytes) -> None:
+        """Take a secret of the session, a line of a key log."""
+        if line.startswith(alert.SECRET):
+            self._secret = line
+
+    def send_alert(self, code: int) -> bool:
+        """Send a fatal alert, the last that is sent; return whether that is possible."""
+        if self.sent_records is None or self.tls is None or self.closed:
+            return False
+        record = alert.fatal(code, self._secret, self.tls.get_cipher_name() or "", self.sent_records.number)
+        if record is None:
+            return False
+        self.answer(record)
+        self.break_off()
+        return True
+
     def take_early(self) -> None:
         """Take what arrived before the agent was admitted."""
         early, self.early = self.early, b""
@@ -130,6 +176,9 @@ class AgentEnd(End):
     def take(self, data: bytes | memoryview) -> None:
         if self.balanced:
             self._read_origin(bytes(data))
+            return
+        if self.asking:
+            self._read_request(bytes(data))
             return
         if self.tls is None and not self.closed:
             if data[0] != TLS_HANDSHAKE and bytes(data[:1]).isalpha():
@@ -201,15 +250,21 @@ class MasterEnd(End):
         self._began: float | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def open(self, host: str, port: int) -> None:
-        """Begin to connect."""
+    def open(self, host: str, port: int, dial: Callable[[tuple[str, int]], socket.socket] | None = None) -> None:
+        """Begin to connect, with ``dial`` if that is given."""
         self._address = host, port
         self._began = time.time()
-        self._task = asyncio.get_running_loop().create_task(self._open(host, port))
+        self._task = asyncio.get_running_loop().create_task(self._open(host, port, dial))
 
-    async def _open(self, host: str, port: int) -> None:
+    async def _open(self, host: str, port: int, dial: Callable[[tuple[str, int]], socket.socket] | None) -> None:
+        loop = asyncio.get_running_loop()
         try:
-            await asyncio.get_running_loop().create_connection(lambda: self, host, port)
+            if dial is None:
+                await loop.create_connection(lambda: self, host, port)
+            else:
+                connection = await asyncio.to_thread(dial, (host, port))
+                connection.settimeout(0)
+                await loop.create_connection(lambda: self, sock=connection)
         except OSError as error:
             # asyncio's own text says only that the call failed.
             number = error.errno or 0

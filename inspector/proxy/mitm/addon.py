@@ -29,6 +29,10 @@ from inspector.formats import mitm_flows
 from inspector.model import Identity
 from inspector.proxy import claims, options, tls
 from inspector.proxy.bodies import Body
+from inspector.proxy.connect import dialing, head
+from inspector.proxy.connect import interception as interceptions
+from inspector.proxy.connect import records as connect_records
+from inspector.proxy.connect.interception import ADDED, Way
 from inspector.proxy.connection_state import AGENT_LEFT, AgentConnection, MasterConnection, closed
 from inspector.proxy.console import Console
 from inspector.proxy.faults import ALARM
@@ -48,11 +52,13 @@ if TYPE_CHECKING:
     from mitmproxy import connection
     from mitmproxy.addonmanager import Loader
     from mitmproxy.proxy.server_hooks import ServerConnectionHookData
-    from mitmproxy.tls import TlsData
+    from mitmproxy.tls import ClientHelloData, TlsData
 
     from inspector.model import Leg
     from inspector.proxy.analysis_client import AnalysisResult
     from inspector.proxy.bodies import Copy
+    from inspector.proxy.connect.acceptance import Examination
+    from inspector.proxy.connect.interception import Addition
     from inspector.proxy.faults.injection import Injection
     from inspector.proxy.runtime import Fields
 
@@ -109,6 +115,10 @@ class PuppetInspector:
         self._delayed: dict[str, http.HTTPFlow] = {}
         """By connection: the exchange that is delayed on purpose."""
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._asked: dict[str, tuple[str, int]] = {}
+        """By connection: the server that an agent asked for, as of an HTTP proxy."""
+        self._unread: set[str] = set()
+        """Connections that are passed on unread, or not made."""
         self._default_mode = False
         self._console: Console | None = None
         self.addons = [PuppetCommands(self._capture)]
@@ -232,7 +242,7 @@ class PuppetInspector:
             if settings.any_port:
                 settings = options.listen_again(settings)
             host, port = settings.listen
-            mode = [f"reverse:https://{settings.master_address}@{host}:{port}"]  # an IPv6 address without brackets
+            mode = [f"{_mode(settings)}@{host}:{port}"]  # an IPv6 address without brackets
             ctx.options.update(mode=mode)
             if server is None:
                 return settings
@@ -290,7 +300,7 @@ class PuppetInspector:
 
     def _admit(self, client: connection.Client) -> None:
         # mitmproxy's reverse mode for https also accepts HTTP/3 on UDP, which no agent speaks.
-        ours = not self._default_mode or client.proxy_mode.type_name == "reverse"
+        ours = not self._default_mode or client.proxy_mode.custom_listen_port is not None
         if self._reason:
             client.error = ONLY_READ
         elif self._runtime is None or self._ending or not ours or client.transport_protocol != "tcp":
@@ -299,6 +309,10 @@ class PuppetInspector:
     @_guarded
     def client_disconnected(self, client: connection.Client) -> None:
         self._give_up(client.id, AGENT_LEFT)
+        self._asked.pop(client.id, None)
+        if client.id in self._unread:
+            self._unread.discard(client.id)
+            return
         state = self._agents.pop(client.id, None)
         self._forget(client)
         if self._runtime is None or client.error == REFUSED:
@@ -314,6 +328,44 @@ class PuppetInspector:
         if self._runtime and state:
             leg = _master_leg(state, data.server)
             self._runtime.record_master_end(leg, closed(state.tls_state, close=False), data.client.id)
+
+    # -- an agent that uses the proxy as its HTTP proxy ---------------------------------------------
+
+    async def http_connect(self, flow: http.HTTPFlow) -> None:
+        """Decide on the connection that an agent asks for. A failure here must not connect anybody."""
+        try:
+            await self._decide(flow)
+        except Exception as error:  # noqa: BLE001
+            flow.response = _refusal(502, "puppet-inspector failed")
+            self.internal_error("http_connect", error)
+
+    async def _decide(self, flow: http.HTTPFlow) -> None:
+        interception = self._runtime.interception if self._runtime else None
+        if interception is None:
+            flow.response = _refusal(403, interceptions.FORBIDDEN)
+            return
+        server = flow.request.host.lower().rstrip("."), flow.request.port
+        decision = await interception.decide(server)
+        examination = decision.examination
+        if decision.way is Way.REFUSED:
+            flow.response = _refusal(403, interceptions.FORBIDDEN)
+        elif decision.way is Way.INTERCEPTED or examination is None:
+            self._asked[flow.client_conn.id] = server
+        else:
+            self._unread.add(flow.client_conn.id)
+            if examination.unreachable is not None:
+                reason, status = dialing.answer(server, examination.unreachable)
+                flow.response = _refusal(status, reason)
+            self._record_unused(flow.client_conn, server, examination)
+
+    def _record_unused(self, client: connection.Client, server: tuple[str, int], examination: Examination) -> None:
+        assert self._runtime  # noqa: S101 - nobody is served before
+        self._runtime.recorder.put(connect_records.of(mitm_flows.leg_of(client), server, examination))
+
+    @_guarded
+    def tls_clienthello(self, data: ClientHelloData) -> None:
+        if data.context.client.id in self._unread:
+            data.ignore_connection = True
 
     # -- the agent's leg ----------------------------------------------------------------------------
 
@@ -334,7 +386,8 @@ class PuppetInspector:
             return
         if data.is_dtls:
             return
-        data.ssl_conn, state = self._runtime.meet_agent(data.conn.id, _address(data.conn))
+        asked = self._asked.get(data.conn.id)
+        data.ssl_conn, state = self._runtime.meet_agent(data.conn.id, _address(data.conn), asked)
         self._agents[data.conn.id] = state
 
     @_guarded
@@ -361,7 +414,7 @@ class PuppetInspector:
         """Choose the master: of several, the one that the agent named by SNI. It can reach no other host."""
         if self._runtime is None:  # a flow that a user repeats
             data.server.error = ONLY_READ
-        elif len(self._runtime.settings.masters) > 1:
+        elif len(self._runtime.settings.masters) > 1 and data.client.id not in self._asked:
             data.server.address, _ = self._runtime.settings.master_for(data.client.sni)
 
     def tls_start_server(self, data: TlsData) -> None:
@@ -382,7 +435,8 @@ class PuppetInspector:
         if data.is_dtls:
             return
         client = data.context.client
-        data.ssl_conn, state = self._runtime.meet_master(self._agents.get(client.id), client.sni)
+        asked = self._asked.get(client.id)
+        data.ssl_conn, state = self._runtime.meet_master(self._agents.get(client.id), client.sni, asked)
         data.conn.sni = state.sni
         self._masters[data.conn.id] = state
 
@@ -446,6 +500,8 @@ class PuppetInspector:
             flow.request.headers.fields = fields
         for name, value in agent.headers if agent else ():
             flow.request.headers.add(name, value)
+        if self._addition_to(flow):
+            flow.request.headers.fields = plain_answer(flow.request.headers.fields)
         if agent and self._runtime and (injection := self._fault_for(agent, flow, sent)):
             self._injections[flow.client_conn.id] = injection
             if injection.action.corrupt:
@@ -512,13 +568,30 @@ class PuppetInspector:
             return
         injection = self._injections.get(flow.client_conn.id)
         passes = injection is not None and (injection.changes or injection.action.rate)
-        if flow.response and (passes or (_long(flow.response) and not (injection and injection.in_place))):
+        whole = (injection is not None and injection.in_place) or self._addition(flow) is not None
+        if flow.response and (passes or (_long(flow.response) and not whole)):
             flow.response.stream = self._copied(flow, "response", injection)
 
     @_guarded
     def response(self, flow: http.HTTPFlow) -> None:
         if self._is_live(flow):
-            self._record(flow)
+            addition = self._addition(flow)
+            self._record(flow, added=ADDED if addition else "")
+            if addition and flow.response:  # what was recorded is the master's own
+                flow.response.raw_content = addition.added_to(flow.response.raw_content or b"")
+
+    def _addition(self, flow: http.HTTPFlow) -> Addition | None:
+        """Return what the agent gets besides the body of an answer."""
+        if flow.response is None or flow.response.status_code != 200 or _values(flow.response, b"content-encoding"):
+            return None
+        return self._addition_to(flow)
+
+    def _addition_to(self, flow: http.HTTPFlow) -> Addition | None:
+        """Return what the agent gets besides the body of a good answer to a request."""
+        interception = self._runtime.interception if self._runtime else None
+        if interception is None:
+            return None
+        return interception.addition(flow.request.data.method, flow.request.data.path)
 
     @_guarded
     def error(self, flow: http.HTTPFlow) -> None:
@@ -537,7 +610,7 @@ class PuppetInspector:
             self._runtime.record_refused_master(master, late)
         self._record(flow)
 
-    def _record(self, flow: http.HTTPFlow) -> None:
+    def _record(self, flow: http.HTTPFlow, *, added: str = "") -> None:
         if self._runtime is None:
             return
         state, master = self._agents.get(flow.client_conn.id), self._masters.get(flow.server_conn.id)
@@ -558,6 +631,8 @@ class PuppetInspector:
         )
         if injection:
             exchange = injection.marked(exchange)
+        if added:
+            exchange = dataclasses.replace(exchange, added=added)
         if fields is not flow.request.headers.fields:
             headers = mitm_flows.headers_of(http.Headers(fields))
             exchange = dataclasses.replace(exchange, request=dataclasses.replace(exchange.request, headers=headers))
@@ -665,6 +740,12 @@ async def _immediately(path: Path) -> Path:
     return path
 
 
+def _refusal(status: int, reason: str) -> http.Response:
+    answer = http.Response.make(status)
+    answer.reason = head.printable(reason)
+    return answer
+
+
 def _values(message: http.Request | http.Response, name: bytes) -> bytes:
     """Return a header's values. mitmproxy's own look-up takes longer than everything else in a hook."""
     return b", ".join(value for field, value in message.headers.fields if field.lower() == name)
@@ -680,6 +761,10 @@ def _long(message: http.Request | http.Response) -> bool:
 
 def _address(client: connection.Connection) -> str:
     return str(client.peername[0]) if client.peername else ""
+
+
+def _mode(settings: options.Settings) -> str:
+    return "regular" if settings.connect else f"reverse:https://{settings.master_address}"
 
 
 def _modes(specs: list[str]) -> list[Any]:

@@ -20,6 +20,7 @@ from inspector.proxy.faults import actions
 from inspector.proxy.faults.injection import Injection
 from inspector.proxy.identity import NoIdentity
 from inspector.proxy.limits.admission import Admission
+from inspector.proxy.tls import TlsState
 from tests.support.ends import Tls, Transport
 
 if TYPE_CHECKING:
@@ -47,10 +48,11 @@ class Runtime:
         self.admission = Admission(4096, self.bugs.append)
         self.copies = Copies(folder, KEEP)
         self.wire = None
+        self.interception = None
 
-    def meet_master(self, _agent: object, _sni: str | None) -> tuple[Tls, Any]:
+    def meet_master(self, *_: object) -> tuple[Tls, Any]:
         state = SimpleNamespace(
-            answered=False, tls_state=None, sni=None, late_refusal=lambda leg: None,
+            answered=False, tls_state=TlsState(), sni=None, late_refusal=lambda leg: None,
             leg=lambda facts: Leg(id="m", side="master"),
         )  # fmt: skip
         return Tls(), state

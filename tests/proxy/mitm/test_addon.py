@@ -41,7 +41,8 @@ def addon(tmp_path: Path) -> Iterator[addon_module.PuppetInspector]:
     addon = addon_module.PuppetInspector()
     settings: Any = SimpleNamespace(
         capture=tmp_path / "c.sqlite", rules=(), rotation=NEVER, redact=False, probe="", only=None, keep_body=KEEP,
-        identity_source=identity.NoIdentity(), faults=(), telemetry=NOTHING, tables=None, wire=False,
+        identity_source=identity.NoIdentity(), faults=(), telemetry=NOTHING, tables=None, wire=False, plan=None,
+        connect=None, interposes=False,
     )  # fmt: skip
     addon._runtime, addon._reason = Runtime(settings, lambda _line: None), ""
     with taddons.context():  # type: ignore[no-untyped-call]
@@ -64,7 +65,7 @@ def recorded(tmp_path: Path) -> list[Any]:
 def test_a_port_that_another_program_takes_first(
     addon: addon_module.PuppetInspector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    first = SimpleNamespace(any_port=True, master_address="127.0.0.1:1", listen=("127.0.0.1", 0))
+    first = SimpleNamespace(any_port=True, master_address="127.0.0.1:1", listen=("127.0.0.1", 0), connect=None)
 
     async def listen(*ports: int) -> list[int]:
         later = iter(SimpleNamespace(**vars(first) | {"listen": ("127.0.0.1", port)}) for port in ports)

@@ -1,0 +1,98 @@
+"""Whether an agent would accept a server: a handshake as this agent would make it, without a client certificate."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from OpenSSL import SSL
+
+from inspector.proxy import tls
+from inspector.proxy.connect import dialing
+from inspector.proxy.connection_state import name_mismatch
+
+if TYPE_CHECKING:
+    import socket
+
+    from inspector.protocol import x509
+    from inspector.proxy.connect.dialing import SiteProxy
+    from inspector.proxy.tls import Trust
+
+RECORD = 2**14
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What a server showed."""
+
+    at: float
+    unreachable: OSError | None = None
+    """Why there is no connection; None if there is one."""
+    refusal: str = ""
+    """Why an agent would refuse the server, in its own words; empty if it would not."""
+    problems: tuple[x509.Problem, ...] = ()
+    chain: tuple[bytes, ...] = ()
+    """The server's certificates in DER, its own first."""
+
+    @property
+    def accepted(self) -> bool:
+        return not self.unreachable and not self.refusal
+
+
+def examine(server: tuple[str, int], trust: Trust, site: SiteProxy | None, timeout: float) -> Examination:
+    """Look at a server. It may take ``timeout`` seconds to connect, and again for TLS."""
+    began = time.time()
+    try:
+        connection = dialing.dial(server, site, timeout)
+    except OSError as error:
+        return Examination(began, unreachable=error)
+    with connection:
+        context = tls.verifying(SSL.TLS_CLIENT_METHOD, trust)
+        made, state = tls.master_connection(context, trust, server[0], server[0], None)
+        failure = _shake_hands(made, connection)
+        state.complete(made)
+    refusal = ""
+    if state.wrong_name:
+        refusal = name_mismatch(server[0], state.wrong_name)
+    elif trust.verifies and state.problems:
+        refusal = str(state.problems[0])
+    elif failure and not state.chain:  # a server that showed its certificate may want one of the agent
+        refusal = failure
+    return Examination(began, refusal=refusal, problems=tuple(state.problems), chain=state.peer_chain)
+
+
+def _shake_hands(made: SSL.Connection, connection: socket.socket) -> str:
+    """Make a TLS handshake; return why it failed, empty if it did not."""
+    while True:
+        try:
+            made.do_handshake()
+        except SSL.WantReadError:
+            pass
+        except SSL.Error as error:
+            return _text(error)
+        else:
+            return ""
+        try:
+            _send(made, connection)
+            received = connection.recv(RECORD)
+        except OSError as error:
+            return error.strerror or str(error)
+        if not received:
+            return "SSL_connect returned=5 errno=0 state=SSLv3/TLS write client hello"
+        made.bio_write(received)
+
+
+def _send(made: SSL.Connection, connection: socket.socket) -> None:
+    try:
+        while data := made.bio_read(RECORD):
+            connection.sendall(data)
+    except SSL.WantReadError:
+        pass
+
+
+def _text(error: SSL.Error) -> str:
+    """Return an OpenSSL error in words."""
+    if error.args and isinstance(error.args[0], list) and error.args[0]:
+        return str(error.args[0][-1][-1])
+    return "the connection was reset"

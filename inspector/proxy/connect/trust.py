@@ -1,0 +1,95 @@
+"""What a node's agent trusts: its CA bundle and its CRLs, by its own setting of ``certificate_revocation``."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Literal
+
+from cryptography import x509 as cx509
+from cryptography.hazmat.primitives.serialization import Encoding
+from OpenSSL.crypto import X509StoreFlags
+
+from inspector import inputs
+from inspector.protocol import x509
+from inspector.protocol.pem import UNREADABLE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+type Revocation = Literal["chain", "leaf", "false"]
+"""The setting ``certificate_revocation``: which certificates an agent looks up in its CRLs."""
+
+_FLAGS = {
+    "chain": X509StoreFlags.CRL_CHECK | X509StoreFlags.CRL_CHECK_ALL, "leaf": X509StoreFlags.CRL_CHECK, "false": 0,
+}  # fmt: skip
+
+
+class NodeTrust:
+    """The trust of the node on which the proxy runs. What it does not verify, the proxy does not verify either."""
+
+    error: str | None = None
+
+    def __init__(self, ca: Path, crl: Path, revocation: Revocation) -> None:
+        """``ca`` and ``crl`` are the files of the node; they need not exist."""
+        self._ca, self._crl, self._revocation = ca, crl, revocation
+        self._content: tuple[bytes | None, bytes | None] | None = None
+        self.refresh()
+
+    @property
+    def verifies(self) -> bool:
+        """Whether the agent has a CA bundle: without one it downloads it, and cannot verify from whom. At one that it
+        cannot read it stops."""
+        return self._content is not None and self._content[0] is not None
+
+    def refresh(self) -> None:
+        """Read the files again; what cannot be read verifies nobody."""
+        content = _read(self._ca), _read(self._crl)
+        if content == self._content:
+            return
+        self._content = content
+        self.authorities = certificates_in(content[0] or b"")
+        self.crls = crls_in(content[1] or b"")
+        ders = [each.public_bytes(Encoding.DER) for each in self.authorities]
+        ders += [each.public_bytes(Encoding.DER) for each in self.crls]
+        # Before an agent has CRLs it downloads them, without looking up anything.
+        self.flags = 0 if content[1] is None else _FLAGS[self._revocation]
+        self.digest = hashlib.sha256(b"".join((b"%d %d " % (self.verifies, self.flags), *ders))).digest()
+
+    @staticmethod
+    def tolerates_agent(problem: x509.Problem) -> bool:
+        """Whether a certificate is valid is the master's to judge, as in a direct run."""
+        return True
+
+    def tolerates_master(self, problem: x509.Problem, *, identified: bool) -> bool:
+        """An agent with a CA bundle tolerates nothing; one without it downloads the bundle, without its certificate."""
+        return not self.verifies and not identified
+
+
+def _read(path: Path) -> bytes | None:
+    """Return a file's content; None if there is no file."""
+    try:
+        return inputs.read(path)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return b""
+
+
+def certificates_in(data: bytes) -> tuple[cx509.Certificate, ...]:
+    """Return the certificates of a bundle; none if OpenSSL cannot read all of it."""
+    try:
+        found = tuple(cx509.load_pem_x509_certificates(data))
+        x509.check_usable([each.public_bytes(Encoding.DER) for each in found])
+    except UNREADABLE:
+        return ()
+    return found
+
+
+def crls_in(data: bytes) -> tuple[cx509.CertificateRevocationList, ...]:
+    """Return the CRLs in PEM; none if OpenSSL cannot read all of them."""
+    try:
+        found = tuple(cx509.load_pem_x509_crl(block) for block in x509.pem_blocks(data, "X509 CRL"))
+        x509.check_usable((), [each.public_bytes(Encoding.DER) for each in found])
+    except UNREADABLE:
+        return ()
+    return found

@@ -1,0 +1,211 @@
+"""Whether an agent would accept a server, against real ones."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from inspector.host import pki
+from inspector.lab.ca import LabCA
+from inspector.lab.master import LabMaster
+from inspector.lab.server import LabServer
+from inspector.model import Response
+from inspector.proxy.connect import acceptance
+from inspector.proxy.connect.trust import NodeTrust
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from inspector.proxy.connect.acceptance import Examination
+    from inspector.proxy.connect.trust import Revocation
+
+NAME = "localhost"
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def ca() -> LabCA:
+    return LabCA("puppet.example")
+
+
+@pytest.fixture
+def place(ca: LabCA, tmp_path: Path) -> pki.SslDirPaths:
+    """The node's directory."""
+    return ca.enrol(tmp_path / "ssl", "web1.example")
+
+
+@pytest.fixture
+def of_master(ca: LabCA, tmp_path: Path) -> pki.SslDirPaths:
+    return ca.enrol(tmp_path / "master", "puppet.example", [NAME])
+
+
+@pytest.fixture
+def trust(place: pki.SslDirPaths) -> NodeTrust:
+    return NodeTrust(place.ca, place.crl, "chain")
+
+
+def examined(ca: LabCA, of_master: pki.SslDirPaths, trust: NodeTrust, name: str = NAME) -> Examination:
+    """Look at a master with these files."""
+    with LabMaster(ca, of_master) as master:
+        return acceptance.examine((name, master.address[1]), trust, None, PATIENCE)
+
+
+def leaf(place: pki.SslDirPaths) -> bytes:
+    return ssl.PEM_cert_to_DER_cert(place.certificate.read_text())
+
+
+def test_a_good_master_is_accepted(ca: LabCA, of_master: pki.SslDirPaths, trust: NodeTrust) -> None:
+    found = examined(ca, of_master, trust)
+    assert (found.accepted, found.refusal, found.problems, found.unreachable) == (True, "", (), None)
+    assert found.chain[0] == leaf(of_master)
+
+
+def test_a_master_of_another_name_is_refused(ca: LabCA, tmp_path: Path, trust: NodeTrust) -> None:
+    other = ca.enrol(tmp_path / "other", "puppet.example")
+    found = examined(ca, other, trust)
+    assert not found.accepted
+    assert (
+        found.refusal
+        == "Server hostname 'localhost' did not match server certificate; expected one of DNS:puppet.example"
+    )
+    assert found.chain[0] == leaf(other)
+
+
+@pytest.mark.parametrize("revocation", ["chain", "false"])
+def test_a_master_of_an_unknown_ca_is_refused(revocation: Revocation, tmp_path: Path, place: pki.SslDirPaths) -> None:
+    stranger = LabCA("stranger.example")
+    of_stranger = stranger.enrol(tmp_path / "stranger", "s.example", [NAME])
+    found = examined(stranger, of_stranger, NodeTrust(place.ca, place.crl, revocation))
+    assert not found.accepted
+    assert found.refusal == str(found.problems[0])
+    assert found.refusal.startswith("certificate verify failed [self signed certificate in certificate chain for CN=")
+    assert leaf(of_stranger) in found.chain
+
+
+def test_an_expired_master_is_refused(ca: LabCA, of_master: pki.SslDirPaths, trust: NodeTrust) -> None:
+    key = pki.read_key(of_master.key)
+    old = pki.sign(
+        ca.authority, key.public_key(), "puppet.example", [NAME], not_before=datetime(2020, 1, 1, tzinfo=UTC),
+        lifetime=timedelta(1),
+    )  # fmt: skip
+    of_master.certificate.write_bytes(pki.pem(old))
+    found = examined(ca, of_master, trust)
+    assert "CN=puppet.example" in found.refusal
+    assert "expired" in found.refusal
+    assert found.chain[0] == old.public_bytes(Encoding.DER)
+
+
+def test_a_revoked_master_is_refused_as_far_as_it_is_looked_up(
+    ca: LabCA, of_master: pki.SslDirPaths, place: pki.SslDirPaths
+) -> None:
+    ca.revoke("puppet.example")
+    place.crl.write_bytes(ca.crl_bundle)
+    for_each: tuple[Revocation, ...] = ("chain", "leaf", "false")
+    found = [examined(ca, of_master, NodeTrust(place.ca, place.crl, each)) for each in for_each]
+    assert [each.accepted for each in found] == [False, False, True]
+    assert all("revoked" in each.refusal for each in found[:2])
+
+
+def test_an_expired_crl_refuses_all(ca: LabCA, of_master: pki.SslDirPaths, place: pki.SslDirPaths) -> None:
+    ca.publish_crl(datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 2, tzinfo=UTC))
+    place.crl.write_bytes(ca.crl_bundle)
+    found = examined(ca, of_master, NodeTrust(place.ca, place.crl, "chain"))
+    assert "CRL" in found.refusal
+    assert "expired" in found.refusal
+
+
+@pytest.mark.parametrize("name", [NAME, "127.0.0.1"])
+def test_a_fresh_node_accepts_anybody(name: str, tmp_path: Path) -> None:
+    stranger = LabCA("stranger.example")
+    nothing = NodeTrust(tmp_path / "none.pem", tmp_path / "none.pem", "chain")
+    found = examined(stranger, stranger.enrol(tmp_path / "stranger", "s.example"), nothing, name)
+    assert found.accepted
+    assert found.chain
+
+
+def test_a_node_with_a_broken_bundle_accepts_nobody(
+    ca: LabCA, of_master: pki.SslDirPaths, place: pki.SslDirPaths
+) -> None:
+    place.ca.write_text("garbage")
+    assert not examined(ca, of_master, NodeTrust(place.ca, place.crl, "chain")).accepted
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_server_that_wants_a_certificate_of_the_agent_is_accepted(
+    version: ssl.TLSVersion, ca: LabCA, of_master: pki.SslDirPaths, trust: NodeTrust
+) -> None:
+    """It is asked without one, and ends the handshake: it has shown its own before."""
+
+    def context() -> ssl.SSLContext:
+        made = ca.server_context(of_master)
+        made.verify_mode = ssl.CERT_REQUIRED
+        made.minimum_version = made.maximum_version = version
+        return made
+
+    server = LabServer(context, lambda *_: Response(status=404))
+    server.start()
+    try:
+        found = acceptance.examine((NAME, server.address[1]), trust, None, PATIENCE)
+    finally:
+        server.close()
+    assert (found.accepted, found.refusal) == (True, "")
+    assert found.chain[0] == leaf(of_master)
+
+
+@contextmanager
+def plain(answer: bytes) -> Iterator[int]:
+    """A server that does not speak TLS; yields its port."""
+    with socket.create_server((NAME, 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("answer", "refusal"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "wrong version number"),
+        (b"", "SSL_connect returned=5"),
+    ],
+)
+def test_what_does_not_speak_tls_is_refused(answer: bytes, refusal: str, trust: NodeTrust) -> None:
+    with plain(answer) as port:
+        found = acceptance.examine((NAME, port), trust, None, PATIENCE)
+    assert found.refusal.startswith(refusal)
+    assert (found.accepted, found.unreachable, found.chain) == (False, None, ())
+
+
+def test_who_is_silent_is_refused_after_a_while(trust: NodeTrust) -> None:
+    with socket.create_server((NAME, 0)) as server:
+        found = acceptance.examine((NAME, server.getsockname()[1]), trust, None, 0.2)
+    assert not found.accepted
+    assert found.refusal == "timed out"
+
+
+def test_a_closed_port_is_no_refusal(trust: NodeTrust) -> None:
+    with socket.create_server((NAME, 0)) as server:
+        port = server.getsockname()[1]
+    found = acceptance.examine((NAME, port), trust, None, PATIENCE)
+    assert isinstance(found.unreachable, ConnectionRefusedError)
+    assert (found.accepted, found.refusal) == (False, "")
+
+
+def test_a_name_that_does_not_resolve_is_no_refusal(trust: NodeTrust) -> None:
+    found = acceptance.examine(("nowhere.invalid", 8140), trust, None, PATIENCE)
+    assert isinstance(found.unreachable, socket.gaierror)

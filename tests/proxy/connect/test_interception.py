@@ -1,0 +1,210 @@
+"""What a proxy does with the connections that agents ask it for."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import socket
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.host import pki
+from inspector.lab.ca import LabCA
+from inspector.lab.master import LabMaster
+from inspector.proxy.connect import acceptance
+from inspector.proxy.connect import interception as module
+from inspector.proxy.connect.interception import ANY, Addition, Decision, Interception, Way
+from inspector.proxy.connect.trust import NodeTrust
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from inspector.proxy.connect.acceptance import Examination
+
+NAME = "localhost"
+ELSEWHERE = Decision(Way.REFUSED)
+
+
+class Made(Interception):
+    """One of a test: what is not intercepted is noted."""
+
+    def __init__(self, trust: NodeTrust, *servers: tuple[str, int], ca_digest: str = "") -> None:
+        self.lines: list[str] = []
+        self.others: list[tuple[str, int]] = []
+        super().__init__(
+            servers, trust, self.lines.append, lifetime=timedelta(days=1), timeout=60.0, ca_digest=ca_digest
+        )
+
+    def other(self, server: tuple[str, int]) -> Decision:
+        self.others.append(server)
+        return ELSEWHERE
+
+    def way(self, server: tuple[str, int]) -> Way:
+        return asyncio.run(self.decide(server)).way
+
+
+@pytest.fixture
+def ca() -> LabCA:
+    return LabCA("puppet.example")
+
+
+@pytest.fixture
+def place(ca: LabCA, tmp_path: Path) -> pki.SslDirPaths:
+    return ca.enrol(tmp_path / "ssl", "web1.example")
+
+
+@pytest.fixture
+def trust(place: pki.SslDirPaths) -> NodeTrust:
+    return NodeTrust(place.ca, place.crl, "chain")
+
+
+@pytest.fixture
+def master(ca: LabCA, tmp_path: Path) -> Iterator[LabMaster]:
+    with LabMaster(ca, ca.enrol(tmp_path / "master", "puppet.example", [NAME])) as running:
+        yield running
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The servers that were looked at."""
+    found: list[tuple[str, int]] = []
+    look = acceptance.examine
+
+    def counted(server: tuple[str, int], *arguments: object) -> Examination:
+        found.append(server)
+        return look(server, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(acceptance, "examine", counted)
+    return found
+
+
+# -- which way --------------------------------------------------------------------------------------------
+
+
+def test_a_master_that_the_agent_would_accept_is_intercepted(master: LabMaster, trust: NodeTrust) -> None:
+    server = (NAME, master.address[1])
+    decision = asyncio.run(Made(trust, (NAME.upper(), server[1])).decide(server))
+    assert decision.way is Way.INTERCEPTED
+    assert decision.examination
+    assert decision.examination.chain
+
+
+def test_a_master_that_it_would_refuse_is_passed_on_unread(master: LabMaster, trust: NodeTrust) -> None:
+    server = ("127.0.0.1", master.address[1])
+    decision = asyncio.run(Made(trust, server).decide(server))
+    assert decision.way is Way.TUNNELLED
+    assert decision.examination
+    assert "did not match" in decision.examination.refusal
+
+
+def test_there_is_no_way_to_a_closed_port(trust: NodeTrust) -> None:
+    with socket.create_server((NAME, 0)) as closed:
+        server = (NAME, closed.getsockname()[1])
+    decision = asyncio.run(Made(trust, server).decide(server))
+    assert decision.way is Way.NONE
+    assert decision.examination
+    assert isinstance(decision.examination.unreachable, ConnectionRefusedError)
+
+
+def test_nobody_looks_at_another_server(trust: NodeTrust, looks: list[tuple[str, int]]) -> None:
+    made = Made(trust, ("puppet.example", 8140))
+    others = [("puppet.example", 8141), ("forge.example", 8140), ("puppet.example.evil", 8140), (ANY, 8140)]
+    assert [made.way(server) for server in others] == [Way.REFUSED] * 4
+    assert (made.others, looks) == (others, [])
+
+
+def test_every_server_of_a_port_may_be_meant(master: LabMaster, trust: NodeTrust) -> None:
+    port = master.address[1]
+    made = Made(trust, (ANY, port))
+    assert (made.way((NAME, port)), made.way((NAME, port ^ 1))) == (Way.INTERCEPTED, Way.REFUSED)
+
+
+def test_a_server_is_looked_at_once_in_a_while(
+    master: LabMaster, trust: NodeTrust, looks: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = (NAME, master.address[1])
+    made = Made(trust, server)
+    assert [made.way(server) for _ in range(3)] == [Way.INTERCEPTED] * 3
+    assert looks == [server]
+    monkeypatch.setattr(module, "VALID", -1.0)
+    assert made.way(server) is Way.INTERCEPTED
+    assert looks == [server] * 2
+
+
+def test_it_is_looked_at_again_with_other_files(
+    master: LabMaster, trust: NodeTrust, place: pki.SslDirPaths, ca: LabCA
+) -> None:
+    """A revocation that the agent has just learned of counts at once."""
+    server = (NAME, master.address[1])
+    made = Made(trust, server)
+    assert made.way(server) is Way.INTERCEPTED
+    ca.revoke("puppet.example")
+    place.crl.write_bytes(ca.crl_bundle)
+    assert made.way(server) is Way.TUNNELLED
+    place.ca.write_text("garbage")
+    assert made.way(server) is Way.TUNNELLED
+
+
+def test_a_refused_server_is_looked_at_each_time(
+    master: LabMaster, trust: NodeTrust, looks: list[tuple[str, int]]
+) -> None:
+    server = ("127.0.0.1", master.address[1])
+    made = Made(trust, server)
+    assert [made.way(server) for _ in range(2)] == [Way.TUNNELLED] * 2
+    assert looks == [server] * 2
+
+
+def test_a_line_is_printed_once(trust: NodeTrust) -> None:
+    made = Made(trust)
+    for line in ("a", "b", "a"):
+        made.report_once(line)
+    assert made.lines == ["a", "b"]
+
+
+def test_it_presents_the_server_that_was_asked_for(trust: NodeTrust) -> None:
+    made = Made(trust)
+    presented = made.credentials_for(("puppet.example", 8140))
+    assert pki.certname_of(presented.chain[0]) == "puppet.example"
+    assert pki.alt_names(presented.chain[0]) == ["puppet.example"]
+
+
+# -- what is added ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "kind"),
+    [
+        ("GET", "/puppet-ca/v1/certificate/ca", "ca"),
+        ("GET", "/puppet-ca/v1/certificate/ca?environment=x", "ca"),
+        ("GET", "/production/certificate/ca?", "ca"),
+        ("GET", "/puppet-ca/v1/certificate_revocation_list/ca", "crl"),
+        ("GET", "/production/certificate_revocation_list/ca", "crl"),
+        ("GET", "/puppet-ca/v1/certificate/web1.example", None),
+        ("PUT", "/puppet-ca/v1/certificate_request/ca", None),
+        ("GET", "/puppet/v3/catalog/ca", None),
+        ("GET", "/puppet/v3/file_content/modules/certificate/ca", None),
+        ("POST", "/puppet-ca/v1/certificate/ca", None),
+        ("GET", "/", None),
+        ("GET", "\xff\xfe", None),
+    ],
+)
+def test_a_bundle_and_crls_get_our_own(method: str, target: str, kind: str | None, trust: NodeTrust) -> None:
+    made = Made(trust, ca_digest="ab")
+    found = made.addition(method.encode("latin-1"), target.encode("latin-1"))
+    expected = {"ca": Addition(made._authority.certificate, "ab"), "crl": Addition(made._authority.crl), None: None}
+    assert found == expected[kind]
+
+
+def test_an_addition_stands_on_lines_of_its_own() -> None:
+    assert Addition(b"ours\n").added_to(b"theirs\n") == b"theirs\nours\n"
+    assert Addition(b"ours\n").added_to(b"theirs") == b"theirs\nours\n"
+
+
+def test_a_bundle_of_another_digest_stays_as_it_is() -> None:
+    """The agent must refuse it, as in a direct run."""
+    digest = hashlib.sha256(b"theirs\n").hexdigest()
+    assert Addition(b"ours\n", digest).added_to(b"theirs\n") == b"theirs\nours\n"
+    assert Addition(b"ours\n", digest).added_to(b"forged\n") == b"forged\n"
