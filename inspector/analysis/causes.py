@@ -46,6 +46,7 @@ FOLLOWS: tuple[Row, ...] = (
     Row("T18", "without a connection nothing is answered", ("S21", "F03", "P01"), _REFUSED),
     Row("T19", "without an address there is no connection", ("S21", "F03", "P01"), _REFUSED),
     Row("T20", "without a connection nothing is answered", ("S21", "F03", "P01"), _REFUSED),
+    Row("T27", "without a connection nothing is answered", ("S21", "F03", "P01"), _REFUSED),
     Row("T26", "what the proxy does not pass on is not answered", ("S21", "F03", "P01"), _REFUSED),
     Row("T21", "without TLS there is no master", ("T09", "S21", "F03", "P01"), _REFUSED),
     Row("T22", "without TLS there is no master", ("T09", "S21", "F03", "P01"), _REFUSED),
@@ -149,8 +150,9 @@ FOLLOWS: tuple[Row, ...] = (
 """Deeper causes first."""
 
 EVENTS = frozenset({
-    "T18", "T19", "T20", "T21", "T22", "T26", "S01", "S02", "S05", "S06", "S08", "S09", "S12", "S13", "S14", "S15",
-    "S23", "S24", "S25", "S26", "S27", "S28", "S32", "R09", "R20", "F02", "F03", "F09", "P01", "P05", "P06", "P15",
+    "T18", "T19", "T20", "T21", "T22", "T26", "T27", "S01", "S02", "S05", "S06", "S08", "S09", "S12", "S13", "S14",
+    "S15", "S23", "S24", "S25", "S26", "S27", "S28", "S32", "R09", "R20", "F02", "F03", "F09", "P01", "P05", "P06",
+    "P15",
 })  # fmt: skip
 """What happens at a moment. All others are conditions that last (a certificate, a clock, a setting): they may be
 recorded after what follows from them."""

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 class Failure(Enum):
     """What happened instead of a connection."""
 
+    SITE_PROXY = auto()
     REFUSED = auto()
     UNKNOWN_NAME = auto()
     UNREACHABLE = auto()
 
 
-# The numbers of errno(3) on Linux, and of getaddrinfo(3). Of several addresses the first that refuses counts.
+# The numbers of errno(3) on Linux, and of getaddrinfo(3). Of several addresses the first that refuses counts. Why an
+# HTTP proxy in between does not connect says nothing about the master.
 _TEXTS = (
+    (Failure.SITE_PROXY, r"the http proxy \S+ (?:cannot be reached|does not connect with)"),
     (Failure.REFUSED, r"\[errno 111\]|connection refused"),
     (Failure.UNKNOWN_NAME, r"\[errno -[235]\]|name or service not known|name resolution|nodename nor servname"),
     (Failure.UNREACHABLE, r"\[errno 1(?:01|10|13)\]|no route to host|network is unreachable|timed out"),

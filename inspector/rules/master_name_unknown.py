@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.protocol.kinds import BOOTSTRAP, RUN
+from inspector.protocol.kinds import BOOTSTRAP, RUN, Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.connection_errors import Failure, failure, since, target
@@ -16,7 +16,7 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnec
     "T19",
     Severity.ERROR,
     On.EXCHANGE,
-    at=(*RUN, *BOOTSTRAP),
+    at=(Kind.CONNECTION, *RUN, *BOOTSTRAP),
     broken=True,
     visible=Visible.WIRE,
     title="the master's name does not resolve",

@@ -8,7 +8,8 @@ from inspector.rules import On, places, rule
 from inspector.rules.cases import HandshakeCase, Statement
 from inspector.rules.connection_errors import place
 from inspector.rules.fixes import advice, on_proxy
-from inspector.runs.examples import catalog, plugins, refused, report, talk
+from inspector.rules.words import brief
+from inspector.runs.examples import MASTER, catalog, plugins, refused, report, talk
 
 # OpenSSL's reasons for a first record that is none, and mitmproxy's sentence for them.
 _NO_TLS = regex.compile(
@@ -39,11 +40,13 @@ _NO_TLS = regex.compile(
     bad=lambda: [
         talk(refused(None, by=None, reason="wrong version number", leg={"side": "master"})),
         talk(refused(None, by=None, reason="The remote server does not speak TLS.", leg={"side": "master"})),
+        talk(refused(None, by=None, reason="wrong version number", leg={"sni": MASTER, "tunnelled": True})),
     ],
 )
 def master_speaks_no_tls(case: HandshakeCase) -> Iterator[Statement]:
     """The master's address answered the TLS handshake with something else, for instance an error page in plain HTTP. It
     is another service's port, or a load balancer that expects plain HTTP."""
     handshake, leg = case.handshake, case.handshake.leg
-    if leg.side == "master" and handshake.alert is None and _NO_TLS.search(handshake.reason):
-        yield Statement(f"{place(leg)} does not speak TLS, so it is no Puppet master's port", at=places.REFUSAL)
+    if (leg.side == "master" or leg.tunnelled) and handshake.alert is None and _NO_TLS.search(handshake.reason):
+        where = brief(leg.sni or "") if leg.tunnelled else place(leg)
+        yield Statement(f"{where} does not speak TLS, so it is no Puppet master's port", at=places.REFUSAL)

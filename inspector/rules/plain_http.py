@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.fixes import advice
@@ -38,6 +39,8 @@ def plain_http(case: ExchangeCase) -> Iterator[Statement]:
     read by everyone on the network path. Agents never send it; a device in between does, or a health check that was
     configured for http."""
     leg = case.exchange.agent
+    if case.kind is Kind.CONNECTION:
+        return  # to an HTTP proxy, before TLS
     if leg.secured is not None or leg.tls_version is not None or leg.connected is None or leg.peer_chain:
         return
     if case.endpoint:

@@ -16,6 +16,7 @@ from inspector.runs.history import ObservedCrl
 from inspector.runs.run import Run
 
 _EXPIRED = "The certificate 'CN=puppet.example' has expired, verify time is synchronized"
+_OLD_CRL = "The CRL issued by 'CN=Puppet CA: puppet.example' has expired, verify time is synchronized"
 _ALERTS = (
     "unknown_ca",
     "certificate_expired",
@@ -40,9 +41,20 @@ _FIXES = {
         on_node("fetch the new one, on every node", "{trust_anew}", destroys="the CA and the CRL that it has"),
     ),
 }
+_WHICH_SERVER = advice(
+    "see which server answers at the master's address; if it is another one, correct puppet_master, or with `run` "
+    "`server` in puppet.conf"
+)
+_ON_THE_NODE = (
+    on_node("check its clock", "date -u"),
+    on_node("check its CA and its certificate", "{verify}"),
+    on_node("fetch them anew", "{trust_anew}", destroys="the CA and the CRL that it has",
+            only_if="only its CA or its CRL is old"),
+    group("enrol_ca", only_if="the node's own certificate was issued by the other CA, too"),
+    group("renew_master", only_if="the master's own certificate has expired"),
+)  # fmt: skip
 _OF_THE_PROXY = (
-    advice("see which server answers at the master's address; if it is another one, correct puppet_master, or with "
-           "`run` `server` in puppet.conf"),
+    _WHICH_SERVER,
     on_proxy(
         "give the proxy the CA and the CRLs that the master has now (puppet_ca, puppet_crl); this says how",
         "puppet-inspector provision",
@@ -60,7 +72,7 @@ def _expired(handshake: Handshake) -> tuple[str, d.Certificate] | None:
     for place, der in enumerate(leg.peer_chain if master else leg.own_chain):
         certificate = leaf([der])
         if certificate and certificate.not_after < handshake.time:
-            owner = "the CA's" if place else "the master's" if master else "the proxy's"
+            owner = "the CA's" if place else "the master's" if master or leg.tunnelled else "the proxy's"
             return f"{owner} certificate", certificate
     return None
 
@@ -71,6 +83,8 @@ def _fix_of_refusal(run: Run) -> Fix | None:
     for handshake in reversed(run.handshakes):
         if found := _expired(handshake):
             return _FIXES[found[0]]
+        if handshake.leg.tunnelled:
+            return (_WHICH_SERVER, *_ON_THE_NODE)
         if handshake.leg.side == "master" and handshake.culprits and handshake.alert_by != "master":
             return _OF_THE_PROXY
     return None
@@ -82,14 +96,7 @@ def _fix_of_refusal(run: Run) -> Fix | None:
     On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
     title="the agent refuses the certificate presented to it",
-    fix=(
-        on_node("check its clock", "date -u"),
-        on_node("check its CA and its certificate", "{verify}"),
-        on_node("fetch them anew", "{trust_anew}", destroys="the CA and the CRL that it has",
-                only_if="only its CA or its CRL is old"),
-        group("enrol_ca", only_if="the node's own certificate was issued by the other CA, too"),
-        group("renew_master", only_if="the master's own certificate has expired"),
-    ),
+    fix=_ON_THE_NODE,
     instead=_fix_of_refusal,
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb; "
     "RFC 8446 section 6.2",
@@ -103,6 +110,8 @@ def _fix_of_refusal(run: Run) -> Fix | None:
         talk(refused("certificate_expired", leg={"own_chain": carried(made(MASTER, ends=-60))})),
         talk(ca(), crl(), refused("unknown_ca", leg={"own_chain": carried(made(MASTER, foreign=True))})),
         talk(refused("bad_certificate")),
+        talk(refused("certificate_expired", reason=_OLD_CRL, culprits=(_OLD_CRL,),
+                     leg={"own_chain": carried(made(MASTER)), "tunnelled": True})),
         talk(refused(None, by="proxy", reason=_EXPIRED, culprits=(_EXPIRED,),
                      leg={"side": "master", "peer_chain": carried(made(MASTER, ends=-60)), "own_chain": ()})),
     ],
@@ -136,6 +145,9 @@ def server_certificate_refused(case: HandshakeCase) -> Iterator[Statement]:
         yield Statement(
             brief(f"{certificate} is not valid before {utc(server.not_before)}"), at=places.tls(utc(server.not_before))
         )
+        return
+    if handshake.leg.tunnelled and (culprit := next((each for each in handshake.culprits if "CRL" in each), None)):
+        yield Statement(brief(f"the agent refuses the master: {culprit}"), at=places.REFUSAL)
         return
     bundle = bundle_of(case.run)
     problem = (
