@@ -1,8 +1,8 @@
 """``puppet-inspector run -- puppet agent -t``: run this host's agent once through a proxy of its own.
 
-Determines the command's master and certname from puppet.conf and from its options, starts the proxy with this host's
-certificate, and appends the options that send the agent to it. What the agent prints is passed on unchanged. The
-proxy's lines are printed only if the agent fails.
+Determines the command's servers and certname from puppet.conf and from its options, starts the proxy, and appends the
+options that lead the agent to it (``run_road``). What the agent prints is passed on unchanged. The proxy's lines are
+printed only if the agent fails.
 """
 
 from __future__ import annotations
@@ -10,29 +10,31 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from inspector import inputs, regex, rules
+from inspector import installation, regex, rules
 from inspector.capture.store import Capture
 from inspector.cli.arguments import add_rules, capture_to_write
 from inspector.cli.output import print_line
 from inspector.cli.relay import Relay
+from inspector.cli.run_road import FIRST_WITH_PROXY, AsHttpProxy, AsMaster
 from inspector.cli.runs import print_runs
 from inspector.doctor import report
 from inspector.errors import CaptureError, InspectorError
 from inspector.explain import reference
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
-from inspector.model import Severity
+from inspector.model import Phase, Severity
+from inspector.proxy.connect.plan import UNREAD
 from inspector.proxy.console import coloured
 from inspector.proxy.faults import ALARM, fault
 from inspector.proxy.faults.actions import KINDS
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import FrameType
 
+    from inspector.cli.run_road import Road
     from inspector.host.puppetconf import PuppetConf
     from inspector.summaries.reading import CaptureRuns
 
@@ -55,8 +58,13 @@ _TROUBLE = regex.compile(r"^-- |  -- gap: |TLS refused: |no answer: |sent withou
 """Lines of the proxy that may explain why the agent failed."""
 PATIENCE = (3.0, 10.0)
 """Seconds in which an agent may end by itself after Ctrl-C, and after SIGTERM."""
-REACH = 5.0
-"""Seconds in which a master of server_list must accept a connection before the next one is tried."""
+LOCAL = {
+    "apply", "config", "describe", "doc", "epp", "help", "module", "parser", "resource", "script",
+    ("ssl", "clean"), ("ssl", "show"), ("ssl", "verify"),
+}  # fmt: skip
+"""Puppet's commands that ask no server."""
+WATCH = 0.5
+"""Seconds between looks whether the proxy still runs."""
 
 OF_MASTER, OF_IDENTITY = {"T06", "T07", "T18", "T19", "T20", "T21", "T22"}, {"T05", "T06", "T23"}
 """Rules about the master that is asked, and about what the proxy presents and trusts."""
@@ -77,8 +85,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--confdir", metavar="DIR", help="the directory of puppet.conf (default: the standard locations)"
     )
     parser.add_argument(
-        "--listen", metavar="HOST[:PORT]", help="the address to listen on (default: the address of the certname)"
+        "--listen", metavar="HOST[:PORT]", help="the address to listen on (default: 127.0.0.1, a port of root's own)"
     )
+    parser.add_argument(
+        "--also", action="append", default=[], metavar="HOST:PORT",
+        help="record the connections to this server, too, besides those of puppet.conf; several are possible",
+    )  # fmt: skip
+    parser.add_argument(
+        "--as-master", action="store_true",
+        help="stand in for the agent's master, as for agents before 6.4, instead of being its HTTP proxy",
+    )  # fmt: skip
     parser.add_argument(
         "--fault",
         action="append",
@@ -92,14 +108,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Start the proxy with this host's own certificate and run the agent through it. The agent's output and exit
-    status are passed on; then the run and its findings are printed."""
+    """Run this host's agent once through a proxy of its own, whatever the state of its certificate. The agent's output
+    and exit status are passed on; then the run and its findings are printed."""
     if "help" in arguments.fault:
         for line in fault_help():
             print_line(line)
         return 0
     command = arguments.agent[1:] if arguments.agent[:1] == ["--"] else arguments.agent
-    status, capture = run(
+    finished = run(
         command,
         output=capture_to_write(arguments),
         master=arguments.master,
@@ -107,9 +123,23 @@ def execute(arguments: argparse.Namespace) -> int:
         confdir=arguments.confdir,
         listen=arguments.listen,
         faults=arguments.fault,
+        also=arguments.also,
+        as_master=arguments.as_master,
     )
-    print_runs([capture], as_json=arguments.json)
-    return status
+    print_runs([finished.capture], as_json=arguments.json)
+    if finished.bootstrapped and not arguments.json:
+        print_line(f"the bootstrap, step by step: puppet-inspector bootstrap {shlex.quote(str(finished.capture))}")
+    return finished.status
+
+
+class Finished(NamedTuple):
+    """A command that was run."""
+
+    status: int
+    """Its exit status; 128 plus the number of the signal that ended it or this process."""
+    capture: Path
+    bootstrapped: bool
+    """Whether it asked for the CA or for a certificate."""
 
 
 def run(
@@ -121,51 +151,52 @@ def run(
     confdir: str | None = None,
     listen: str | None = None,
     faults: Sequence[str] = (),
-) -> tuple[int, Path]:
-    """Run the agent's command through a proxy of its own, and return its exit status and the capture. The ``faults``
-    are injected into this run.
-
-    If a signal ends the agent or this process, the status is 128 plus the signal's number. Raises InspectorError.
-    """
+    also: Sequence[str] = (),
+    as_master: bool = False,
+) -> Finished:
+    """Run the agent's command through a proxy of its own. The ``faults`` are injected into this run; ``also`` are
+    further servers to record; ``as_master``: the proxy stands in for the master. Raises InspectorError."""
     if not command:
         raise InspectorError("There is no agent command.", "For example: puppet-inspector run -- puppet agent -t")
     if shutil.which(command[0]) is None:
         raise InspectorError(f"Command {command[0]} not found.", "Put the agent's command after `--`.")
     conf = puppetconf.read(ssldir, confdir, puppetconf.settings_of(command))
     _must_stay(command, conf)
-    target = split_address(master) if master else _master(conf)
-    if not _resolve(target[0]):
-        raise InspectorError(f"The master's name {target[0]} does not resolve.", "Pass it: --master HOST[:PORT].")
-    _must_be_lower_case(conf)
-    _must_have_certificate(conf)
-    where = _listen(conf.certname, listen)
-    of_this_run = tuple(_of_this_run(line, where) for line in faults)
-    for note in _detours(conf, target):
-        _print_note(note)
+    version = _version(command)
+    old = "as asked" if as_master else _why_as_master(command, version)
+    if old and also:
+        raise InspectorError("--also is for an agent that uses the proxy as its HTTP proxy.", "Omit it.")
+    given = split_address(master) if master else None
     with contextlib.ExitStack() as stack:
-        proxy_ssldir = conf.ssldir
-        if puppetconf.read(conf.ssldir).certname != conf.certname:
-            proxy_ssldir = _only(
-                conf, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="puppet-inspector-")))
-            )
-        options: dict[str, str | Path | tuple[str, ...]] = {
-            "puppet_master": f"{_host(target[0])}:{target[1]}", "puppet_listen": where, "puppet_ssldir": proxy_ssldir,
-            "puppet_ca": conf.ca, "puppet_crl": conf.crl, "puppet_identity": f"keys:{conf.ssldir}",
+        road: Road
+        if old:
+            road = AsMaster.build(conf, version, given, listen, stack)
+        else:
+            road = AsHttpProxy.build(conf, version, given, listen, also, stack)
+        of_this_run = tuple(_of_this_run(line, road.listen) for line in faults)
+        for note in (*((f"this run takes the proxy for its master: {old}.",) if old else ()), *road.notes):
+            _print_note(note)
+        options = road.proxy_options | {
             "puppet_capture": output, "puppet_fault": of_this_run, **of_rules(rules.in_use().arguments),
         }  # fmt: skip
-        proxy = stack.enter_context(Proxy(options, own=True, on_line=_announce))
-        full = [*command, *redirections(conf, proxy.address[1], _major(command))]
-        status, printed = _run(full, _environment(conf))
+        proxy = stack.enter_context(Proxy(options, own=True, plan=road.plan, on_line=_announce))
+        local = _asks_nobody(command)
+        if local:
+            _print_note("this command asks no server: it is run as it is, and there is nothing to record.")
+        full = [*command, *(() if local else road.options(proxy.address[1]))]
+        status, printed = _run(full, road.environment, proxy)
         proxy_status = proxy.process.poll()
     # The agent has ended, and with it what was under way.
     with contextlib.suppress(CaptureError, sqlite3.Error), Capture.create(output) as capture:
         capture.settle()
     found = reading.read(output)
     _report(proxy, status, proxy_status, found)
-    for note in _origins(conf, command, master, target, {run.cause for run in found.briefs}):
+    causes = {run.cause for run in found.briefs}
+    for note in _origins(conf, command, master, road.master, causes, as_master=road.plan is None):
         _print_note(note)
     _explain(conf, status, printed, found)
-    return status, output
+    bootstrapped = any(span.phase is Phase.CERTIFICATES for run in found.briefs for span in run.spans)
+    return Finished(status, output, bootstrapped)
 
 
 def fault_help() -> Iterator[str]:
@@ -202,10 +233,12 @@ def _of_this_run(line: str, where: str) -> str:
 
 
 def _announce(line: str) -> None:
-    """Print what the proxy says of an injected fault, on a terminal in red."""
+    """Print what the proxy says of an injected fault, on a terminal in red, and of a connection that it cannot read."""
     if line.startswith(ALARM):
         text = f"puppet-inspector: {line.removeprefix('-- ')}"
         print(coloured(text) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
+    elif line.startswith(UNREAD):
+        _print_note(line.removeprefix("-- "))
 
 
 # -- what the command would do without the proxy -----------------------------------------------------------------
@@ -214,6 +247,18 @@ def _announce(line: str) -> None:
 def _puppet(command: Sequence[str]) -> int | None:
     """Return the index of Puppet's own program in the command (after sudo, timeout, ...)."""
     return next((i for i, word in enumerate(command) if Path(word).name in ("puppet", "puppetd")), None)
+
+
+def _words(command: Sequence[str]) -> list[str]:
+    """Return the words after Puppet's own program."""
+    index = _puppet(command)
+    return list(command[index + 1 :]) if index is not None else []
+
+
+def _asks_nobody(command: Sequence[str]) -> bool:
+    """Whether the command is one of Puppet's that only reads or changes files of this host."""
+    words = _words(command)
+    return bool(words) and (words[0] in LOCAL or tuple(words[:2]) in LOCAL)
 
 
 def _must_stay(command: Sequence[str], conf: PuppetConf) -> None:
@@ -230,112 +275,8 @@ def _must_stay(command: Sequence[str], conf: PuppetConf) -> None:
         )
 
 
-def _master(conf: PuppetConf) -> tuple[str, int]:
-    """Return the master that the agent would use: of a server_list, the first that accepts a connection."""
-    for server in conf.server_list if len(conf.server_list) > 1 else ():
-        with contextlib.suppress(OSError, UnicodeError), socket.create_connection(server, REACH):
-            return server
-    return conf.server, conf.port
-
-
-def _must_be_lower_case(conf: PuppetConf) -> None:
-    if conf.certname != conf.certname.lower():
-        meaning = reference.explain_output("Certificate names must be lower case") or {}
-        raise InspectorError(
-            f"The certname {conf.certname} is not in lower case: the agent stops before it connects.",
-            meaning.get("remedy", ""),
-        )
-
-
-def _must_have_certificate(conf: PuppetConf) -> None:
-    try:
-        for file in (conf.certificate, conf.key):
-            with inputs.opened(file):
-                pass
-    except FileNotFoundError as error:
-        raise InspectorError(
-            f"This host has no certificate yet that the proxy could present: {error.filename} is missing.",
-            "Enrol the agent without the proxy first (puppet agent -t, puppet ssl bootstrap), or pass its --ssldir. "
-            "To record a bootstrap, use a proxy with another certificate: puppet-inspector provision.",
-        ) from error
-    except OSError as error:
-        raise InspectorError(
-            f"{error.filename} cannot be read: {error.strerror}.", "Run as the agent's user (root)."
-        ) from error
-
-
-def _detours(conf: PuppetConf, master: tuple[str, int]) -> Iterator[str]:
-    """Yield a note for every setting whose requests go to another host, but in this run to the one master."""
-    for name, server in (("ca_server", conf.ca_server), ("report_server", conf.report_server)):
-        if server and server.lower() != master[0].lower():
-            yield f"{name} is {server}, but in this run all requests go to {master[0]}."
-    if _has_http_proxy(conf):
-        yield "An HTTP proxy is configured, through which the agent reaches its master; in this run it does not use it."
-
-
-# -- how the agent reaches the proxy ----------------------------------------------------------------------------
-
-
-def _listen(certname: str, listen: str | None) -> str:
-    """Return where the proxy listens: an address of this host that the certname resolves to."""
-    fix = f"Make it resolve to this host: add the line `127.0.0.1 {certname}` to /etc/hosts."
-    why = "the agent connects to the proxy by its own certname"
-    addresses = _resolve(certname)
-    if not addresses:
-        raise InspectorError(f"{certname} does not resolve, but {why}.", fix)
-    own = sorted(
-        (address for address, is_own in addresses.items() if is_own), key=lambda address: ":" in address
-    )  # IPv4 first
-    if not own:
-        raise InspectorError(f"{certname} resolves to {', '.join(addresses)}, which is not this host, but {why}.", fix)
-    if listen is None:
-        return _host(own[0])
-    host = split_address(listen)[0]
-    if host not in ("0.0.0.0", "::") and not {host, *_resolve(host)} & set(own):  # noqa: S104
-        raise InspectorError(
-            f"The proxy would listen on {host}, but {certname} resolves to {own[0]}, and {why}.", "Omit --listen."
-        )
-    return listen
-
-
-def _resolve(name: str) -> dict[str, bool]:
-    """Return the addresses of a name, each with whether it is one of this host's; none if it does not resolve."""
-    addresses: dict[str, bool] = {}
-    with contextlib.suppress(OSError, UnicodeError):
-        for family, kind, *_, sockaddr in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM):
-            addresses[str(sockaddr[0])] = False
-            with contextlib.suppress(OSError), socket.socket(family, kind) as probe:
-                probe.bind(sockaddr)  # the port is 0: any
-                addresses[str(sockaddr[0])] = True
-    return addresses
-
-
-def _only(conf: PuppetConf, directory: Path) -> Path:
-    """Fill a directory with links to this certname's files only, so that the proxy uses no other identity."""
-    for link, file in (
-        (directory / "certs" / conf.certificate.name, conf.certificate),
-        (directory / "private_keys" / conf.key.name, conf.key),
-    ):
-        link.parent.mkdir()
-        link.symlink_to(file.absolute())
-    return directory
-
-
-def redirections(conf: PuppetConf, port: int, major: int | None) -> list[str]:
-    """Return the options that send every request of the agent to the proxy; they override those before them."""
-    name = conf.certname
-    options = ["--server", name, "--masterport" if major is not None and major <= 6 else "--serverport", str(port)]
-    if conf.server_list:
-        options += ["--server_list", f"{name}:{port}"]
-    for setting, value in (("ca_server", conf.ca_server), ("report_server", conf.report_server)):
-        options += [f"--{setting}", name] if value else []
-    for setting, number in (("ca_port", conf.ca_port), ("report_port", conf.report_port)):
-        options += [f"--{setting}", str(port)] if number else []
-    return [*options, "--no-use_srv_records"] if conf.use_srv_records else options
-
-
-def _major(command: Sequence[str]) -> int | None:
-    """Return the agent's major version; None if not known.
+def _version(command: Sequence[str]) -> tuple[int, int] | None:
+    """Return the agent's version; None if not known.
 
     Calls only what certainly is Puppet: a script might run the agent.
     """
@@ -344,22 +285,20 @@ def _major(command: Sequence[str]) -> int | None:
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         query = [*program, "--version"]
         answer = subprocess.run(query, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-        if version := regex.search(r"^(\d+)\.\d+", answer.stdout, regex.MULTILINE):
-            return int(version[1])
+        if version := regex.search(r"^(\d+)\.(\d+)", answer.stdout, regex.MULTILINE):
+            return int(version[1]), int(version[2])
     return None
 
 
-def _has_http_proxy(conf: PuppetConf) -> bool:
-    return bool(conf.http_proxy or os.environ.get("http_proxy") or os.environ.get("HTTP_PROXY"))
-
-
-def _environment(conf: PuppetConf) -> Mapping[str, str]:
-    """Return the agent's environment, in which no HTTP proxy is used for the proxy."""
-    environment = dict(os.environ)
-    if _has_http_proxy(conf):
-        known = environment.get("no_proxy") or environment.get("NO_PROXY") or conf.no_proxy
-        environment["no_proxy"] = ",".join(filter(None, (known, conf.certname)))
-    return environment
+def _why_as_master(command: Sequence[str], version: tuple[int, int] | None) -> str:
+    """Return why the agent cannot use the proxy as its HTTP proxy; empty if it can."""
+    if version is not None and version < FIRST_WITH_PROXY:
+        own, first = (".".join(map(str, each)) for each in (version, FIRST_WITH_PROXY))
+        return f"{own} is older than {first}, the first that can use it as an HTTP proxy"
+    words = _words(command)
+    if words[:1] == ["device"] and not any(word.partition("=")[0] in ("--target", "-t") for word in words):
+        return "puppet device without --target changes its certname and its directories while it runs"
+    return ""
 
 
 # -- running the agent -------------------------------------------------------------------------------------------
@@ -389,15 +328,19 @@ def _signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
-    """Run the agent; return its exit status, and what it printed first and last."""
+def _run(command: Sequence[str], environment: Mapping[str, str], proxy: Proxy) -> tuple[int, str]:
+    """Run the agent; return its exit status, and what it printed first and last. It ends with the proxy, and with this
+    process."""
     sys.stdout.flush()
     process = None
+    tied = installation.command("inspector.proxy.tied", str(os.getpid()), *command)
     with _signals(), Relay() as relay:
         try:
-            process = subprocess.Popen(command, env=environment, stdout=relay.stdout, stderr=relay.stderr)
+            process = subprocess.Popen(tied, env=environment, stdout=relay.stdout, stderr=relay.stderr)
             relay.start()
-            status = process.wait()
+            while (status := _ended(process)) is None:
+                if proxy.process.poll() is not None:
+                    _end(process, has_signal=False)
         except _Stopped as stopped:
             if process is not None:
                 _end(process, has_signal=stopped.args[0] == signal.SIGINT)
@@ -407,6 +350,13 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> tuple[int, s
                 f"{command[0]} cannot be run: {error.strerror}.", "Check that it is a program."
             ) from error
     return 128 - status if status < 0 else status, relay.text
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int | None:
+    try:
+        return process.wait(WATCH)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _end(process: subprocess.Popen[bytes], *, has_signal: bool) -> None:
@@ -429,19 +379,26 @@ def _report(proxy: Proxy, status: int, proxy_status: int | None, found: CaptureR
     """Print what the proxy said of an agent's failure, each reason once."""
     notes: dict[str, str] = {}
     known = any(run.cause for run in found.briefs)
-    for line in proxy.lines if status not in (0, 2) else ():
+    lines = (line for line in proxy.lines if not line.startswith(UNREAD))  # those are printed at once
+    for line in lines if status not in (0, 2) else ():
         # Why there was no answer is in the verdict, if there is one.
         if (trouble := _TROUBLE.search(line)) and not (known and "no answer: " in trouble[0]):
             notes.setdefault(line[trouble.start() :], line)
-    lines = list(notes.values())[-20:]
+    printed = list(notes.values())[-20:]
     if proxy_status is not None:
-        lines = [f"the proxy exited before the agent (status {proxy_status}); its last lines:", *proxy.lines[-5:]]
-    for line in lines:
+        printed = [f"the proxy exited before the agent (status {proxy_status}); its last lines:", *proxy.lines[-5:]]
+    for line in printed:
         _print_note(line)
 
 
 def _origins(
-    conf: PuppetConf, command: Sequence[str], given: str | None, master: tuple[str, int], causes: set[str | None]
+    conf: PuppetConf,
+    command: Sequence[str],
+    given: str | None,
+    master: tuple[str, int],
+    causes: set[str | None],
+    *,
+    as_master: bool,
 ) -> Iterator[str]:
     """Yield where those settings of the proxy come from that a cause is about: its user has set none of them."""
     options, file = puppetconf.settings_of(command), conf.path or "puppet.conf"
@@ -449,8 +406,9 @@ def _origins(
         names = ("server_list",) if conf.server_list else ("server", "serverport")
         chosen = [f"--{name} of the command" for name in names if name in options]
         origin = "--master" if given else " and ".join(chosen) or f"{' and '.join(names)} in {file}"
-        yield f"in this run puppet_master is {address(*master)}: {origin}"
-    if causes & OF_IDENTITY:
+        servers = " or ".join(address(*each) for each in (conf.server_list if not given else ()) or (master,))
+        yield f"in this run the master is {servers}: {origin}"
+    if causes & OF_IDENTITY and as_master:
         yield f"in this run puppet_identity, puppet_ca and puppet_crl are the ssldir {conf.ssldir}: ssldir in {file}"
 
 
@@ -493,8 +451,3 @@ def _of_directory(conf: PuppetConf) -> Iterator[str]:
 
 def _print_note(text: str) -> None:
     print(f"puppet-inspector: {text}", file=sys.stderr, flush=True)
-
-
-def _host(host: str) -> str:
-    """Return a host in the form for ``HOST:PORT``."""
-    return f"[{host}]" if ":" in host else host

@@ -1,4 +1,4 @@
-"""``puppet-inspector run``: the options that it appends, and a fake agent through the real proxy."""
+"""``puppet-inspector run``: a fake agent through the real proxy, as its HTTP proxy and as its master."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.capture.store import Capture
 from inspector.cli import run
 from inspector.cli.main import main
 from inspector.cli.runs import print_runs
@@ -22,10 +21,13 @@ from inspector.host import puppetconf
 from inspector.host.puppetconf import PuppetConf
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
-from inspector.model import Exchange
+from inspector.proxy import tied
+from inspector.proxy.connect.plan import UNREAD
 from inspector.proxy.faults.actions import KINDS
 from inspector.runs.snapshot import RunState
 from inspector.summaries import reading
+from tests.support import node_agents
+from tests.support.node_agents import NAME, THROUGH_PROXY, TO_ITS_MASTER, configure, exchanges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,25 +35,6 @@ if TYPE_CHECKING:
     from inspector.host import pki
 
     type Install = Callable[[str], Path]
-
-NAME = "localhost"
-"""This host's certname: a name that resolves to this host everywhere."""
-
-AGENT = f"""#!{sys.executable}
-import http.client, os, ssl, sys
-if "--version" in sys.argv:
-    sys.exit(print("7.23.0"))
-print("agent", *sys.argv[1:], flush=True)
-words = sys.argv[1:]
-server, port = words[words.index("--server") + 1], int(words[words.index("--serverport") + 1])
-context = ssl.create_default_context(cafile="SSLDIR/certs/ca.pem")
-context.load_cert_chain("SSLDIR/certs/{NAME}.pem", "SSLDIR/private_keys/{NAME}.pem")
-connection = http.client.HTTPSConnection(server, port, context=context)
-connection.request("GET", "/puppet/v3/file_metadata/modules/x")
-print(connection.getresponse().status, flush=True)
-sys.exit(int(os.environ.get("STATUS", "0")))
-"""
-"""Asks one question as an agent would, and exits with STATUS."""
 
 
 @pytest.fixture
@@ -72,57 +55,80 @@ def master(ca: LabCA, tmp_path: Path) -> Iterator[LabMaster]:
 
 @pytest.fixture
 def confdir(place: pki.SslDirPaths, tmp_path: Path) -> Path:
-    return _configure(tmp_path / "conf", place, ("127.0.0.1", 8140))
-
-
-def _configure(confdir: Path, place: pki.SslDirPaths, master: tuple[str, int], more: str = "") -> Path:
-    confdir.mkdir(exist_ok=True)
-    text = f"[main]\nssldir = {place.path}\ncertname = {NAME}\nserver = {NAME}\nserverport = {master[1]}\n{more}"
-    (confdir / "puppet.conf").write_text(text)
-    return confdir
+    return configure(tmp_path / "conf", place, ("127.0.0.1", 8140))
 
 
 @pytest.fixture
 def install(place: pki.SslDirPaths, tmp_path: Path) -> Install:
     """Installs a command ``puppet``."""
-
-    def installed(text: str) -> Path:
-        program = tmp_path / "bin" / "puppet"
-        program.parent.mkdir(exist_ok=True)
-        program.write_text(text.replace("SSLDIR", str(place.path)))
-        program.chmod(0o755)
-        return program
-
-    return installed
-
-
-def _exchanges(capture: Path) -> list[Exchange]:
-    with Capture.open(capture) as records:
-        return [record for record in records.records() if isinstance(record, Exchange)]
+    return lambda text: node_agents.install(tmp_path, text, place)
 
 
 # -- the complete command ------------------------------------------------------------------------------------
 
 
-def test_the_agent_goes_through_the_proxy(
+def test_the_agent_uses_the_proxy_as_its_http_proxy(
+    master: LabMaster,
+    ca: LabCA,
+    place: pki.SslDirPaths,
+    install: Install,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    confdir = configure(tmp_path / "conf", place, master.address)
+    command = [str(install(THROUGH_PROXY)), "agent", "-t", "--confdir", str(confdir)]
+    status, capture, _ = run.run(command, output=tmp_path / "c" / "run.sqlite")
+    printed = capfd.readouterr()
+    assert (status, printed.err) == (0, "")
+    first, *others = printed.out.splitlines()
+    assert first.startswith(f"agent agent -t --confdir {confdir} --http_proxy_host 127.0.0.1 --http_proxy_port ")
+    assert "--server" not in first
+    assert others == ["404"]
+    (exchange,) = exchanges(capture)
+    (judged,) = reading.read(capture, now=time.time()).briefs
+    assert (judged.state, judged.certname) == (RunState.OVER, NAME)  # the command has ended
+    assert exchange.identity is not None
+    assert (exchange.identity.certname, exchange.agent.node) == (NAME, NAME)
+    assert exchange.agent.for_one_run
+    assert [received.certname for received in master.received] == [NAME]
+    assert (place.ca.read_bytes(), place.crl.read_bytes()) == (ca.ca_bundle, ca.crl_bundle)
+
+
+def test_the_agent_takes_the_proxy_for_its_master(
     master: LabMaster, place: pki.SslDirPaths, install: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    confdir = _configure(tmp_path / "conf", place, master.address)
-    command = [str(install(AGENT)), "agent", "-t", "--confdir", str(confdir)]
-    status, capture = run.run(command, output=tmp_path / "c" / "run.sqlite")
+    confdir = configure(tmp_path / "conf", place, master.address)
+    command = [str(install(TO_ITS_MASTER)), "agent", "-t", "--confdir", str(confdir)]
+    status, capture, _ = run.run(command, output=tmp_path / "c" / "run.sqlite", as_master=True)
     printed = capfd.readouterr()
     assert status == 0
-    assert printed.err == ""
+    assert printed.err == "puppet-inspector: this run takes the proxy for its master: as asked.\n"
     first, second = printed.out.splitlines()
     assert first.startswith(f"agent agent -t --confdir {confdir} --server {NAME} --serverport ")
     assert int(first.rpartition(" ")[2]) != master.address[1]
     assert second == "404"
-    (exchange,) = _exchanges(capture)
-    (judged,) = reading.read(capture, now=time.time()).briefs
-    assert judged.state is RunState.OVER  # the command has ended
+    (exchange,) = exchanges(capture)
     assert exchange.identity is not None
-    assert exchange.identity.certname == NAME
+    assert (exchange.identity.certname, exchange.agent.node) == (NAME, None)
     assert [received.certname for received in master.received] == [NAME]
+
+
+@pytest.mark.slow
+def test_an_old_agent_takes_it_for_its_master_unasked(
+    master: LabMaster,
+    place: pki.SslDirPaths,
+    install: Install,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("VERSION", "5.5.22")
+    confdir = configure(tmp_path / "conf", place, master.address)
+    command = [str(install(TO_ITS_MASTER)), "agent", "-t", "--confdir", str(confdir)]
+    assert run.run(command, output=tmp_path / "run.sqlite")[0] == 0
+    printed = capfd.readouterr()
+    assert "5.5 is older than 6.4, the first that can use it as an HTTP proxy" in printed.err
+    assert f"--server {NAME} --masterport " in printed.out
 
 
 @pytest.mark.slow
@@ -137,18 +143,47 @@ def test_the_commands_own_options_count(
     """They select the master and the ssldir's certificate; after a failure the proxy's related lines are printed."""
     ca.enrol(place.path, "another.example")
     place.crl.unlink()
-    command = [str(install(AGENT)), "agent", "--test", "--ssldir", str(place.path), "--confdir", str(tmp_path)]
+    command = [str(install(TO_ITS_MASTER)), "agent", "--test", "--ssldir", str(place.path), "--confdir", str(tmp_path)]
     command += ["--certname", NAME, "--server", NAME, "--masterport", str(master.address[1])]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STATUS", "4")
-        status, capture = run.run(command, output=tmp_path / "run.sqlite")
+        status, capture, _ = run.run(command, output=tmp_path / "run.sqlite", as_master=True)
     assert status == 4
     errors = capfd.readouterr().err
     assert f"puppet-inspector: -- There is no CRL to check agents with: {place.crl}" in errors
     assert "sent without the agent's identity" in errors
-    (exchange,) = _exchanges(capture)
+    (exchange,) = exchanges(capture)
     assert exchange.identity is not None
     assert exchange.identity.certname is None
+
+
+@pytest.mark.slow
+def test_another_master_is_the_one_that_is_asked(
+    master: LabMaster, place: pki.SslDirPaths, install: Install, tmp_path: Path
+) -> None:
+    confdir = configure(tmp_path / "conf", place, ("nowhere.invalid", 1))
+    command = [str(install(THROUGH_PROXY)), "agent", "-t", "--confdir", str(confdir)]
+    status, capture, _ = run.run(command, output=tmp_path / "run.sqlite", master=f"{NAME}:{master.address[1]}")
+    assert status == 0
+    assert len(exchanges(capture)) == len(master.received) == 1
+
+
+@pytest.mark.slow
+def test_a_master_that_the_agent_refuses_is_not_read(
+    place: pki.SslDirPaths, install: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The agent itself sees what the master presents, and says so in its own words."""
+    other = LabCA("other.example")
+    with LabMaster(other, other.enrol(tmp_path / "master", "other.example", [NAME])) as stranger:
+        confdir = configure(tmp_path / "conf", place, stranger.address)
+        command = [str(install(THROUGH_PROXY)), "agent", "-t", "--confdir", str(confdir)]
+        status, capture, _ = run.run(command, output=tmp_path / "run.sqlite", confdir=str(confdir))
+    assert status == 1
+    assert "self-signed certificate in certificate chain" in capfd.readouterr().err
+    assert exchanges(capture) == []
+    (judged,) = reading.read(capture, now=time.time()).briefs
+    assert (judged.certname, judged.cause) == (NAME, "T08")
+    assert stranger.received == []
 
 
 @pytest.mark.slow
@@ -157,10 +192,10 @@ def test_a_killed_agent_and_a_setting_for_another_host(
 ) -> None:
     program = install("#!/bin/sh\nkill -KILL $$\n")
     command = [str(program), "agent", "-t", "--confdir", str(confdir), "--report_server", "r.example"]
-    status, capture = run.run(command, output=tmp_path / "run.sqlite")
+    status, capture, _ = run.run(command, output=tmp_path / "run.sqlite", as_master=True)
     errors = capfd.readouterr().err
     assert status == 128 + signal.SIGKILL
-    assert _exchanges(capture) == []
+    assert exchanges(capture) == []
     assert f"report_server is r.example, but in this run all requests go to {NAME}." in errors
     assert "the proxy received nothing" in errors
 
@@ -174,7 +209,7 @@ def test_an_agent_that_stops_before_it_connects_is_explained(
     program = install(f'#!/bin/sh\n[ "$1" = --version ] && exit\necho "{disabled}"\nexit 1\n')
     place.crl.write_text("garbage")
     command = [str(program), "agent", "-t", "--confdir", str(confdir)]
-    status, _ = run.run(command, output=tmp_path / "run.sqlite")
+    status, *_ = run.run(command, output=tmp_path / "run.sqlite")
     out, errors = capfd.readouterr()
     assert (status, out) == (1, f"{disabled}\n")
     assert f"puppet-inspector: the agent printed: {disabled}\n  meaning: Somebody or something disabled" in errors
@@ -189,11 +224,12 @@ def test_a_closed_port_is_said_once(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = closed.getsockname()
-    confdir = _configure(tmp_path / "conf", place, address)
-    command = ["env", "STATUS=1", str(install(AGENT)), "agent", "-t", "--confdir", str(confdir)]
+    confdir = configure(tmp_path / "conf", place, address)
+    command = ["env", "STATUS=1", str(install(THROUGH_PROXY)), "agent", "-t", "--confdir", str(confdir)]
     capture = tmp_path / "run.sqlite"
     assert run.run(command, output=capture, confdir=str(confdir))[0] == 1
-    (origin,) = capfd.readouterr().err.splitlines()
+    said, origin = capfd.readouterr().err.splitlines()
+    assert f"Tunnel connection failed: 502 Failed to open TCP connection to {NAME}:{address[1]}" in said
     assert origin.endswith(f"server and serverport in {confdir}/puppet.conf")
     print_runs([capture], as_json=False)
     assert capfd.readouterr().out.count("refused the connection: no master listens there") == 1
@@ -245,9 +281,9 @@ def _until(condition: Callable[[], bool], timeout: float = 300) -> None:
 # -- mistakes -----------------------------------------------------------------------------------------
 
 
-def _mistake(*command: str, **options: str) -> InspectorError:
+def _mistake(*command: str, confdir: str | None = None) -> InspectorError:
     with pytest.raises(InspectorError) as error:
-        run.run(command, output=Path("/dev/null/never.sqlite"), **options)
+        run.run(command, output=Path("/proc/never/never.sqlite"), confdir=confdir)
     return error.value
 
 
@@ -271,119 +307,68 @@ def test_a_command_that_stays(words: str) -> None:
     run._must_stay(["timeout", "60", "/opt/puppetlabs/bin/puppet", *words.split()], conf)
 
 
-def test_a_certname_in_upper_case(install: Install, confdir: Path) -> None:
-    error = _mistake(str(install("")), "agent", "-t", "--certname", "Node.Example", confdir=str(confdir))
-    assert error.message == "The certname Node.Example is not in lower case: the agent stops before it connects."
-    assert error.hint.startswith("1. Write the name in lower case")
-
-
-def test_an_http_proxy_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "HTTP_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    assert list(run._detours(_conf(), ("puppet", 8140))) == []
-    (note,) = run._detours(_conf(http_proxy=True), ("puppet", 8140))
-    assert note.endswith("in this run it does not use it.")
-
-
-def test_a_host_without_a_certificate(install: Install, confdir: Path, place: pki.SslDirPaths) -> None:
-    place.certificate.unlink()
-    error = _mistake(str(install("")), "agent", "-t", confdir=str(confdir))
-    assert error.message.startswith("This host has no certificate yet")
-    assert str(place.certificate) in error.message
-    assert "puppet-inspector provision" in error.hint
-
-
-@pytest.mark.parametrize(
-    ("certname", "text"),
-    [("nowhere.invalid", "does not resolve"), ("192.0.2.1", "resolves to 192.0.2.1, which is not this host")],
-)
-def test_a_certname_that_does_not_resolve_to_this_host(
-    certname: str, text: str, install: Install, confdir: Path, ca: LabCA, place: pki.SslDirPaths
-) -> None:
-    ca.enrol(place.path, certname)
-    error = _mistake(str(install("")), "agent", "-t", "--certname", certname, confdir=str(confdir))
-    assert text in error.message
-    assert f"127.0.0.1 {certname}" in error.hint
-
-
-def test_a_master_that_does_not_resolve(install: Install, confdir: Path) -> None:
-    error = _mistake(str(install("")), "agent", "-t", "--server", "nowhere.invalid", confdir=str(confdir))
-    assert "The master's name nowhere.invalid does not resolve." in error.message
-
-
-def test_listening_on_another_address_than_the_certname(install: Install, confdir: Path) -> None:
-    error = _mistake(str(install("")), "agent", "-t", confdir=str(confdir), listen="192.0.2.1:8140")
-    assert "The proxy would listen on 192.0.2.1" in error.message
-    assert run._listen("127.0.0.1", "127.0.0.1:9000") == "127.0.0.1:9000"
-    assert run._listen("127.0.0.1", "0.0.0.0:9000") == "0.0.0.0:9000"
-    assert run._listen("127.0.0.2", None) == "127.0.0.2"
-
-
 @pytest.mark.slow
-def test_a_file_that_is_not_a_program(install: Install, confdir: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_program(
+    install: Install, confdir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     program = install("\0")
-    with pytest.raises(InspectorError, match="cannot be run"):
-        run.run([str(program), "agent", "-t"], output=tmp_path / "run.sqlite", confdir=str(confdir))
+    status, *_ = run.run([str(program), "agent", "-t"], output=tmp_path / "run.sqlite", confdir=str(confdir))
+    assert status == tied.CANNOT_RUN
+    assert f"puppet-inspector: {program} cannot be run: Exec format error." in capfd.readouterr().err
 
 
-# -- the appended options ---------------------------------------------------------------------------------
-
-
-def _conf(**settings: object) -> PuppetConf:
-    return PuppetConf(None, "puppet", 8140, Path("/s"), "n.example", **settings)  # type: ignore[arg-type]
+# -- which way --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("conf", "major", "options"),
+    ("command", "version", "why"),
     [
-        (_conf(), 7, "--server n.example --serverport 9"),
-        (_conf(), None, "--server n.example --serverport 9"),
-        (_conf(), 6, "--server n.example --masterport 9"),
-        (
-            _conf(server_list=(("a", 1), ("b", 2))),
-            8,
-            "--server n.example --serverport 9 --server_list n.example:9",
-        ),
-        (
-            _conf(ca_server="c", ca_port=1, report_server="r", report_port=2, use_srv_records=True),
-            3,
-            (
-                "--server n.example --masterport 9 --ca_server n.example --report_server n.example "
-                "--ca_port 9 --report_port 9 --no-use_srv_records"
-            ),
-        ),
+        ("puppet agent -t", (7, 23), ""),
+        ("puppet agent -t", (6, 4), ""),
+        ("puppet agent -t", None, ""),
+        ("puppet agent -t", (6, 3), "6.3 is older than 6.4"),
+        ("puppet agent -t", (3, 8), "3.8 is older than 6.4"),
+        ("puppet device --target x", (7, 23), ""),
+        ("puppet device --target=x", (7, 23), ""),
+        ("puppet device -v", (7, 23), "puppet device without --target"),
     ],
 )
-def test_redirections(conf: PuppetConf, major: int | None, options: str) -> None:
-    assert run.redirections(conf, 9, major) == options.split()
+def test_who_can_use_an_http_proxy_does(command: str, version: tuple[int, int] | None, why: str) -> None:
+    found = run._why_as_master(command.split(), version)
+    assert found.startswith(why)
+    assert bool(found) is bool(why)
 
 
-def test_the_version_decides_which_port_option(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_version_is_asked_of_puppet_only(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     program = install("#!/bin/sh\necho 'a warning'\necho 3.8.7\n")
-    assert run._major(["env", str(program), "agent", "-t"]) == 3
+    assert run._version(["env", str(program), "agent", "-t"]) == (3, 8)
     # A script is never asked: it might run the agent. The puppet on the PATH is.
     monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
-    assert run._major(["/bin/false"]) == 3
+    assert run._version(["/bin/false"]) == (3, 8)
     install("#!/bin/sh\nexit 1\n")
-    assert run._major(["/bin/false"]) is None
+    assert run._version(["/bin/false"]) is None
 
 
-def test_of_a_server_list_the_first_that_answers() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent, socket.create_server(("127.0.0.1", 0)) as server:
-        gone, there = silent.getsockname(), server.getsockname()
-        silent.close()
-        assert run._master(_conf(server_list=(gone, there))) == there
-    assert run._master(_conf()) == ("puppet", 8140)
+@pytest.mark.parametrize(
+    ("command", "local"),
+    [
+        ("puppet ssl clean", True),
+        ("env A=b puppet config print", True),
+        ("puppet ssl bootstrap", False),
+        ("puppet agent -t", False),
+        ("/opt/run-agent config", False),
+    ],
+)
+def test_a_command_that_asks_no_server_is_run_as_it_is(command: str, local: bool) -> None:
+    assert run._asks_nobody(command.split()) is local
 
 
-def test_an_http_proxy_does_not_stand_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    assert "no_proxy" not in run._environment(_conf())
-    assert run._environment(_conf(http_proxy=True, no_proxy=".x"))["no_proxy"] == ".x,n.example"
-    monkeypatch.setenv("HTTP_PROXY", "http://p:1")
-    monkeypatch.setenv("NO_PROXY", ".y")
-    assert run._environment(_conf())["no_proxy"] == ".y,n.example"
+def test_further_servers_are_for_an_http_proxy(install: Install, confdir: Path) -> None:
+    with pytest.raises(InspectorError, match="--also is for"):
+        run.run(
+            [str(install("")), "agent", "-t"], output=Path("/proc/never/never.sqlite"), confdir=str(confdir),
+            also=["pdb:8081"], as_master=True,
+        )  # fmt: skip
 
 
 # -- faults -----------------------------------------------------------------------------------------------
@@ -422,7 +407,11 @@ def test_an_announcement_is_red_on_a_terminal(
 ) -> None:
     run._announce("-- fault: answered 500: GET / of web1.example (192.0.2.7)")
     run._announce("-- another line")
-    assert capsys.readouterr().err == "puppet-inspector: fault: answered 500: GET / of web1.example (192.0.2.7)\n"
+    run._announce(f"{UNREAD}forge.example:443, none of the node's Puppet servers")
+    assert capsys.readouterr().err == (
+        "puppet-inspector: fault: answered 500: GET / of web1.example (192.0.2.7)\n"
+        "puppet-inspector: passed on unread: forge.example:443, none of the node's Puppet servers\n"
+    )
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.delenv("NO_COLOR", raising=False)
     run._announce("-- fault: a")
@@ -445,17 +434,19 @@ def test_an_announcement_is_red_on_a_terminal(
 def test_a_cause_about_the_master_names_the_setting_that_it_came_from(
     command: tuple[str, ...], given: str | None, more: str, origin: str, place: pki.SslDirPaths, tmp_path: Path
 ) -> None:
-    confdir = _configure(tmp_path / "conf", place, ("m.example", 1), more)
+    confdir = configure(tmp_path / "conf", place, ("m.example", 1), more)
     conf = puppetconf.read(None, confdir)
-    (note,) = run._origins(conf, ["puppet", "agent", *command], given, ("m.example", 1), {"T19", None})
-    assert note == f"in this run puppet_master is m.example:1: {origin.replace('CONF', str(confdir / 'puppet.conf'))}"
+    (note,) = run._origins(conf, ["puppet", "agent", *command], given, ("m.example", 1), {"T19", None}, as_master=False)
+    masters = "a.example:1 or b.example:1" if more else "m.example:1"
+    assert note == f"in this run the master is {masters}: {origin.replace('CONF', str(confdir / 'puppet.conf'))}"
 
 
 def test_a_cause_about_an_identity_names_the_ssldir(place: pki.SslDirPaths, confdir: Path) -> None:
     conf = puppetconf.read(None, confdir)
-    (note,) = run._origins(conf, ["puppet"], None, ("m.example", 1), {"T23"})
+    (note,) = run._origins(conf, ["puppet"], None, ("m.example", 1), {"T23"}, as_master=True)
     assert note == (
         f"in this run puppet_identity, puppet_ca and puppet_crl are the ssldir {place.path}: "
         f"ssldir in {confdir / 'puppet.conf'}"
     )
-    assert list(run._origins(conf, ["puppet"], None, ("m.example", 1), {"S01", None})) == []
+    assert list(run._origins(conf, ["puppet"], None, ("m.example", 1), {"S01", None}, as_master=True)) == []
+    assert list(run._origins(conf, ["puppet"], None, ("m.example", 1), {"T23"}, as_master=False)) == []
