@@ -50,6 +50,14 @@ class System:
         return subprocess.run(self.command(script, *binds), env=ENVIRONMENT | environment, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True)  # fmt: skip
 
+    def program(self, name: str, directory: Path) -> Path:
+        """Write a script of this name to a directory, which is that program of this Debian, and return its path."""
+        *outer, script = self.command(f'exec {name} "$@"', SCRATCH)
+        path = directory / name
+        path.write_text(f'#!/bin/sh\nexec {shlex.join([*outer, f'{script} {name} "$@"', name])} "$@"\n')
+        path.chmod(0o755)
+        return path
+
     def quit_after(self, shown: str, script: str, *binds: Path) -> str:
         """Run a program in a terminal of it, press q when it shows a text, and return what it showed."""
         command = self.command(f"script -qec {shlex.quote(script)} /dev/null", *binds)

@@ -99,7 +99,7 @@ def test_the_log_names_the_rule(master: RealMaster, auth_conf: Path, tmp_path: P
 @pytest.fixture
 def scene(master: RealMaster, auth_conf: Path, tmp_path: Path) -> Iterator[Scene]:
     """An agent that auth.conf will refuse."""
-    with Scene(master, tmp_path, name="refused.example", fresh=False, own=True) as made:
+    with Scene(master, tmp_path, name="refused.example", fresh=False, way="proxy") as made:
         yield made
 
 

@@ -1,18 +1,19 @@
 """One fault of each kind is made with a real agent and master: its cause is named, and its fix works as it is written.
 
-They take turns at the two roads. All of them are played by ``make faults``, on either road, which writes their table
+They take turns at the three ways. All of them are played by ``make faults``, on any of them, which writes their table
 into docs/diagnosis.md.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from tests.real.faults.engine import play
+from tests.real.faults.engine import Way, play
 from tests.real.faults.every import ALL, EXAMPLES
 
 if TYPE_CHECKING:
@@ -36,15 +37,15 @@ def test_every_kind_has_an_example() -> None:
 
 
 PLAYED = [
-    pytest.param(fault, number % 2 == 0, id=f"{fault.name}-{'mitmdump' if number % 2 else 'proxy'}")
-    for number, fault in enumerate(EXAMPLES)
+    pytest.param(fault, way, id=f"{fault.name}-{way}")
+    for fault, way in zip(EXAMPLES, itertools.cycle(get_args(Way.__value__)))
 ]
 
 
-@pytest.mark.parametrize(("fault", "own"), PLAYED)
-def test_the_cause_is_named_and_the_fix_works(master: RealMaster, tmp_path: Path, fault: Fault, own: bool) -> None:
+@pytest.mark.parametrize(("fault", "way"), PLAYED)
+def test_the_cause_is_named_and_the_fix_works(master: RealMaster, tmp_path: Path, fault: Fault, way: Way) -> None:
     _missing(fault.needs)
-    tally = play(fault, master, tmp_path, own=own)
+    tally = play(fault, master, tmp_path, way=way)
     assert tally.right, "\n".join(tally.log)
     assert tally.works, "\n".join(tally.log)
     assert not tally.alarms, "\n".join(tally.log)

@@ -79,7 +79,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.real.faults", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="WORDS", help="only faults whose kind or name contains one of them")
     parser.add_argument("--write", action="store_true", help="into docs/diagnosis.md")
-    parser.add_argument("--mitmdump", action="store_true", help="with mitmdump, not `puppet-inspector proxy`")
+    parser.add_argument("--way", choices=("proxy", "mitmdump", "run"), default="proxy", help="how the agent gets there")
     parser.add_argument("--logs", type=Path, metavar="DIR", help="write what happened in each play into this directory")
     given = parser.parse_args()
     chosen = [f for f in ALL if not given.words or any(word in f"{f.kind}: {f.name}" for word in given.words)]
@@ -90,7 +90,7 @@ def main() -> int:
         master.generate(PROXY_NAME)
         for fault in chosen:
             with tempfile.TemporaryDirectory() as folder:
-                tally = play(fault, master, Path(folder), own=not given.mitmdump)
+                tally = play(fault, master, Path(folder), way=given.way)
             played.append((fault, tally))
             print(f"{'good' if tally.good else 'BAD '} {tally.seconds:3.0f} s {fault.name}: {tally.named[:60]}"
                   f"{'' if tally.right else ' WRONG CAUSE'}{'' if tally.works else ' NOT HEALED'} {tally.alarms or ''}",

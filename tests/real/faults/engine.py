@@ -30,10 +30,14 @@ if TYPE_CHECKING:
     from tests.real.hosts import Host
     from tests.real.puppet import RealMaster
 
+type Way = Literal["proxy", "mitmdump", "run"]
+"""The agent takes `puppet-inspector proxy` or mitmdump for its master, or is started with `run`."""
 HOSTS: dict[str, Host] = {"node": "node", "CA": "ca", "master": "master", "proxy": "proxy"}
 """The hosts of steps."""
 RAN = (0, 2)
 """How a run ends in which everything was applied."""
+_TIMES = re.compile(r"[0-9.]+ seconds|transaction_uuid=[0-9a-f-]+| - connect\(2\) for [^()]*")
+"""What differs from run to run, and by the version of Ruby."""
 _ERROR = re.compile(r"^(?:Error|Notice: Skipping|Notice: Run of)[^\n]*", re.MULTILINE)
 
 
@@ -106,15 +110,16 @@ class Tally:
 class Scene:
     """An agent, its road through a proxy, and what a fault changes of them and of the master."""
 
-    def __init__(self, master: RealMaster, directory: Path, *, name: str, fresh: bool, own: bool) -> None:
-        self.master, self.directory = master, directory
-        self.stage = Stage(master, directory, own=own)
+    def __init__(self, master: RealMaster, directory: Path, *, name: str, fresh: bool, way: Way) -> None:
+        self.master, self.directory, self.way = master, directory, way
+        self.stage = Stage(master, directory, own=way == "proxy")
         self.port = free_port(PROXY_HOST)
         self.options: dict[str, str | Path] = {}
         """Of the proxy."""
         self.agent = self.stage.agent(name) if fresh else self.stage.enrolled(name)
         self.node = self.certname = name
-        self.hosts = Hosts(self.agent, Road(master, "proxy.example", self.port))
+        direct = Road(master, master.name, master.port)
+        self.hosts = Hosts(self.agent, direct if way == "run" else Road(master, "proxy.example", self.port))
         self.identity = f"keys:{self.agent.ssldir}"
         """Of the proxy towards the master."""
         self._changes = ExitStack()
@@ -167,7 +172,11 @@ class Scene:
         self._changes.enter_context(self.master.configured(**settings))
 
     def behind(self, target: str) -> None:
-        """Let the proxy take this address for its master."""
+        """Let the proxy take this address for its master, or the agent where it asks for its master itself."""
+        if self.way == "run":
+            host, _, port = target.rpartition(":")
+            self.configure(server=host, serverport=port)
+            return
         self.options["puppet_master"] = target
         self.later(self.options.pop, "puppet_master")
 
@@ -175,8 +184,11 @@ class Scene:
 
     @contextmanager
     def proxy(self, capture: str) -> Iterator[None]:
-        """The proxy, running."""
+        """The proxy, running; `run` starts its own."""
         self.stage.capture = self.directory / capture
+        if self.way == "run":
+            yield
+            return
         options: dict[str, Any] = {
             "puppet_crl": self.master.cadir / "ca_crl.pem", "puppet_listen": f"{PROXY_HOST}:{self.port}", **self.options
         }  # fmt: skip
@@ -185,7 +197,13 @@ class Scene:
 
     def directly(self) -> subprocess.CompletedProcess[str]:
         """A run of the agent without the proxy, which is not recorded."""
-        return self.hosts.shell("node", f"puppet agent -t --server {self.master.name} --serverport {self.master.port}")
+        own = "" if self.way == "run" else f" --server {self.master.name} --serverport {self.master.port}"
+        return self.hosts.shell("node", f"puppet agent -t{own}")
+
+    @property
+    def address(self) -> str:
+        """Where the node reaches its master."""
+        return self.master.host if self.way == "run" else PROXY_HOST
 
     def rename(self, certname: str) -> None:
         """Give the node another certname."""
@@ -195,7 +213,8 @@ class Scene:
 
     def run(self) -> subprocess.CompletedProcess[str]:
         """The agent's next run."""
-        return self.hosts.shell("node", "puppet agent -t")
+        through = f"puppet-inspector run --confdir {self.agent.confdir} -o {self.stage.capture} -- "
+        return self.hosts.shell("node", f"{through if self.way == 'run' else ''}puppet agent -t")
 
     def ask(self, looks: tuple[str, ...], output: str) -> dict[str, Any]:
         """What `doctor` says of the capture and of where the administrator looks besides, or `explain` of an error."""
@@ -277,12 +296,12 @@ def steps_of(item: dict[str, Any]) -> list[Step]:
 # -- the play ---------------------------------------------------------------------------------------------
 
 
-def play(fault: Fault, master: RealMaster, directory: Path, *, own: bool = True) -> Tally:
+def play(fault: Fault, master: RealMaster, directory: Path, *, way: Way = "proxy") -> Tally:
     """Play one fault in a new directory."""
     began, tally = time.monotonic(), Tally()
     words = re.sub(r"[^a-z0-9]+", "-", fault.name.lower()).strip("-")[:40].strip("-")
-    name = f"{'node' if fault.agent == 'standing' else words}-{'proxy' if own else 'mitmdump'}.example"
-    with Scene(master, directory, name=name, fresh=fault.agent == "fresh", own=own) as scene:
+    name = f"{'node' if fault.agent == 'standing' else words}-{way}.example"
+    with Scene(master, directory, name=name, fresh=fault.agent == "fresh", way=way) as scene:
         try:
             _play(fault, scene, tally)
         except (AssertionError, subprocess.TimeoutExpired, RuntimeError, OSError) as error:
@@ -299,6 +318,8 @@ def _play(fault: Fault, scene: Scene, tally: Tally) -> None:
         time.sleep(fault.rests)
     failed = done.stdout
     tally.log.append(failed)
+    if scene.way == "run":
+        _compare(fault, scene, done, tally)
     assert done.returncode in fault.ends, f"the run ended with {done.returncode}"
     found = scene.ask(fault.looks, failed)
     answer = advice(found, fault, scene.certname)
@@ -318,6 +339,18 @@ def _play(fault: Fault, scene: Scene, tally: Tally) -> None:
     # A run that succeeded in spite of the fault must not show its error any more.
     error = _ERROR.search(failed)
     tally.works = done.returncode in RAN and not (error and error[0] in done.stdout)
+
+
+def _compare(fault: Fault, scene: Scene, through: subprocess.CompletedProcess[str], tally: Tally) -> None:
+    """Compare a run through `run` with a direct one, which comes after it: its status, and its red lines."""
+    if fault.agent == "fresh":
+        return  # the first run has changed what the next one does
+    direct = scene.directly()
+    tally.log.append(f"directly:\n{direct.stdout}")
+    assert through.returncode == direct.returncode, f"directly it ends with {direct.returncode}"
+    ours, own = ({_TIMES.sub("", line).replace("502 ", "").replace('"', "") for line in _ERROR.findall(text)}
+                 for text in (through.stdout, direct.stdout))  # fmt: skip
+    assert own <= ours, f"directly it prints {own - ours}"
 
 
 def _execute(step: Step, fault: Fault, scene: Scene, tally: Tally) -> None:

@@ -12,7 +12,6 @@ from cryptography import x509
 from inspector.host import pki
 from tests.real.faults.engine import Fault
 from tests.real.machine import host_names
-from tests.real.through import PROXY_HOST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,14 +69,14 @@ def _foreign_certificate(scene: Scene) -> None:
 
 
 def _wrong_name(scene: Scene) -> None:
-    names = host_names({"puppet.example": PROXY_HOST})
+    names = host_names({"puppet.example": scene.address})
     names.__enter__()
     scene.later(names.__exit__, None, None, None)
     scene.configure(server="puppet.example")
 
 
 def _wrong_name_in_main(scene: Scene) -> None:
-    names = host_names({"puppet.example": PROXY_HOST})
+    names = host_names({"puppet.example": scene.address})
     names.__enter__()
     scene.later(names.__exit__, None, None, None)
     conf = scene.agent.confdir / "puppet.conf"
