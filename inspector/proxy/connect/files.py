@@ -3,7 +3,7 @@
 A copy has the content, the times, the owner and the mode of the node's own file, and besides it what the run adds. What
 the agent writes there is written to the node's file as soon as it is complete, without the addition, so that a run that
 is killed leaves what a direct run could have left; the same holds for another owner or mode that it gives the copy. A
-file that was missing stays missing.
+file that was missing stays missing, and one at which an agent stops is left to it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+CERTIFICATE, CRL = b"CERTIFICATE", b"X509 CRL"
+"""The labels of what is in the two files."""
 WRITTEN = 0.05
 """Seconds for which a copy must be unchanged: Puppet writes it in place, in several steps."""
 
@@ -29,21 +31,15 @@ class RunFile:
     """A file of the node, and its copy."""
 
     def __init__(self, own: Path, copy: Path, addition: bytes, removed: Callable[[bytes], bytes]) -> None:
-        """Make the copy of the node's ``own`` file. ``removed`` takes the addition out of a content. Raises
-        InspectorError."""
+        """Make the copy of the node's ``own`` file. ``removed`` takes the addition out of a content."""
         self.own, self.copy = own, copy
         self._removed = removed
-        self._content = _read(own)
-        """The content of the node's file, as this run read or wrote it."""
-        self._copied = self._content
-        """What the copy contains besides the addition as long as the agent has not written it."""
+        self._content = _read(own) if usable(own, _label(addition)) else None
+        """The content of the node's file, as this run read or wrote it; None if there is none, or none that is used."""
         if self._content is not None:
             times = own.stat()
-            if b"-----BEGIN " in self._content:  # at another file the agent stops, as in a direct run
-                self._copied = self._content + (b"" if self._content.endswith(b"\n") else b"\n")
-            else:
-                addition = b""
-            pki.write_private(copy, (self._copied or b"") + addition)
+            # Before the rest, of which an agent then reads what it reads without.
+            pki.write_private(copy, addition + self._content)
             with suppress(PermissionError):  # who is not root has files of its own only
                 os.chown(copy, times.st_uid, times.st_gid)
             copy.chmod(times.st_mode & 0o777)
@@ -82,14 +78,29 @@ class RunFile:
             return
         self._state = state
         cleaned = self._removed(content or b"")
-        if cleaned == self._copied:
+        if cleaned == self._content:
             try:
                 os.utime(self.own, ns=(state[0], state[0]))  # "not modified": the agent notes when it asked
             except OSError as error:
                 raise InspectorError(f"{self.own} cannot be written: {error.strerror}.") from error
             return
         replacing.replace(self.own, cleaned, self._content, model=self.copy, modified=False)
-        self._content = self._copied = cleaned
+        self._content = cleaned
+
+
+def usable(path: Path, label: bytes) -> bool:
+    """Whether an agent goes on with a file: it is not there yet, or has a PEM block with this label, as Puppet looks
+    for it."""
+    try:
+        content = _read(path)
+    except OSError:
+        return False
+    begin, end = (b"-----%s %s-----" % (word, label) for word in (b"BEGIN", b"END"))
+    return content is None or end in content.partition(begin)[2]
+
+
+def _label(block: bytes) -> bytes:
+    return block.removeprefix(b"-----BEGIN ").partition(b"-----")[0]
 
 
 def _read(path: Path) -> bytes | None:
@@ -97,8 +108,6 @@ def _read(path: Path) -> bytes | None:
         return inputs.read(path)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise InspectorError(f"{path} cannot be read: {error.strerror}.", "Run as the agent's user (root).") from error
 
 
 def _rights(path: Path) -> tuple[int, int, int] | None:

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from inspector import inputs
 from inspector.errors import InspectorError
 from inspector.host.puppetconf import split_address
-from inspector.proxy.connect import downloads
+from inspector.proxy.connect import downloads, files
 from inspector.proxy.connect.dialing import SiteProxy
 from inspector.proxy.connect.interception import ANY, Addition
 from inspector.proxy.connect.plan import Plan
@@ -90,10 +90,12 @@ def prepare(conf: PuppetConf, directory: Path, listen: str | None, also: Sequenc
         ca_digest=conf.ca_fingerprint.lower(),
         ca_server=(conf.ca_server or conf.servers[0][0], conf.ca_port or conf.servers[0][1]),
     )
-    options = [
-        "--http_proxy_host", str(host), "--http_proxy_port", str(port),
-        "--localcacert", str(plan.own_ca), "--hostcrl", str(plan.own_crl),
-    ]  # fmt: skip
+    options = ["--http_proxy_host", str(host), "--http_proxy_port", str(port)]
+    # At a file that cannot be used an agent stops, and says so: it is left to it.
+    if files.usable(conf.ca, files.CERTIFICATE):
+        options += ["--localcacert", str(plan.own_ca)]
+    if files.usable(conf.crl, files.CRL):
+        options += ["--hostcrl", str(plan.own_crl)]
     if conf.http_proxy_credentials:  # they are for the site's proxy, and can be read in the list of processes
         options += ["--http_proxy_user", "none", "--http_proxy_password", "none"]
     return PreparedRun(listening, plan, tuple(options), environment, notes)

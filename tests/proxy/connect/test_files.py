@@ -10,7 +10,7 @@ import pytest
 
 from inspector.errors import InspectorError
 from inspector.host import pki
-from inspector.proxy.connect import files as module
+from inspector.proxy.connect import files
 from inspector.proxy.connect.authority import RunAuthority
 from inspector.proxy.connect.files import RunFile
 
@@ -34,7 +34,7 @@ def bundles() -> list[bytes]:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written is complete at once."""
-    monkeypatch.setattr(module, "WRITTEN", -3600.0)
+    monkeypatch.setattr(files, "WRITTEN", -3600.0)
 
 
 class Node:
@@ -65,21 +65,35 @@ def node(tmp_path: Path, authority: RunAuthority, bundles: list[bytes]) -> Node:
 
 
 def test_a_copy_is_the_nodes_file_and_more(node: Node, bundles: list[bytes]) -> None:
-    assert node.copy.read_bytes() == bundles[0] + node.addition
+    assert node.copy.read_bytes() == node.addition + bundles[0]
     assert node.copy.stat().st_mtime_ns == OLD, "an agent asks by it whether something is newer"
     assert node.copy.stat().st_mode == node.own.stat().st_mode
 
 
-def test_the_addition_stands_on_lines_of_its_own(tmp_path: Path, authority: RunAuthority, bundles: list[bytes]) -> None:
-    node = Node(tmp_path, authority, bundles[0].rstrip())
-    assert node.copy.read_bytes() == bundles[0] + node.addition
+def test_what_follows_a_block_is_as_bad_as_before(
+    tmp_path: Path, authority: RunAuthority, bundles: list[bytes]
+) -> None:
+    """A block that does not end would end with ours."""
+    content = bundles[0] + b"-----BEGIN CERTIFICATE-----\ngarbage"
+    assert Node(tmp_path, authority, content).copy.read_bytes() == authority.certificate + content
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage\n"])
-def test_a_broken_file_is_not_made_usable(content: bytes, tmp_path: Path, authority: RunAuthority) -> None:
-    """An agent stops at it."""
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"garbage\n",
+        b"-----BEGIN CERTIFICATE-----\ngarbage\n",
+        b"-----END CERTIFICATE-----\n-----BEGIN CERTIFICATE-----\n",
+        b"-----BEGIN X509 CRL-----\ngarbage\n-----END X509 CRL-----\n",
+    ],
+)
+def test_a_file_at_which_an_agent_stops_is_left_to_it(content: bytes, tmp_path: Path, authority: RunAuthority) -> None:
     node = Node(tmp_path, authority, content)
-    assert node.copy.read_bytes() == content
+    assert not files.usable(node.own, files.CERTIFICATE)
+    assert not node.copy.exists()
+    node.file.sync(ended=True)
+    assert node.own.read_bytes() == content
 
 
 def test_what_is_missing_stays_missing(tmp_path: Path, authority: RunAuthority) -> None:
@@ -91,10 +105,21 @@ def test_what_is_missing_stays_missing(tmp_path: Path, authority: RunAuthority) 
     assert not node.copy.exists()
 
 
-def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path, authority: RunAuthority) -> None:
+def test_a_file_that_cannot_be_read_is_left_to_the_agent(tmp_path: Path, authority: RunAuthority) -> None:
     (tmp_path / "own.pem").mkdir()
-    with pytest.raises(InspectorError, match="cannot be read"):
-        Node(tmp_path, authority, None)
+    node = Node(tmp_path, authority, None)
+    assert not files.usable(node.own, files.CERTIFICATE)
+    assert not node.copy.exists()
+    node.file.sync(ended=True)
+    assert node.own.is_dir()
+
+
+@pytest.mark.parametrize("label", [files.CERTIFICATE, files.CRL])
+def test_what_an_agent_goes_on_with(label: bytes, tmp_path: Path, bundles: list[bytes]) -> None:
+    path = tmp_path / "own.pem"
+    assert files.usable(path, label)
+    path.write_bytes(bundles[0])
+    assert files.usable(path, label) is (label == files.CERTIFICATE)
 
 
 @pytest.mark.parametrize("ended", [False, True])
@@ -165,7 +190,7 @@ def test_half_a_file_is_not_passed_on(ended: bool, node: Node, bundles: list[byt
 def test_what_was_written_just_now_is_not_passed_on_before_the_end(
     node: Node, bundles: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "WRITTEN", 3600.0)
+    monkeypatch.setattr(files, "WRITTEN", 3600.0)
     node.write(bundles[1] + node.addition)
     node.file.sync()
     assert node.own.read_bytes() == bundles[0]

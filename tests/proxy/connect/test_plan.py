@@ -124,14 +124,14 @@ def test_the_kernel_knows_whose_a_connection_is(user: int, served: bool, node: N
 
 def test_the_agents_files_are_there_before_it_starts(node: Node, ca: LabCA) -> None:
     plan = node.plan
-    assert plan.own_ca.read_bytes() == ca.ca_bundle + plan.added_ca.read_bytes()
-    assert plan.own_crl.read_bytes().startswith(ca.crl_bundle)
+    assert plan.own_ca.read_bytes() == plan.added_ca.read_bytes() + ca.ca_bundle
+    assert plan.own_crl.read_bytes().endswith(ca.crl_bundle)
     assert len(plan.own_crl.read_bytes()) > len(ca.crl_bundle)
     assert (node.place.ca.read_bytes(), node.place.crl.read_bytes()) == (ca.ca_bundle, ca.crl_bundle)
 
 
 def test_what_the_agent_learns_reaches_the_node_without_ours(node: Node, ca: LabCA) -> None:
-    added = node.plan.own_crl.read_bytes().removeprefix(ca.crl_bundle)
+    added = node.plan.own_crl.read_bytes().removesuffix(ca.crl_bundle)
     ca.revoke("web1.example")
     node.plan.own_crl.write_bytes(ca.crl_bundle + added)
     node.run.sync(ended=True)

@@ -118,6 +118,15 @@ def test_the_options_lead_the_agent_to_the_proxy(prepared: Prepared, tmp_path: P
     assert run.notes == ()
 
 
+@pytest.mark.parametrize("broken", ["certs/ca.pem", "crl.pem"])
+def test_a_file_at_which_an_agent_stops_is_left_to_it(broken: str, prepared: Prepared, tmp_path: Path) -> None:
+    path = tmp_path / "ssl" / broken
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("-----BEGIN nothing\n")
+    other = "--hostcrl" if broken == "certs/ca.pem" else "--localcacert"
+    assert [option for option in prepared().options if option in ("--localcacert", "--hostcrl")] == [other]
+
+
 def test_files_elsewhere_are_the_nodes_own(prepared: Prepared, tmp_path: Path) -> None:
     run = prepared(localcacert=tmp_path / "a.pem", hostcrl=tmp_path / "b.pem", revocation="leaf", connect_timeout=5.0)
     assert (run.plan.ca, run.plan.crl) == (f"{tmp_path}/a.pem", f"{tmp_path}/b.pem")
