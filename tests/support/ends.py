@@ -64,6 +64,8 @@ class Tls:
     def __init__(self) -> None:
         self.data = b""
         self.waits = False
+        self.shut = False
+        """Whether TLS's farewell was sent."""
 
     def send(self, data: bytes) -> int:
         if self.waits:
@@ -87,7 +89,7 @@ class Tls:
         raise SSL.WantReadError
 
     def shutdown(self) -> None:
-        pass
+        self.shut = True
 
     def get_servername(self) -> None:
         pass

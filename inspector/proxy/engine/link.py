@@ -533,14 +533,18 @@ class Link:
             self.failed(error)
 
     def _refuse(self, master: MasterEnd, reason: str) -> None:
-        """Answer a request that the master refuses to hear: with the master's alert, if the agent can get that."""
+        """Answer a request that the master does not hear. An agent that uses this as its HTTP proxy gets what it gets
+        in a direct run: the master's alert if that is possible, or the end of the connection."""
         alert = master.state.tls_state.alert_code
-        if not (self._server and alert and self.agent.send_alert(alert)):
+        if self._server and alert and self.agent.send_alert(alert):
+            self._over = True
+            self._record(reason)
+            self._drop_master()
+        elif self._server and not alert and reason == UNANSWERED:
+            self._record(reason)
+            self._close(farewell=master.farewell)
+        else:
             self._fail(502, reason)
-            return
-        self._over = True
-        self._record(reason)
-        self._drop_master()
 
     def _record_refused_master(self, master: MasterEnd, error: str) -> str:
         """Record the failed handshake; return why it failed."""

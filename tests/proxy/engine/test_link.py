@@ -395,6 +395,20 @@ def test_a_master_that_ends_a_first_request_is_answered_for(site: Site) -> None:
     assert site.wire.data.startswith(b"HTTP/1.1 502 ")
 
 
+@pytest.mark.parametrize("farewell", [True, False])
+def test_an_agent_that_uses_an_http_proxy_sees_how_the_master_ends_it(farewell: bool, site: Site) -> None:
+    site.link._server = ("puppet.example", 8140)
+    site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    master.farewell = farewell
+    site.link.master_ended(master, None)
+    assert site.errors == [f"{MASTER_LEFT} without an answer"]
+    assert site.wire.data == b""
+    assert site.agent.closed
+    assert (site.agent.tls and site.agent.tls.shut) is farewell
+
+
 def test_on_a_connection_that_served_before_the_agent_is_left_to_ask_again(site: Site) -> None:
     site.secure()
     site.link.agent_sent(GET)
