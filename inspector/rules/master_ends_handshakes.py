@@ -7,7 +7,8 @@ from inspector.rules import On, places, rule
 from inspector.rules.cases import HandshakeCase, Statement
 from inspector.rules.connection_errors import closed, place
 from inspector.rules.fixes import advice, on_master, on_proxy
-from inspector.runs.examples import catalog, plugins, refused, report, talk
+from inspector.rules.words import brief
+from inspector.runs.examples import MASTER, catalog, plugins, refused, report, talk
 
 
 @rule(
@@ -35,6 +36,14 @@ from inspector.runs.examples import catalog, plugins, refused, report, talk
     bad=lambda: [
         talk(refused(None, by=None, reason="connection closed", leg={"side": "master", "secured": None})),
         talk(refused(None, by=None, reason="the connection was reset", leg={"side": "master", "secured": None})),
+        talk(
+            refused(
+                None,
+                by=None,
+                reason="the server closed the connection",
+                leg={"sni": MASTER, "tunnelled": True, "secured": None},
+            )
+        ),
     ],
 )
 def master_ends_handshakes(case: HandshakeCase) -> Iterator[Statement]:
@@ -42,7 +51,8 @@ def master_ends_handshakes(case: HandshakeCase) -> Iterator[Statement]:
     A master that refuses a certificate sends an alert; so most often it is not the master that ended this, but
     something in front of it."""
     handshake, leg = case.handshake, case.handshake.leg
-    if leg.side != "master" or leg.secured is not None or handshake.alert or handshake.culprits:
+    if not (leg.side == "master" or leg.tunnelled) or leg.secured is not None or handshake.alert or handshake.culprits:
         return
     if closed(handshake.reason):
-        yield Statement(f"{place(leg)} ended the TLS handshake without a reason", at=places.REFUSAL)
+        where = brief(leg.sni or "") if leg.tunnelled else place(leg)
+        yield Statement(f"{where} ended the TLS handshake without a reason", at=places.REFUSAL)

@@ -79,7 +79,7 @@ def _shake_hands(made: SSL.Connection, connection: socket.socket) -> str:
         except OSError as error:
             return error.strerror or str(error)
         if not received:
-            return "SSL_connect returned=5 errno=0 state=SSLv3/TLS write client hello"
+            return "the server closed the connection"
         made.bio_write(received)
 
 

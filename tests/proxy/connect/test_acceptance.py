@@ -181,7 +181,7 @@ def plain(answer: bytes) -> Iterator[int]:
     ("answer", "refusal"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "wrong version number"),
-        (b"", "SSL_connect returned=5"),
+        (b"", "the server closed the connection"),
     ],
 )
 def test_what_does_not_speak_tls_is_refused(answer: bytes, refusal: str, trust: NodeTrust) -> None:
