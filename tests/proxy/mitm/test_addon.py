@@ -88,8 +88,9 @@ def test_a_port_that_is_taken_for_good_is_one_error(addon: addon_module.PuppetIn
     async def listen(port: int) -> None:
         server, where = Proxyserver(), f"127.0.0.1:{port}"  # type: ignore[no-untyped-call]
         settings: Any = SimpleNamespace(
-            any_port=False, master_address="127.0.0.1:1", listen=("127.0.0.1", port), listen_address=where
-        )
+            any_port=False, master_address="127.0.0.1:1", listen=("127.0.0.1", port), listen_address=where,
+            connect=None,
+        )  # fmt: skip
         with taddons.context(addon, server):  # type: ignore[no-untyped-call]
             await addon._listen(server, settings)
 
