@@ -750,9 +750,16 @@ class Link:
         """Whether an exchange is under way."""
         return self._exchange is not None
 
+    @property
+    def deserted(self) -> bool:
+        """Whether the agent sends nothing any more while it has no answer: most often it has closed its connection."""
+        return self._ended is not None and self._exchange is not None and self._exchange.answered is None
+
     def shut(self) -> None:
         """End the link: the proxy ends."""
-        self._break("the proxy ended")
+        if self.deserted and self._exchange:
+            self._exchange.left = self._ended
+        self._break(AGENT_LEFT if self.deserted else "the proxy ended")
         for master in self._dropped:
             master.abort()
 
@@ -805,7 +812,7 @@ class Link:
             return
         if agent.paused and agent.broken:
             agent.abort()
-        elif exchange and exchange.answered is None and self._ended and now - self._since > HALF_CLOSED:
+        elif exchange and self.deserted and now - self._since > HALF_CLOSED:
             exchange.left = self._ended
             self._break(AGENT_LEFT)
         elif agent.stuck(now) > STUCK:

@@ -158,7 +158,10 @@ class Server:
             self._handover.close()
         self._runtime.admission.close()
         until = time.monotonic() + DRAIN
-        while any(link.busy for link in self._links) and time.monotonic() < until:
+        # The agent of a run has ended, and waits for no answer.
+        while any(link.busy and not (self._plan and link.deserted) for link in self._links):
+            if time.monotonic() > until:
+                break
             await asyncio.sleep(POLL)
         for link in list(self._links):
             link.shut()

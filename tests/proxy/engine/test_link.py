@@ -317,6 +317,19 @@ def test_who_sends_nothing_any_more_waits_for_an_answer_for_a_while(site: Site, 
     assert site.runtime.records[0].failed == ended
 
 
+def test_who_sends_nothing_any_more_has_left_before_the_proxy_ends(site: Site) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    site.master()
+    assert not site.link.deserted
+    site.link.agent_ended(None)
+    ended = site.link._ended
+    assert site.link.deserted
+    site.link.shut()
+    assert site.errors == [AGENT_LEFT]
+    assert site.runtime.records[0].failed == ended
+
+
 def test_who_sends_nothing_any_more_gets_a_slow_answer_that_has_begun(site: Site, clock: list[float]) -> None:
     site.secure()
     site.link.agent_sent(GET)
