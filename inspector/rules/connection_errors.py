@@ -34,6 +34,8 @@ _TEXTS = (
     (Failure.UNREACHABLE, r"\[errno 1(?:01|10|13)\]|no route to host|network is unreachable|timed out"),
 )
 _PATTERNS = tuple((failure, regex.compile(pattern, regex.IGNORECASE)) for failure, pattern in _TEXTS)
+NO_HANDSHAKE = "the master did not answer the TLS handshake"
+"""What the error of a request begins with for which TCP was connected, and nothing came then."""
 _TARGETS = tuple(
     regex.compile(pattern)
     for pattern in (r"the master (\S+):(\d{1,5}): ", r"Connect call failed \('([^']+)', (\d{1,5})")

@@ -6,16 +6,28 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN, Kind
 from inspector.rules import On, places, rule
 from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.connection_errors import NO_HANDSHAKE
 from inspector.rules.fixes import on_master
-from inspector.rules.words import lasting, waited
-from inspector.runs.examples import ca, catalog, given_up, metadata, plugins, report, slow, talk, unanswered
+from inspector.rules.words import brief, lasting, waited
+from inspector.runs.examples import (
+    ca,
+    catalog,
+    connection,
+    given_up,
+    metadata,
+    plugins,
+    report,
+    slow,
+    talk,
+    unanswered,
+)
 
 
 @rule(
     "S23",
     Severity.ERROR,
     On.EXCHANGE,
-    at=tuple(kind for kind in (*RUN, *BOOTSTRAP) if kind is not Kind.CATALOG),
+    at=(Kind.CONNECTION, *(kind for kind in (*RUN, *BOOTSTRAP) if kind is not Kind.CATALOG)),
     broken=True,
     visible=Visible.WIRE,
     title="the master did not answer until the agent gave up",
@@ -37,6 +49,7 @@ from inspector.runs.examples import ca, catalog, given_up, metadata, plugins, re
     bad=lambda: [
         talk(given_up(ca(), "the agent disconnected", 120)),
         talk(given_up(plugins(), "Client disconnected.", 600)),
+        talk(given_up(connection(), f"{NO_HANDSHAKE} for 15 s", 15)),
     ],
     also=("R20", "R03"),
 )
@@ -45,6 +58,11 @@ def master_silent(case: ExchangeCase, *, patience_s: float = 60) -> Iterator[Sta
     up: the master hangs (it has no memory left, or all its JRubies are occupied), or a device in between holds its
     answer back. For a catalog see S08."""
     exchange = case.exchange
+    if (exchange.error or "").startswith(NO_HANDSHAKE):
+        yield Statement(
+            f"{brief(exchange.request.target)} did not answer the TLS handshake for {lasting(waited(exchange))}",
+            at=places.NO_ANSWER,
+        )
     if exchange.response is not None or "disconnected" not in (exchange.error or "").lower():
         return
     seconds = waited(exchange)

@@ -355,6 +355,11 @@ def _master_path(scene: Scene, rest: str, environment: str = "production") -> st
     return f"/{environment}/{rest}?" if scene.legacy else f"/puppet/v3/{rest}?environment={environment}"
 
 
+def connection() -> ExamplePart:
+    """The request for a connection with the master, to an HTTP proxy."""
+    return lambda scene: _exchange(scene, "CONNECT", f"{MASTER}:8140")
+
+
 def ca(*, refresh: bool = False, status: int = 200) -> ExamplePart:
     """The download of the CA bundle: intermediate and root."""
     root, own = authorities()

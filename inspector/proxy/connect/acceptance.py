@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from inspector.proxy.tls import Trust
 
 RECORD = 2**14
+SILENCE = 15.0
+"""Seconds that TLS may take at most. An agent waits for longer, and says then what it says in a direct run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +33,19 @@ class Examination:
     """Why there is no connection; None if there is one."""
     refusal: str = ""
     """Why an agent would refuse the server, in its own words; empty if it would not."""
+    silent: float = 0.0
+    """Seconds for which it did not answer the TLS handshake; 0: it did."""
     problems: tuple[x509.Problem, ...] = ()
     chain: tuple[bytes, ...] = ()
     """The server's certificates in DER, its own first."""
 
     @property
     def accepted(self) -> bool:
-        return not self.unreachable and not self.refusal
+        return not self.unreachable and not self.refusal and not self.silent
 
 
 def examine(server: tuple[str, int], trust: Trust, site: SiteProxy | None, timeout: float) -> Examination:
-    """Look at a server. It may take ``timeout`` seconds to connect, and again for TLS."""
+    """Look at a server. It may take ``timeout`` seconds to connect, and ``SILENCE``, or half of that, for TLS."""
     began = time.time()
     try:
         connection = dialing.dial(server, site, timeout)
@@ -50,7 +54,11 @@ def examine(server: tuple[str, int], trust: Trust, site: SiteProxy | None, timeo
     with connection:
         context = tls.verifying(SSL.TLS_CLIENT_METHOD, trust)
         made, state = tls.master_connection(context, trust, server[0], server[0], None)
-        failure = _shake_hands(made, connection)
+        patience = min(timeout / 2, SILENCE)
+        try:
+            failure = _shake_hands(made, connection, time.monotonic() + patience)
+        except TimeoutError:
+            return Examination(began, silent=patience)
         state.complete(made)
     refusal = ""
     if state.wrong_name:
@@ -62,9 +70,12 @@ def examine(server: tuple[str, int], trust: Trust, site: SiteProxy | None, timeo
     return Examination(began, refusal=refusal, problems=tuple(state.problems), chain=state.peer_chain)
 
 
-def _shake_hands(made: SSL.Connection, connection: socket.socket) -> str:
-    """Make a TLS handshake; return why it failed, empty if it did not."""
+def _shake_hands(made: SSL.Connection, connection: socket.socket, until: float) -> str:
+    """Make a TLS handshake; return why it failed, empty if it did not. Raises TimeoutError."""
     while True:
+        if (left := until - time.monotonic()) <= 0:
+            raise TimeoutError
+        connection.settimeout(left)
         try:
             made.do_handshake()
         except SSL.WantReadError:
@@ -76,6 +87,8 @@ def _shake_hands(made: SSL.Connection, connection: socket.socket) -> str:
         try:
             _send(made, connection)
             received = connection.recv(RECORD)
+        except TimeoutError:
+            raise
         except OSError as error:
             return error.strerror or str(error)
         if not received:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from inspector.model import Exchange, Handshake, Leg, Request
 from inspector.proxy.connect import dialing
-from inspector.text import address
+from inspector.rules.connection_errors import NO_HANDSHAKE
+from inspector.text import address, lasting
 
 if TYPE_CHECKING:
     from inspector.proxy.connect.acceptance import Examination
@@ -29,11 +30,13 @@ def of(agent: Leg, server: tuple[str, int], examination: Examination) -> Exchang
     """Return the record: the handshake that the agent makes with the server itself and does not finish, or the request
     for a connection that was not answered."""
     error = examination.unreachable
-    if error is not None:
+    if error is not None or examination.silent:
         tried = Leg(id=f"{agent.id}-master", side="master", address=server[0], port=server[1],
                     connecting=examination.at)  # fmt: skip
         request = Request(method="CONNECT", target=address(*server), started=examination.at, ended=examination.at)
-        reason = f"cannot connect to the master {address(*server)}: {dialing.reason(error)}"
+        reason = f"{NO_HANDSHAKE} for {lasting(examination.silent)}"
+        if error is not None:
+            reason = f"cannot connect to the master {address(*server)}: {dialing.reason(error)}"
         return Exchange(agent, request, master=tried, error=reason, failed=time.time())
     leg = dataclasses.replace(agent, sni=server[0], own_chain=examination.chain, tunnelled=True)
     culprits = tuple(str(problem) for problem in examination.problems)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -191,11 +192,32 @@ def test_what_does_not_speak_tls_is_refused(answer: bytes, refusal: str, trust: 
     assert (found.accepted, found.unreachable, found.chain) == (False, None, ())
 
 
-def test_who_is_silent_is_refused_after_a_while(trust: NodeTrust) -> None:
+def test_who_is_silent_is_left_to_the_agent_after_a_while(trust: NodeTrust, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which then waits for as long as it wants."""
+    monkeypatch.setattr(acceptance, "SILENCE", 0.3)
     with socket.create_server((NAME, 0)) as server:
-        found = acceptance.examine((NAME, server.getsockname()[1]), trust, None, 0.2)
-    assert not found.accepted
-    assert found.refusal == "timed out"
+        for timeout, silent in ((PATIENCE, 0.3), (0.2, 0.1)):
+            found = acceptance.examine((NAME, server.getsockname()[1]), trust, None, timeout)
+            assert not found.accepted
+            assert (found.silent, found.refusal, found.unreachable) == (silent, "", None)
+
+
+def test_who_speaks_slowly_is_as_good_as_silent(trust: NodeTrust, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acceptance, "SILENCE", 0.5)
+    with socket.create_server((NAME, 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                for byte in b"\x16\x03\x03\x40\x00" + b"a" * 100:
+                    connection.sendall(bytes((byte,)))
+                    time.sleep(0.05)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        found = acceptance.examine((NAME, server.getsockname()[1]), trust, None, PATIENCE)
+        thread.join()
+    assert found.silent == 0.5
 
 
 def test_a_closed_port_is_no_refusal(trust: NodeTrust) -> None:

@@ -39,6 +39,13 @@ def test_a_server_that_cannot_be_reached_is_a_request_without_an_answer() -> Non
     assert record.agent == AGENT
 
 
+def test_a_server_that_is_silent_is_one_too() -> None:
+    record = records.of(AGENT, SERVER, Examination(5.0, silent=15.0))
+    assert isinstance(record, Exchange)
+    assert (record.request.method, record.response) == ("CONNECT", None)
+    assert record.error == "the master did not answer the TLS handshake for 15 s"
+
+
 def test_a_refused_server_is_a_handshake_of_the_agent_itself(chain: tuple[bytes, ...]) -> None:
     examination = Examination(5.0, refusal="Server hostname 'puppet.example' did not match", chain=chain)
     record = records.of(AGENT, SERVER, examination)
