@@ -277,5 +277,5 @@ FAULTS = (
           cause="No process listens on that port", looks=("explain",), true=("server_list's",),
           fill=(("<name>:8140,<name>:8140", "proxy.example:{port}"),)),
     Fault(name="the first server of server_list is down", kind=AGENT, make=_first_server_dead, cause="",
-          ends=(0, 2)),
+          through="T18", ends=(0, 2)),
 )  # fmt: skip

@@ -52,6 +52,8 @@ class Fault:
     cause: str
     """A rule's id, the title of a diagnosis, or words of the message if nothing of it is a deviation. Empty: agent and
     master come to terms with it, and no error may be named."""
+    through: str | None = None
+    """The cause with `run`, which sees each connection that the agent asks for; None: the same."""
     agent: Literal["standing", "enrolled", "fresh"] = "standing"
     """Has a certificate that other faults use as well; has one of its own; has none yet."""
     looks: tuple[str, ...] = ()
@@ -113,7 +115,7 @@ class Scene:
     def __init__(self, master: RealMaster, directory: Path, *, name: str, fresh: bool, way: Way) -> None:
         self.master, self.directory, self.way = master, directory, way
         self.stage = Stage(master, directory, own=way == "proxy")
-        self.port = free_port(PROXY_HOST)
+        self.port = master.port if way == "run" else free_port(PROXY_HOST)
         self.options: dict[str, str | Path] = {}
         """Of the proxy."""
         self.agent = self.stage.agent(name) if fresh else self.stage.enrolled(name)
@@ -324,8 +326,9 @@ def _play(fault: Fault, scene: Scene, tally: Tally) -> None:
     found = scene.ask(fault.looks, failed)
     answer = advice(found, fault, scene.certname)
     tally.log.append(json.dumps(found, indent=1))
-    tally.right = fault.cause in answer.names or fault.cause in answer.message if fault.cause else not answer.error
-    tally.named = next(filter(None, answer.names), fault.cause if tally.right else answer.message) or answer.message
+    cause = fault.cause if fault.through is None or scene.way != "run" else fault.through
+    tally.right = cause in answer.names or cause in answer.message if cause else not answer.error
+    tally.named = next(filter(None, answer.names), cause if tally.right else answer.message) or answer.message
     tally.alarms = answer.alarms
     tally.by_hand = bool(fault.corrects)
     if fault.corrects:
