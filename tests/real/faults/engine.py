@@ -350,7 +350,9 @@ def _compare(fault: Fault, scene: Scene, through: subprocess.CompletedProcess[st
         return  # the first run has changed what the next one does
     direct = scene.directly()
     tally.log.append(f"directly:\n{direct.stdout}")
-    assert through.returncode == direct.returncode, f"directly it ends with {direct.returncode}"
+    # Of two good runs the first changes more.
+    same = through.returncode == direct.returncode or {through.returncode, direct.returncode} <= set(RAN)
+    assert same, f"directly it ends with {direct.returncode}"
     ours, own = ({_TIMES.sub("", line).replace("502 ", "").replace('"', "") for line in _ERROR.findall(text)}
                  for text in (through.stdout, direct.stdout))  # fmt: skip
     assert own <= ours, f"directly it prints {own - ours}"
