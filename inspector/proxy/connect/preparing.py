@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 HIGHEST, LOWEST = 1023, 512
 """Ports that only root can use, unless the kernel is set otherwise."""
+PART = 0.9
+"""How much of the agent's patience a connection may take: it must hear of the failure before it gives up."""
 NO_LIMIT = 86400.0
 """Seconds that a connection may take where ``http_connect_timeout`` is 0."""
 _FIRST_OF_USERS = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
@@ -84,7 +86,7 @@ def prepare(conf: PuppetConf, directory: Path, listen: str | None, also: Sequenc
         servers=(*conf.servers, *((ANY, conf.port) for _ in range(conf.use_srv_records)), *also),
         user=os.geteuid(),
         revocation=conf.revocation,
-        timeout=conf.connect_timeout or NO_LIMIT,
+        timeout=PART * conf.connect_timeout or NO_LIMIT,
         descriptor=listening.fileno(),
         site=site,
         ca_digest=conf.ca_fingerprint.lower(),

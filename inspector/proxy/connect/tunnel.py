@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
+import struct
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable
 
 
@@ -39,10 +41,18 @@ class _Side(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is not None:
-            self.other.transport.abort()
+            _reset(self.other.transport)
         else:
             self.other.transport.close()
         self._on_end()
+
+
+def _reset(transport: asyncio.Transport) -> None:
+    """Break a connection off as the other one was."""
+    if (connection := transport.get_extra_info("socket")) is not None:
+        with contextlib.suppress(OSError):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
 
 
 async def dig(

@@ -199,6 +199,8 @@ class Link:
         try:
             decision = await interception.decide(server)
             if self.agent.closed:
+                if decision.examination and not decision.examination.accepted:
+                    self._write_decision(server, decision.examination)  # why it gave up
                 return
             if decision.way is Way.INTERCEPTED:
                 self._deciding, self._since = False, time.monotonic()

@@ -130,7 +130,7 @@ def test_a_file_at_which_an_agent_stops_is_left_to_it(broken: str, prepared: Pre
 def test_files_elsewhere_are_the_nodes_own(prepared: Prepared, tmp_path: Path) -> None:
     run = prepared(localcacert=tmp_path / "a.pem", hostcrl=tmp_path / "b.pem", revocation="leaf", connect_timeout=5.0)
     assert (run.plan.ca, run.plan.crl) == (f"{tmp_path}/a.pem", f"{tmp_path}/b.pem")
-    assert (run.plan.revocation, run.plan.timeout) == ("leaf", 5.0)
+    assert (run.plan.revocation, run.plan.timeout) == ("leaf", 4.5)
     assert prepared(connect_timeout=0.0).plan.timeout == preparing.NO_LIMIT
 
 

@@ -11,6 +11,8 @@ import pytest
 from inspector.capture.spool import KEEP
 from inspector.model import Leg
 from inspector.proxy.bodies import Copies
+from inspector.proxy.connect.acceptance import Examination
+from inspector.proxy.connect.interception import Decision, Way
 from inspector.proxy.connection_state import AGENT_LEFT
 from inspector.proxy.engine import link as module
 from inspector.proxy.engine.ends import FULL, STUCK
@@ -48,7 +50,8 @@ class Runtime:
         self.admission = Admission(4096, self.bugs.append)
         self.copies = Copies(folder, KEEP)
         self.wire = None
-        self.interception = None
+        self.interception: Any = None
+        self.recorder = SimpleNamespace(put=self.records.append)
 
     def meet_master(self, *_: object) -> tuple[Tls, Any]:
         state = SimpleNamespace(
@@ -406,6 +409,23 @@ def test_a_master_that_ends_a_first_request_is_answered_for(site: Site) -> None:
     site.link.master_ended(master, None)
     assert site.errors == [f"{MASTER_LEFT} without an answer"]
     assert site.wire.data.startswith(b"HTTP/1.1 502 ")
+
+
+@pytest.mark.parametrize(
+    ("examination", "errors"),
+    [(Examination(1.0, silent=15.0), ["the master did not answer the TLS handshake for 15 s"]), (Examination(1.0), [])],
+)
+def test_why_an_agent_has_left_that_waited_for_its_connection(
+    examination: Examination, errors: list[str], site: Site
+) -> None:
+    async def decide(_: object) -> Decision:
+        return Decision(Way.TUNNELLED, examination)
+
+    site.runtime.interception = SimpleNamespace(decide=decide, leg=lambda leg: leg)
+    site.agent.closed = True
+    with pytest.raises(StopIteration):
+        site.link._decide(site.runtime.interception, ("puppet.example", 8140)).send(None)
+    assert site.errors == errors
 
 
 @pytest.mark.parametrize("farewell", [True, False])

@@ -123,7 +123,7 @@ FAULTS = (
     Fault(
         name="autosigned, and ca_server does not resolve", kind=KIND, make=_unknown_ca_server, agent="fresh",
         cause="cannot resolve the server's name", looks=("explain",), true=("it is ca_server's",),
-        fill=(("<name>", "proxy.example"),),
+        fill=(("<name>", "{server}"),),
     ),
     Fault(
         name="autosigned, and ca_port is wrong", kind=KIND, make=_wrong_ca_port, agent="fresh",

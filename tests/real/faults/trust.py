@@ -228,11 +228,11 @@ FAULTS = (
     ),
     Fault(
         name="a name that the master's certificate lacks, in [agent]", kind="TLS", make=_wrong_name, cause="T07",
-        fill=(("<name>", "proxy.example"),),
+        fill=(("<name>", "{server}"),),
     ),
     Fault(
         name="a name that the master's certificate lacks, in [main]", kind="TLS", make=_wrong_name_in_main,
-        cause="T07", fill=(("<name>", "proxy.example"),),
+        cause="T07", fill=(("<name>", "{server}"),),
     ),
     Fault(name="the CA's CRL has expired", kind=CRL, make=_crl_expired, cause="B10"),
     Fault(name="only the agent's CRL has expired", kind=CRL, make=_agents_crl_expired, cause="B10",
