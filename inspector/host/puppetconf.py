@@ -88,7 +88,9 @@ class PuppetConf:
     revocation: Literal["chain", "leaf", "false"] = "chain"
     """``certificate_revocation``: what the agent looks up in its CRLs."""
     connect_timeout: float = 120.0
-    """``http_connect_timeout``, in seconds."""
+    """``http_connect_timeout``, in seconds; 0: for ever."""
+    read_timeout: float = 600.0
+    """``http_read_timeout``, in seconds; 0: for ever."""
     ca_fingerprint: str = ""
     """The digest that the CA bundle must have which the agent downloads first."""
 
@@ -122,7 +124,7 @@ _VALUED = frozenset({
     "confdir", "vardir", "ssldir", "config", "certname", "server", "serverport", "server_list",
     "ca_server", "ca_port", "report_server", "report_port", "http_proxy_host", "http_proxy_port", "http_proxy_user",
     "http_proxy_password", "no_proxy", "localcacert", "hostcrl", "certificate_revocation", "http_connect_timeout",
-    "ca_fingerprint",
+    "http_read_timeout", "ca_fingerprint",
 })  # fmt: skip
 _LONGEST = 10_000
 """Characters of a value with its references."""
@@ -205,7 +207,8 @@ def read(
         localcacert=inputs.expanded(bundle) if bundle else None,
         hostcrl=inputs.expanded(crls) if crls else None,
         revocation=_revocation(values.get("certificate_revocation")),
-        connect_timeout=_seconds(values.get("http_connect_timeout") or "2m"),
+        connect_timeout=_seconds(values.get("http_connect_timeout"), 120.0),
+        read_timeout=_seconds(values.get("http_read_timeout"), 600.0),
         ca_fingerprint=values.get("ca_fingerprint") or "",
     )
 
@@ -311,11 +314,11 @@ def _revocation(text: str | None) -> Literal["chain", "leaf", "false"]:
     return "chain"
 
 
-def _seconds(text: str) -> float:
+def _seconds(text: str | None, default: float) -> float:
     """Return a duration in seconds: a number with one of Puppet's units, or without; the default for another text."""
     units = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "y": 31_536_000}
-    found = regex.fullmatch(r"([0-9]{1,9})([smhdy]?)", text.strip())
-    return float(int(found[1]) * units[found[2]]) if found else 120.0
+    found = regex.fullmatch(r"([0-9]{1,9})([smhdy]?)", (text or "").strip())
+    return float(int(found[1]) * units[found[2]]) if found else default
 
 
 def _is_port(text: str) -> bool:

@@ -47,7 +47,8 @@ def test_defaults(tmp_path: Path) -> None:
     assert conf.certname
     assert (conf.http_proxy, conf.http_proxy_credentials, conf.no_proxy) == (None, "", "localhost, 127.0.0.1")
     assert (conf.ca, conf.crl) == (tmp_path / "ssl/certs/ca.pem", tmp_path / "ssl/crl.pem")
-    assert (conf.revocation, conf.connect_timeout, conf.ca_fingerprint) == ("chain", 120.0, "")
+    assert (conf.revocation, conf.connect_timeout, conf.read_timeout) == ("chain", 120.0, 600.0)
+    assert conf.ca_fingerprint == ""
     assert conf.servers == (("puppet", 8140),)
 
 
@@ -73,11 +74,12 @@ def test_every_server_and_port(write: Write) -> None:
 def test_what_the_agent_trusts(write: Write, tmp_path: Path) -> None:
     confdir = write(
         f"[main]\nlocalcacert = {tmp_path}/bundle.pem\nhostcrl = {tmp_path}/crls.pem\nca_fingerprint = AB:CD\n"
-        "certificate_revocation = leaf\nhttp_connect_timeout = 3m\n"
+        "certificate_revocation = leaf\nhttp_connect_timeout = 3m\nhttp_read_timeout = 7s\n"
     )
     conf = puppetconf.read(confdir=confdir)
     assert (conf.ca, conf.crl) == (tmp_path / "bundle.pem", tmp_path / "crls.pem")
-    assert (conf.revocation, conf.connect_timeout, conf.ca_fingerprint) == ("leaf", 180.0, "AB:CD")
+    assert (conf.revocation, conf.connect_timeout, conf.read_timeout) == ("leaf", 180.0, 7.0)
+    assert conf.ca_fingerprint == "AB:CD"
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,8 @@ def prepare(conf: PuppetConf, directory: Path, listen: str | None, also: Sequenc
         servers=(*conf.servers, *((ANY, conf.port) for _ in range(conf.use_srv_records)), *also),
         user=os.geteuid(),
         revocation=conf.revocation,
-        timeout=PART * conf.connect_timeout or NO_LIMIT,
+        # It waits for an HTTP proxy's answer as for any other.
+        timeout=PART * min(conf.connect_timeout or NO_LIMIT, conf.read_timeout or NO_LIMIT),
         descriptor=listening.fileno(),
         site=site,
         ca_digest=conf.ca_fingerprint.lower(),

@@ -131,7 +131,8 @@ def test_files_elsewhere_are_the_nodes_own(prepared: Prepared, tmp_path: Path) -
     run = prepared(localcacert=tmp_path / "a.pem", hostcrl=tmp_path / "b.pem", revocation="leaf", connect_timeout=5.0)
     assert (run.plan.ca, run.plan.crl) == (f"{tmp_path}/a.pem", f"{tmp_path}/b.pem")
     assert (run.plan.revocation, run.plan.timeout) == ("leaf", 4.5)
-    assert prepared(connect_timeout=0.0).plan.timeout == preparing.NO_LIMIT
+    assert prepared(connect_timeout=0.0, read_timeout=0.0).plan.timeout == 0.9 * preparing.NO_LIMIT
+    assert prepared(connect_timeout=60.0, read_timeout=10.0).plan.timeout == 9.0
 
 
 def test_every_server_of_the_settings_is_intercepted(prepared: Prepared) -> None:
