@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 type Played = tuple[Fault, Tally]
 
 
-def table(played: Sequence[Played]) -> Iterator[str]:
-    """What came of each play."""
+def table(played: Sequence[Played], *, only_bad: bool = False) -> Iterator[str]:
+    """What came of each play; ``only_bad``: the rows of those alone that are not good."""
     right = sum(tally.right for _, tally in played)
     works = sum(tally.works for _, tally in played)
     alarms = sum(len(tally.alarms) for _, tally in played)
@@ -43,6 +43,10 @@ def table(played: Sequence[Played]) -> Iterator[str]:
         f"**{len(played)} faults of {kinds} kinds: the cause is right in {right}, the fix works in {works}, "
         f"{alarms} false alarms.**"
     )
+    if only_bad:
+        played = [(fault, tally) for fault, tally in played if not tally.good]
+        if not played:
+            return
     yield ""
     yield "| kind | fault | looked at | cause | cause right | fix works | false alarms |"
     yield "|---|---|---|---|---|---|---|"
@@ -98,10 +102,11 @@ def main() -> int:
             if given.logs:
                 given.logs.mkdir(exist_ok=True)
                 (given.logs / f"{re.sub(r'[^a-z0-9]+', '-', fault.name.lower())}.log").write_text("\n".join(tally.log))
-    lines = [conditions(), "", *table(played)]
+    lines = [conditions(), "", *table(played, only_bad=given.way != "proxy")]
     print("\n".join(lines))
     if given.write:
-        tables.put(places.DOCS / "diagnosis.md", "faults:{} table", lines)
+        place = "table" if given.way == "proxy" else given.way
+        tables.put(places.DOCS / "diagnosis.md", f"faults:{{}} {place}", lines)
     return int(not all(tally.good for _, tally in played))
 
 
