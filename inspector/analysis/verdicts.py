@@ -73,7 +73,9 @@ def verdict(run: Run) -> Verdict | None:
 
     def nearness(root: Finding) -> tuple[bool, bool]:
         mine = [echo for echo in echoes if follows(echo, root)]
-        return not mine, not any(set(root.seqs) & set(echo.seqs) for echo in mine)
+        # Of what happened several times the first is the cause, whichever was the last straw.
+        seqs = {seq for found in roots if found.rule == root.rule for seq in found.seqs}
+        return not mine, not any(seqs & set(echo.seqs) for echo in mine)
 
     cause = min(roots, key=lambda root: (*nearness(root), *_depth(root)))
     remaining = {finding.rule for finding in run.findings if not follows(finding, cause) and finding.rule != cause.rule}

@@ -106,6 +106,18 @@ def test_a_master_that_answers_nothing_does_not_compile_slowly() -> None:
     assert "S08" in symptoms
 
 
+def test_of_what_happens_several_times_the_first_is_the_cause() -> None:
+    """Though the last one is nearest to how the run ended."""
+    left = "the agent disconnected"
+    parts = (given_up(part, left, 61) for part in (node(), plugins(), catalog(), report(result="failed")))
+    (run,) = runs_of(talk(*parts))
+    found = verdicts.verdict(run)
+    assert found
+    assert found.cause
+    assert (found.cause.rule, found.cause.seqs, found.since) == ("S23", (1,), run.started)
+    assert {"S08", "R20"} <= set(found.symptoms)
+
+
 def a_run(outcome: str, *findings: str) -> Run:
     """A run that ended so, with findings of these rules, each on its own record."""
     parts = {
