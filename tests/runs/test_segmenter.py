@@ -13,7 +13,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Phase, Record
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.runs.examples import altered, asked, catalog, plugins, report, talk, wait
+from inspector.runs.examples import NAME, altered, asked, catalog, plugins, refused, report, talk, wait
 from tests.support.conversations import SIGNED, START, WAITS, Agent, analyzed, numbered, steps, together
 
 if TYPE_CHECKING:
@@ -273,6 +273,14 @@ def test_what_a_tool_asks_is_no_run_and_is_not_lost() -> None:
 def test_a_probe_on_the_runs_connection_is_part_of_it() -> None:
     (run,) = analyzed(Agent(leg="1").probe().plugins().catalog().report()).runs
     assert (run.spans[Phase.OTHER].exchanges, run.outcome) == (1, "complete")
+
+
+def test_a_connection_that_was_passed_on_unread_is_of_its_nodes_run() -> None:
+    """It shows no certificate, and with `run` the host is known."""
+    unread = refused(None, by=None, reason="closed", leg={"node": NAME, "tunnelled": True})
+    first, *others = [step.run for step in steps(Analyzer(), talk(plugins(), catalog(), wait(30), unread))]
+    assert first
+    assert all(other is first for other in others)
 
 
 def test_a_gap_belongs_to_no_agent() -> None:

@@ -134,7 +134,7 @@ class Interception:
             self._examined[key] = examination
         if examination.unreachable is not None:
             return Decision(Way.NONE, examination)
-        return Decision(Way.TUNNELLED if examination.refusal else Way.INTERCEPTED, examination)
+        return Decision(Way.INTERCEPTED if examination.accepted else Way.TUNNELLED, examination)
 
     def addition(self, method: bytes, target: bytes) -> Addition | None:
         """Return what is added to a good answer to a request: the proxy's CA to a CA bundle, its CRL to the CRLs."""

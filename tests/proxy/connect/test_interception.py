@@ -100,6 +100,14 @@ def test_a_master_that_it_would_refuse_is_passed_on_unread(master: LabMaster, tr
     assert "did not match" in decision.examination.refusal
 
 
+def test_who_is_silent_is_passed_on_unread(trust: NodeTrust, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acceptance, "SILENCE", 0.2)
+    with socket.create_server((NAME, 0)) as silent:
+        server = (NAME, silent.getsockname()[1])
+        decision = asyncio.run(Made(trust, server).decide(server))
+    assert (decision.way, decision.examination and decision.examination.silent) == (Way.TUNNELLED, 0.2)
+
+
 def test_there_is_no_way_to_a_closed_port(trust: NodeTrust) -> None:
     with socket.create_server((NAME, 0)) as closed:
         server = (NAME, closed.getsockname()[1])
