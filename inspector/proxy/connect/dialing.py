@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from base64 import b64encode
 from collections.abc import Sequence  # noqa: TC003 - msgspec reads the annotations
 
@@ -46,10 +47,10 @@ class SiteProxyError(OSError):
 def dial(server: tuple[str, int], site: SiteProxy | None, timeout: float) -> socket.socket:
     """Return a connection with a server. Raises OSError."""
     if site is None or not site.serves(*server):
-        return socket.create_connection(server, timeout)
+        return _connect(server, timeout)
     own = site.host, site.port
     try:
-        connection = socket.create_connection(own, timeout)
+        connection = _connect(own, timeout)
     except OSError as error:
         text = f"the HTTP proxy {address(*own)} cannot be reached: {reason(error)}"
         raise SiteProxyError(text, (in_rubys_words(own, error), 502)) from error
@@ -74,6 +75,22 @@ def dial(server: tuple[str, int], site: SiteProxy | None, timeout: float) -> soc
         connection.close()
         raise
     return connection
+
+
+def _connect(server: tuple[str, int], timeout: float) -> socket.socket:
+    """Return a connection within this time in all: each address that the name has gets its share. Raises OSError."""
+    found = socket.getaddrinfo(*server, type=socket.SOCK_STREAM)
+    addresses = dict.fromkeys((family, where[:2]) for family, *_, where in found)
+    until = time.monotonic() + timeout
+    failures: list[OSError] = []
+    for left, (_, where) in zip(range(len(addresses), 0, -1), addresses, strict=True):
+        try:
+            return socket.create_connection(
+                (str(where[0]), int(where[1])), max(0.01, (until - time.monotonic()) / left)
+            )
+        except OSError as error:
+            failures.append(error)
+    raise failures[0]
 
 
 def reason(error: OSError) -> str:

@@ -65,6 +65,25 @@ def test_it_is_reached_through_the_sites_proxy(server: tuple[str, int], named: b
     assert asked == [b"CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (named, named)]
 
 
+def test_all_addresses_of_a_name_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each that swallows what it gets would take all of it; one that the name has twice is tried once."""
+    tried: list[tuple[str, float]] = []
+
+    def connect(where: tuple[str, int], timeout: float) -> socket.socket:
+        tried.append((where[0], round(timeout)))
+        raise TimeoutError(where[0])
+
+    names = ("2001:db8::1", "192.0.2.1", "192.0.2.1", "192.0.2.2")
+    monkeypatch.setattr(
+        "socket.getaddrinfo",
+        lambda host, port, **_: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (name, port)) for name in names],
+    )
+    monkeypatch.setattr("socket.create_connection", connect)
+    with pytest.raises(TimeoutError, match="2001:db8::1"):
+        dialing.dial(SERVER, None, 60.0)
+    assert tried == [("2001:db8::1", 20), ("192.0.2.1", 30), ("192.0.2.2", 60)]
+
+
 def test_the_proxy_gets_its_credentials() -> None:
     with proxy(ESTABLISHED) as (address, asked):
         dialing.dial(("p", 1), SiteProxy(*address, "user:a:b"), PATIENCE).close()
