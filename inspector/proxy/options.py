@@ -613,8 +613,9 @@ _NO_RENEWAL = (
 
 def startup_lines(settings: Settings, addresses: Sequence[str]) -> list[str]:
     """Return the lines that the proxy prints when it starts: its settings, and how to send an agent through it."""
+    alarms = [f"{ALARM}on purpose, as long as this proxy runs: {clean(each.line)}" for each in settings.faults]
     if settings.plan:
-        return [f"  listens on  {', '.join(addresses)}", f"  records to  {settings.capture}"]
+        return [f"  listens on  {', '.join(addresses)}", f"  records to  {settings.capture}", *alarms]
     identity_used = {
         "keys": "the agent's own certificate and key, for verified agents",
         "mint": "a certificate made for the agent, for verified agents",
@@ -635,8 +636,7 @@ def startup_lines(settings: Settings, addresses: Sequence[str]) -> list[str]:
         *settings.telemetry.lines(),
         *_how(settings, split_address(addresses[0]) if addresses else settings.listen),
     ]
-    lines += [f"-- {warning}" for warning in (*_exposed(addresses), *settings.warnings)]
-    return lines + [f"{ALARM}on purpose, as long as this proxy runs: {clean(each.line)}" for each in settings.faults]
+    return [*lines, *(f"-- {warning}" for warning in (*_exposed(addresses), *settings.warnings)), *alarms]
 
 
 def _presents(settings: Settings) -> str:

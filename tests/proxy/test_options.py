@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 import stat
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -347,5 +349,8 @@ def test_no_fault_is_for_every_agent() -> None:
 def test_without_faults_none_is_announced() -> None:
     assert _with_faults().faults == ()
     assert not any(line.startswith("-- fault") for line in options.startup_lines(_with_faults(), []))
-    lines = options.startup_lines(_with_faults("500 agent:web1.example"), [])
+    settings = _with_faults("500 agent:web1.example")
+    of_run = options.startup_lines(replace(settings, plan=Mock()), [])
+    assert [line for line in of_run if line.startswith("-- fault")]
+    lines = options.startup_lines(settings, [])
     assert lines[-1] == "-- fault: on purpose, as long as this proxy runs: 500 agent:web1.example"

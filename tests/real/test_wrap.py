@@ -90,13 +90,13 @@ def test_a_fault_on_purpose(stage: Stage, agent: RealAgent) -> None:
 
 
 def test_nothing_goes_around_the_proxy(stage: Stage, agent: RealAgent) -> None:
-    """Every setting that names a server of its own: the master is only there under one of them."""
+    """In the master's place. Every setting that names a server of its own: the master is there under one of them."""
     port = stage.master.port
     more = (
         f"server_list = {stage.master.name}:{port}\nreport_server = nowhere.invalid\nreport_port = 9\n"
         "ca_server = nowhere.invalid\nca_port = 9\nuse_srv_records = true\nsrv_domain = nowhere.invalid\n"
     )
-    done = _run(agent, stage.capture, "--server", "nowhere.invalid", more=more)
+    done = _run(agent, stage.capture, "--server", "nowhere.invalid", more=more, ours=("--as-master",))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "report_server is nowhere.invalid, but in this run all requests go to" in done.stderr
     (run,) = _split(done)[1]
@@ -106,7 +106,7 @@ def test_nothing_goes_around_the_proxy(stage: Stage, agent: RealAgent) -> None:
 def test_a_node_without_a_certificate_is_advised_what_to_do(stage: Stage) -> None:
     agent = stage.agent("fresh.example")
     agent.configure(server=stage.master.name, port=stage.master.port)
-    done = _run(agent, stage.capture)
+    done = _run(agent, stage.capture, ours=("--as-master",))
     assert done.returncode == 2
     assert "This host has no certificate yet" in done.stderr
     assert not stage.capture.exists()
