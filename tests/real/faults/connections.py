@@ -242,7 +242,7 @@ FAULTS = (
     Fault(name="there is no route to the master", kind=KIND, cause="T20", corrects="route",
           make=lambda scene: scene.behind("255.255.255.255:8140")),
     Fault(name="a firewall drops what is sent to the master", kind=KIND, make=_full, cause="no connection",
-          looks=("live",), rests=11, corrects="firewall"),
+          through="T20", looks=("live",), rests=11, corrects="firewall"),
     Fault(name="a server that speaks no TLS", kind="TLS", make=lambda scene: _service(scene, _plain), cause="T21",
           corrects="puppet_master"),
     Fault(name="a TLS server of another CA", kind="TLS", make=_other_ca, cause="T08", corrects="puppet_master"),
