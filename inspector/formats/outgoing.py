@@ -97,6 +97,8 @@ _HEADERS = frozenset(
     """.split()  # noqa: SIM905 - names in a row are easier to read
 )
 """Headers whose values are texts of the protocol; of all others only the names leave."""
+_UNQUOTED = "/:"
+"""What stays as it is in a path (RFC 3986, 3.3): a CONNECT has the server's port behind a colon."""
 _PIECES = 16
 """Pieces of a path at which a secret may begin that has slashes in it."""
 _DESCRIBED = frozenset({"previous_value", "desired_value", "historical_value"})
@@ -350,9 +352,10 @@ class Outgoing:
         whole = [unquote(piece) for piece in pieces]
         ends = ("/".join(whole[at:]) for at in range(min(len(whole), _PIECES)))
         if any(self.known.masked(end) != end for end in ends):  # in several pieces, perhaps
-            pieces = [quote(self.harmless.text(self._renamed(piece))) for piece in whole]
+            pieces = [quote(self.harmless.text(self._renamed(piece)), _UNQUOTED) for piece in whole]
         path = "/".join(
-            piece if (new := self._text(plain := unquote(piece))) == plain else quote(new) for piece in pieces
+            piece if (new := self._text(plain := unquote(piece))) == plain else quote(new, _UNQUOTED)
+            for piece in pieces
         )
         if query:
             tree = rewrite.anything(query.encode("latin-1", "replace"), rewrite.FORM, self._text)

@@ -320,10 +320,12 @@ def srv_records(host: str, target: str, port: int) -> Iterator[None]:
     name = b"".join(bytes((len(word),)) + word.encode() for word in target.split(".")) + b"\0"
     record = struct.pack(">HHH", 0, 0, port) + name
 
+    over = threading.Event()
+
     def answer() -> None:
-        with suppress(OSError):
-            while received := server.recvfrom(2000):
-                query, peer = received
+        while not over.is_set():
+            with suppress(TimeoutError):
+                query, peer = server.recvfrom(2000)
                 asked = question.match(query, 12)
                 assert asked
                 known = asked["type"] == b"\0\x21"
@@ -333,8 +335,14 @@ def srv_records(host: str, target: str, port: int) -> Iterator[None]:
 
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as server:
         server.bind((host, 53))
-        threading.Thread(target=answer, daemon=True).start()
-        yield
+        server.settimeout(0.2)  # one that is closed while somebody reads from it keeps its port
+        thread = threading.Thread(target=answer)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
 
 @contextmanager
