@@ -11,6 +11,7 @@ import json
 import pkgutil
 import re
 from functools import partial
+from itertools import repeat
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ import pytest
 import inspector
 from inspector import regex
 from inspector.analysis.analyzer import Analyzer
+from inspector.capture.spool import KEEP
 from inspector.formats import har_reader
 from inspector.formats.outgoing import Outgoing
 from inspector.formats.pseudonyms import Pseudonyms
@@ -26,11 +28,17 @@ from inspector.model import Exchange, Leg, Request, Response
 from inspector.privacy import patterns, redact
 from inspector.privacy.harmless import Harmless
 from inspector.privacy.known import KnownSecrets
+from inspector.proxy.bodies import Copies
+from inspector.proxy.connect.interception import Addition
+from inspector.proxy.engine import framing
+from inspector.proxy.engine.exchange import OpenExchange
+from inspector.proxy.engine.framing import Reader
 from inspector.text import as_json, clean
 from tests.support.conversations import START
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 MOST = 2.3
 LEAST = 0.01
@@ -238,3 +246,21 @@ def test_records_are_read_in_linear_time(function: Callable[[Any], object]) -> N
             if ratio > MOST:
                 worst[atom, place] = ratio
     assert worst == {}
+
+
+@pytest.mark.slow
+def test_an_answer_that_is_passed_on_whole_may_come_a_byte_at_a_time(tmp_path: Path) -> None:
+    """A CA bundle to which something is added, from a master that nobody has verified yet."""
+    reader = Reader()
+    reader.feed(b"GET /puppet-ca/v1/certificate/ca HTTP/1.1\r\nHost: m\r\n\r\n")
+    head = reader.head(framing.request)
+    assert head
+
+    def take(pieces: int) -> None:
+        exchange, answers = OpenExchange(head, START, Copies(tmp_path, KEEP)), Reader()
+        exchange.addition = Addition(b"-----BEGIN CERTIFICATE-----")
+        for data in (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", *repeat(b"1\r\na\r\n", pieces)):
+            answers.feed(data)
+            exchange.take_answer(answers)
+
+    assert growth(take, lambda size: size // 4) <= MOST

@@ -48,7 +48,7 @@ class OpenExchange:
         """A fault that is injected on purpose."""
         self.addition: Addition | None = None
         """What the agent gets besides the body of a good answer, at its end."""
-        self._held: list[bytes] = []
+        self._held = bytearray()
         """The body of such an answer, which is passed on when it is complete."""
         self.answer: Head | None = None
         self.answered: float | None = None
@@ -92,7 +92,7 @@ class OpenExchange:
         if self.injection is not None and self.injection.cut_off:
             if self.addition:  # nothing is passed on yet
                 passed_on += self.answer.assembled()
-                passed_on += b"".join(framed(self.answer, each, last=False) for each in self._held)
+                passed_on += framed(self.answer, bytes(self._held), last=False)
             return passed_on + framed(self.answer, piece, last=False)
         if answers.complete:
             self.ended = time.time()
@@ -107,13 +107,13 @@ class OpenExchange:
 
     def _completed(self, addition: Addition, head: Head, piece: bytes, *, last: bool) -> bytes:
         """Return the whole answer with the addition, once it is complete. Raises Refused."""
-        self._held.append(piece)
-        if sum(map(len, self._held)) > HELD:
+        self._held += piece
+        if len(self._held) > HELD:
             self.answer = None  # the agent has got nothing of it
             raise Refused(502, "its CA bundle or CRL is too large for the proxy to add its own")
         if not last:
             return b""
-        body = b"".join(self._held)
+        body = bytes(self._held)
         if (completed := addition.added_to(body)) == body:
             self.addition = None
         body = completed
