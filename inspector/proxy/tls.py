@@ -148,7 +148,7 @@ class SiteTrust:
 
         Raises IdentityError the first time, if there is no usable CA bundle.
         """
-        state = (_stamp(self.ca), _stamp(self.crl))
+        state = (stamp(self.ca), stamp(self.crl))
         if state == self._state:
             if time.time() - self._lost > LAST_GOOD:
                 self.error = f"The CRL {self.crl} was not usable for a day: no identity is used until it is."
@@ -247,7 +247,7 @@ class PresentedCertificate:
 
     def refresh(self) -> identity.Credentials:
         """Return the current credentials; the last good ones while the files are not usable."""
-        state = tuple(_stamp(file) for file in self._files)
+        state = tuple(stamp(file) for file in self._files)
         if state != self._state:
             try:
                 self.credentials, self.error = identity.load(*self._files, unsafe=self._unsafe), None
@@ -257,7 +257,8 @@ class PresentedCertificate:
         return self.credentials
 
 
-def _stamp(path: Path) -> tuple[int, int, int, int] | None:
+def stamp(path: Path) -> tuple[int, int, int, int] | None:
+    """Return what changes with a file's content; None if there is no such file."""
     try:
         status = path.stat()
     except OSError:

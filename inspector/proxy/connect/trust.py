@@ -12,6 +12,7 @@ from OpenSSL.crypto import X509StoreFlags
 from inspector import inputs
 from inspector.protocol import x509
 from inspector.protocol.pem import UNREADABLE
+from inspector.proxy import tls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,27 +33,30 @@ class NodeTrust:
     def __init__(self, ca: Path, crl: Path, revocation: Revocation) -> None:
         """``ca`` and ``crl`` are the files of the node; they need not exist."""
         self._ca, self._crl, self._revocation = ca, crl, revocation
-        self._content: tuple[bytes | None, bytes | None] | None = None
+        self._state: object = None
+        self._has_bundle = False
         self.refresh()
 
     @property
     def verifies(self) -> bool:
         """Whether the agent has a CA bundle: without one it downloads it, and cannot verify from whom. At one that it
         cannot read it stops."""
-        return self._content is not None and self._content[0] is not None
+        return self._has_bundle
 
     def refresh(self) -> None:
-        """Read the files again; what cannot be read verifies nobody."""
-        content = _read(self._ca), _read(self._crl)
-        if content == self._content:
+        """Read the files again if they changed; what cannot be read verifies nobody."""
+        state = tls.stamp(self._ca), tls.stamp(self._crl)
+        if state == self._state:
             return
-        self._content = content
-        self.authorities = certificates_in(content[0] or b"")
-        self.crls = crls_in(content[1] or b"")
+        self._state = state
+        bundle, crls = _read(self._ca), _read(self._crl)
+        self._has_bundle = bundle is not None
+        self.authorities = certificates_in(bundle or b"")
+        self.crls = crls_in(crls or b"")
         ders = [each.public_bytes(Encoding.DER) for each in self.authorities]
         ders += [each.public_bytes(Encoding.DER) for each in self.crls]
         # Before an agent has CRLs it downloads them, without looking up anything.
-        self.flags = 0 if content[1] is None else _FLAGS[self._revocation]
+        self.flags = 0 if crls is None else _FLAGS[self._revocation]
         self.digest = hashlib.sha256(b"".join((b"%d %d " % (self.verifies, self.flags), *ders))).digest()
 
     @staticmethod

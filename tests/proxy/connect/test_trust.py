@@ -110,3 +110,23 @@ def test_files_that_change_count_at_once(lab: LabCA, tmp_path: Path) -> None:
 
 def test_whether_an_agent_is_valid_is_the_masters_to_judge(folder: Path) -> None:
     assert trust_of(folder).tolerates_agent(PROBLEM)
+
+
+def test_files_that_have_not_changed_are_not_read_again(
+    lab: LabCA, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked before each request, and a site's CRLs may be large."""
+    trust = trust_of(folder)
+    read: list[Path] = []
+
+    def noted(path: Path) -> bytes:
+        read.append(path)
+        return path.read_bytes()
+
+    monkeypatch.setattr("inspector.inputs.read", noted)
+    trust.refresh()
+    assert read == []
+    (folder / "fresh").write_bytes(lab.ca_bundle)
+    (folder / "fresh").replace(folder / "ca.pem")
+    trust.refresh()
+    assert read == [folder / "ca.pem", folder / "crl.pem"]
