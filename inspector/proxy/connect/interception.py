@@ -93,6 +93,8 @@ class Interception:
         self.site = site
         """The HTTP proxy through which servers are reached."""
         self._examined: dict[tuple[tuple[str, int], bytes], Examination] = {}
+        self._looks: dict[tuple[tuple[str, int], bytes], asyncio.Task[Examination]] = {}
+        """Examinations under way."""
 
     def admits(self, peer: tuple[str, int], own: tuple[str, int]) -> bool:
         """Whether a connection from ``peer`` to ``own`` is served."""
@@ -130,11 +132,26 @@ class Interception:
         key = server, self._trust.digest
         examination = self._examined.get(key)
         if examination is None or not examination.accepted or time.time() - examination.at > VALID:
-            examination = await asyncio.to_thread(acceptance.examine, server, self._trust, self.site, self._timeout)
-            self._examined[key] = examination
+            # Many agents may ask at once, and a look takes a thread, for minutes where nothing answers.
+            look = self._looks.get(key) or self._look(key)
+            examination = await asyncio.shield(look)
         if examination.unreachable is not None:
             return Decision(Way.NONE, examination)
         return Decision(Way.INTERCEPTED if examination.accepted else Way.TUNNELLED, examination)
+
+    def _look(self, key: tuple[tuple[str, int], bytes]) -> asyncio.Task[Examination]:
+        """Begin to examine a server."""
+
+        async def look() -> Examination:
+            try:
+                found = await asyncio.to_thread(acceptance.examine, key[0], self._trust, self.site, self._timeout)
+                self._examined[key] = found
+                return found
+            finally:
+                del self._looks[key]
+
+        self._looks[key] = task = asyncio.get_running_loop().create_task(look())
+        return task
 
     def addition(self, method: bytes, target: bytes) -> Addition | None:
         """Return what is added to a good answer to a request: the proxy's CA to a CA bundle, its CRL to the CRLs."""

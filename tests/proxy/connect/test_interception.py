@@ -7,6 +7,7 @@ import hashlib
 import socket
 from datetime import timedelta
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from inspector.proxy.connect.acceptance import Examination
 
 NAME = "localhost"
+SERVER = ("puppet.example", 8140)
 ELSEWHERE = Decision(Way.REFUSED)
 
 
@@ -115,6 +117,27 @@ def test_there_is_no_way_to_a_closed_port(trust: NodeTrust) -> None:
     assert decision.way is Way.NONE
     assert decision.examination
     assert isinstance(decision.examination.unreachable, ConnectionRefusedError)
+
+
+def test_many_agents_that_ask_at_once_cost_one_look(
+    master: LabMaster, trust: NodeTrust, looks: list[tuple[str, int]]
+) -> None:
+    server = (NAME, master.address[1])
+    made = Made(trust, server)
+
+    async def ask() -> list[Decision]:
+        return await asyncio.gather(*(made.decide(server) for _ in range(50)))
+
+    assert {decision.way for decision in asyncio.run(ask())} == {Way.INTERCEPTED}
+    assert looks == [server]
+
+
+def test_a_look_that_fails_is_made_again(trust: NodeTrust, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Made(trust, SERVER)
+    for mistake in ("first", "second"):
+        monkeypatch.setattr(acceptance, "examine", Mock(side_effect=RuntimeError(mistake)))
+        with pytest.raises(RuntimeError, match=mistake):
+            asyncio.run(made.decide(SERVER))
 
 
 def test_nobody_looks_at_another_server(trust: NodeTrust, looks: list[tuple[str, int]]) -> None:
