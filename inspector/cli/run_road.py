@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FIRST_WITH_PROXY = (6, 4)
 """The first agent that asks an HTTP proxy for each of its connections, and trusts what its files say."""
-FIRST_WITH_EXCEPTIONS = (6, 8)
+FIRST_WITH_NO_PROXY = (6, 8)
 """The first that has the setting ``no_proxy``, but for a few earlier ones. Its default leaves out localhost."""
 REACH = 5.0
 """Seconds in which a master of server_list must accept a connection before the next one is tried."""
@@ -126,8 +126,8 @@ class AsHttpProxy:
         return {}
 
     def options(self, port: int) -> list[str]:
-        exceptions = ["--no_proxy", "none"] if self.version is None or self.version >= FIRST_WITH_EXCEPTIONS else []
-        own = [*self.prepared.options, *exceptions, *self.prepared.late_options()]
+        no_proxy = ["--no_proxy", "none"] if self.version is None or self.version >= FIRST_WITH_NO_PROXY else []
+        own = [*self.prepared.options, *no_proxy, *self.prepared.late_options()]
         if not self.given:
             return own
         host, port = self.given
@@ -213,8 +213,8 @@ def _must_have_certificate(conf: PuppetConf) -> None:
     except FileNotFoundError as error:
         raise InspectorError(
             f"This host has no certificate yet that the proxy could present: {error.filename} is missing.",
-            "Enrol the agent without the proxy first (puppet agent -t, puppet ssl bootstrap), or pass its --ssldir. "
-            "To record a bootstrap, use a proxy with another certificate: puppet-inspector provision.",
+            "An agent from 6.4 on needs none: omit --as-master. Enrol an older one without the proxy first "
+            "(puppet agent -t), or pass its --ssldir.",
         ) from error
     except OSError as error:
         raise InspectorError(

@@ -173,7 +173,7 @@ def test_a_host_without_a_certificate(confdir: Path, place: pki.SslDirPaths) -> 
     error = mistake(confdir)
     assert error.message.startswith("This host has no certificate yet")
     assert str(place.certificate) in error.message
-    assert "puppet-inspector provision" in error.hint
+    assert "omit --as-master" in error.hint
 
 
 @pytest.mark.parametrize(

@@ -47,10 +47,10 @@ class SiteProxyError(OSError):
 def dial(server: tuple[str, int], site: SiteProxy | None, timeout: float) -> socket.socket:
     """Return a connection with a server. Raises OSError."""
     if site is None or not site.serves(*server):
-        return _connect(server, timeout)
+        return connect(server, timeout)
     own = site.host, site.port
     try:
-        connection = _connect(own, timeout)
+        connection = connect(own, timeout)
     except OSError as error:
         text = f"the HTTP proxy {address(*own)} cannot be reached: {reason(error)}"
         raise SiteProxyError(text, (in_rubys_words(own, error), 502)) from error
@@ -77,7 +77,7 @@ def dial(server: tuple[str, int], site: SiteProxy | None, timeout: float) -> soc
     return connection
 
 
-def _connect(server: tuple[str, int], timeout: float) -> socket.socket:
+def connect(server: tuple[str, int], timeout: float) -> socket.socket:
     """Return a connection within this time in all: each address that the name has gets its share. Raises OSError."""
     found = socket.getaddrinfo(*server, type=socket.SOCK_STREAM)
     addresses = dict.fromkeys((family, where[:2]) for family, *_, where in found)

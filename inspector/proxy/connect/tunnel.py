@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
-import struct
 from typing import TYPE_CHECKING, cast
 
+from inspector.proxy.faults.injection import end_with_reset
+
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
 
 
@@ -49,13 +49,11 @@ class _Side(asyncio.Protocol):
 
 def _reset(transport: asyncio.Transport) -> None:
     """Break a connection off as the other one was."""
-    if (connection := transport.get_extra_info("socket")) is not None:
-        with contextlib.suppress(OSError):
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    end_with_reset(transport.get_extra_info("socket"))
     transport.abort()
 
 
-async def dig(
+async def join(
     agent: asyncio.Transport, server: socket.socket, established: bytes, on_end: Callable[[], None], early: bytes = b""
 ) -> None:
     """Join an agent's connection, which is paused, with one to a server, and tell the agent so. ``on_end`` is called

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import time
 from typing import TYPE_CHECKING
 
@@ -179,9 +178,9 @@ class Link:
 
     async def _pass_to(self, site: SiteProxy) -> None:
         try:
-            connection = await asyncio.to_thread(socket.create_connection, (site.host, site.port), HANDSHAKE)
+            connection = await asyncio.to_thread(dialing.connect, (site.host, site.port), HANDSHAKE)
             early, self.agent.early = self.agent.early, b""
-            await tunnel.dig(self.agent.transport, connection, b"", self.agent_lost, early)
+            await tunnel.join(self.agent.transport, connection, b"", self.agent_lost, early)
         except OSError:
             self._close()
         except Exception as error:  # noqa: BLE001 - it must concern no other connection
@@ -224,7 +223,7 @@ class Link:
                 self._close()
                 return
             early, self.agent.early = self.agent.early, b""
-            await tunnel.dig(self.agent.transport, connection, connect_head.ESTABLISHED, self.agent_lost, early)
+            await tunnel.join(self.agent.transport, connection, connect_head.ESTABLISHED, self.agent_lost, early)
         except Exception as error:  # noqa: BLE001 - it must concern no other connection
             self.failed(error)
 
@@ -753,15 +752,15 @@ class Link:
         return self._exchange is not None
 
     @property
-    def deserted(self) -> bool:
+    def abandoned(self) -> bool:
         """Whether the agent sends nothing any more while it has no answer: most often it has closed its connection."""
         return self._ended is not None and self._exchange is not None and self._exchange.answered is None
 
     def shut(self) -> None:
         """End the link: the proxy ends."""
-        if self.deserted and self._exchange:
+        if self.abandoned and self._exchange:
             self._exchange.left = self._ended
-        self._break(AGENT_LEFT if self.deserted else "the proxy ended")
+        self._break(AGENT_LEFT if self.abandoned else "the proxy ended")
         for master in self._dropped:
             master.abort()
 
@@ -814,7 +813,7 @@ class Link:
             return
         if agent.paused and agent.broken:
             agent.abort()
-        elif exchange and self.deserted and now - self._since > HALF_CLOSED:
+        elif exchange and self.abandoned and now - self._since > HALF_CLOSED:
             exchange.left = self._ended
             self._break(AGENT_LEFT)
         elif agent.stuck(now) > STUCK:

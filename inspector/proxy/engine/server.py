@@ -159,7 +159,7 @@ class Server:
         self._runtime.admission.close()
         until = time.monotonic() + DRAIN
         # The agent of a run has ended, and waits for no answer.
-        while any(link.busy and not (self._plan and link.deserted) for link in self._links):
+        while any(link.busy and not (self._plan and link.abandoned) for link in self._links):
             if time.monotonic() > until:
                 break
             await asyncio.sleep(POLL)

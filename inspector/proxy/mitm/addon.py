@@ -358,6 +358,7 @@ class PuppetInspector:
                 flow.response = _refusal(status, reason)
             self._record_unused(flow.client_conn, server, examination)
 
+    @_guarded
     def _record_unused(self, client: connection.Client, server: tuple[str, int], examination: Examination) -> None:
         assert self._runtime  # noqa: S101 - nobody is served before
         self._runtime.recorder.put(connect_records.of(mitm_flows.leg_of(client), server, examination))

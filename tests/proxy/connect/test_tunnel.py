@@ -43,7 +43,7 @@ async def dug(early: bytes = b"", asked: bytes = b"") -> Dug:
     def ended() -> None:
         made.ends += 1
 
-    await tunnel.dig(transport, to_server, ESTABLISHED, ended, asked)
+    await tunnel.join(transport, to_server, ESTABLISHED, ended, asked)
     made.agent = await asyncio.open_connection(sock=agent, limit=2**22)
     made.server = await asyncio.open_connection(sock=server, limit=2**22)
     assert await made.agent[0].readexactly(len(ESTABLISHED)) == ESTABLISHED
@@ -176,7 +176,7 @@ def test_an_agent_that_has_left_meanwhile_keeps_no_server() -> None:
         (agent, to_agent), (server, to_server) = pair(), pair()
         transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=to_agent)
         transport.abort()
-        await tunnel.dig(transport, to_server, ESTABLISHED, lambda: None)
+        await tunnel.join(transport, to_server, ESTABLISHED, lambda: None)
         read, write = await asyncio.open_connection(sock=server)
         with contextlib.suppress(ConnectionResetError):
             assert await read.read() == b""

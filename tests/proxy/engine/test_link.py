@@ -324,10 +324,10 @@ def test_who_sends_nothing_any_more_has_left_before_the_proxy_ends(site: Site) -
     site.secure()
     site.link.agent_sent(GET)
     site.master()
-    assert not site.link.deserted
+    assert not site.link.abandoned
     site.link.agent_ended(None)
     ended = site.link._ended
-    assert site.link.deserted
+    assert site.link.abandoned
     site.link.shut()
     assert site.errors == [AGENT_LEFT]
     assert site.runtime.records[0].failed == ended
