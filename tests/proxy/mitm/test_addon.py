@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import socket
 import time
 from io import FileIO
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 from mitmproxy import eventsequence, http
@@ -24,6 +26,9 @@ from inspector.model import Exchange, Gap, Leg
 from inspector.proxy import identity, tls
 from inspector.proxy.analysis_client import AnalysisResult
 from inspector.proxy.bodies import Copies
+from inspector.proxy.connect import records
+from inspector.proxy.connect.acceptance import Examination
+from inspector.proxy.connect.interception import Decision, Way
 from inspector.proxy.connection_state import AgentConnection, MasterConnection
 from inspector.proxy.mitm import addon as addon_module
 from inspector.proxy.recorder import NEVER, Recorder
@@ -98,6 +103,26 @@ def test_a_port_that_is_taken_for_good_is_one_error(addon: addon_module.PuppetIn
         port = taken.getsockname()[1]
         with pytest.raises(InspectorError, match=f"Cannot listen on 127.0.0.1:{port}"):
             asyncio.run(listen(port))
+
+
+def test_a_connection_that_cannot_be_recorded_is_answered_nevertheless(
+    addon: addon_module.PuppetInspector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent that uses mitmdump as its HTTP proxy gets why its server cannot be reached."""
+    gone = Examination(1.0, unreachable=ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"))
+
+    async def decide(_: object) -> Decision:
+        return Decision(Way.NONE, gone)
+
+    assert addon._runtime
+    addon._runtime.interception = Mock(decide=decide)
+    monkeypatch.setattr(records, "of", Mock(side_effect=RuntimeError("a mistake of ours")))
+    flow = tflow.tflow()
+    flow.request.host, flow.request.port = "puppet.example", 8140
+    asyncio.run(addon.http_connect(flow))
+    assert flow.response
+    assert flow.response.status_code == 502
+    assert flow.response.reason.startswith("Failed to open TCP connection to puppet.example:8140 (Connection refused")
 
 
 HOOKS = ("client_disconnected", "server_disconnected", "tls_failed_client", "tls_failed_server",
