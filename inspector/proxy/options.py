@@ -412,7 +412,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             values.puppet_keep_free,
         ),
         wire=wire,
-        connect=connect,
+        connect=connect and connect.absolute(),
         telemetry=outside,
         tables=_tables(values.puppet_tables),
         unreached=unreached,

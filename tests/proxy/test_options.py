@@ -76,6 +76,24 @@ def test_options_win_over_puppet_conf(settle: Settle, tmp_path: Path) -> None:
     assert (settings.identity_source.mode, settings.capture) == ("none", tmp_path / "c.sqlite")
 
 
+def test_as_an_http_proxy_it_says_how_an_agent_uses_it(
+    settle: Settle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From whatever directory that is started: without its bundle an agent downloads it, from anybody."""
+    monkeypatch.chdir(tmp_path)
+    settings = settle(connect="trust")
+    assert (settings.presented, settings.interposes, settings.listen[0]) == (None, True, "127.0.0.1")
+    text = "\n".join(options.startup_lines(settings, ["192.0.2.7:8140"]))
+    assert "puppet agent -t --http_proxy_host 192.0.2.7 --http_proxy_port 8140 --no_proxy none" in text
+    assert f"--localcacert {tmp_path}/trust/ca.pem --hostcrl {tmp_path}/trust/crl.pem" in text
+
+
+def test_as_an_http_proxy_it_has_one_process(conf: Path) -> None:
+    values = options.with_defaults(puppet_connect="trust")
+    with pytest.raises(InspectorError, match="not possible with --workers"):
+        options.resolve(values, own_mode=False, shared=True)
+
+
 def test_a_mode_of_the_users_own_names_the_master(settle: Settle) -> None:
     settings = settle(own_mode=True, mode=("reverse:https://m.example:8150/@9000",))
     assert settings.master == ("m.example", 8150)
