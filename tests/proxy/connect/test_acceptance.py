@@ -33,24 +33,8 @@ PATIENCE = 60.0
 
 
 @pytest.fixture
-def ca() -> LabCA:
-    return LabCA("puppet.example")
-
-
-@pytest.fixture
-def place(ca: LabCA, tmp_path: Path) -> pki.SslDirPaths:
-    """The node's directory."""
-    return ca.enrol(tmp_path / "ssl", "web1.example")
-
-
-@pytest.fixture
 def of_master(ca: LabCA, tmp_path: Path) -> pki.SslDirPaths:
     return ca.enrol(tmp_path / "master", "puppet.example", [NAME])
-
-
-@pytest.fixture
-def trust(place: pki.SslDirPaths) -> NodeTrust:
-    return NodeTrust(place.ca, place.crl, "chain")
 
 
 def examined(ca: LabCA, of_master: pki.SslDirPaths, trust: NodeTrust, name: str = NAME) -> Examination:

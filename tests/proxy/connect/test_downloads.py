@@ -12,32 +12,16 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector.host import pki
 from inspector.lab.ca import LabCA
-from inspector.lab.master import LabMaster
 from inspector.model import Response
 from inspector.proxy.connect import downloads
 from inspector.proxy.connect.downloads import BUNDLE, CRLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from inspector.lab.master import LabMaster
+
 NAME = "localhost"
-
-
-@pytest.fixture
-def ca() -> LabCA:
-    return LabCA("puppet.example")
-
-
-@pytest.fixture
-def master(ca: LabCA, tmp_path: Path) -> Iterator[LabMaster]:
-    with LabMaster(ca, ca.enrol(tmp_path / "master", "puppet.example")) as running:
-        yield running
-
-
-@pytest.fixture
-def place(ca: LabCA, tmp_path: Path) -> pki.SslDirPaths:
-    return ca.enrol(tmp_path / "ssl", "web1.example")
 
 
 def chain_of(place: pki.SslDirPaths) -> tuple[bytes, ...]:

@@ -12,18 +12,15 @@ from unittest.mock import Mock
 import pytest
 
 from inspector.host import pki
-from inspector.lab.ca import LabCA
-from inspector.lab.master import LabMaster
 from inspector.proxy.connect import acceptance
 from inspector.proxy.connect import interception as module
 from inspector.proxy.connect.interception import ANY, Addition, Decision, Interception, Way
-from inspector.proxy.connect.trust import NodeTrust
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
+    from inspector.lab.ca import LabCA
+    from inspector.lab.master import LabMaster
     from inspector.proxy.connect.acceptance import Examination
+    from inspector.proxy.connect.trust import NodeTrust
 
 NAME = "localhost"
 SERVER = ("puppet.example", 8140)
@@ -46,27 +43,6 @@ class Made(Interception):
 
     def way(self, server: tuple[str, int]) -> Way:
         return asyncio.run(self.decide(server)).way
-
-
-@pytest.fixture
-def ca() -> LabCA:
-    return LabCA("puppet.example")
-
-
-@pytest.fixture
-def place(ca: LabCA, tmp_path: Path) -> pki.SslDirPaths:
-    return ca.enrol(tmp_path / "ssl", "web1.example")
-
-
-@pytest.fixture
-def trust(place: pki.SslDirPaths) -> NodeTrust:
-    return NodeTrust(place.ca, place.crl, "chain")
-
-
-@pytest.fixture
-def master(ca: LabCA, tmp_path: Path) -> Iterator[LabMaster]:
-    with LabMaster(ca, ca.enrol(tmp_path / "master", "puppet.example", [NAME])) as running:
-        yield running
 
 
 @pytest.fixture

@@ -49,16 +49,6 @@ class Node:
 
 
 @pytest.fixture
-def ca() -> LabCA:
-    return LabCA("puppet.example")
-
-
-@pytest.fixture
-def place(ca: LabCA, tmp_path: Path) -> SslDirPaths:
-    return ca.enrol(tmp_path / "ssl", "web1.example")
-
-
-@pytest.fixture
 def node(tmp_path: Path, place: SslDirPaths) -> Node:
     return Node(tmp_path, place)
 

@@ -11,8 +11,6 @@ import pytest
 
 from inspector.errors import InspectorError
 from inspector.host.puppetconf import PuppetConf
-from inspector.lab.ca import LabCA
-from inspector.lab.master import LabMaster
 from inspector.proxy.connect import preparing
 from inspector.proxy.connect.dialing import SiteProxy
 from inspector.proxy.connect.interception import ANY, Addition
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from inspector.lab.ca import LabCA
+    from inspector.lab.master import LabMaster
     from inspector.proxy.connect.preparing import PreparedRun
 
 VARIABLES = ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY")
@@ -208,17 +208,6 @@ def test_a_variable_that_is_no_address_is_an_error(
 
 
 # -- the digest of the bundle -----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def ca() -> LabCA:
-    return LabCA("puppet.example")
-
-
-@pytest.fixture
-def master(ca: LabCA, tmp_path: Path) -> Iterator[LabMaster]:
-    with LabMaster(ca, ca.enrol(tmp_path / "master", "puppet.example", ["localhost"])) as running:
-        yield running
 
 
 def late(prepared: Prepared, master: LabMaster, digest: str) -> list[str]:

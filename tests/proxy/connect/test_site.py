@@ -9,7 +9,6 @@ import pytest
 from cryptography import x509
 
 from inspector.errors import InspectorError
-from inspector.lab.ca import LabCA
 from inspector.model import RUN_CA
 from inspector.proxy import tls
 from inspector.proxy.connect.interception import Way
@@ -18,12 +17,9 @@ from inspector.proxy.connect.site import BUNDLE, CRLS, SiteInterception
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from inspector.lab.ca import LabCA
+
 SERVER = ("puppet.example", 8140)
-
-
-@pytest.fixture
-def ca() -> LabCA:
-    return LabCA("puppet.example")
 
 
 @pytest.fixture
