@@ -33,7 +33,7 @@ from inspector.errors import CaptureError, InspectorError
 from inspector.explain import reference
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
-from inspector.model import Phase, Severity
+from inspector.model import Severity
 from inspector.proxy.connect.plan import UNREAD
 from inspector.proxy.console import coloured
 from inspector.proxy.faults import ALARM, fault
@@ -139,7 +139,7 @@ class Finished(NamedTuple):
     """Its exit status; 128 plus the number of the signal that ended it or this process."""
     capture: Path
     bootstrapped: bool
-    """Whether it asked for the CA or for a certificate."""
+    """Whether it asked for a certificate, or got one."""
 
 
 def run(
@@ -195,8 +195,7 @@ def run(
     for note in _origins(conf, command, master, road.master, causes, as_master=road.plan is None):
         _print_note(note)
     _explain(conf, status, printed, found)
-    bootstrapped = any(span.phase is Phase.CERTIFICATES for run in found.briefs for span in run.spans)
-    return Finished(status, output, bootstrapped)
+    return Finished(status, output, any(key.kind != "client" for key in found.keys))
 
 
 def fault_help() -> Iterator[str]:

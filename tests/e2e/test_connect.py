@@ -198,6 +198,7 @@ def test_an_agent_that_fails_prints_what_it_prints_in_a_direct_run(trouble: str,
     through = enrolled.run()
     assert direct.returncode == 1
     assert through.returncode == 1
+    assert "step by step" not in through.stdout
     _, *errors = direct.stdout.splitlines()
     assert errors
     assert through.stdout.splitlines()[1 : len(errors) + 1] == errors
