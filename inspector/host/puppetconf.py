@@ -50,7 +50,11 @@ _PLACES = (
     _Place("~/.puppet/etc", "~/.puppet/cache", ("$confdir/ssl",), ("$ssldir/ca",), root=False),
     _Place("~/.puppet", "~/.puppet/var", ("$confdir/ssl",), ("$ssldir/ca",), root=False),
 )  # fmt: skip
-_SECTIONS = ("agent", "main", "server", "master")
+OF_AGENT = ("agent", "main", "server", "master")
+"""The sections of puppet.conf where an agent's settings stand, the first comes first. What only a server reads tells an
+agent's host where its CA is."""
+OF_SERVER = ("server", "master", "main")
+"""Those where a server's settings stand."""
 _SETTING = regex.compile(r"^\s*([A-Za-z_]+)\s*=\s*(.*?)\s*$")
 _SECTION = regex.compile(r"^\s*\[(\w+)\]\s*$")
 _REFERENCE = regex.compile(r"\$\{(\w+)\}|\$(\w+)")
@@ -167,17 +171,21 @@ def read(
     ssldir: str | Path | None = None,
     confdir: str | Path | None = None,
     options: Mapping[str, str] | None = None,
+    sections: Sequence[str] = OF_AGENT,
 ) -> PuppetConf:
     """Read this host's settings. Raises InspectorError.
 
     ``ssldir`` overrides the configured one, ``confdir`` the standard locations. ``options`` are settings of a command
     line, which override those of the file: also ``confdir``, ``vardir`` and ``config`` (the file itself).
+    ``sections`` of the file are read.
     """
     options = dict(options or {})
     confdir = confdir or options.get("confdir")
     place, conf = _place(inputs.expanded(confdir) if confdir else None)
     file = inputs.expanded(options["config"]) if options.get("config") else conf / "puppet.conf"
-    values = _Values(options, _parse(file) if _is_file(file) else {}, {"confdir": str(conf), "vardir": place.vardir})
+    values = _Values(
+        options, _parse(file) if _is_file(file) else {}, {"confdir": str(conf), "vardir": place.vardir}, sections
+    )
     configured = str(ssldir) if ssldir else values.get("ssldir")
     chosen = inputs.expanded(configured) if configured else _default_ssldir(values, place)
     values.defaults["ssldir"] = str(chosen)
@@ -220,10 +228,11 @@ class _Values:
     options: Mapping[str, str]
     sections: Mapping[str, Mapping[str, str]]
     defaults: dict[str, str]
+    order: Sequence[str]
 
     def get(self, *names: str) -> str | None:
         """Return the interpolated value of the first of these settings that has one, without defaults."""
-        for source in (self.options, *(self.sections.get(section, {}) for section in _SECTIONS)):
+        for source in (self.options, *(self.sections.get(section, {}) for section in self.order)):
             for name in names:
                 if source.get(name):
                     return self.expand(source[name], name)
