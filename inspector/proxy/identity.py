@@ -8,6 +8,7 @@ A key that users other than its owner and group can read is not used.
 from __future__ import annotations
 
 import datetime
+import os
 import stat
 import time
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from inspector.host import pki
 from inspector.protocol.pem import UNREADABLE
 
 if TYPE_CHECKING:
+    import ssl
     from pathlib import Path
 
 MINTED_LIFETIME = datetime.timedelta(hours=1)
@@ -49,6 +51,15 @@ class Credentials:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ders", tuple(certificate.public_bytes(Encoding.DER) for certificate in self.chain))
+
+    def load(self, context: ssl.SSLContext) -> None:
+        """Let a context show them. Python takes keys from a file only; this one is on no disk."""
+        descriptor = os.memfd_create("identity", os.MFD_CLOEXEC)
+        try:
+            os.write(descriptor, pki.pem(*self.chain) + pki.key_pem(self.key))
+            context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+        finally:
+            os.close(descriptor)
 
 
 class IdentitySource(Protocol):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import http.client
-import os
 import socket
 import ssl
 import threading
@@ -18,13 +17,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inspector.errors import InspectorError
-from inspector.host import pki
 from inspector.model import Exchange, Identity, Leg, Response
 from inspector.rehearsal import requests
 from inspector.text import address, clean, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from inspector.model import Request
@@ -72,8 +69,7 @@ class Target:
             if after["x509"] != before["x509"]:  # they would be trusted
                 raise InspectorError(f"{self.crl} has certificates, not only CRLs.", hint)
             context.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN
-        with _in_memory(pki.pem(*credentials.chain) + pki.key_pem(credentials.key)) as path:
-            context.load_cert_chain(path)
+        credentials.load(context)
         return context
 
     def abort(self) -> None:
@@ -90,17 +86,6 @@ def _load(context: ssl.SSLContext, what: str, path: Path, part: str, hint: str) 
     except OSError as error:
         reason = f"it has no {part}" if isinstance(error, ssl.SSLError) else error.strerror
         raise InspectorError(f"Cannot read the {what} {path}: {reason}.", hint) from error
-
-
-@contextlib.contextmanager
-def _in_memory(data: bytes) -> Iterator[str]:
-    """Provide a path to data that are on no disk: Python takes keys from a file only."""
-    descriptor = os.memfd_create("identity", os.MFD_CLOEXEC)
-    try:
-        os.write(descriptor, data)
-        yield f"/proc/self/fd/{descriptor}"
-    finally:
-        os.close(descriptor)
 
 
 class Client:
