@@ -19,7 +19,7 @@ test-slow: .venv/installed  ## the tests that `test` leaves out (those with real
 test-all: test test-slow  ## all tests
 
 test-real: .venv/installed  ## install Debian's puppet-agent and puppetserver (root), and run the tests with them
-	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends puppet-agent puppetserver faketime nginx-light debootstrap iproute2
+	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends puppet-agent puppetserver faketime nginx-light debootstrap iproute2 nftables
 	PUPPET_INSPECTOR_REAL=required $(BIN)/pytest tests/real
 
 check: lint test  ## format, lint, types, import contracts, quick tests

@@ -15,6 +15,7 @@ COMMANDS = {
     "demo": "record an embedded lab and print what happened",
     "proxy": "run the proxy between agents and their master",
     "run": "run this host's agent once through the proxy",
+    "tap": "record what all agents of this host's master do, for a while",
     "runs": "list the runs of a capture",
     "list": "list the exchanges of a capture, one line each",
     "follow": "print the lines of a capture while a proxy writes it, until Ctrl-C",

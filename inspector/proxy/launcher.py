@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.proxy.connect.plan import Plan
+    from inspector.proxy.tap.plan import TapPlan
 
 START = 60.0
 """Seconds that mitmdump may take to listen (1.5 on an idle machine)."""
@@ -62,15 +63,17 @@ class Proxy:
         on_line: Callable[[str], None] = lambda _line: None,
         arguments: tuple[str, ...] = (),
         own: bool = False,
-        plan: Plan | None = None,
+        plan: Plan | TapPlan | None = None,
+        patience: float = STOP,
     ) -> None:
         """``options`` are the addon's options. ``on_line`` gets each line that the proxy prints, on a separate thread.
         ``own``: `puppet-inspector proxy` instead of mitmdump. ``plan``: the same, for a run of this host's agent that
-        uses it as its HTTP proxy."""
+        uses it as its HTTP proxy, or in the place of this host's master. ``patience``: seconds that it has to end."""
         self._options = options
         self._arguments = arguments
         self._own = own
         self._plan = plan
+        self._patience = patience
         self._on_line = on_line
         self._listening = threading.Event()
         self.lines: list[str] = []
@@ -115,7 +118,7 @@ class Proxy:
         return words
 
     def _descriptors(self) -> tuple[int, ...]:
-        return (self._plan.descriptor,) if self._plan else ()
+        return tuple(self._plan.descriptors) if self._plan else ()
 
     def _read(self) -> None:
         assert self.process.stdout  # noqa: S101 - a pipe was requested
@@ -131,7 +134,7 @@ class Proxy:
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
         try:
-            self.status = self.process.wait(STOP)
+            self.status = self.process.wait(self._patience)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.status = self.process.wait()

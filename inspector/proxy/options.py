@@ -34,8 +34,10 @@ from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
 from inspector.proxy import identity, key_log, tls
 from inspector.proxy.connect import site
+from inspector.proxy.connect.plan import Plan
 from inspector.proxy.connect.trust import NodeTrust
 from inspector.proxy.faults import ALARM, fault
+from inspector.proxy.tap.identities import Minted, Nobody
 from inspector.proxy.telemetry import settings as telemetry
 from inspector.proxy.telemetry.settings import NOTHING, Telemetry
 from inspector.summaries import rule_files, ruleset
@@ -44,8 +46,8 @@ from inspector.text import address, clean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from inspector.proxy.connect.plan import Plan
     from inspector.proxy.faults.fault import Fault
+    from inspector.proxy.tap.plan import TapPlan
 
     type Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -225,9 +227,16 @@ class Settings:
     """Whether the next free port may be used instead."""
     connect: Path | None = None
     """Where agents that use the proxy as their HTTP proxy find what they need to trust; None: they do not use it so."""
+    descriptors: tuple[int, ...] = ()
+    """The sockets that listen, where whoever started the proxy has made them."""
     plan: Plan | None = None
     """The run of this host's agent that uses the proxy as its HTTP proxy; None: agents use it as their master."""
     warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether the kernel hands the connections to this host's master to the proxy."""
+        return bool(self.descriptors) and self.plan is None
 
     @property
     def interposes(self) -> bool:
@@ -432,16 +441,20 @@ def _about_presented(presented: tls.PresentedCertificate, trust: tls.SiteTrust, 
     return warnings
 
 
+def of_plan(values: Any, plan: Plan | TapPlan) -> Settings:
+    """Return the settings that whoever starts the proxy has found out. Raises InspectorError."""
+    return of_run(values, plan) if isinstance(plan, Plan) else of_tap(values, plan)
+
+
 def of_run(values: Any, plan: Plan) -> Settings:
     """Return the settings for a run of this host's own agent. Raises InspectorError."""
-    with socket.socket(fileno=os.dup(plan.descriptor)) as listening:
-        listen = listening.getsockname()[:2]
     ssldir = Path(plan.ssldir)
     return Settings(
         conf=puppetconf.read(ssldir),
         masters=tuple(plan.servers),
         master_name=plan.servers[0][0],
-        listen=listen,
+        listen=_listens(plan.descriptors),
+        descriptors=tuple(plan.descriptors),
         trust=NodeTrust(Path(plan.ca), Path(plan.crl), plan.revocation),
         presented=None,
         presented_path=ssldir,
@@ -452,6 +465,36 @@ def of_run(values: Any, plan: Plan) -> Settings:
         faults=_faults(values.puppet_fault, ""),
         plan=plan,
     )
+
+
+def of_tap(values: Any, plan: TapPlan) -> Settings:
+    """Return the settings in the place of this host's master. Raises InspectorError."""
+    certificate, key = Path(plan.certificate), Path(plan.key)
+    return Settings(
+        conf=puppetconf.read(),
+        masters=(plan.master,),
+        master_name=plan.name,
+        listen=_listens(plan.descriptors),
+        descriptors=tuple(plan.descriptors),
+        trust=tls.SiteTrust(Path(plan.ca), Path(plan.crl)),
+        # Who else can read the server's key is not changed by us.
+        presented=tls.PresentedCertificate(certificate, key, unsafe=True),
+        presented_path=certificate,
+        identity_source=Minted(Path(plan.cadir)) if plan.cadir else Nobody(),
+        identity_text=f"mint:{plan.cadir}" if plan.cadir else "none",
+        capture=capture_path(values.puppet_capture),
+        rules=_usable_rules(values),
+        rotation=rotation.of(
+            values.puppet_rotate_size, values.puppet_rotate_age, values.puppet_keep, values.puppet_keep_free,
+        ),
+    )  # fmt: skip
+
+
+def _listens(descriptors: Sequence[int]) -> tuple[str, int]:
+    """Return the address of the first socket that listens."""
+    with socket.socket(fileno=os.dup(descriptors[0])) as listening:
+        host, port = listening.getsockname()[:2]
+    return str(host), int(port)
 
 
 def _masters(values: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tuple[tuple[str, int], ...]:
@@ -614,7 +657,7 @@ _NO_RENEWAL = (
 def startup_lines(settings: Settings, addresses: Sequence[str]) -> list[str]:
     """Return the lines that the proxy prints when it starts: its settings, and how to send an agent through it."""
     alarms = [f"{ALARM}on purpose, as long as this proxy runs: {clean(each.line)}" for each in settings.faults]
-    if settings.plan:
+    if settings.descriptors:
         return [f"  listens on  {', '.join(addresses)}", f"  records to  {settings.capture}", *alarms]
     identity_used = {
         "keys": "the agent's own certificate and key, for verified agents",

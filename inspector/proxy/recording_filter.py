@@ -23,9 +23,10 @@ ADDRESSES = 1000
 class RecordingFilter:
     """Decides which requests, handshakes and connections are recorded."""
 
-    def __init__(self, only: regex.Pattern[str] | None) -> None:
-        """Record the agents whose certnames match ``only``; all if it is None."""
-        self._only = only
+    def __init__(self, only: regex.Pattern[str] | None, excepted: frozenset[str] = frozenset()) -> None:
+        """Record the agents whose certnames match ``only``, all if it is None; but nobody at an ``excepted``
+        address."""
+        self._only, self._excepted = only, excepted
         self._waiting: OrderedDict[str, deque[tuple[str, Callable[[], None]]]] = OrderedDict()
         self._recorded: set[str] = set()
 
@@ -37,7 +38,11 @@ class RecordingFilter:
     def admit(self, connection: str, address: str, name: str | None, record: Callable[[], None]) -> None:
         """Call ``record`` now, later or never, for a request over a connection from an agent of this name (None: not
         known)."""
+        if address in self._excepted:
+            return
         if self._only is None:
+            if self._excepted:
+                self._recorded.add(connection)
             record()
         elif name is None and connection not in self._recorded:
             self._waiting.setdefault(address, deque(maxlen=WAITING)).append((connection, record))
@@ -50,13 +55,17 @@ class RecordingFilter:
                 record_earlier()
             record()
 
+    def excepts(self, address: str | None) -> bool:
+        """Whether nothing from this address is recorded."""
+        return address in self._excepted
+
     def includes(self, name: str | None) -> bool:
         """Whether a failed handshake with an agent of this name is recorded. Without a name it may be any agent."""
         return self._only is None or name is None or self._only.fullmatch(name) is not None
 
     def recorded(self, connection: str) -> bool:
         """Whether anything of a connection was recorded."""
-        return self._only is None or connection in self._recorded
+        return (self._only is None and not self._excepted) or connection in self._recorded
 
     def close(self, connection: str) -> bool:
         """Forget a connection that ended; return whether anything of it was recorded."""

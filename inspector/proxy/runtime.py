@@ -30,8 +30,10 @@ from inspector.proxy.probe import Probe
 from inspector.proxy.recorder import Recorder
 from inspector.proxy.recording_filter import RecordingFilter
 from inspector.proxy.tables_writer import TablesWriter
+from inspector.proxy.tap.plan import DIRECT
 from inspector.proxy.telemetry import metrics
 from inspector.proxy.wire import Wire
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,6 +54,10 @@ WARNINGS = 1000
 """Limit for the different internal errors that are printed; all of them are recorded."""
 DRAIN = 10.0
 """Seconds that the exchanges in progress have to finish when the proxy ends."""
+
+
+WATCHERS = frozenset({"127.0.0.1", "::1"})
+"""Where whoever watches a proxy in the master's place asks it from: no agent comes from there."""
 
 
 class _Running(Protocol):
@@ -96,6 +102,8 @@ class Runtime:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self.settings = settings
         self.write_line = write_line
+        self.parting = False
+        """Whether agents are asked to leave with the next answer."""
         self.interception = _interception(settings, write_line)
         """What is done with the connections that agents ask for who use this as their HTTP proxy; None: they do not."""
         self._contexts = tls.Contexts(key_log.writer(), secrets=settings.wire or settings.interposes)
@@ -119,7 +127,7 @@ class Runtime:
         self.copies = Copies(settings.capture.parent, settings.keep_body)
         self.probe = Probe(settings.probe, write_line)
         self.injector = Injector(settings.faults, settings.only, write_line)
-        self._filter = RecordingFilter(settings.only)
+        self._filter = RecordingFilter(settings.only, WATCHERS if settings.stands_in else frozenset())
         self.recorder.start()
         self._tables = (
             TablesWriter(settings.tables, lambda: self.recorder.path, settings.rules, write_line)
@@ -165,7 +173,17 @@ class Runtime:
         """An agent's handshake is finished."""
         if agent.tls_state.verified or self.settings.plan:  # whose user is known
             self.admission.verify(connection)
-        self.connections.connect(connection, agent, address, connected)
+        if not self._filter.excepts(address):
+            self.connections.connect(connection, agent, address, connected)
+
+    def yields(self, address: str) -> bool:
+        """Whether who cannot be served is asked to try again, and then reaches the master without us."""
+        return self.settings.stands_in and not self._filter.excepts(address)
+
+    def pass_by(self, address: str, reason: str) -> None:
+        """Ask for the next connections of an agent to reach the master without us."""
+        if self.yields(address):
+            self.write_line(f"{DIRECT}{address}: {clean(reason)}")
 
     def request_arrived(
         self, connection: str, agent: AgentConnection, address: str, began: float, method: bytes, target: bytes
@@ -249,8 +267,12 @@ class Runtime:
 
     def record_refused_agent(self, agent: AgentConnection, handshake: Handshake) -> None:
         """Record a failed handshake with an agent."""
+        if self._filter.excepts(handshake.leg.address):
+            return
         if self._filter.includes(agent.claimed_name):
             self.recorder.put(handshake)
+        if handshake.leg.address:
+            self.pass_by(handshake.leg.address, handshake.reason)
         self.probe.on_handshake_failure(handshake)
 
     def record_refused_master(self, master: MasterConnection, handshake: Handshake | None) -> None:

@@ -30,6 +30,7 @@ WORDS = {
     "demo": "--fault help",
     "proxy": "--set puppet_nothing=1",
     "run": "-- no-such-command",
+    "tap": "--config {}/none",
     "runs": "{}",
     "list": "{}",
     "follow": "{}/a.sqlite --all",
@@ -62,7 +63,7 @@ WORDS = {
     "completion": "bash",
 }
 """A command line of each command that ends by itself, once its output is not taken any more."""
-MISTAKES = ("open", "proxy", "run", "replay", "rehearse", "fix", "provision")
+MISTAKES = ("open", "proxy", "run", "tap", "replay", "rehearse", "fix", "provision")
 """Those that are none here."""
 MUTE = {"COLUMNS": "40", "PYTHONUNBUFFERED": ""}
 QUICK = ("check", "explain", "export", "merge")

@@ -7,7 +7,6 @@ import stat
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
-from unittest.mock import Mock
 
 import pytest
 
@@ -368,7 +367,7 @@ def test_without_faults_none_is_announced() -> None:
     assert _with_faults().faults == ()
     assert not any(line.startswith("-- fault") for line in options.startup_lines(_with_faults(), []))
     settings = _with_faults("500 agent:web1.example")
-    of_run = options.startup_lines(replace(settings, plan=Mock()), [])
+    of_run = options.startup_lines(replace(settings, descriptors=(5,)), [])
     assert [line for line in of_run if line.startswith("-- fault")]
     lines = options.startup_lines(settings, [])
     assert lines[-1] == "-- fault: on purpose, as long as this proxy runs: 500 agent:web1.example"

@@ -35,7 +35,7 @@ LIFETIME = timedelta(days=2)
 """How long the CA of a run is valid: longer than any run."""
 
 
-class Plan(msgspec.Struct, frozen=True):
+class Plan(msgspec.Struct, frozen=True, tag="run"):
     """What `run` has found out about the node and its agent."""
 
     certname: str
@@ -53,7 +53,7 @@ class Plan(msgspec.Struct, frozen=True):
     revocation: Revocation = "chain"
     timeout: float = 120.0
     """Seconds that a connection may take: the agent's ``http_connect_timeout``."""
-    descriptor: int = -1
+    descriptors: Sequence[int] = ()
     """The socket that listens, which whoever started the proxy holds for the whole run."""
     site: SiteProxy | None = None
     ca_server: tuple[str, int] = ("", 0)

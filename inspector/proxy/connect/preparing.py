@@ -88,7 +88,7 @@ def prepare(conf: PuppetConf, directory: Path, listen: str | None, also: Sequenc
         revocation=conf.revocation,
         # It waits for an HTTP proxy's answer as for any other.
         timeout=PART * min(conf.connect_timeout or NO_LIMIT, conf.read_timeout or NO_LIMIT),
-        descriptor=listening.fileno(),
+        descriptors=(listening.fileno(),),
         site=site,
         ca_digest=conf.ca_fingerprint.lower(),
         ca_server=(conf.ca_server or conf.servers[0][0], conf.ca_port or conf.servers[0][1]),

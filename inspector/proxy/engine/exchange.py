@@ -32,7 +32,7 @@ class OpenExchange:
 
     __slots__ = (
         "_answer_body", "_body", "_held", "_interim", "addition", "answer", "answered", "asked", "began", "ended",
-        "head", "injection", "left", "master", "stripped",
+        "head", "injection", "left", "master", "parts", "stripped",
     )  # fmt: skip
 
     def __init__(self, head: Head, began: float, copies: Copies) -> None:
@@ -57,6 +57,8 @@ class OpenExchange:
         """When the answer was complete."""
         self.left: float | None = None
         """When the agent left without the answer."""
+        self.parts = False
+        """Whether the agent is asked to close the connection after the answer."""
         self._interim = 0
         self._body, self._answer_body = Body(copies), Body(copies)
 
@@ -81,7 +83,7 @@ class OpenExchange:
                 self.answer = head
                 if not self._completes(head):
                     self.addition = None
-                    passed_on += head.assembled()
+                    passed_on += head.assembled(_last(head.fields) if self.parts else None)
             else:
                 passed_on += self._interim_answer(head)
                 self.answered = time.time() if answers.unread else None
@@ -176,6 +178,12 @@ class OpenExchange:
         """Forget the bodies, unless they were handed on with the record."""
         self._body.close()
         self._answer_body.close()
+
+
+def _last(fields: Fields) -> Fields:
+    """Return the headers of an answer after which the connection is closed."""
+    kept = tuple(field for field in fields if field[0].lower() not in (b"connection", b"keep-alive"))
+    return (*kept, (b"Connection", b"close"))
 
 
 def framed(head: Head, piece: bytes, *, last: bool) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from inspector.formats.packet_capture import AGENTS, MASTERS
@@ -322,9 +323,8 @@ class Link:
         except Refused as refused:
             if self._exchange is None:
                 self._report_refused(refused.message)
-            self._fail(
-                refused.status, BUSY if refused.status == 503 else f"the proxy refused the request: {refused.message}"
-            )
+            busy = refused.status == HTTPStatus.SERVICE_UNAVAILABLE
+            self._fail(refused.status, refused.message if busy else f"the proxy refused the request: {refused.message}")
         if self._ended is not None and self._exchange is None and self._waiting is None:
             self._close()
         self._regulate()
@@ -335,6 +335,7 @@ class Link:
         head = self._waiting or self._requests.head(framing.request)
         if head is None or not self._admit(head):
             return b""
+        self._yield()
         exchange = self._exchange = OpenExchange(head, self._began or time.time(), self.runtime.copies)
         self._began = time.time()  # of a request that has come already, behind this one
         try:
@@ -444,6 +445,15 @@ class Link:
         if self._waiting is not None and not self.agent.closed:
             self.agent.guard(self._advance)
 
+    def _yield(self) -> None:
+        """Leave an agent to the master whose place the proxy has taken, if it has a certificate and no identity can be
+        used for it. Raises Refused."""
+        if self._state and self.runtime.yields(self.agent.peer[0]):
+            self._state.choose_identity(self.runtime.settings.identity_source)
+            if self._state.identity and (reason := self._state.identity.reason):
+                self.runtime.pass_by(self.agent.peer[0], reason)
+                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, reason)
+
     def _replace_claims(self, exchange: OpenExchange) -> Fields:
         state = self._state
         if state:
@@ -541,10 +551,11 @@ class Link:
             self._over = True
             self._record(reason)
             self._drop_master()
-        elif self._server and not alert and reason == UNANSWERED:
+        elif not alert and reason == UNANSWERED and (self._server or self.runtime.yields(self.agent.peer[0])):
             self._record(reason)
             self._close(farewell=master.farewell)
         else:
+            self.runtime.pass_by(self.agent.peer[0], reason)
             self._fail(502, reason)
 
     def _record_refused_master(self, master: MasterEnd, error: str) -> str:
@@ -575,6 +586,7 @@ class Link:
             self._drop_master()  # it sent what nobody asked for
             self._regulate()
             return
+        exchange.parts = exchange.parts or (self.runtime.parting and exchange.answer is None)
         try:
             passed_on = exchange.take_answer(master.answers)
         except Refused as refused:
@@ -599,7 +611,7 @@ class Link:
     def _finish(self, exchange: OpenExchange, answer: Head | None, *, farewell: bool = True) -> None:
         """End an exchange: its answer is complete. Without ``farewell`` the master ended it without one of TLS's."""
         # If the answer came before the end of the request, the rest of that is not read.
-        last = exchange.head.close or answer is None or answer.close or exchange.asked is None
+        last = exchange.head.close or answer is None or answer.close or exchange.parts or exchange.asked is None
         if self._state:
             self._state.close = last
         if exchange.master is not None:
@@ -675,6 +687,8 @@ class Link:
         if exchange is not None and exchange.answer is not None:
             self._break_off()
             return
+        if self.runtime.yields(self.agent.peer[0]):
+            status = HTTPStatus.SERVICE_UNAVAILABLE  # agents ask again, by then directly
         self.agent.send(framing.refusal(status, reason))
         self._close()
 
@@ -755,6 +769,11 @@ class Link:
     def abandoned(self) -> bool:
         """Whether the agent sends nothing any more while it has no answer: most often it has closed its connection."""
         return self._ended is not None and self._exchange is not None and self._exchange.answered is None
+
+    def part(self, silent: float) -> None:
+        """Close a connection in order on which nothing was asked for so many seconds."""
+        if self.agent.secured and not (self.busy or self._requests.unread) and time.monotonic() - self._since > silent:
+            self._close()
 
     def shut(self) -> None:
         """End the link: the proxy ends."""

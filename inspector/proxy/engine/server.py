@@ -23,6 +23,7 @@ from inspector.proxy.engine.handover import Handover
 from inspector.proxy.engine.link import Link
 from inspector.proxy.limits import accept_queue
 from inspector.proxy.runtime import DRAIN, Runtime
+from inspector.proxy.tap.plan import TapPlan
 from inspector.proxy.telemetry.waiting import reporter
 from inspector.text import address
 
@@ -37,6 +38,12 @@ CHECK = 5.0
 """Seconds between looks for agents that do not finish what they began to send."""
 SYNC = 0.2
 """The same where agents use the proxy as their HTTP proxy: what they learn is passed on meanwhile, too."""
+ARRIVING = 4.0
+"""Seconds for which connections may still be handed over to a proxy in the master's place that ends."""
+SILENT = 5.0
+"""Seconds after which an agent asks nothing more over a connection: it keeps one for 4 (http_keepalive_timeout)."""
+PARTING = 120.0
+"""Seconds that agents have to go over to the master itself."""
 POLL = 0.05
 """Seconds between looks whether the last exchange has ended."""
 
@@ -57,13 +64,13 @@ class Server:
         to be recorded."""
         values = dict(option_values)
         plan = values.pop("plan", None)
-        self._plan = msgspec.convert(plan, Plan) if plan else None
+        self._plan = msgspec.convert(plan, Plan | TapPlan) if plan else None
         self._options = options.with_defaults(**values)
         self._workers, self._number, self._folder = workers, number, folder
         self._report_waiting = report_waiting
         self._handover: Handover | None = None
         self._links: set[Link] = set()
-        self._server: asyncio.Server
+        self._servers: list[asyncio.Server] = []
         self._runtime: Runtime
         self.stopped = asyncio.Event()
 
@@ -71,7 +78,7 @@ class Server:
         """Serve until ``stopped`` is set. Raises InspectorError."""
         shared = self._workers > 1
         if self._plan:
-            settings = options.of_run(self._options, self._plan)
+            settings = options.of_plan(self._options, self._plan)
         else:
             settings = options.resolve(self._options, own_mode=False, shared=shared)
         console = Console()
@@ -86,7 +93,7 @@ class Server:
             if shared:
                 print(LISTENS, flush=True)
             else:
-                sockets = self._server.sockets
+                sockets = [each for server in self._servers for each in server.sockets]
                 addresses = [address(*listening.getsockname()[:2]) for listening in sockets]
                 for line in options.startup_lines(settings, addresses):
                     console.write_line(line)
@@ -103,15 +110,17 @@ class Server:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                if settings.plan:
-                    self._server = await loop.create_server(
-                        self._accept, sock=socket.socket(fileno=settings.plan.descriptor), start_serving=False
-                    )
+                if settings.descriptors:
+                    self._servers = [
+                        await loop.create_server(self._accept, sock=socket.socket(fileno=each), start_serving=False)
+                        for each in settings.descriptors
+                    ]
                 else:
-                    self._server = await loop.create_server(
+                    server = await loop.create_server(
                         self._accept, *settings.listen, reuse_port=shared or None, backlog=accept_queue.BURST,
                         start_serving=False,
                     )  # fmt: skip
+                    self._servers = [server]
             except OSError as error:
                 if not settings.any_port or error.errno != errno.EADDRINUSE:
                     raise _not_listening(settings, error) from error
@@ -123,16 +132,22 @@ class Server:
         """Accept agents. Raises InspectorError."""
         while True:
             try:
-                await self._server.start_serving()
+                for server in self._servers:
+                    await server.start_serving()
                 break
             except OSError as error:  # another program was faster
                 if not settings.any_port or error.errno != errno.EADDRINUSE:
                     raise _not_listening(settings, error) from error
-                self._server.close()
+                self._close()
                 settings = await self._bind(options.listen_again(settings), shared=shared)
-        accept_queue.lengthen([self._server])
-        for listening in self._server.sockets if shared and not self._handover else ():
-            reuseport.by_address(listening, self._workers)
+        accept_queue.lengthen(self._servers)
+        for server in self._servers if shared and not self._handover else ():
+            for listening in server.sockets:
+                reuseport.by_address(listening, self._workers)
+
+    def _close(self) -> None:
+        for server in self._servers:
+            server.close()
 
     def _accept(self, early: bytes = b"") -> asyncio.BufferedProtocol:
         agent = Link(self._runtime, self._links, self._handover).agent
@@ -151,9 +166,21 @@ class Server:
                 for link in list(self._links):
                     link.check(now)
 
+    async def _part(self) -> None:
+        """Let agents go over to the master in whose place the proxy was; none of them loses a request."""
+        self._runtime.parting = True
+        began = time.monotonic()
+        while (passed := time.monotonic() - began) < ARRIVING or (self._links and passed < PARTING):
+            for link in list(self._links):
+                link.part(SILENT)
+                link.check(time.monotonic())
+            await asyncio.sleep(POLL)
+
     async def _end(self) -> None:
         """Accept no more connections, let exchanges under way end, and write the rest of the capture."""
-        self._server.close()
+        if self._runtime.settings.stands_in:
+            await self._part()
+        self._close()
         if self._handover:
             self._handover.close()
         self._runtime.admission.close()

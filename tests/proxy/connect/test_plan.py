@@ -189,9 +189,9 @@ def test_a_connection_is_the_nodes_own(node: Node) -> None:
 
 
 def test_a_plan_reaches_another_process(node: Node) -> None:
-    plan = msgspec.structs.replace(node.plan, site=SiteProxy("p", 3128, "u:x", (".a",)), descriptor=5)
+    plan = msgspec.structs.replace(node.plan, site=SiteProxy("p", 3128, "u:x", (".a",)), descriptors=(5,))
     there = msgspec.convert(msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(plan))), Plan)
     assert there.own_ca == plan.own_ca
     assert list(map(tuple, there.servers)) == list(plan.servers)
     assert there.site is not None
-    assert (there.site.host, list(there.site.bypassed), there.descriptor) == ("p", [".a"], 5)
+    assert (there.site.host, list(there.site.bypassed), list(there.descriptors)) == ("p", [".a"], [5])

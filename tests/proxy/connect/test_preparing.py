@@ -114,7 +114,7 @@ def test_the_options_lead_the_agent_to_the_proxy(prepared: Prepared, tmp_path: P
     plan = run.plan
     assert (plan.certname, plan.ssldir, plan.user, plan.site) == ("n.example", f"{tmp_path}/ssl", os.geteuid(), None)
     assert (plan.ca, plan.crl) == (f"{tmp_path}/ssl/certs/ca.pem", f"{tmp_path}/ssl/crl.pem")
-    assert plan.descriptor == run.listening.fileno()
+    assert plan.descriptors == (run.listening.fileno(),)
     assert run.notes == ()
 
 

@@ -57,6 +57,18 @@ def asked(tmp_path: Path) -> Asked:
     return Asked(tmp_path)
 
 
+def test_the_last_answer_on_a_connection(asked: Asked) -> None:
+    """Its head is the master's but for what concerns the connection, and so is the record's."""
+    asked.exchange.addition, asked.exchange.parts = None, True
+    head = b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=5\r\nconnection: keep-alive\r\n" + LENGTH
+    passed_on = asked.answered(head + b"X-Puppet-Version: 8.7.0\r\n\r\n" + THEIRS)
+    assert passed_on == (
+        b"HTTP/1.1 200 OK\r\n" + LENGTH + b"X-Puppet-Version: 8.7.0\r\nConnection: close\r\n\r\n" + THEIRS
+    )
+    assert asked.record.response
+    assert ("connection", "keep-alive") in asked.record.response.headers
+
+
 def body_of(answer: bytes) -> bytes:
     """The body of an answer, which must be one by its own headers."""
     reader = Reader()

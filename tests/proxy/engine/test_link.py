@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector.capture.spool import KEEP
-from inspector.model import Leg
+from inspector.model import Identity, Leg
 from inspector.proxy.bodies import Copies
 from inspector.proxy.connect.acceptance import Examination
 from inspector.proxy.connect.interception import Decision, Way
@@ -43,6 +43,10 @@ class Runtime:
         self.records: list[Exchange] = []
         self.bugs: list[str] = []
         self.silent: list[str] = []
+        self.parting = False
+        self.stands_in = False
+        self.direct: list[tuple[str, str]] = []
+        """Whose next connections are to be direct, and why."""
         self.injection: Injection | None = None
         self.settings = SimpleNamespace(
             identity_source=NoIdentity(), balanced=lambda _: False, master_for=lambda _: (("192.0.2.2", 8140), "m")
@@ -65,6 +69,12 @@ class Runtime:
 
     def record(self, exchange: Exchange, *_: object) -> None:
         self.records.append(exchange)
+
+    def yields(self, _: str) -> bool:
+        return self.stands_in
+
+    def pass_by(self, address: str, reason: str) -> None:
+        self.direct.append((address, reason))
 
     def agent_silent(self, connection: str) -> None:
         self.silent.append(connection)
@@ -523,3 +533,79 @@ def test_a_master_is_not_read_while_its_answer_is_slowed_down(site: Site) -> Non
     assert record.response
     assert (record.response.body, record.error) == (b"{}", None)
     assert record.injected == "answer throttled to 100 bytes a second"
+
+
+# -- in the master's place -------------------------------------------------------------------------------
+
+
+def test_whom_the_proxy_has_no_identity_for_asks_again_and_directly(site: Site) -> None:
+    site.runtime.stands_in = True
+    site.secure()
+    reason = "its certificate has pp_cli_auth"
+    state: Any = SimpleNamespace(identity=Identity("mint", reason=reason), choose_identity=lambda _: None)
+    site.link._state = state
+    site.link.agent_sent(GET)
+    assert site.link._master is None
+    assert site.wire.data.startswith(b"HTTP/1.1 503 ")
+    assert b"\r\nRetry-After: 5\r\n" in site.wire.data
+    assert site.runtime.direct == [("192.0.2.1", reason)]
+    assert site.runtime.records == []
+
+
+def test_whom_the_master_cannot_be_reached_for_asks_again(site: Site) -> None:
+    """By then nothing is handed over any more, or the master is there again."""
+    site.runtime.stands_in = True
+    site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    site.link.master_unreachable(master, "connection refused")
+    assert site.wire.data.startswith(b"HTTP/1.1 503 ")
+    assert site.errors == ["connection refused"]
+    assert site.runtime.direct == []
+
+
+def test_whose_request_a_new_connection_to_the_master_does_not_answer_gets_the_same(site: Site) -> None:
+    site.runtime.stands_in = True
+    site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    site.link.master_ended(master, None)
+    assert site.wire.data == b""
+    assert site.agent.closed
+    assert site.errors == [f"{MASTER_LEFT} without an answer"]
+
+
+def test_agents_leave_with_the_next_answer(site: Site) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    site.runtime.parting = True
+    site.link.master_sent(master, OK)
+    assert site.wire.data.startswith(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+    assert site.agent.closed
+    assert site.errors == [None]
+
+
+def test_an_answer_that_has_begun_does_not_change(site: Site, clock: list[float]) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    site.link.master_sent(master, OK[:-1])
+    site.runtime.parting = True
+    site.link.master_sent(master, OK[-1:])
+    assert site.wire.data == OK
+    assert not site.agent.closed
+    clock[0] += 4
+    site.link.part(5)
+    assert not site.agent.closed
+    clock[0] += 2
+    site.link.part(5)
+    assert site.agent.closed
+
+
+def test_nobody_is_asked_to_leave_who_waits_for_an_answer(site: Site, clock: list[float]) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    clock[0] += 60
+    site.link.part(5)
+    assert not site.agent.closed

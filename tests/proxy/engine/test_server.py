@@ -59,7 +59,7 @@ def test_at_its_end_a_run_waits_for_no_agent_that_has_left(
     """The command has ended by then; an agent elsewhere may still listen."""
     server, link = Server({}), Mock(busy=True, abandoned=True)
     server._plan, server._links = (Mock() if of_run else None), {link}
-    server._server, server._runtime = Mock(), Mock()
+    server._runtime = Mock(settings=Mock(stands_in=False))
     now, pauses = [0.0], []
 
     async def pause(seconds: float) -> None:

@@ -1,0 +1,85 @@
+"""Whether a proxy in the master's place answers."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.lab.ca import LabCA
+from inspector.lab.server import LabServer
+from inspector.model import Request, Response
+from inspector.proxy.tap import watch as module
+from inspector.proxy.tap.watch import Beat, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NAME = "puppet.example"
+
+
+class Proxy:
+    """What is asked."""
+
+    def __init__(self, folder: Path) -> None:
+        ca = LabCA(NAME)
+        place = ca.enrol(folder / "ssl", NAME)
+        self.status, self.paths = 200, list[str]()
+        self.hangs = threading.Event()
+        self.hangs.set()
+        self.server = LabServer(lambda: ca.server_context(place), self.answer)
+
+    def answer(self, request: Request, _: str | None) -> Response:
+        self.paths.append(request.path)
+        self.hangs.wait(30)
+        return Response(status=self.status)
+
+
+@pytest.fixture
+def proxy(tmp_path: Path) -> Iterator[Proxy]:
+    made = Proxy(tmp_path)
+    made.server.start()
+    yield made
+    made.hangs.set()
+    made.server.close()
+
+
+@pytest.fixture
+def watch(proxy: Proxy) -> Iterator[Watch]:
+    made = Watch(proxy.server.address, NAME)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "beat"),
+    [(200, Beat.ANSWERED), (403, Beat.ANSWERED), (404, Beat.ANSWERED), (502, Beat.MASTER_AWAY)],
+)
+def test_what_an_answer_means(status: int, beat: Beat, proxy: Proxy, watch: Watch) -> None:
+    proxy.status = status
+    assert watch.ask() is beat
+    assert watch.ask() is beat
+    assert proxy.paths == [module.PATH] * 2
+
+
+def test_who_does_not_answer_in_time_is_silent(proxy: Proxy, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.3)
+    proxy.hangs.clear()
+    assert watch.ask() is Beat.SILENT
+    proxy.hangs.set()
+    assert watch.ask() is Beat.ANSWERED
+
+
+def test_a_connection_that_was_closed_is_made_again(proxy: Proxy, watch: Watch) -> None:
+    assert watch.ask() is Beat.ANSWERED
+    proxy.server._http.cut()
+    assert watch.ask() is Beat.ANSWERED
+
+
+def test_nobody_there_is_silent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+    assert Watch(address, NAME).ask() is Beat.SILENT
