@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from inspector.host.serverconf import ServerConf
 
+OTHER = "Another server is named with --config DIR."
 ATTEMPTS = 3
 """How often a proxy is asked before it begins."""
 OURS = "puppet-inspector"
@@ -106,11 +107,15 @@ def _published(port: int) -> bool:
 def examine(server: ServerConf) -> tuple[tls.SiteTrust, str]:
     """Return what agents are verified by, and the server's name. Raises InspectorError if agents would refuse what the
     proxy presents, or the proxy could verify nobody."""
-    trust = tls.SiteTrust(server.ca, server.crl)
+    try:
+        trust = tls.SiteTrust(server.ca, server.crl)
+        presented = tls.PresentedCertificate(server.certificate, server.key, unsafe=True)
+    except InspectorError as error:
+        hint = f"Start the server of {server.directory} once. {OTHER}"
+        raise InspectorError(error.message, hint) from error
     now = time.time()
     if problems := trust.problems(now):
-        raise InspectorError(f"Agents cannot be verified: {problems[0]}", "Renew it, then start again.")
-    presented = tls.PresentedCertificate(server.certificate, server.key, unsafe=True)
+        raise InspectorError(f"Agents cannot be verified: {problems[0]}", f"Renew it, then start again. {OTHER}")
     ders = [x509.certificate(each).der for each in trust.authorities]
     if found := x509.verify(presented.credentials.ders, ders, [], now, "none"):
         raise InspectorError(

@@ -6,7 +6,7 @@ import dataclasses
 import subprocess
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -109,6 +109,14 @@ def test_a_port_that_the_host_translates(
 
 def test_a_server_whose_files_are_good(server: ServerConf) -> None:
     assert preparing.examine(server)[1] == NAME
+
+
+@pytest.mark.parametrize("name", ["certificate", "key", "ca", "crl"])
+def test_a_server_that_was_never_started(name: str, server: ServerConf, tmp_path: Path) -> None:
+    changed: dict[str, Any] = {name: tmp_path / "none.pem"}
+    with pytest.raises(InspectorError, match=r"none\.pem") as raised:
+        preparing.examine(dataclasses.replace(server, **changed))
+    assert "--config DIR" in raised.value.hint
 
 
 def test_a_crl_that_has_expired(server: ServerConf, ca: LabCA) -> None:
