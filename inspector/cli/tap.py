@@ -116,9 +116,9 @@ def _tap(found: Prepared, goal: Goal, capture: Path) -> End:
         own: dict[str, str | Path | tuple[str, ...]] = {"puppet_capture": capture}
         options = own | of_rules(rules.in_use().arguments)
         proxy = stack.enter_context(Proxy(options, own=True, plan=plan, on_line=on_line, patience=PATIENCE))
+        ask_proxy(proxy.address, found.name)
         watch = Watch(proxy.address, found.name)
         stack.callback(watch.close)
-        ask_proxy(watch)
         table.create([each.getsockname()[:2] for each in sockets])
         try:
             tap = Tap(table, proxy.process, watch, found, capture, goal, _note)

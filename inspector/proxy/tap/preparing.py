@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from inspector.host.serverconf import ServerConf
 
 OTHER = "Another server is named with --config DIR."
-ATTEMPTS = 3
-"""How often a proxy is asked before it begins."""
+PATIENCE = 20.0
+"""Seconds that the first answers may take: a busy server is one to look at."""
 OURS = "puppet-inspector"
 """Whose certificate the server is shown once, to see whether it accepts what its CA's key signs."""
 _LEGACY = ("iptables-legacy-save", "ip6tables-legacy-save", "iptables-save", "ip6tables-save")
@@ -127,7 +127,7 @@ def examine(server: ServerConf) -> tuple[tls.SiteTrust, str]:
 
 def ask(server: ServerConf, name: str) -> None:
     """Ask the server without a certificate, and with one as the proxy will show it. Raises InspectorError."""
-    if not _answers(Watch(server.address, name)):
+    if not _answers(Watch(server.address, name, patience=PATIENCE)):
         raise InspectorError(
             f"The server at {address(*server.address)} does not answer.", "See whether it runs, and its log."
         )
@@ -135,7 +135,7 @@ def ask(server: ServerConf, name: str) -> None:
         return
     authority, key = pki.read_authority(server.cadir), pki.new_key()
     leaf = pki.sign(authority, key.public_key(), OURS, lifetime=MINTED_LIFETIME)
-    if not _answers(Watch(server.address, name, Credentials((leaf, authority.certificate), key))):
+    if not _answers(Watch(server.address, name, Credentials((leaf, authority.certificate), key), PATIENCE)):
         raise InspectorError(
             f"The server does not accept a certificate that the CA's key in {server.cadir} signs.",
             f"See whether that CA is in {server.ca} and its CRL in {server.crl}.",
@@ -147,16 +147,14 @@ def _answers(watch: Watch) -> bool:
         return watch.ask() is Beat.ANSWERED
 
 
-def ask_proxy(watch: Watch) -> None:
+def ask_proxy(proxy: tuple[str, int], name: str) -> None:
     """Go the whole way once. Raises InspectorError."""
-    for _ in range(ATTEMPTS):
-        beat = watch.ask()
-        if beat is Beat.ANSWERED:
-            return
-        time.sleep(1)
-    if beat is Beat.MASTER_AWAY:
-        raise InspectorError("The server does not answer the proxy.", "See its log.")
-    raise InspectorError("The proxy does not answer in time.", "Is the host overloaded? Try again later.")
+    with contextlib.closing(Watch(proxy, name, patience=PATIENCE)) as watch:
+        match watch.ask():
+            case Beat.MASTER_AWAY:
+                raise InspectorError("The server does not answer the proxy.", "See its log.")
+            case Beat.SILENT:
+                raise InspectorError("The proxy does not answer in time.", "Is the host overloaded? Try again later.")
 
 
 def addresses(patterns: Sequence[str], nodes: Mapping[str, set[str]]) -> dict[str, set[str]]:

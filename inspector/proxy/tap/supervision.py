@@ -148,7 +148,7 @@ class Tap:
         if self._missed >= MISSED:
             self._withdraw()
             self.process.kill()  # else who is connected would hang
-            return f"the proxy did not answer for {MISSED} s"
+            return f"the proxy did not answer {MISSED} times"
         if len(self.direct) >= MOST:
             return f"{MOST} addresses could not be served"
         trust = self.found.trust

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 PATH = "/status/v1/simple"
 """What a master answers to anybody, by its own auth.conf."""
-PATIENCE = 0.9
-"""Seconds that an answer may take."""
+PATIENCE = 1.5
+"""Seconds that an answer may take, and a handshake with the proxy alone."""
 
 
 class Beat(Enum):
@@ -24,41 +24,58 @@ class Beat(Enum):
     ANSWERED = auto()
     """With the master's answer."""
     MASTER_AWAY = auto()
-    """It could not reach the master."""
+    """It could not reach the master, or the master did not answer it in time."""
     SILENT = auto()
-    """Not at all, or not in time."""
+    """Not at all."""
 
 
 class Watch:
     """Asks a proxy, over one connection as long as that is open."""
 
-    def __init__(self, address: tuple[str, int], name: str, credentials: Credentials | None = None) -> None:
-        """``name`` is the master's, for SNI and ``Host``; ``credentials`` are what an agent would show."""
-        self._address, self._name = address, name
+    def __init__(
+        self, address: tuple[str, int], name: str, credentials: Credentials | None = None, patience: float = PATIENCE
+    ) -> None:
+        """``name`` is the master's, for SNI and ``Host``; ``credentials`` are what an agent would show; ``patience``:
+        seconds that an answer may take."""
+        self._address, self._name, self._patience = address, name, patience
         self._context = ssl.create_default_context()
         # It is our own proxy, and what it presents was examined before.
         self._context.check_hostname, self._context.verify_mode = False, ssl.CERT_NONE
         if credentials:
             credentials.load(self._context)
-        self._connection: http.client.HTTPSConnection | None = None
+        self._connection: http.client.HTTPConnection | None = None
 
     def ask(self) -> Beat:
         """Send a request, and wait for the answer."""
         fresh = self._connection is None
         try:
             status = self._status()
+        except TimeoutError:
+            self.close()
+            return Beat.MASTER_AWAY if self._greets() else Beat.SILENT
         except (OSError, http.client.HTTPException):
             self.close()
             # A connection that was idle may have been closed by the master's rules.
             return Beat.SILENT if fresh else self.ask()
         return Beat.MASTER_AWAY if status == HTTPStatus.BAD_GATEWAY else Beat.ANSWERED
 
+    def _greets(self) -> bool:
+        """Whether the proxy makes a TLS handshake: it asks no master for that."""
+        try:
+            self._connection = self._connected()
+        except OSError:
+            return False
+        return True
+
+    def _connected(self) -> http.client.HTTPConnection:
+        made = http.client.HTTPConnection(*self._address, timeout=self._patience)
+        plain = socket.create_connection(self._address, self._patience)
+        made.sock = self._context.wrap_socket(plain, server_hostname=self._name)
+        return made
+
     def _status(self) -> int:
         if self._connection is None:
-            made = http.client.HTTPSConnection(*self._address, context=self._context, timeout=PATIENCE)
-            plain = socket.create_connection(self._address, PATIENCE)
-            made.sock = self._context.wrap_socket(plain, server_hostname=self._name)
-            self._connection = made
+            self._connection = self._connected()
         self._connection.request("GET", PATH, headers={"Host": self._name})
         answer = self._connection.getresponse()
         answer.read(1024)

@@ -104,7 +104,7 @@ def test_it_is_renewed_after_each_answer_and_withdrawn_at_the_end(tmp_path: Path
 def test_one_look_may_be_missed_and_two_end_the_proxy(tmp_path: Path, clock: list[float]) -> None:
     kernel = Kernel([GOOD, SILENT, GOOD, SILENT, SILENT, GOOD])
     made, _ = tap(kernel, tmp_path, clock)
-    assert made.run() == ("the proxy did not answer for 2 s", False)
+    assert made.run() == ("the proxy did not answer 2 times", False)
     assert kernel.done == ["renew", "renew", "withdraw", "kill", "withdraw"]
 
 

@@ -13,6 +13,7 @@ from inspector.lab.server import LabServer
 from inspector.model import Request, Response
 from inspector.proxy.tap import watch as module
 from inspector.proxy.tap.watch import Beat, Watch
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,12 +66,24 @@ def test_what_an_answer_means(status: int, beat: Beat, proxy: Proxy, watch: Watc
     assert proxy.paths == [module.PATH] * 2
 
 
-def test_who_does_not_answer_in_time_is_silent(proxy: Proxy, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.3)
+@pytest.mark.parametrize("before", [True, False])
+def test_a_master_that_is_slow_is_away(before: bool, proxy: Proxy) -> None:
+    """The proxy itself makes a handshake, so it is there."""
+    watch = Watch(proxy.server.address, NAME, patience=0.5)
+    if before:
+        assert watch.ask() is Beat.ANSWERED
     proxy.hangs.clear()
-    assert watch.ask() is Beat.SILENT
+    assert watch.ask() is Beat.MASTER_AWAY
     proxy.hangs.set()
-    assert watch.ask() is Beat.ANSWERED
+    assert eventually(lambda: watch.ask() is Beat.ANSWERED)
+    watch.close()
+
+
+def test_who_makes_no_handshake_is_silent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stopped:
+        watch = Watch(stopped.getsockname(), NAME, patience=0.3)
+        assert watch.ask() is Beat.SILENT
+        watch.close()
 
 
 def test_a_connection_that_was_closed_is_made_again(proxy: Proxy, watch: Watch) -> None:
