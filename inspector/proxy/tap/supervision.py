@@ -86,10 +86,11 @@ class Tap:
             address, _, reason = line.removeprefix(DIRECT).partition(": ")
             if address not in self.direct and len(self.direct) < MOST:
                 self.direct[address] = reason
-                self.table.exempt(address)
+                with contextlib.suppress(InspectorError):  # without the table it is direct already
+                    self.table.exempt(address)
                 self.report(line)
         elif found := _RUN.match(line):
-            self.finished.append(found[1].removesuffix(";"))
+            self.finished.append(found[1].rstrip(":;"))
 
     def run(self) -> End:
         """Hand connections over until an end; return why it ended."""
@@ -153,8 +154,8 @@ class Tap:
             return f"{MOST} addresses could not be served"
         trust = self.found.trust
         trust.refresh()
-        if trust.error or trust.problems(time.time()):
-            return f"agents cannot be verified: {trust.error or trust.problems(time.time())[0]}"
+        if problems := [trust.error] if trust.error else trust.problems(time.time()):
+            return f"agents cannot be verified: {problems[0]}"
         self._now.count(self.found.log.new())
         if self._now.exceeds(self.found.before):
             return f"{self._now.failed} of {self._now.requests} requests failed, clearly more than before it began"

@@ -73,6 +73,7 @@ class Table:
 
     def exempt(self, host: str) -> None:
         """Let an agent's next connections be direct. Raises InspectorError."""
+        host = host.partition("%")[0]  # of a link-local one, its interface
         family = ipaddress.ip_address(host).version
         run(f"add element inet {NAME} exempt{family} {{ {host} }}")
 

@@ -50,6 +50,8 @@ class Kernel:
         self.done.append("withdraw")
 
     def exempt(self, host: str) -> None:
+        if self.gone:
+            raise InspectorError("no such table")
         self.done.append(f"exempt {host}")
 
     def poll(self) -> int | None:
@@ -118,6 +120,13 @@ def test_without_a_master_it_is_direct_until_there_is_one(tmp_path: Path, clock:
     ]  # fmt: skip
 
 
+def test_who_cannot_be_served_when_the_table_is_gone_is_direct_anyway(tmp_path: Path, clock: list[float]) -> None:
+    """At the end the proxy goes on for a while, and its lines are read."""
+    made, lines = tap(Kernel([], gone=True), tmp_path, clock)
+    made.read(f"{DIRECT}192.0.2.7: it refused")
+    assert lines == [f"{DIRECT}192.0.2.7: it refused"]
+
+
 def test_a_proxy_that_has_ended(tmp_path: Path, clock: list[float]) -> None:
     kernel = Kernel([GOOD], ended=True)
     made, _ = tap(kernel, tmp_path, clock)
@@ -141,6 +150,7 @@ def test_a_table_that_another_program_takes_away(tmp_path: Path, clock: list[flo
             "2 runs are over",
         ),
         (Goal(1000, until="b.example"), ("== run 2 of b.example (8.1.0): failed",), "b.example has run"),
+        (Goal(1000, until="b.example"), ("== run 2 of b.example: refused in 0 ms",), "b.example has run"),
     ],
 )
 def test_a_goal_that_is_reached(
