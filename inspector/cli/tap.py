@@ -189,4 +189,4 @@ def _shown(line: str) -> None:
 
 
 def _note(text: str) -> None:
-    print(f"puppet-inspector: {text.removeprefix('-- ')}", file=sys.stderr, flush=True)
+    print(f"puppet-inspector: {clean(text.removeprefix('-- '))}", file=sys.stderr, flush=True)

@@ -96,6 +96,11 @@ def test_who_is_chosen(server: ServerConf) -> None:
     assert "192.0.2.9: no node is known there\n" in text
 
 
+def test_what_a_name_in_the_access_log_could_do_to_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    tap._note("192.0.2.7: web1\x1b[2J\r.example")
+    assert capsys.readouterr().err == "puppet-inspector: 192.0.2.7: web1\\x1b[2J\\x0d.example\n"
+
+
 def test_nobody_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False)
     with pytest.raises(InspectorError, match="Nobody can be asked"):
