@@ -182,8 +182,8 @@ class OpenExchange:
 
 def _last(fields: Fields) -> Fields:
     """Return the headers of an answer after which the connection is closed."""
-    kept = tuple(field for field in fields if field[0].lower() not in (b"connection", b"keep-alive"))
-    return (*kept, (b"Connection", b"close"))
+    others = tuple(field for field in fields if field[0].lower() not in (b"connection", b"keep-alive"))
+    return (*others, (b"Connection", b"close"))
 
 
 def framed(head: Head, piece: bytes, *, last: bool) -> bytes:

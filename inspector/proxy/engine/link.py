@@ -515,7 +515,8 @@ class Link:
     def master_unreachable(self, master: MasterEnd, reason: str) -> None:
         """There is no connection to the master."""
         if master is self._master:
-            self._fail(502, reason)
+            away = self.runtime.yields(self.agent.peer[0])  # and without us it is, too
+            self._fail(HTTPStatus.SERVICE_UNAVAILABLE if away else HTTPStatus.BAD_GATEWAY, reason)
 
     def master_refused(self, master: MasterEnd, error: str) -> None:
         """The handshake with the master has failed."""
@@ -555,7 +556,6 @@ class Link:
             self._record(reason)
             self._close(farewell=master.farewell)
         else:
-            self.runtime.pass_by(self.agent.peer[0], reason)
             self._fail(502, reason)
 
     def _record_refused_master(self, master: MasterEnd, error: str) -> str:
@@ -688,6 +688,8 @@ class Link:
             self._break_off()
             return
         if self.runtime.yields(self.agent.peer[0]):
+            if status != HTTPStatus.SERVICE_UNAVAILABLE:
+                self.runtime.pass_by(self.agent.peer[0], reason)
             status = HTTPStatus.SERVICE_UNAVAILABLE  # agents ask again, by then directly
         self.agent.send(framing.refusal(status, reason))
         self._close()

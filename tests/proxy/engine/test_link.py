@@ -43,6 +43,7 @@ class Runtime:
         self.records: list[Exchange] = []
         self.bugs: list[str] = []
         self.silent: list[str] = []
+        self.gaps: list[str] = []
         self.parting = False
         self.stands_in = False
         self.direct: list[tuple[str, str]] = []
@@ -78,6 +79,9 @@ class Runtime:
 
     def agent_silent(self, connection: str) -> None:
         self.silent.append(connection)
+
+    def gap(self, reason: str) -> None:
+        self.gaps.append(reason)
 
     def record_refused_master(self, *_: object) -> None:
         pass
@@ -562,6 +566,15 @@ def test_whom_the_master_cannot_be_reached_for_asks_again(site: Site) -> None:
     assert site.wire.data.startswith(b"HTTP/1.1 503 ")
     assert site.errors == ["connection refused"]
     assert site.runtime.direct == []
+
+
+def test_whose_request_the_proxy_refuses_asks_again_and_directly(site: Site) -> None:
+    """The server may take it."""
+    site.runtime.stands_in = True
+    site.secure()
+    site.link.agent_sent(b"GET a HTTP/1.1\r\nHost: n\r\n\r\n")
+    assert site.wire.data.startswith(b"HTTP/1.1 503 ")
+    assert [address for address, _ in site.runtime.direct] == ["192.0.2.1"]
 
 
 def test_whose_request_a_new_connection_to_the_master_does_not_answer_gets_the_same(site: Site) -> None:
