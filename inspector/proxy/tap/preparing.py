@@ -34,6 +34,7 @@ PATIENCE = 20.0
 """Seconds that the first answers may take: a busy server is one to look at."""
 OURS = "puppet-inspector"
 """Whose certificate the server is shown once, to see whether it accepts what its CA's key signs."""
+_TRANSLATION = regex.compile(r"\b(?:dnat|redirect|DNAT|REDIRECT)\b")
 _LEGACY = ("iptables-legacy-save", "ip6tables-legacy-save", "iptables-save", "ip6tables-save")
 
 
@@ -87,21 +88,25 @@ def check(server: ServerConf) -> None:
 
 def _published(port: int) -> bool:
     """Whether rules of this host lead connections with the port elsewhere: nftables', older ones, or IPVS."""
-    number = rf"(?:{port}\b|\{{[^}}]*\b{port}\b[^}}]*\}})"
-    translated = regex.compile(rf"(?:dport|--dports?) (?:\S*,)?{number}.*\b(?:dnat|redirect|DNAT|REDIRECT)\b")
-    if translated.search(tables.run("list ruleset")):
+    if _translates(tables.run("list ruleset"), port):
         return True
     for program in filter(None, map(shutil.which, _LEGACY)):
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             done = subprocess.run(
                 [program, "-t", "nat"], capture_output=True, text=True, timeout=tables.PATIENCE, check=False
             )
-            if translated.search(done.stdout):
+            if _translates(done.stdout, port):
                 return True
     try:
         return f":{port:04X} " in inputs.read(inputs.expanded("/proc/net/ip_vs")).decode()
     except OSError:
         return False
+
+
+def _translates(rules: str, port: int) -> bool:
+    """Whether a rule names the port and another place."""
+    named = regex.compile(rf"(?:dport|--dports?) (?:v?map )?(?:\S*,)?(?:{port}\b|\{{[^}}]*\b{port}\b)")
+    return any(named.search(rule) and _TRANSLATION.search(rule) for rule in rules.splitlines())
 
 
 def examine(server: ServerConf) -> tuple[tls.SiteTrust, str]:

@@ -88,6 +88,7 @@ def test_a_server_that_no_other_host_reaches(host: str, server: ServerConf, rule
     [
         ("tcp dport 8140 counter packets 0 bytes 0 dnat to 172.17.0.2:8140", "", True),
         ("tcp dport { 80, 8140 } redirect to :9999", "", True),
+        ("dnat to tcp dport map { 80 : 172.17.0.2, 8140 : 172.17.0.3 }", "", True),
         ("meta l4proto tcp tcp dport 8140 counter DNAT ip prefix to 172.17.0.2:8140", "", True),
         ("", "-A DOCKER ! -i docker0 -p tcp -m tcp --dport 8140 -j DNAT --to-destination 172.17.0.2:8140", True),
         ("", "-A PREROUTING -p tcp -m multiport --dports 443,8140 -j REDIRECT --to-ports 1", True),
