@@ -9,6 +9,8 @@ from enum import Enum, auto
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from inspector.proxy import tls
+
 if TYPE_CHECKING:
     from inspector.proxy.identity import Credentials
 
@@ -41,6 +43,7 @@ class Watch:
         self._context = ssl.create_default_context()
         # It is our own proxy, and what it presents was examined before.
         self._context.check_hostname, self._context.verify_mode = False, ssl.CERT_NONE
+        self._context.set_ciphers(tls.CIPHERS.decode())  # what a site has is its own
         if credentials:
             credentials.load(self._context)
         self._connection: http.client.HTTPConnection | None = None

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.host import pki
 from inspector.lab.ca import LabCA
 from inspector.lab.server import LabServer
 from inspector.model import Request, Response
+from inspector.proxy.identity import Credentials
 from inspector.proxy.tap import watch as module
 from inspector.proxy.tap.watch import Beat, Watch
 from tests.support.waiting import eventually
@@ -69,7 +71,7 @@ def test_what_an_answer_means(status: int, beat: Beat, proxy: Proxy, watch: Watc
 @pytest.mark.parametrize("before", [True, False])
 def test_a_master_that_is_slow_is_away(before: bool, proxy: Proxy) -> None:
     """The proxy itself makes a handshake, so it is there."""
-    watch = Watch(proxy.server.address, NAME, patience=0.5)
+    watch = Watch(proxy.server.address, NAME, patience=2)
     if before:
         assert watch.ask() is Beat.ANSWERED
     proxy.hangs.clear()
@@ -77,6 +79,13 @@ def test_a_master_that_is_slow_is_away(before: bool, proxy: Proxy) -> None:
     proxy.hangs.set()
     assert eventually(lambda: watch.ask() is Beat.ANSWERED)
     watch.close()
+
+
+def test_a_weak_certificate_of_a_site_is_shown() -> None:
+    """OpenSSL does not load a key of 1024 bits by default."""
+    key = pki.new_key(1024)
+    leaf = pki.sign(pki.make_ca("CA"), key.public_key(), "node")
+    Watch(("127.0.0.1", 1), NAME, Credentials((leaf,), key))
 
 
 def test_who_makes_no_handshake_is_silent() -> None:
