@@ -1,13 +1,6 @@
 """T13."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import RUN
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.runs.examples import altered, catalog, report, talk
+from inspector.rules.kit import *
 
 _CLOSE = {"Connection": "close"}
 

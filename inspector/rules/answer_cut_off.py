@@ -1,14 +1,7 @@
 """S14."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import BOOTSTRAP, CONTENT, METADATA, RUN
-from inspector.rules import On, connection_errors, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_master
-from inspector.rules.words import brief
-from inspector.runs.examples import altered, catalog, content, metadata, plugins, report, talk
+from inspector.rules import connection_errors
+from inspector.rules.kit import *
 
 CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete message body"
 

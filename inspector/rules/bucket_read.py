@@ -1,13 +1,6 @@
 """F13."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_master
-from inspector.runs.examples import bucket, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

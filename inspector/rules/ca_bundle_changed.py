@@ -1,27 +1,7 @@
 """B04."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, group, on_ca, on_node
-from inspector.rules.words import brief, some, utc
-from inspector.runs.examples import (
-    authorities,
-    bundle,
-    ca,
-    catalog,
-    crl,
-    csr,
-    foreign_ca,
-    issued,
-    report,
-    talk,
-    together,
-)
+from inspector.rules.kit import *
+from inspector.runs.examples import authorities, bundle, foreign_ca
 from inspector.runs.history import master_name
 
 

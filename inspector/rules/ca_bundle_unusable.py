@@ -1,15 +1,7 @@
 """B05."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_ca
-from inspector.rules.words import brief, media_type, some
-from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, foreign_ca, issued, made, report, talk
+from inspector.rules.kit import *
+from inspector.runs.examples import authorities, bundle, foreign_ca
 
 
 @rule(

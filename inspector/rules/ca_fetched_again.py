@@ -1,13 +1,6 @@
 """B02."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import group, on_node
-from inspector.rules.words import utc
-from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk, wait
+from inspector.rules.kit import *
 
 
 @rule(

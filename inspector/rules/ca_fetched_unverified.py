@@ -1,13 +1,6 @@
 """B01."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_node
-from inspector.runs.examples import ca, catalog, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,14 +1,7 @@
 """B06."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.environment_not_found import ABSENT
-from inspector.rules.fixes import on_master, on_node
-from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

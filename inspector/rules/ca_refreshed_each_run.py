@@ -1,15 +1,8 @@
 """B47."""
 
-from collections.abc import Iterator
 from itertools import pairwise
 
-from inspector.clocks import DAY
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.rules.words import in_a_row, lasting
-from inspector.runs.examples import ExamplePart, altered, ca, catalog, report, talk, wait
+from inspector.rules.kit import *
 
 
 def _runs(refreshes: str, pause: float = 1800) -> list[ExamplePart]:

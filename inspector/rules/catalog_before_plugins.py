@@ -1,13 +1,6 @@
 """R01."""
 
-from collections.abc import Iterator
-
-from inspector.model import Phase, Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.runs.examples import catalog, node, plugins, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

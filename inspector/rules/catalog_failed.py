@@ -1,18 +1,11 @@
 """S01."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.data_lookup_failed import DATA
 from inspector.rules.environment_of_classifier_missing import ABSENT
-from inspector.rules.fixes import Fix, advice, on_master, on_node
+from inspector.rules.fixes import Fix
+from inspector.rules.kit import *
 from inspector.rules.node_not_classified import UNCLASSIFIED
 from inspector.rules.puppetdb_failed import PUPPETDB
-from inspector.rules.words import brief, compile_error
-from inspector.runs.examples import catalog, plugins, report, talk
 from inspector.runs.run import Run
 
 BROKEN = "Server Error: Evaluation Error: Unknown variable: 'x'. (file: /etc/puppetlabs/code/site.pp, line: 3)"

@@ -1,14 +1,7 @@
 """T17."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import group, on_ca
+from inspector.rules.kit import *
 from inspector.rules.trust import serial
-from inspector.rules.words import brief, utc
-from inspector.runs.examples import ExamplePart, altered, carried, catalog, issued, made, report, talk, wait
 
 
 def _again() -> list[ExamplePart]:

@@ -1,15 +1,8 @@
 """B34."""
 
-from collections.abc import Iterator
-
-from inspector.clocks import DAY
-from inspector.model import Record, Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import group, on_ca, on_node
+from inspector.model import Record
+from inspector.rules.kit import *
 from inspector.rules.trust import presented_in_run
-from inspector.rules.words import brief, utc
-from inspector.runs.examples import altered, carried, catalog, made, renewal, report, talk
 
 
 def _near(*, version: str, days: float, renew: bool = False) -> list[Record]:

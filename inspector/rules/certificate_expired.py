@@ -1,27 +1,8 @@
 """B33."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import group, on_ca, on_node, on_proxy
+from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate, presented_in_run
-from inspector.rules.words import brief, utc
-from inspector.runs.examples import (
-    altered,
-    ca,
-    carried,
-    catalog,
-    crl,
-    csr,
-    issued,
-    made,
-    not_issued,
-    refused,
-    report,
-    talk,
-)
+from inspector.runs.examples import refused
 
 
 @rule(

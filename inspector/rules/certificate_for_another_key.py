@@ -1,14 +1,8 @@
 """B23."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.csr_repeated import WAITS
-from inspector.rules.fixes import advice, group, on_node
-from inspector.runs.examples import asked, ca, catalog, crl, csr, issued, not_issued, report, talk, wait
+from inspector.rules.kit import *
 from inspector.runs.observations import CertificateAnswer
 from inspector.runs.run import Run
 

@@ -1,15 +1,6 @@
 """B38."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import group, on_ca
-from inspector.rules.words import brief, some
-from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, made, not_issued, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

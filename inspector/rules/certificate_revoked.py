@@ -1,27 +1,9 @@
 """T05."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
 from inspector.protocol.certificates import printed_serial
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import group, on_master, on_node
+from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate, leaf, presented_in_run, serial
-from inspector.rules.words import brief, utc
-from inspector.runs.examples import (
-    ExamplePart,
-    altered,
-    ca,
-    carried,
-    catalog,
-    crl,
-    made,
-    refused,
-    report,
-    talk,
-    together,
-)
+from inspector.runs.examples import refused
 
 GENERAL_ALERTS = ("certificate_unknown", "bad_certificate", None)
 """Alerts that a master in Java sends for any certificate that it refuses."""

@@ -1,14 +1,8 @@
 """T25."""
 
-from collections.abc import Iterator
-
-from inspector.model import Leg, Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_master
+from inspector.model import Leg
+from inspector.rules.kit import *
 from inspector.rules.trust import leaf
-from inspector.rules.words import brief
-from inspector.runs.examples import MASTER, altered, carried, catalog, made, report, talk
 
 _MASTER = Leg(id="to-master", side="master", peer_chain=carried(made(MASTER)))
 

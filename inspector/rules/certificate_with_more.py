@@ -1,15 +1,6 @@
 """B48."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, group
-from inspector.rules.words import brief, some
-from inspector.runs.examples import MASTER, NAME, ca, csr, issued, made, not_issued, talk
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,15 +1,7 @@
 """B26."""
 
-from collections.abc import Iterator
-
-from inspector import regex
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.certname_upper_case import names_asked_for
-from inspector.rules.fixes import on_node
-from inspector.runs.examples import ca, crl, csr, not_issued, talk
+from inspector.rules.kit import *
 
 
 def _wrong(name: str) -> str:

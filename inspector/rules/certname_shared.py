@@ -1,13 +1,7 @@
 """B46."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
 from inspector.rules.csr_repeated import WAITS
-from inspector.rules.fixes import on_ca, on_node
-from inspector.runs.examples import ca, catalog, crl, csr, metadata, not_issued, plugins, report, talk, together, wait
+from inspector.rules.kit import *
 from inspector.runs.run import Run
 
 _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("modules/demo/b"), wait(10), report())

@@ -1,14 +1,6 @@
 """B25."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_node
-from inspector.runs.examples import ca, crl, csr, not_issued, talk
+from inspector.rules.kit import *
 
 
 def names_asked_for(case: ExchangeCase) -> list[str]:

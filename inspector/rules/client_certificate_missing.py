@@ -1,14 +1,8 @@
 """T03."""
 
-from collections.abc import Iterator
+from inspector.rules.kit import *
 
-from inspector.model import Phase, Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.runs.examples import catalog, report, talk
-
-RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
+PHASES = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
 
 
 @rule(
@@ -32,7 +26,7 @@ def client_certificate_missing(case: ExchangeCase) -> Iterator[Statement]:
     answers 403: the bootstrap was not completed, the client is a tool without a certificate, or a device in between
     removed it."""
     match = case.step.match
-    if match and match.endpoint.phase in RUN and case.status in (401, 403) and not case.exchange.agent.peer_chain:
+    if match and match.endpoint.phase in PHASES and case.status in (401, 403) and not case.exchange.agent.peer_chain:
         yield Statement(
             f"{match.endpoint.name} was requested without a client certificate and refused with {case.status}",
             at=places.tls("presented by the agent"),

@@ -1,14 +1,8 @@
 """T06."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import HandshakeCase, Statement
-from inspector.rules.fixes import group
+from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate
-from inspector.rules.words import brief
-from inspector.runs.examples import carried, catalog, made, refused, report, talk
+from inspector.runs.examples import refused
 
 _UNKNOWN = (
     "cannot be found locally",

@@ -1,13 +1,7 @@
 """T10."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import advice, on_master, on_node, on_proxy
-from inspector.rules.words import lasting
-from inspector.runs.examples import catalog, report, skewed, talk
+from inspector.rules.kit import *
+from inspector.runs.examples import skewed
 
 
 @rule(

@@ -1,15 +1,8 @@
 """S29."""
 
-from collections.abc import Iterator
 from statistics import median
 
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master, on_node, on_proxy
-from inspector.rules.words import waited
-from inspector.runs.examples import ExamplePart, catalog, report, slow, talk, wait
+from inspector.rules.kit import *
 
 
 def _runs(*seconds: float) -> list[ExamplePart]:

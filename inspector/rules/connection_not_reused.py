@@ -1,15 +1,11 @@
 """T11."""
 
-from collections.abc import Iterator
 from itertools import pairwise
 
-from inspector.model import Phase, Record, Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk, wait
+from inspector.model import Record
+from inspector.rules.kit import *
 
-RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
+PHASES = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
 
 
 def _anew(pause: float) -> list[Record]:
@@ -41,7 +37,7 @@ def connection_not_reused(case: RunCase, *, times: float = 3, keepalive_s: float
     run = case.run
     if run.tool or run.connections <= times or run.major < (3, 7):
         return
-    legs = [use for use in run.legs.values() if use.phase in RUN and use.requests]
+    legs = [use for use in run.legs.values() if use.phase in PHASES and use.requests]
     needless = [
         use
         for previous, use in pairwise(legs)

@@ -1,17 +1,8 @@
 """F03."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
 from inspector.protocol import decode
-from inspector.protocol import documents as d
 from inspector.protocol.files import Checksum, ChecksumResult, check
-from inspector.protocol.kinds import CONTENT, Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_master
-from inspector.rules.words import brief
-from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
+from inspector.rules.kit import *
 
 FILE = "modules/demo/app.conf"
 

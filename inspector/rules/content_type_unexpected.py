@@ -1,15 +1,8 @@
 """S09."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import PARSED
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice
-from inspector.rules.words import brief, media_type
-from inspector.runs.examples import altered, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 FORMATS = {
     "s": "text/plain",

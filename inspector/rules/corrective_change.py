@@ -1,16 +1,7 @@
 """P02."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice
+from inspector.rules.kit import *
 from inspector.rules.same_resources_change import REPEATED, in_each_run
-from inspector.rules.words import some
-from inspector.runs.examples import catalog, plugins, report, talk
 
 
 @rule(

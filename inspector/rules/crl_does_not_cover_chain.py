@@ -1,13 +1,8 @@
 """B13."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import on_ca, on_master, on_node
-from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,16 +1,8 @@
 """B14."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_ca, on_node
+from inspector.rules.kit import *
 from inspector.rules.trust import bundle_of, forged, made_by
-from inspector.rules.words import brief
-from inspector.runs.examples import ca, catalog, crl, csr, forged_crl, issued, report, talk
+from inspector.runs.examples import forged_crl
 
 
 @rule(

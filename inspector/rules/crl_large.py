@@ -1,13 +1,6 @@
 """B16."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_ca
-from inspector.runs.examples import ca, catalog, crl, csr, issued, report, slow, talk
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,13 +1,6 @@
 """S17."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_6, On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_ca
-from inspector.runs.examples import ca, catalog, crl, csr, issued, plugins, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,12 +1,6 @@
 """B07."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import on_node
-from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

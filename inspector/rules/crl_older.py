@@ -1,15 +1,6 @@
 """B15."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_ca, on_master
-from inspector.rules.words import brief, utc
-from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk, together
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,16 +1,8 @@
 """B22."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.csr_repeated import refused
-from inspector.rules.fixes import advice, group
-from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,14 +1,7 @@
 """B19."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_for_signed_name import SIGNED
-from inspector.rules.fixes import group, on_node
-from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.rules.kit import *
 
 REVOKED = "already has a revoked certificate"
 

@@ -1,12 +1,6 @@
 """B18."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import advice, group
-from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.rules.kit import *
 
 SIGNED = "already has a signed certificate"
 

@@ -1,14 +1,6 @@
 """B44."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.runs.examples import altered, ca, crl, csr, not_issued, talk
+from inspector.rules.kit import *
 
 _BROKEN = {"body": b"-----BEGIN CERTIFICATE REQUEST-----\nMIIC"}
 _ANSWER = b"Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 out of bounds for length 0"

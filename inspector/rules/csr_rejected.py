@@ -1,16 +1,8 @@
 """B43."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import WAITS, refused
 from inspector.rules.environment_not_found import ABSENT
-from inspector.rules.fixes import on_ca, on_node
-from inspector.runs.examples import ca, crl, csr, not_issued, talk
+from inspector.rules.kit import *
 
 EXPLAINED = (
     "does not match requested key",

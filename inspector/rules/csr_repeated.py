@@ -1,14 +1,6 @@
 """B17."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import group
-from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.rules.kit import *
 
 WAITS = "already has a requested certificate"
 

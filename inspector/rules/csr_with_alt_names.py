@@ -1,16 +1,7 @@
 """B27."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import refused
-from inspector.rules.fixes import group, on_node
-from inspector.rules.words import some
-from inspector.runs.examples import NAME, ca, crl, csr, not_issued, talk
+from inspector.rules.kit import *
 
 _REFUSAL = (
     b"CSR 'node1.example' contains extra subject alternative names (DNS:puppet.example), which are disallowed. To "

@@ -1,15 +1,7 @@
 """B20."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import WAITS, refused
-from inspector.rules.fixes import advice, group
-from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

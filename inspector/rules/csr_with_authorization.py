@@ -1,16 +1,7 @@
 """B28."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import refused
-from inspector.rules.fixes import group, on_ca, on_node
-from inspector.rules.words import some
-from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
+from inspector.rules.kit import *
 
 AUTO_RENEW = "1.3.6.1.4.1.34380.1.3.2"
 ROLE, CLI = "1.3.6.1.4.1.34380.1.3.13", "1.3.6.1.4.1.34380.1.3.39"

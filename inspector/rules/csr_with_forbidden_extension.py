@@ -1,19 +1,10 @@
 """B29."""
 
-from collections.abc import Iterator
-
 from cryptography import x509
 
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
 from inspector.protocol.oids import AUTHORIZATION, oid_name
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import refused
-from inspector.rules.fixes import group, on_node
-from inspector.rules.words import some
-from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
+from inspector.rules.kit import *
 
 ALLOWED = ("1.3.6.1.4.1.34380.1.1.", "1.3.6.1.4.1.34380.1.2.", AUTHORIZATION)
 ALT_NAMES = "2.5.29.17"

@@ -1,14 +1,6 @@
 """B30."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_ca
-from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
+from inspector.rules.kit import *
 
 PASSWORD = "1.2.840.113549.1.9.7"  # noqa: S105 - an OID
 PRESHARED = "1.3.6.1.4.1.34380.1.1.4"

@@ -1,16 +1,7 @@
 """S27."""
 
-from collections.abc import Iterator
-
-from inspector import regex
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_master
+from inspector.rules.kit import *
 from inspector.rules.puppetdb_failed import PUPPETDB
-from inspector.rules.words import brief, compile_error
-from inspector.runs.examples import catalog, plugins, report, talk
 
 DATA = regex.compile(
     r"lookup\(\) did not find a value|'(?:lookup_key|data_hash|data_dig|hiera3_backend)' function|/hiera\.yaml\)|"

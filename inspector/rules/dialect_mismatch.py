@@ -1,15 +1,6 @@
 """S03."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_master, on_node
-from inspector.rules.words import brief
-from inspector.runs.examples import asked, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 NO_ROUTE = "Not Found: No route for GET /puppet/v3/node/node1.example"
 OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeric, not 'puppet-ca'")

@@ -1,15 +1,6 @@
 """R09."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import BOOTSTRAP, RUN, Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master, on_node
-from inspector.rules.words import cut
-from inspector.runs.examples import ExamplePart, asked, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 ABSENT = "Could not find environment"
 # Up to 3 the URLs of requests to the CA begin with an environment too.

@@ -1,15 +1,6 @@
 """S26."""
 
-from collections.abc import Iterator
-
-from inspector import regex
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master
-from inspector.rules.words import brief, compile_error
-from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 ABSENT = regex.compile(r"Failed when searching for node .{0,300}?Could not find (?:a directory )?environment")
 """What a master says if the classifier names an environment that it does not have."""

@@ -1,13 +1,6 @@
 """R07."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import SINCE_4, On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import on_node
-from inspector.rules.words import cut
-from inspector.runs.examples import catalog, metadata, plugins, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,16 +1,7 @@
 """P13."""
 
-from collections.abc import Iterator
-
-from inspector import regex
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_node
-from inspector.rules.words import FIRST, READ, cut, errors, line
-from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.rules.kit import *
+from inspector.rules.words import FIRST, READ, errors, line
 from inspector.text import beginning
 
 _FACT = regex.compile(r"(?i)resolving (?:a )?custom fact|\bfact[ =]|fact file")

@@ -1,15 +1,8 @@
 """R14."""
 
-from collections.abc import Iterator
 from urllib.parse import quote
 
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_node
-from inspector.runs.examples import ExamplePart, altered, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
 

@@ -1,14 +1,6 @@
 """P17."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master
-from inspector.rules.words import brief
-from inspector.runs.examples import altered, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 _FACTS = altered(report(), request={"target": "/puppet/v3/facts/node1.example?environment=production"})
 _REFUSED = altered(_FACTS, response={"status": 500, "body": b'{"message": "Server Error: connect timed out"}'})

@@ -1,18 +1,11 @@
 """R11."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
 from inspector.protocol.facts import FactLimits
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

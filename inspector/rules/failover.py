@@ -1,14 +1,6 @@
 """S21."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master, on_node
-from inspector.rules.words import brief
-from inspector.runs.examples import asked, catalog, plugins, report, talk, unanswered
+from inspector.rules.kit import *
 
 PROBE = "/status/v1/simple/server"
 

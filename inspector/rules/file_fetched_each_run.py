@@ -1,14 +1,8 @@
 """F05."""
 
-from collections.abc import Iterator
-
-from inspector.model import Record, Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import advice, on_node
+from inspector.model import Record
+from inspector.rules.kit import *
 from inspector.rules.same_resources_change import REPEATED, in_each_run
-from inspector.rules.words import in_a_row, some
-from inspector.runs.examples import catalog, content, metadata, plugins, report, talk, together
 
 FILE = "modules/demo/app.conf"
 STEP = 1800.0

@@ -1,14 +1,7 @@
 """F04."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
 from inspector.protocol.files import is_plugin
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import advice
-from inspector.rules.words import some
-from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
+from inspector.rules.kit import *
 
 FILE = "modules/demo/app.conf"
 

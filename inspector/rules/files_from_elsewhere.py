@@ -1,14 +1,6 @@
 """F15."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice
-from inspector.rules.words import brief
-from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 
 def _file(source: str) -> dict[str, object]:

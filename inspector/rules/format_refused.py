@@ -1,15 +1,6 @@
 """S04."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.rules.words import brief
-from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 _SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
 

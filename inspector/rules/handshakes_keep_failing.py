@@ -1,14 +1,8 @@
 """T09."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import HandshakeCase, Statement
-from inspector.rules.fixes import advice, on_ca, on_master, on_node
+from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate
-from inspector.rules.words import brief, cut
-from inspector.runs.examples import carried, catalog, made, refused, report, talk, wait
+from inspector.runs.examples import refused
 from inspector.runs.history import agent_of
 
 _AGENT = {

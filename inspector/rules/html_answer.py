@@ -1,15 +1,6 @@
 """S15."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node, on_proxy
-from inspector.rules.words import brief, media_type
-from inspector.runs.examples import asked, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
 

@@ -1,15 +1,8 @@
 """T23."""
 
-from collections.abc import Iterator
-
-from inspector.model import Identity, Leg, Severity, Visible
-from inspector.protocol.kinds import RUN, Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_node, on_proxy
+from inspector.model import Identity, Leg
+from inspector.rules.kit import *
 from inspector.rules.trust import without_identity
-from inspector.rules.words import brief
-from inspector.runs.examples import altered, catalog, plugins, renewal, report, talk
 
 _UNREADABLE = Identity("keys", reason="the key of node1.example cannot be used: it has mode 0644")
 

@@ -1,13 +1,7 @@
 """T14."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import RUN
-from inspector.rules import On, connection_errors, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.runs.examples import catalog, metadata, plugins, report, talk, unanswered, wait
+from inspector.rules import connection_errors
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,14 +1,6 @@
 """B21."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, group
-from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
+from inspector.rules.kit import *
 
 
 @rule(

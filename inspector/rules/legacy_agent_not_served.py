@@ -1,14 +1,6 @@
 """S18."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master, on_node
-from inspector.runs.examples import asked, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 MESSAGE = "Invalid URL. Note that Puppet 3 agents aren't compatible with this version."
 

@@ -1,17 +1,8 @@
 """S30."""
 
-from collections.abc import Iterator
-
-from inspector import regex
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
 from inspector.protocol.facts import LEGACY, LEGACY_STARTS
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master, on_node
-from inspector.rules.words import READ, brief, compile_error
-from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.rules.kit import *
+from inspector.rules.words import READ
 from inspector.text import beginning
 
 _VARIABLE = regex.compile(r"Unknown variable: '(?:::)?([a-z0-9_]{1,100})'")

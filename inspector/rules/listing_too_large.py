@@ -1,15 +1,7 @@
 """F10."""
 
-from collections.abc import Iterator
-
-from inspector.model import Response, Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice
-from inspector.rules.words import brief
-from inspector.runs.examples import catalog, listing, plugins, report, talk
+from inspector.model import Response
+from inspector.rules.kit import *
 
 
 def _many(count: int) -> dict[str, bytes]:

@@ -1,14 +1,8 @@
 """T12."""
 
-from collections.abc import Iterator
-
-from inspector.model import Record, Severity, Visible
-from inspector.protocol.kinds import RUN
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.connection_not_reused import RUN as PHASES
-from inspector.rules.fixes import advice
-from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk
+from inspector.model import Record
+from inspector.rules.connection_not_reused import PHASES
+from inspector.rules.kit import *
 
 
 def _closing(count: int) -> list[Record]:

@@ -1,14 +1,8 @@
 """T22."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import HandshakeCase, Statement
 from inspector.rules.connection_errors import closed, place
-from inspector.rules.fixes import advice, on_master, on_proxy
-from inspector.rules.words import brief
-from inspector.runs.examples import MASTER, catalog, plugins, refused, report, talk
+from inspector.rules.kit import *
+from inspector.runs.examples import refused
 
 
 @rule(

@@ -1,15 +1,7 @@
 """T19."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import BOOTSTRAP, RUN, Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.connection_errors import Failure, failure, since, target
-from inspector.rules.fixes import on_proxy
-from inspector.rules.words import brief
-from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnected
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,15 +1,7 @@
 """T18."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import BOOTSTRAP, RUN, Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.connection_errors import Failure, failure, since, target
-from inspector.rules.fixes import advice, on_master, on_proxy
-from inspector.rules.words import brief
-from inspector.runs.examples import ca, catalog, plugins, report, talk, unanswered, unconnected
+from inspector.rules.kit import *
 
 
 @rule(

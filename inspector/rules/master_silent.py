@@ -1,26 +1,8 @@
 """S23."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import BOOTSTRAP, RUN, Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.connection_errors import NO_HANDSHAKE
-from inspector.rules.fixes import on_master
-from inspector.rules.words import brief, lasting, waited
-from inspector.runs.examples import (
-    ca,
-    catalog,
-    connection,
-    given_up,
-    metadata,
-    plugins,
-    report,
-    slow,
-    talk,
-    unanswered,
-)
+from inspector.rules.kit import *
+from inspector.runs.examples import connection, given_up
 
 
 @rule(

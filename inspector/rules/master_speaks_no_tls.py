@@ -1,15 +1,8 @@
 """T21."""
 
-from collections.abc import Iterator
-
-from inspector import regex
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import HandshakeCase, Statement
 from inspector.rules.connection_errors import place
-from inspector.rules.fixes import advice, on_proxy
-from inspector.rules.words import brief
-from inspector.runs.examples import MASTER, catalog, plugins, refused, report, talk
+from inspector.rules.kit import *
+from inspector.runs.examples import refused
 
 # OpenSSL's reasons for a first record that is none, and mitmproxy's sentence for them.
 _NO_TLS = regex.compile(

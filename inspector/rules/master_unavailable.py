@@ -1,14 +1,6 @@
 """S06."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_master
-from inspector.rules.words import brief, retry_after
-from inspector.runs.examples import altered, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

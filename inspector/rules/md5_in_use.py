@@ -1,13 +1,6 @@
 """F06."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import PARSED, Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master, on_node
-from inspector.runs.examples import asked, bucket, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 KINDS = tuple(kind for kind in PARSED if kind not in (Kind.NODE, Kind.CATALOG))
 BY_RESOURCE = (Kind.FILE_METADATA, Kind.FILE_LISTING)

@@ -1,15 +1,6 @@
 """F07."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master, on_node
-from inspector.rules.words import brief
-from inspector.runs.examples import bucket, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 NONE = "Server Error: Unable to find a common checksum type between agent 'sha512' and master 'sha256'."
 

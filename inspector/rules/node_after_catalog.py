@@ -1,12 +1,6 @@
 """R02."""
 
-from collections.abc import Iterator
-
-from inspector.model import Phase, Severity, Visible
-from inspector.rules import SINCE_4, On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.runs.examples import ExamplePart, asked, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

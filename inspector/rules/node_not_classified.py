@@ -1,17 +1,8 @@
 """S25."""
 
-from collections.abc import Iterator
-
-from inspector import regex
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.environment_of_classifier_missing import ABSENT
-from inspector.rules.fixes import on_master
+from inspector.rules.kit import *
 from inspector.rules.puppetdb_failed import PUPPETDB
-from inspector.rules.words import brief, compile_error
-from inspector.runs.examples import catalog, plugins, report, talk
 
 UNCLASSIFIED = regex.compile(
     r"Failed when searching for node |Could not find node '[^']{0,300}'; cannot compile|Node Manager service error|"

@@ -1,15 +1,7 @@
 """T26."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.connection_errors import by_proxy
-from inspector.rules.fixes import advice, on_node, on_proxy
-from inspector.rules.words import brief
-from inspector.runs.examples import ca, catalog, plugins, report, talk, unanswered
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,13 +1,6 @@
 """T15."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice
-from inspector.runs.examples import altered, catalog, report, talk, unanswered
+from inspector.rules.kit import *
 
 _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "peer_chain": (), "own_chain": ()}
 

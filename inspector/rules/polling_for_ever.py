@@ -1,16 +1,8 @@
 """B42."""
 
-from collections.abc import Iterator
-
 from inspector.clocks import HOUR
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import WAITS
-from inspector.rules.fixes import group, on_node
-from inspector.rules.words import utc
-from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,15 +1,8 @@
 """B41."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
 from inspector.rules.csr_repeated import WAITS
-from inspector.rules.fixes import on_node
+from inspector.rules.kit import *
 from inspector.rules.waiting_for_certificate import polling
-from inspector.rules.words import lasting
-from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
 
 
 @rule(

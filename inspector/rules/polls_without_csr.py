@@ -1,14 +1,8 @@
 """B40."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import OLD, On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import on_ca, on_node
+from inspector.rules import OLD
+from inspector.rules.kit import *
 from inspector.rules.waiting_for_certificate import BURST
-from inspector.runs.examples import asked, ca, csr, not_issued, talk, wait
 
 _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&"
 

@@ -1,16 +1,7 @@
 """S10."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import PARSED
-from inspector.rules import SINCE_4, On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.content_type_unexpected import accepted
-from inspector.rules.fixes import advice, on_master
-from inspector.rules.words import brief, major, media_type
-from inspector.runs.examples import altered, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
 

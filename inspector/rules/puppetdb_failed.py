@@ -1,15 +1,6 @@
 """S28."""
 
-from collections.abc import Iterator
-
-from inspector import regex
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_master
-from inspector.rules.words import brief, compile_error
-from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 PUPPETDB = regex.compile(
     r"terminus puppetdb|'server_urls'|to PuppetDB|from PuppetDB|PuppetDB at |/pdb/(?:query|cmd)/", regex.IGNORECASE

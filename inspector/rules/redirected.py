@@ -1,14 +1,7 @@
 """S12."""
 
-from collections.abc import Iterator
-
-from inspector import regex
-from inspector.model import Exchange, Severity, Visible
-from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.runs.examples import altered, catalog, crl, plugins, report, talk
+from inspector.model import Exchange
+from inspector.rules.kit import *
 from inspector.runs.observations import is_redirect
 
 FOLLOWED = (301, 302, 307)

@@ -1,21 +1,13 @@
 """F17."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
+from inspector.rules.kit import *
 from inspector.rules.redirected import FIX
-from inspector.rules.words import brief, some
-from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk
 from inspector.runs.observations import ObservedFiles
 
-NAME = "modules/demo/app.conf"
-_FILE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": f"puppet:///{NAME}"}}
+PATH = "modules/demo/app.conf"
+_FILE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": f"puppet:///{PATH}"}}
 _FAILED = report(result="failed", resource_statuses={"File[/etc/app.conf]": {"failed": True}})
-_ELSEWHERE = altered(metadata(NAME, status=302), answers={"Location": "https://other.example:8140/app.conf"})
+_ELSEWHERE = altered(metadata(PATH, status=302), answers={"Location": "https://other.example:8140/app.conf"})
 
 
 @rule(
@@ -28,7 +20,7 @@ _ELSEWHERE = altered(metadata(NAME, status=302), answers={"Location": "https://o
     fix=FIX,
     source="docs/protocol.md#redirects",
     good=lambda: [
-        talk(plugins(), catalog(resources=[_FILE]), metadata(NAME), report()),
+        talk(plugins(), catalog(resources=[_FILE]), metadata(PATH), report()),
     ],
     bad=lambda: [talk(plugins(), catalog(resources=[_FILE]), _ELSEWHERE, _FAILED)],
     also=("P01", "S12"),

@@ -1,14 +1,7 @@
 """S32."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice
+from inspector.rules.kit import *
 from inspector.rules.redirected import to_itself
-from inspector.runs.examples import MASTER, altered, catalog, plugins, report, talk
 
 _ITSELF = altered(catalog(status=302), answers={"Location": f"https://{MASTER}:8140/puppet/v3/catalog/node1.example"})
 

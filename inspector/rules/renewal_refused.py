@@ -1,16 +1,7 @@
 """B36."""
 
-from collections.abc import Iterator
-
-from inspector.clocks import DAY
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, group, on_ca
+from inspector.rules.kit import *
 from inspector.rules.trust import without_identity
-from inspector.rules.words import brief, major, utc
-from inspector.runs.examples import altered, carried, catalog, made, renewal, report, talk
 
 
 @rule(

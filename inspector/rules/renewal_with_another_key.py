@@ -1,16 +1,7 @@
 """B37."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_ca, on_node
+from inspector.rules.kit import *
 from inspector.rules.trust import signed_for_proxy
-from inspector.rules.words import brief
-from inspector.runs.examples import catalog, renewal, report, talk
 
 
 @rule(

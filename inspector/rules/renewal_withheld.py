@@ -1,15 +1,8 @@
 """B49."""
 
-from collections.abc import Iterator
-
-from inspector.model import Identity, Leg, Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_proxy
+from inspector.model import Identity, Leg
+from inspector.rules.kit import *
 from inspector.rules.trust import signed_for_proxy
-from inspector.rules.words import brief
-from inspector.runs.examples import altered, carried, catalog, made, renewal, report, talk
 
 _WITHHELD = Identity("mint", reason="the CA would have signed the key of the identity that the proxy uses")
 _MINTED = Leg("master#1", "master", own_chain=carried(made(key="other")))

@@ -1,14 +1,7 @@
 """P08."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
 from inspector.protocol import bodies
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.runs.examples import altered, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 _YAML = b"""--- !ruby/object:Puppet::Transaction::Report
 host: node1.example

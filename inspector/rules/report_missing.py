@@ -1,13 +1,6 @@
 """R03."""
 
-from collections.abc import Iterator
-
-from inspector.model import Phase, Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import on_node
-from inspector.rules.words import lasting, utc
-from inspector.runs.examples import ca, catalog, plugins, report, talk, together, wait
+from inspector.rules.kit import *
 
 
 @rule(

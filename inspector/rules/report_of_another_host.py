@@ -1,15 +1,6 @@
 """P09."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.rules.words import cut
-from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,14 +1,6 @@
 """P03."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master
-from inspector.rules.words import cut
-from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,14 +1,7 @@
 """S02."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import RUN, Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_master
+from inspector.rules.kit import *
 from inspector.rules.trust import without_identity
-from inspector.runs.examples import catalog, content, metadata, node, plugins, report, talk
 
 AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one has its own reasons: F09
 

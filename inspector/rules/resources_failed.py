@@ -1,15 +1,7 @@
 """P01."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.rules.words import FIRST, cut, errors, failure, line, whole
-from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.rules.kit import *
+from inspector.rules.words import FIRST, errors, failure, line
 
 _FAILED = {
     "Exec[/bin/false]": {

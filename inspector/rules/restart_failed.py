@@ -1,15 +1,6 @@
 """P06."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_node
-from inspector.rules.words import some, whole
-from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,14 +1,6 @@
 """S07."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.rules.words import retry_after
-from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
+from inspector.rules.kit import *
 
 
 @rule(

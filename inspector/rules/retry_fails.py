@@ -1,14 +1,6 @@
 """S24."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import advice, on_master, on_node
-from inspector.rules.words import retry_after
-from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
+from inspector.rules.kit import *
 
 AFFECTED = (((6, 29), (7, 26)), ((8, 0), (8, 2)))
 """Versions of agents that fail instead of repeating a request: from the first on, before the second."""

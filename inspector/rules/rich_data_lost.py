@@ -1,16 +1,8 @@
 """P16."""
 
-from collections.abc import Iterator
 from typing import Any
 
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.rules.words import cut, media_type
-from inspector.runs.examples import altered, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 _TEXT = "Deferred({'name' => "
 _LOST = "Deferred({'name' => 'sprintf', 'arguments' => ['hello %s', 'you']})"

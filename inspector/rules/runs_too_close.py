@@ -1,14 +1,9 @@
 """R16."""
 
-from collections.abc import Iterator
 from itertools import pairwise
 
-from inspector.model import Record, Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.rules.words import lasting, utc
-from inspector.runs.examples import ExamplePart, catalog, plugins, report, talk, together, wait
+from inspector.model import Record
+from inspector.rules.kit import *
 
 
 @rule(

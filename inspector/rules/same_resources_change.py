@@ -1,14 +1,9 @@
 """P11."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from inspector.model import Phase, Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import Case, ExchangeCase, Statement
-from inspector.rules.fixes import advice
-from inspector.rules.words import in_a_row, some
-from inspector.runs.examples import ExamplePart, catalog, plugins, report, talk, wait
+from inspector.rules.cases import Case
+from inspector.rules.kit import *
 
 REPEATED = 3
 """From how many runs in a row on a resource counts as one that changes in every run."""

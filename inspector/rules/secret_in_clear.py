@@ -1,17 +1,7 @@
 """P14."""
 
-from collections.abc import Iterator
-
-from inspector import regex
-from inspector.model import Severity, Visible
 from inspector.privacy import patterns
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice
-from inspector.rules.words import cut
-from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 _KEYS = {
     "a private key": regex.compile(

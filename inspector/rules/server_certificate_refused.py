@@ -1,17 +1,13 @@
 """T08."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 
-from inspector.model import Handshake, Severity, Visible
-from inspector.protocol import documents as d
+from inspector.model import Handshake
 from inspector.protocol import x509
-from inspector.rules import On, places, rule
-from inspector.rules.cases import HandshakeCase, Statement
-from inspector.rules.fixes import Fix, advice, group, on_ca, on_node, on_proxy
+from inspector.rules.fixes import Fix
+from inspector.rules.kit import *
 from inspector.rules.trust import bundle_of, crl_trouble, leaf
-from inspector.rules.words import brief, utc
-from inspector.runs.examples import MASTER, ca, carried, catalog, crl, csr, issued, made, refused, report, talk
+from inspector.runs.examples import refused
 from inspector.runs.history import ObservedCrl
 from inspector.runs.run import Run
 

@@ -1,17 +1,11 @@
 """T07."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
 from inspector.protocol import x509
-from inspector.rules import On, places, rule
-from inspector.rules.cases import HandshakeCase, Statement
-from inspector.rules.fixes import Fix, on_master, on_node, on_proxy
+from inspector.rules.fixes import Fix
+from inspector.rules.kit import *
 from inspector.rules.puppet_commands import safe_name
 from inspector.rules.trust import leaf
-from inspector.rules.words import brief, some
-from inspector.runs.examples import MASTER, carried, catalog, made, refused, report, talk
+from inspector.runs.examples import refused
 from inspector.runs.run import Run
 
 _SAYS_SO = ("bad_certificate", "certificate_unknown", "handshake_failure", "close_notify", None)

@@ -1,14 +1,6 @@
 """S31."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_master, on_node
-from inspector.rules.words import brief
-from inspector.runs.examples import asked, plugins, report, talk
+from inspector.rules.kit import *
 
 PAGE = (
     b"<html><head><title>Error 400 Invalid SNI</title></head><body><h2>HTTP ERROR 400 Invalid SNI</h2>"

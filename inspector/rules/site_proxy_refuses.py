@@ -1,15 +1,7 @@
 """T27."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import BOOTSTRAP, RUN, Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.connection_errors import Failure, failure, since
-from inspector.rules.fixes import advice, on_node
-from inspector.rules.words import brief
-from inspector.runs.examples import ca, catalog, plugins, report, talk, unconnected
+from inspector.rules.kit import *
 
 _PROXY = "the HTTP proxy proxy.example:3128"
 

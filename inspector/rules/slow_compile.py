@@ -1,14 +1,6 @@
 """S08."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_master, on_node
-from inspector.rules.words import waited
-from inspector.runs.examples import catalog, plugins, report, slow, talk
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,14 +1,6 @@
 """F11."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import CONTENT
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master
-from inspector.rules.words import waited
-from inspector.runs.examples import catalog, content, metadata, plugins, report, slow, talk
+from inspector.rules.kit import *
 
 FILE = "modules/demo/app.conf"
 

@@ -1,13 +1,6 @@
 """F02."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import advice
-from inspector.rules.words import brief, some
-from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
+from inspector.rules.kit import *
 
 ONE, OTHER = "modules/demo/a.conf", "modules/demo/b.conf"
 

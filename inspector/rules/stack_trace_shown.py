@@ -1,14 +1,7 @@
 """S22."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
 from inspector.protocol import decode
-from inspector.protocol import documents as d
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_master
-from inspector.runs.examples import asked, catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 FRAME = "/usr/lib/ruby/vendor_ruby/puppet/network/http/api/indirected_routes.rb:42:in `do_find'"
 WARNED = "The 'stacktrace' property is deprecated and will be removed in a future version of Puppet."

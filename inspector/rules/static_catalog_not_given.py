@@ -1,14 +1,6 @@
 """R21."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master
-from inspector.runs.examples import catalog, plugins, report, talk
+from inspector.rules.kit import *
 
 _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "puppet:///modules/demo/app.conf"}}
 

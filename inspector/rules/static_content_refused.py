@@ -1,15 +1,7 @@
 """F09."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master
+from inspector.rules.kit import *
 from inspector.rules.static_file_by_other_path import static_catalog
-from inspector.rules.words import brief
-from inspector.runs.examples import asked, content, plugins, report, talk
 
 FILE = "modules/demo/files/app.conf"
 UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-command" setting is not present'

@@ -1,14 +1,6 @@
 """F08."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_node
-from inspector.rules.words import brief
-from inspector.runs.examples import ExamplePart, catalog, content, plugins, report, talk
+from inspector.rules.kit import *
 
 FILE = "modules/demo/app.conf"
 

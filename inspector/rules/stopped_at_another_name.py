@@ -1,16 +1,10 @@
 """T24."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
 from inspector.protocol import x509
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
 from inspector.rules.fixes import Fix
+from inspector.rules.kit import *
 from inspector.rules.server_name_mismatch import fix, name_in
 from inspector.rules.trust import leaf
-from inspector.rules.words import brief, some
-from inspector.runs.examples import altered, ca, catalog, crl, csr, issued, not_issued, report, talk
 from inspector.runs.run import Run
 
 _WRONG = {"sni": "puppet.wrong.example"}

@@ -1,12 +1,6 @@
 """T01."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_master, on_node
-from inspector.runs.examples import altered, catalog, report, talk
+from inspector.rules.kit import *
 
 OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1.0", "TLSv1.1": "TLS 1.1"}
 

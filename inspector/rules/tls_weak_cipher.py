@@ -1,16 +1,9 @@
 """T02."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 
-from inspector import regex
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, on_master, on_node
+from inspector.rules.kit import *
 from inspector.rules.tls_old_version import OLD
-from inspector.rules.words import brief
-from inspector.runs.examples import altered, catalog, report, talk
 
 _BROKEN = regex.compile(r"(?:^|[-_])(NULL|EXP\d*|EXPORT\d*|ADH|AECDH|ANON|RC4|RC2|3DES|DES|MD5)(?:[-_]|$)")
 _SHA1 = regex.compile(r"[-_]SHA$")

@@ -1,13 +1,7 @@
 """R22."""
 
-from collections.abc import Iterator
-
-from inspector.model import REHEARSAL, Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
-from inspector.rules.fixes import advice, on_master
-from inspector.rules.words import cut
-from inspector.runs.examples import altered, catalog, plugins, report, talk
+from inspector.model import REHEARSAL
+from inspector.rules.kit import *
 
 
 @rule(

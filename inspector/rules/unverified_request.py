@@ -1,16 +1,9 @@
 """B03."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 
-from inspector.model import Phase, Severity, Visible
 from inspector.protocol import x509
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_node
-from inspector.rules.words import brief
-from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,17 +1,11 @@
 """B39."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from inspector.model import Severity, Visible
-from inspector.rules import On, places, rule
-from inspector.rules.cases import RunCase, Statement
 from inspector.rules.csr_repeated import WAITS
-from inspector.rules.fixes import group
-from inspector.rules.words import lasting, utc
-from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
+from inspector.rules.kit import *
 from inspector.runs.run import Run
 
 BURST = 1.0

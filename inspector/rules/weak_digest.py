@@ -1,16 +1,8 @@
 """B32."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import advice, group
+from inspector.rules.kit import *
 from inspector.rules.weak_key import keys_in
-from inspector.rules.words import brief
-from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, weakly_signed
+from inspector.runs.examples import weakly_signed
 
 
 @rule(

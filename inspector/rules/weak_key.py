@@ -1,16 +1,7 @@
 """B31."""
 
-from collections.abc import Iterator
-
 from inspector.host import pki
-from inspector.model import Severity, Visible
-from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, places, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import group, on_ca, on_node
-from inspector.rules.words import brief
-from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.rules.kit import *
 
 
 @rule(

@@ -1,13 +1,6 @@
 """U10."""
 
-from collections.abc import Iterator
-
-from inspector.model import Severity
-from inspector.protocol.kinds import Kind
-from inspector.rules import On, rule
-from inspector.rules.cases import ExchangeCase, Statement
-from inspector.rules.fixes import on_node
-from inspector.runs.examples import catalog, report, talk
+from inspector.rules.kit import *
 
 ALLOWED = ("production", "staging")
 

@@ -1,0 +1,68 @@
+"""What rules are made of, for ``from inspector.rules.kit import *``: the cases, what a statement names, the words of
+messages and the steps of fixes, and the examples."""
+
+from collections.abc import Iterator
+
+from inspector import regex
+from inspector.clocks import DAY
+from inspector.model import Phase, Severity, Visible
+from inspector.protocol import documents as d
+from inspector.protocol.kinds import BOOTSTRAP, CONTENT, METADATA, PARSED, RUN, Kind
+from inspector.rules import SINCE_4, SINCE_6, SINCE_6_4, SINCE_8, On, places, rule
+from inspector.rules.cases import ExchangeCase, HandshakeCase, RunCase, Statement
+from inspector.rules.fixes import advice, group, on_ca, on_master, on_node, on_proxy
+from inspector.rules.words import (
+    brief,
+    compile_error,
+    cut,
+    in_a_row,
+    lasting,
+    major,
+    media_type,
+    reason,
+    retry_after,
+    some,
+    utc,
+    waited,
+    whole,
+)  # fmt: skip
+from inspector.runs.examples import (
+    MASTER,
+    NAME,
+    ExamplePart,
+    altered,
+    asked,
+    asking_for,
+    bucket,
+    ca,
+    carried,
+    catalog,
+    content,
+    crl,
+    csr,
+    issued,
+    listing,
+    made,
+    metadata,
+    node,
+    not_issued,
+    plugins,
+    renewal,
+    report,
+    slow,
+    talk,
+    together,
+    unanswered,
+    unconnected,
+    wait,
+)  # fmt: skip
+
+__all__ = [
+    "BOOTSTRAP", "CONTENT", "DAY", "MASTER", "METADATA", "NAME", "PARSED", "RUN", "SINCE_4", "SINCE_6", "SINCE_6_4",
+    "SINCE_8", "ExamplePart", "ExchangeCase", "HandshakeCase", "Iterator", "Kind", "On", "Phase", "RunCase", "Severity",
+    "Statement", "Visible", "advice", "altered", "asked", "asking_for", "brief", "bucket", "ca", "carried", "catalog",
+    "compile_error", "content", "crl", "csr", "cut", "d", "group", "in_a_row", "issued", "lasting", "listing", "made",
+    "major", "media_type", "metadata", "node", "not_issued", "on_ca", "on_master", "on_node", "on_proxy", "places",
+    "plugins", "reason", "regex", "renewal", "report", "retry_after", "rule", "slow", "some", "talk", "together",
+    "unanswered", "unconnected", "utc", "wait", "waited", "whole",
+]  # fmt: skip
