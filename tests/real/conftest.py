@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All are slow, and run in one worker, one after another: they share a master, and each needs the machine."""
+    """All are slow, and spread over the workers, each with a master of its own (docs/decisions.md, 0050)."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.slow)
