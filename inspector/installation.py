@@ -38,6 +38,11 @@ def protocol_page() -> Path:
     return _file("docs/protocol.md", "docs/protocol.md", "page docs/protocol.md")
 
 
+def messages() -> bytes:
+    """Return the known messages, compiled (``inspector.analysis.known_errors``)."""
+    return (PACKAGE / "messages/compiled.json").read_bytes()
+
+
 def _file(in_checkout: str, in_package: str, name: str) -> Path:
     for path in (PACKAGE.parent / in_checkout, PACKAGE / in_package):
         if path.exists():
@@ -57,7 +62,7 @@ def command(module: str, *arguments: str) -> list[str]:
 
 def digest() -> str:
     """Return a digest of the code, by the names, sizes and times of its files: an edited rule changes it."""
-    files = [Path(sys.executable)] if ONE_FILE else sorted(PACKAGE.rglob("*.py"))
+    files = [Path(sys.executable)] if ONE_FILE else sorted([*PACKAGE.rglob("*.py"), *PACKAGE.glob("messages/*.json")])
     found = hashlib.sha256()
     for path in files:
         status = path.stat()

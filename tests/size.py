@@ -7,7 +7,6 @@ below its docstring, in lines. A module with a single importer is imported by on
 from __future__ import annotations
 
 import ast
-import sys
 from collections import Counter
 from statistics import mean
 from typing import TYPE_CHECKING
@@ -82,4 +81,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector import installation, regex, rules
 from inspector.capture.store import Capture
+from inspector.cli import messages
 from inspector.cli.arguments import add_rules, capture_to_write
 from inspector.cli.output import print_line
 from inspector.cli.relay import Relay
@@ -421,7 +422,7 @@ def _explain(conf: PuppetConf, status: int, printed: str, found: CaptureRuns) ->
     renamed = any(run.certname not in (None, conf.certname) for run in runs)
     if status in (0, 2) or not (is_empty or unseen or renamed):
         return
-    explanation = reference.explain_output(printed)
+    explanation = reference.explain_output(printed, messages.known())
     if explanation:
         _print_note(f"the agent printed: {explanation['message']}")
         for label, key in (("meaning", "meaning"), ("check", "check"), ("fix", "remedy")):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspector import regex
-from inspector.analysis.known_errors import MESSAGES, matching
+from inspector.analysis import known_errors
 from inspector.errors import InspectorError
 from inspector.model import Visible
 from inspector.protocol.endpoints import ENDPOINTS, V3_PREFIXES, match
@@ -24,6 +24,7 @@ from inspector.text import clean, excerpt
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from inspector.analysis.known_errors import KnownError
     from inspector.protocol.endpoints import Dialect, Endpoint
     from inspector.protocol.kinds import Kind
     from inspector.rules import Rule
@@ -45,14 +46,15 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT")
 _USAGE = "`explain S01` for a rule, `explain catalog` for an endpoint; with a capture: `doctor FILE`."
 
 
-def explain(what: str) -> dict[str, Any]:
+def explain(what: str, messages: Sequence[KnownError] = ()) -> dict[str, Any]:
     """Return the explanation of a rule, an endpoint or an agent's error message, as labels with text.
 
     ``steps`` is the fix of a rule or a message in steps; ``remedy`` is the same as text. ``check_steps`` and ``check``
     are what shows the cause of a message.
 
-    An endpoint can be given by its name or by a request: a path, with or without a method. A message can be pasted with
-    what surrounds it. Raises InspectorError if nothing matches, with the nearest names or messages as its hint.
+    ``messages`` are those that are known. An endpoint can be given by its name or by a request: a path, with or without
+    a method. A message can be pasted with what surrounds it. Raises InspectorError if nothing matches, with the nearest
+    names or messages as its hint.
     """
     if regex.fullmatch(r"[A-Za-z][0-9]{2,4}", what):
         try:
@@ -61,16 +63,16 @@ def explain(what: str) -> dict[str, Any]:
             pass
     request = regex.fullmatch(rf"(?:({'|'.join(_METHODS)})\s+)?(\S+)", what.strip())
     if request is None:
-        if found := matching.find(MESSAGES, what):
+        if found := known_errors.find(messages, what):
             return _message(what, found)
-        raise InspectorError("No known message matches.", _nearest(what))
+        raise InspectorError("No known message matches.", _nearest(what, messages))
     method, target = request.groups()
     if rows := _rows(target, (method,) if method else _METHODS):
         return _endpoint(rows)
     if method and (rows := _rows(target, _METHODS)):
         methods = dict.fromkeys(other for row in rows for other in row.methods)
         raise InspectorError(f"{rows[0].name} does not accept {method}.", f"Its methods: {', '.join(methods)}.")
-    if found := matching.find(MESSAGES, what):
+    if found := known_errors.find(messages, what):
         return _message(what, found)
     names = [*(endpoint.name for endpoint in ENDPOINTS), *(rule.id for rule in known_rules())]
     near = difflib.get_close_matches(target.upper() if len(target) == 3 else target, names, 3)
@@ -80,9 +82,9 @@ def explain(what: str) -> dict[str, Any]:
     )
 
 
-def explain_output(printed: str) -> dict[str, str] | None:
+def explain_output(printed: str, messages: Sequence[KnownError]) -> dict[str, str] | None:
     """Return the explanation of the message that matters most in a command's output; None if none is known."""
-    found = matching.find(MESSAGES, printed)
+    found = known_errors.find(messages, printed)
     return _message(found.text, found) if found else None
 
 
@@ -94,13 +96,13 @@ def _rows(target: str, methods: Sequence[str]) -> list[Endpoint]:
     return [found.endpoint for method in methods if (found := match(method, path))]
 
 
-def _nearest(what: str) -> str:
+def _nearest(what: str, messages: Sequence[KnownError]) -> str:
     """Return a hint with the messages that share most words with an unknown one."""
-    commands = [f"puppet-inspector explain {shlex.quote(text)}" for text in matching.nearest(MESSAGES, what)]
+    commands = [f"puppet-inspector explain {shlex.quote(text)}" for text in known_errors.nearest(messages, what)]
     return "\n  ".join(["The nearest ones:", *commands]) if commands else _USAGE
 
 
-def _message(pasted: str, found: matching.ErrorMatch) -> dict[str, Any]:
+def _message(pasted: str, found: known_errors.ErrorMatch) -> dict[str, Any]:
     known = found.known
     visible = {
         None: "no: only in the agent's own log",
@@ -114,7 +116,7 @@ def _message(pasted: str, found: matching.ErrorMatch) -> dict[str, Any]:
 
     check, fix = filled(known.check), filled(known.fix)
     return {
-        "message": excerpt(clean(" ".join(matching.plain(pasted).split())), _SHOWN),
+        "message": excerpt(clean(" ".join(known_errors.plain(pasted).split())), _SHOWN),
         "meaning": known.meaning,
         "causes": " ".join(f"{number}. {cause}" for number, cause in enumerate(known.causes, 1)),
         "check": fixes.plain(check),

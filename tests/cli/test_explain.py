@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.analysis.known_errors import MESSAGES
 from tests.support.json_output import valid
+from tests.support.messages import MESSAGES
 
 if TYPE_CHECKING:
     from tests.conftest import Run

@@ -1,7 +1,7 @@
 """Write what README.md and docs/ hold of the program anew: ``make docs``.
 
-The pages of endpoints and rules, the manual page, the quoted output, the pictures. Look at what changed before it is
-committed.
+The known messages, compiled; the pages of endpoints and rules, the manual page, the quoted output, the pictures. Look
+at what changed before it is committed.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import sys
 from inspector.explain import reference
 from tests.docs import columns, exported, man_page, queries, quotes, readiness, report_picture
 from tests.docs.markdown import pages
+from tests.support import messages
 from tests.support.places import DOCS, ROOT
 
 
 def main() -> None:
     """Write them."""
+    (messages.FOLDER / "compiled.json").write_bytes(messages.compiled())
     for name, page in reference.PAGES.items():
         (DOCS / name).write_text(page(), encoding="utf-8")
     man_page.PLACE.write_text(man_page.page(), encoding="utf-8")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.analysis import known_errors
 from inspector.analysis.analyzer import Analyzer
 from inspector.doctor import findings, fix_script, report
 from inspector.doctor.fix_script import Problem
@@ -24,6 +23,7 @@ from inspector.runs.examples import report as reported
 from inspector.runs.run import Run as AgentRun
 from tests.support.captures import save
 from tests.support.json_output import valid
+from tests.support.messages import MESSAGES
 from tests.support.programs import program
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ def test_the_script_of_every_rule_can_be_read(rule: Rule, tmp_path: Path) -> Non
 
 
 def test_the_script_of_every_known_message_can_be_read(tmp_path: Path) -> None:
-    fixes = [fill(fix) for known in known_errors.MESSAGES for fix in (known.check, known.fix)]
+    fixes = [fill(fix) for known in MESSAGES for fix in (known.check, known.fix)]
     problems = [Problem(f"{number}", fix, NODE) for number, fix in enumerate(fixes)]
     path = tmp_path / "heal.sh"
     fix_script.write(problems, path, 1e9)

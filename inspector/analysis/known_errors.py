@@ -1,4 +1,7 @@
-"""Find the known message in what a user pastes from a log or a terminal.
+"""Messages of agents, masters and their tools, with causes, a check and a fix, for ``puppet-inspector explain "..."``.
+
+They are written in ``inspector/messages/*.yaml``, and compiled (``make docs``). A message is found in what a user
+pastes from a log or a terminal.
 
 A known message is found by its stable part. Prefixes, names, paths, quotes, colours and line breaks do not matter, nor
 do spaces: a terminal breaks lines within words. What is pasted is bounded, and searched in linear time.
@@ -10,13 +13,14 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from inspector import regex
+from inspector.model import Visible  # noqa: TC001 - msgspec reads the annotations
+from inspector.rules.fixes import Step  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from inspector.model import Visible
-    from inspector.rules.fixes import Fix
 
 LIMIT = 20_000
 """Characters of what is pasted that are read."""
@@ -24,7 +28,7 @@ NEAREST = 3
 """Messages that are offered if none fits."""
 
 
-class KnownError(NamedTuple):
+class KnownError(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A message, or several with the same meaning."""
 
     texts: tuple[str, ...]
@@ -32,9 +36,9 @@ class KnownError(NamedTuple):
     meaning: str
     causes: tuple[str, ...]
     """The most frequent one first."""
-    check: Fix
+    check: tuple[Step, ...]
     """What shows the cause and changes nothing, with the placeholders of ``inspector.rules.puppet_commands``."""
-    fix: Fix
+    fix: tuple[Step, ...]
     """With the same placeholders."""
     rules: tuple[str, ...] = ()
     """Those that explain how an agent comes to print the message."""
@@ -44,6 +48,11 @@ class KnownError(NamedTuple):
     """True: only agents up to version 5 print it; False: only later ones; None: both."""
     frame: bool = False
     """It surrounds or follows the reason: any other message that is found, too, says more."""
+
+
+def decoded(compiled: bytes) -> tuple[KnownError, ...]:
+    """Return every known message."""
+    return msgspec.json.decode(compiled, type=tuple[KnownError, ...])
 
 
 class ErrorMatch(NamedTuple):
@@ -88,7 +97,7 @@ def find(messages: Sequence[KnownError], pasted: str) -> ErrorMatch | None:
     # A line that is broken before "Error:" is no new message, so the whole text comes last.
     for part in (*parts, text):
         best = _best(messages, part)
-        found = best and ErrorMatch(best, _value(best, "NAME", part), _value(best, "HOST", part), part)
+        found = ErrorMatch(best, _value(best, "NAME", part), _value(best, "HOST", part), part) if best else None
         if found and not found.known.frame:
             return found
         frame = frame or found

@@ -5,15 +5,24 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+from typing import Any
 
 import pytest
 
-from inspector.analysis.known_errors import MESSAGES, matching
+from inspector import installation
+from inspector.analysis import known_errors
 from inspector.cli.main import main
 from inspector.errors import InspectorError
 from inspector.explain import reference
 from inspector.rules import all_rules
 from inspector.rules.fixes import BLANK
+from tests.support import messages
+from tests.support.messages import MESSAGES
+
+
+def explain(what: str) -> dict[str, Any]:
+    return reference.explain(what, MESSAGES)
+
 
 DELETES = re.compile(
     r"\brm -|-delete\b|\bca clean\b|\bcert clean\b|\bssl clean\b|\brevoke\b|\bconfig delete\b|--force|ssl-setup"
@@ -60,21 +69,21 @@ PASTED = [
 
 @pytest.mark.parametrize(("pasted", "rule"), PASTED, ids=[f"{rule} {pasted[:50]}" for pasted, rule in PASTED])
 def test_what_an_agent_printed_is_found(pasted: str, rule: str) -> None:
-    found = matching.find(MESSAGES, pasted)
+    found = known_errors.find(MESSAGES, pasted)
     assert found is not None
     assert rule in found.known.rules
 
 
 @pytest.mark.parametrize("known", MESSAGES, ids=[message.texts[0][:40] for message in MESSAGES])
-def test_each_message_finds_itself_and_names_rules_that_exist(known: matching.KnownError) -> None:
+def test_each_message_finds_itself_and_names_rules_that_exist(known: known_errors.KnownError) -> None:
     for text in known.texts:
         printed = re.sub("NAME|HOST", "web1.example", text).replace("X", "other.example")
-        found = matching.find(MESSAGES, f"Error: {printed}")
+        found = known_errors.find(MESSAGES, f"Error: {printed}")
         assert found is not None
         assert found.known is known
         assert found.name == "web1.example" or "NAME" not in text
         assert found.host == "web1.example" or "HOST" not in text
-        output = reference.explain(f"Error: {printed}")
+        output = explain(f"Error: {printed}")
         assert output["message"] == f"Error: {printed}"
         assert output["meaning"] == known.meaning
         assert not re.search(r"\{(?:name|host|list|sign|clean|enrol|reset|verify)", output["check"] + output["remedy"])
@@ -92,7 +101,7 @@ def test_each_message_finds_itself_and_names_rules_that_exist(known: matching.Kn
     ],
 )
 def test_what_is_none_of_them_is_not_found(pasted: str) -> None:
-    assert matching.find(MESSAGES, pasted) is None
+    assert known_errors.find(MESSAGES, pasted) is None
 
 
 @pytest.mark.parametrize(
@@ -104,7 +113,7 @@ def test_what_is_none_of_them_is_not_found(pasted: str) -> None:
     ],
 )
 def test_a_name_that_is_not_resolved_is_no_closed_port(pasted: str) -> None:
-    output = reference.explain(pasted)
+    output = explain(pasted)
     assert "DNS" in output["meaning"]
     assert "getent hosts" in output["check"]
 
@@ -121,33 +130,31 @@ def test_a_name_that_is_not_resolved_is_no_closed_port(pasted: str) -> None:
     ],
 )  # fmt: skip
 def test_names_are_taken_from_what_was_pasted(pasted: str, name: str | None, host: str | None) -> None:
-    found = matching.find(MESSAGES, pasted)
+    found = known_errors.find(MESSAGES, pasted)
     assert found is not None
     assert (found.name, found.host) == (name, host)
 
 
 def test_the_pasted_name_gets_into_the_commands_if_it_is_plain() -> None:
-    output = reference.explain("db7 already has a signed certificate; ignoring certificate request")
+    output = explain("db7 already has a signed certificate; ignoring certificate request")
     assert "`puppetserver ca clean --certname db7`" in output["remedy"]
-    output = reference.explain("$(reboot) already has a signed certificate; ignoring certificate request")
+    output = explain("$(reboot) already has a signed certificate; ignoring certificate request")
     assert "`puppetserver ca clean --certname <certname>`" in output["remedy"]
     assert "reboot" not in output["remedy"]
-    output = reference.explain("Failed to open TCP connection to p.example:8140 (Connection refused - connect(2) for")
+    output = explain("Failed to open TCP connection to p.example:8140 (Connection refused - connect(2) for")
     assert output["check"].startswith("1. On the master, see whether a process listens on p.example: `ss ")
 
 
 def test_no_control_character_of_what_was_pasted_is_printed() -> None:
-    output = reference.explain("\x1b[31mdb7 already has a signed certificate; ignoring certificate request")
+    output = explain("\x1b[31mdb7 already has a signed certificate; ignoring certificate request")
     assert "\x1b" not in output["message"]
 
 
 def test_commands_are_those_of_the_agents_that_print_it() -> None:
-    old = reference.explain("The certificate retrieved from the master does not match the agent's private key")[
-        "remedy"
-    ]
+    old = explain("The certificate retrieved from the master does not match the agent's private key")["remedy"]
     assert "-delete; puppet agent -t`" in old
     assert "puppet ssl" not in old
-    new = reference.explain("The certificate for 'CN=a' does not match its private key")["remedy"]
+    new = explain("The certificate for 'CN=a' does not match its private key")["remedy"]
     assert "puppet ssl clean" in new
     assert "puppet cert" not in new
 
@@ -162,13 +169,13 @@ def test_commands_are_those_of_the_agents_that_print_it() -> None:
     ],
 )
 def test_what_many_messages_begin_with_is_explained_if_nothing_else_is_known(pasted: str) -> None:
-    found = matching.find(MESSAGES, pasted)
+    found = known_errors.find(MESSAGES, pasted)
     assert found is not None
     assert found.known.frame
 
 
 @pytest.mark.parametrize("known", MESSAGES, ids=[message.texts[0][:40] for message in MESSAGES])
-def test_an_explanation_is_in_plain_sentences(known: matching.KnownError) -> None:
+def test_an_explanation_is_in_plain_sentences(known: known_errors.KnownError) -> None:
     for sentence in (known.meaning, *known.causes):
         assert sentence.endswith(".")
         assert sentence.count("`") % 2 == 0
@@ -176,8 +183,8 @@ def test_an_explanation_is_in_plain_sentences(known: matching.KnownError) -> Non
 
 
 @pytest.mark.parametrize("known", MESSAGES, ids=[message.texts[0][:40] for message in MESSAGES])
-def test_check_and_fix_are_steps_whose_commands_can_be_executed(known: matching.KnownError) -> None:
-    output = reference.explain(known.texts[0])
+def test_check_and_fix_are_steps_whose_commands_can_be_executed(known: known_errors.KnownError) -> None:
+    output = explain(known.texts[0])
     checks = output["check_steps"]
     assert checks
     assert output["steps"]
@@ -217,7 +224,7 @@ Nov 23 10:12:02 web1 puppet-agent[812]: Error: Could not send report: Connection
 
 
 def test_of_a_whole_log_the_first_error_counts() -> None:
-    found = matching.find(MESSAGES, LOG)
+    found = known_errors.find(MESSAGES, LOG)
     assert found is not None
     assert "Could not find class" in found.known.texts
     assert found.name == "web1.example"
@@ -226,23 +233,23 @@ def test_of_a_whole_log_the_first_error_counts() -> None:
 @pytest.mark.parametrize("colour", ["\x1b[1;31m", "^[[1;31m", "#033[1;31m", "[1;31m"])
 def test_colours_do_not_matter_wherever_they_are(colour: str) -> None:
     pasted = f"{colour}Error: Could not find cl{colour}ass ::a for web1.example{colour.replace('1;31', '0')}"
-    found = matching.find(MESSAGES, pasted)
+    found = known_errors.find(MESSAGES, pasted)
     assert found is not None
     assert "Could not find class" in found.known.texts
-    assert "31m" not in reference.explain(pasted)["message"]
+    assert "31m" not in explain(pasted)["message"]
 
 
 def test_a_line_that_is_broken_before_a_level_is_one_message() -> None:
     pasted = (
         "Could not retrieve catalog from remote server: Error 500 on SERVER: Server\nError: Evaluation\nError: Could"
     )
-    found = matching.find(MESSAGES, f"{pasted}\nnot find class ::a for web1.example")
+    found = known_errors.find(MESSAGES, f"{pasted}\nnot find class ::a for web1.example")
     assert found is not None
     assert "Could not find class" in found.known.texts
 
 
 def test_the_server_is_taken_from_the_request_around_the_reason() -> None:
-    output = reference.explain(
+    output = explain(
         "Error: Request to https://p.example:8140/puppet/v3 failed after 0.013 seconds: SSL_connect returned=1 errno=0 "
         "peeraddr=192.0.2.1:8140 state=error: wrong version number"
     )
@@ -250,13 +257,13 @@ def test_the_server_is_taken_from_the_request_around_the_reason() -> None:
 
 
 def test_a_message_can_be_one_word() -> None:
-    assert "DNS" in reference.explain("getaddrinfo")["meaning"]
+    assert "DNS" in explain("getaddrinfo")["meaning"]
 
 
 def test_only_the_beginning_of_what_is_pasted_is_read() -> None:
-    beyond = "x" * matching.LIMIT + " Could not find class ::a"
-    assert matching.find(MESSAGES, beyond) is None
-    assert len(reference.explain("Could not find class ::a " + beyond)["message"]) < 2000
+    beyond = "x" * known_errors.LIMIT + " Could not find class ::a"
+    assert known_errors.find(MESSAGES, beyond) is None
+    assert len(explain("Could not find class ::a " + beyond)["message"]) < 2000
 
 
 @pytest.mark.parametrize(
@@ -264,38 +271,74 @@ def test_only_the_beginning_of_what_is_pasted_is_read() -> None:
 )
 def test_what_repeats_without_end_takes_no_longer(piece: str) -> None:
     # A pattern that tries every way through it would not come back within the time limit of the tests.
-    assert len(matching.plain(piece * 100_000)) <= matching.LIMIT
-    matching.find(MESSAGES, piece * 100_000)
-    matching.nearest(MESSAGES, piece * 100_000)
+    assert len(known_errors.plain(piece * 100_000)) <= known_errors.LIMIT
+    known_errors.find(MESSAGES, piece * 100_000)
+    known_errors.nearest(MESSAGES, piece * 100_000)
 
 
 def test_the_nearest_messages_are_offered_with_how_to_ask_for_them() -> None:
     with pytest.raises(InspectorError) as error:
-        reference.explain("the resource could not be aliased twice: declaration")
+        explain("the resource could not be aliased twice: declaration")
     first, *commands = error.value.hint.split("\n")
     assert first == "The nearest ones:"
     assert len(commands) == 3
     for command in commands:
         program, verb, text = shlex.split(command)
         assert (program, verb) == ("puppet-inspector", "explain")
-        assert reference.explain(text)["meaning"]
+        assert explain(text)["meaning"]
 
 
 def test_all_that_is_offered_is_known() -> None:
     for known in MESSAGES:
-        nearest = matching.nearest(MESSAGES, known.texts[0])
+        nearest = known_errors.nearest(MESSAGES, known.texts[0])
         assert nearest
-        assert all(matching.find(MESSAGES, offered) for offered in nearest)
+        assert all(known_errors.find(MESSAGES, offered) for offered in nearest)
 
 
 def test_an_expired_crl_is_not_made_anew_by_a_revocation() -> None:
     for known in MESSAGES:
-        assert "revoke --certname" not in reference.explain(known.texts[0])["remedy"]
-    output = reference.explain("The CRL issued by 'CN=Puppet CA' has expired, verify time is synchronized")["remedy"]
+        assert "revoke --certname" not in explain(known.texts[0])["remedy"]
+    output = explain("The CRL issued by 'CN=Puppet CA' has expired, verify time is synchronized")["remedy"]
     assert "puppet-inspector fix new-crl --cadir" in output
 
 
 def test_who_only_has_an_old_ca_keeps_its_key() -> None:
     for text in ("unable to get local issuer certificate", "self signed certificate in certificate chain for CN=a"):
-        output = reference.explain(f"certificate verify failed [{text}]")["remedy"]
+        output = explain(f"certificate verify failed [{text}]")["remedy"]
         assert output.index("localcacert") < output.index("If the node's own certificate") < output.index("--localca")
+
+
+def test_a_run_that_fails_at_a_busy_master_is_explained_by_the_agents_bug() -> None:
+    """Of several messages in one output, the error that was caused by the others."""
+    output = explain(
+        "Warning: Sleeping for 1 seconds before retrying the request\n"
+        "Error: Could not retrieve catalog from remote server: Request to https://master.example:8140/puppet/v3/catalog/"
+        "e.example?environment=production failed after 1.014 seconds: attempt to read body out of block\n"
+        "Warning: Not using cache on failed catalog\n"
+    )
+    assert output["rules"].startswith("S24 ")
+    assert "7.26" in output["remedy"]
+    assert "`max-queued-requests: 0`" in output["remedy"]
+    assert "puppet --version" in output["check"]
+
+
+# -- as they are written ----------------------------------------------------------------------------------
+
+
+def test_they_are_compiled() -> None:
+    """``make docs`` does it."""
+    assert installation.messages() == messages.compiled()
+
+
+def test_each_line_that_was_printed_is_found_to_be_its_message() -> None:
+    """Also with what logs and terminals do to it."""
+    for (subject, number, written), known in zip(messages.written(), MESSAGES, strict=True):
+        where = f"{subject}.yaml, message {number + 1}"
+        assert written.printed, f"{where}: who prints it, and how?"
+        for line in (printed.line for printed in written.printed):
+            folded = "\n".join(line[at : at + 80] for at in range(0, len(line), 80))
+            logged = f"Nov 23 10:12:01 web1 puppet-agent[812]: {line.removeprefix('Error: ')}"
+            for text in (line, folded, f"\x1b[1;31m{line}\x1b[0m", logged):
+                found = known_errors.find(MESSAGES, text)
+                assert found, f"{where}: not found: {text}"
+                assert found.known is known, f"{where}: found to be {found.known.texts[0]!r}: {text}"
