@@ -14,6 +14,8 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from inspector.host import https
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -121,12 +123,7 @@ class Wire:
         if self._connection is None:
             source = (self._server.source, 0) if self._server.source else None
             plain = socket.create_connection(self._server.address, _TIMEOUT, source)
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection = http.client.HTTPConnection(*self._server.address)
-            # Otherwise http.client would reopen a lost connection without TLS.
-            connection.auto_open = 0
-            connection.sock = self._context.wrap_socket(plain, server_hostname=self._server.name)
-            self._connection = connection
+            self._connection = https.over(plain, self._context, self._server.name)
         return self._connection
 
     def probe(self) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inspector.errors import InspectorError
+from inspector.host import https
 from inspector.model import Exchange, Identity, Leg, Response
 from inspector.rehearsal import requests
 from inspector.text import address, clean, size
@@ -118,17 +119,14 @@ class Client:
             raise Unreachable(error.strerror or str(error) or "no connection") from error
         try:
             connected = time.time()
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            secured = self._context.wrap_socket(plain, server_hostname=target.host)
+            connection = https.over(plain, self._context, target.host)
         except (OSError, ValueError) as error:
-            plain.close()
             raise Unreachable(_reason(error)) from error
+        secured = connection.sock
+        assert isinstance(secured, ssl.SSLSocket)  # noqa: S101 - for the type checker
         secured.settimeout(target.timeout)
         with target._lock:
             target._open.add(secured)
-        connection = http.client.HTTPConnection(target.host, target.port)
-        connection.auto_open = 0  # it would be opened without TLS
-        connection.sock = secured
         self._connection = connection
         self._connections += 1
         ident = f"{self._name}.{self._connections}"

@@ -9,6 +9,7 @@ from enum import Enum, auto
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from inspector.host import https
 from inspector.proxy import tls
 
 if TYPE_CHECKING:
@@ -71,10 +72,8 @@ class Watch:
         return True
 
     def _connected(self) -> http.client.HTTPConnection:
-        made = http.client.HTTPConnection(*self._address, timeout=self._patience)
         plain = socket.create_connection(self._address, self._patience)
-        made.sock = self._context.wrap_socket(plain, server_hostname=self._name)
-        return made
+        return https.over(plain, self._context, self._name)
 
     def _status(self) -> int:
         if self._connection is None:
