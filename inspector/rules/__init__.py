@@ -1,4 +1,4 @@
-"""The rules: one file per deviation, found by walking this package. To add a rule, add a file.
+"""The rules: one file per deviation, twins in one file, found by walking this package. To add a rule, add a file.
 
 A site's own rules have ids that begin with ``U`` (``inspector.summaries.site_rules``, ``rule_files``).
 

@@ -1,0 +1,102 @@
+"""B33 and B35: certificates outside of their validity."""
+
+from collections.abc import Callable
+
+from inspector.protocol.certificates import Certificate
+from inspector.rules.kit import *
+from inspector.rules.trust import agent_certificate, presented_in_run
+from inspector.runs.examples import refused
+
+
+@rule(
+    "B33",
+    Severity.ERROR,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="certificate expired",
+    fix=(
+        on_proxy("check its clock: what follows holds if it is right", "date -u"),
+        group("enrol", only_if="the node's own certificate expired"),
+        on_ca("renew the CA's certificate", only_if="that of the CA expired"),
+        on_node(
+            "fetch the new one, on every node",
+            "{trust_anew}",
+            only_if="that of the CA expired",
+            destroys="the CA and the CRL that it has",
+        ),
+    ),
+    source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
+    good=lambda: [
+        talk(ca(), crl(), csr(), issued(), catalog(), report()),
+    ],
+    bad=lambda: [
+        talk(refused("certificate_expired", by="proxy", leg={"peer_chain": carried(made(ends=-60))})),
+        talk(*(altered(part, leg={"peer_chain": carried(made(ends=-60))}) for part in (catalog(), report()))),
+        talk(ca(), crl(), csr(), not_issued(), issued(made=made(ends=-60))),
+    ],
+    also=("B01",),
+)
+def certificate_expired(case: RunCase) -> Iterator[Statement]:
+    """A certificate was used, or served, after its expiry date. Every peer that verifies it refuses it: an agent with
+    an expired certificate cannot run, and if the CA's certificate has expired, no agent can. If the date is right,
+    check the clocks instead."""
+    return _outside(case, lambda certificate: certificate.not_after, lambda end, time: end < time, "expired on")
+
+
+@rule(
+    "B35",
+    Severity.ERROR,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="certificate not yet valid",
+    fix=(
+        on_ca("see whether its clock is right and set by NTP; the same on the master and the node", "timedatectl"),
+        advice("set the clock that is wrong by NTP", only_if="one is wrong"),
+        group("enrol", only_if="the CA's clock was ahead when it signed"),
+    ),
+    source="docs/protocol.md#clocks; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
+    good=lambda: [
+        talk(ca(), crl(), csr(), issued(made=made(starts=-60)), catalog(), report()),
+    ],
+    bad=lambda: [
+        talk(refused("bad_certificate", by="proxy", leg={"peer_chain": carried(made(starts=3600))})),
+        talk(ca(), crl(), csr(), not_issued(), issued(made=made(starts=3600))),
+        talk(*(altered(part, leg={"peer_chain": carried(made(starts=3600))}) for part in (catalog(), report()))),
+    ],
+    also=("B01",),
+)
+def certificate_not_yet_valid(case: RunCase) -> Iterator[Statement]:
+    """The certificate's validity begins in the future. CAs backdate certificates by a day, so the clock of the CA that
+    signed it is more than a day ahead of this proxy's, or this proxy's clock is behind. Every peer that verifies the
+    certificate refuses it."""
+    return _outside(
+        case, lambda certificate: certificate.not_before, lambda start, time: start > time, "is not valid before"
+    )
+
+
+def _outside(
+    case: RunCase, date: Callable[[Certificate], float], wrong: Callable[[float, float], bool], words: str
+) -> Iterator[Statement]:
+    """Yield what is wrong with each certificate of a run whose date is, at the time when it was used or served."""
+    run, evidence = case.run, dict[tuple[str, float], list[int]]()
+
+    def look(name: str, certificate: Certificate, time: float, seq: int) -> None:
+        if wrong(date(certificate), time):
+            text = f"{name} {words} {utc(date(certificate))}"
+            evidence.setdefault((text, date(certificate)), []).append(seq)
+
+    for handshake in run.handshakes:
+        if agent := agent_certificate(handshake):
+            look(f"the certificate of {agent.common_name}", agent, handshake.time, handshake.seq)
+    if presented := presented_in_run(case):
+        client = presented.certificate
+        look(f"the certificate of {client.common_name}", client, presented.last_time, presented.last_seq)
+    for answer in run.certificates:
+        if issued := answer.certificate:
+            look(f"the CA issued a certificate of {issued.common_name} that", issued, answer.time, answer.seq)
+    for bundle in run.cas:
+        for item in bundle.items or []:
+            if item.is_ca:
+                look(f"the CA '{item.subject}'", item, bundle.time, bundle.seq)
+    for (text, moment), seqs in evidence.items():
+        yield Statement(brief(text), tuple(seqs), at=(places.certificate(utc(moment)), places.tls(utc(moment))))
