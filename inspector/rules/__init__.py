@@ -57,6 +57,9 @@ class On(StrEnum):
     """When a run is over, and, for display only, when it is silent for a while."""
 
 
+_ON = {"ExchangeCase": On.EXCHANGE, "HandshakeCase": On.HANDSHAKE, "RunCase": On.RUN_END}
+
+
 def _default(case: Case) -> tuple[Place, ...]:
     """Where the evidence is if a statement does not name a place."""
     match case:
@@ -205,7 +208,7 @@ def collected() -> Iterator[dict[str, Rule]]:
 def rule(
     ident: str,
     severity: Severity,
-    on: On,
+    on: On | None = None,
     *,
     visible: Visible = Visible.WIRE,
     title: str,
@@ -222,7 +225,8 @@ def rule(
     otherwise: str = "",
     instead: Callable[[Run], Fix | None] | None = None,
 ) -> Callable[[RuleFunction], RuleFunction]:
-    """Return a decorator that registers a generator function as a rule. Its docstring is the explanation for users.
+    """Return a decorator that registers a generator function as a rule. Its docstring is the explanation for users, and
+    the type of its case says when it is checked, unless ``on`` does.
 
     ``at``, ``generations``, ``refused``, ``opening`` and ``broken`` restrict the cases that the rule applies to. For
     other cases the function is not called, so it need not check these conditions itself. ``otherwise`` describes its
@@ -234,11 +238,15 @@ def rule(
         if ident in _registry:
             raise ValueError(f"two rules with the id {ident}")
         explanation = " ".join((function.__doc__ or "").split())
-        parameters = inspect.signature(function).parameters.values()
+        parameters = tuple(inspect.signature(function).parameters.values())
+        case = parameters[0].annotation if parameters else None
+        checked = on or _ON.get(getattr(case, "__name__", case))
+        if checked is None:
+            raise TypeError(f"the type of its case does not say when rule {ident} is checked")
         thresholds = {item.name: item.default for item in parameters if item.kind is item.KEYWORD_ONLY}
         _registry[ident] = Rule(
-            ident, severity, on, visible, title, explanation, fix, source, good, bad, tuple(also), function, tuple(at),
-            tuple(generations), refused, opening, broken, thresholds, otherwise, instead,
+            ident, severity, checked, visible, title, explanation, fix, source, good, bad, tuple(also), function,
+            tuple(at), tuple(generations), refused, opening, broken, thresholds, otherwise, instead,
         )  # fmt: skip
         return function
 

@@ -1,5 +1,3 @@
-"""T13."""
-
 from inspector.rules.kit import *
 
 _CLOSE = {"Connection": "close"}
@@ -8,9 +6,7 @@ _CLOSE = {"Connection": "close"}
 @rule(
     "T13",
     Severity.WARNING,
-    On.EXCHANGE,
     at=RUN,
-    visible=Visible.WIRE,
     title="the agent closes every connection",
     fix=(
         on_node("see whether a web proxy is set", "puppet config print http_proxy_host --section agent"),

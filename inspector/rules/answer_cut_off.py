@@ -1,5 +1,3 @@
-"""S14."""
-
 from inspector.rules import connection_errors
 from inspector.rules.kit import *
 
@@ -9,10 +7,8 @@ CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete
 @rule(
     "S14",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
     broken=True,
-    visible=Visible.WIRE,
     title="the answer was cut off",
     fix=(
         on_master("read its log of that time: it was restarted or killed"),

@@ -1,5 +1,3 @@
-"""B45."""
-
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.kit import *
 
@@ -7,9 +5,7 @@ from inspector.rules.kit import *
 @rule(
     "B45",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.CERTIFICATE,),
-    visible=Visible.WIRE,
     title="signed automatically",
     fix=(
         on_ca(

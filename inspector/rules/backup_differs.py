@@ -1,5 +1,3 @@
-"""F14."""
-
 from inspector.protocol.files import ChecksumResult
 from inspector.rules.kit import *
 
@@ -7,9 +5,7 @@ from inspector.rules.kit import *
 @rule(
     "F14",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.BACKUP,),
-    visible=Visible.WIRE,
     title="backup does not match its digest",
     fix=(
         on_node("see whether the file changes while the agent runs: a log, a database"),

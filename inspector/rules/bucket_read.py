@@ -1,15 +1,11 @@
-"""F13."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "F13",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.BACKUP,),
     otherwise="notice for agents up to version 3",
-    visible=Visible.WIRE,
     title="a node reads the master's filebucket",
     fix=(
         on_master("allow only its own certificate (pp_cli_auth) to read it, as OpenVox Server 9 does: restrict "

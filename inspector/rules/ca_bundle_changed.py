@@ -1,5 +1,3 @@
-"""B04."""
-
 from inspector.rules.kit import *
 from inspector.runs.examples import authorities, bundle, foreign_ca
 from inspector.runs.history import master_name
@@ -8,10 +6,8 @@ from inspector.runs.history import master_name
 @rule(
     "B04",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CA_BUNDLE,),
     otherwise="notice if CAs were only added, or renewed with the same key",
-    visible=Visible.WIRE,
     title="CA bundle changed",
     fix=(
         on_ca("compare its CA with the one that was served",

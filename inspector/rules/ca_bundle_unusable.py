@@ -1,5 +1,3 @@
-"""B05."""
-
 from inspector.rules.kit import *
 from inspector.runs.examples import authorities, bundle, foreign_ca
 
@@ -7,9 +5,7 @@ from inspector.runs.examples import authorities, bundle, foreign_ca
 @rule(
     "B05",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CA_BUNDLE,),
-    visible=Visible.WIRE,
     title="CA bundle unusable",
     fix=(
         on_ca("check ca_crt.pem, which must contain every CA up to the root", "{check_ca}"),

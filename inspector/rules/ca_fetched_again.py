@@ -1,12 +1,9 @@
-"""B02."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "B02",
     Severity.WARNING,
-    On.RUN_END,
     visible=Visible.CONSEQUENCE,
     title="CA downloaded again by a node that already had it",
     fix=(

@@ -1,14 +1,10 @@
-"""B01."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "B01",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CA_BUNDLE,),
-    visible=Visible.WIRE,
     title="CA fetched over an unverified connection",
     fix=(
         on_node("put the CA bundle there before its first run, as ssldir/certs/ca.pem"),

@@ -1,5 +1,3 @@
-"""B06."""
-
 from inspector.rules.environment_not_found import ABSENT
 from inspector.rules.kit import *
 
@@ -7,11 +5,9 @@ from inspector.rules.kit import *
 @rule(
     "B06",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CA_BUNDLE,),
     refused=True,
     otherwise="warning for an agent that only refreshes its CA",
-    visible=Visible.WIRE,
     title="the master has no CA",
     fix=(
         on_node("point the agent to the CA", "puppet config set ca_server <host> --section agent"),

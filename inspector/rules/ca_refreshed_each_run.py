@@ -1,5 +1,3 @@
-"""B47."""
-
 from itertools import pairwise
 
 from inspector.rules.kit import *
@@ -17,8 +15,6 @@ def _runs(refreshes: str, pause: float = 1800) -> list[ExamplePart]:
 @rule(
     "B47",
     Severity.NOTICE,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="CA bundle asked for again in every run",
     fix=(
         on_node("see how often it is to ask", "puppet config print ca_refresh_interval --section agent"),

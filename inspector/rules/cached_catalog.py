@@ -1,5 +1,3 @@
-"""R19."""
-
 from inspector.rules.kit import *
 
 CACHED = frozenset({"explicitly_requested", "on_failure"})
@@ -8,10 +6,8 @@ CACHED = frozenset({"explicitly_requested", "on_failure"})
 @rule(
     "R19",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
     otherwise="notice with use_cached_catalog=true",
-    visible=Visible.WIRE,
     title="cached catalog in use",
     fix=(
         advice(

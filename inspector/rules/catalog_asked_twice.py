@@ -1,15 +1,11 @@
-"""R05."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "R05",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     generations=("3", *SINCE_4),
-    visible=Visible.WIRE,
     title="two catalogs for one environment in one run",
     fix=(
         advice("compare the two requests: connection, time, body"),

@@ -1,15 +1,11 @@
-"""R01."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "R01",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     generations=("3", *SINCE_4),
-    visible=Visible.WIRE,
     title="catalog requested without pluginsync",
     fix=(
         on_node(

@@ -1,5 +1,3 @@
-"""S01."""
-
 from inspector.rules.data_lookup_failed import DATA
 from inspector.rules.environment_of_classifier_missing import ABSENT
 from inspector.rules.fixes import Fix
@@ -31,11 +29,9 @@ def _sent_no_facts(run: Run) -> bool:
 @rule(
     "S01",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     refused=True,
     otherwise="warning for a command such as `puppet catalog download`",
-    visible=Visible.WIRE,
     title="the master could not compile the catalog",
     fix=(
         advice("correct the code that the message names (file and line), and deploy it"),

@@ -1,5 +1,3 @@
-"""P15."""
-
 from inspector.rules.kit import *
 from inspector.rules.transaction_incomplete import incomplete, not_applied
 
@@ -11,9 +9,7 @@ def _log(message: str) -> list[dict[str, str]]:
 @rule(
     "P15",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="the agent could not apply its catalog",
     fix=(
         advice(

@@ -1,5 +1,3 @@
-"""T17."""
-
 from inspector.rules.kit import *
 from inspector.rules.trust import serial
 
@@ -12,9 +10,7 @@ def _again() -> list[ExamplePart]:
 @rule(
     "T17",
     Severity.WARNING,
-    On.EXCHANGE,
     opening=True,
-    visible=Visible.WIRE,
     title="certificate changed without a recorded download",
     fix=(
         on_ca("see when it was issued, also in inventory.txt in the cadir", "{list}"),

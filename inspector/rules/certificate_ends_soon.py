@@ -1,5 +1,3 @@
-"""B34."""
-
 from inspector.model import Record
 from inspector.rules.kit import *
 from inspector.rules.trust import presented_in_run
@@ -16,8 +14,6 @@ def _near(*, version: str, days: float, renew: bool = False) -> list[Record]:
 @rule(
     "B34",
     Severity.WARNING,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="certificate expires soon",
     fix=(
         group("renew", only_if="the node's own certificate expires"),

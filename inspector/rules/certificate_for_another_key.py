@@ -1,5 +1,3 @@
-"""B23."""
-
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.kit import *
@@ -12,8 +10,6 @@ _LOOK = "/production/certificate_request/node1.example?"
 @rule(
     "B23",
     Severity.ERROR,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="certificate does not match the agent's key",
     fix=(
         group("enrol", only_if="the node was reinstalled or lost its ssldir"),

@@ -1,15 +1,11 @@
-"""B38."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "B38",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CERTIFICATE,),
     otherwise="warning if only the alternative names lack the certname",
-    visible=Visible.WIRE,
     title="certificate issued for another name",
     fix=(
         on_ca(

@@ -1,5 +1,3 @@
-"""T05."""
-
 from inspector.protocol.certificates import printed_serial
 from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate, leaf, presented_in_run, serial
@@ -17,7 +15,6 @@ def _with(serial: int) -> list[ExamplePart]:
 @rule(
     "T05",
     Severity.ERROR,
-    On.RUN_END,
     visible=Visible.HANDSHAKE,
     title="revoked certificate in use",
     fix=(

@@ -1,5 +1,3 @@
-"""T25."""
-
 from inspector.model import Leg
 from inspector.rules.kit import *
 from inspector.rules.trust import leaf
@@ -10,9 +8,7 @@ _MASTER = Leg(id="to-master", side="master", peer_chain=carried(made(MASTER)))
 @rule(
     "T25",
     Severity.NOTICE,
-    On.EXCHANGE,
     opening=True,
-    visible=Visible.WIRE,
     title="the agent on the master's host shares its certificate with the server",
     fix=(
         advice("nothing is wrong; before this certificate is cleaned or renewed, see who else uses it"),

@@ -11,8 +11,6 @@ from inspector.runs.examples import refused
 @rule(
     "B33",
     Severity.ERROR,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="certificate expired",
     fix=(
         on_proxy("check its clock: what follows holds if it is right", "date -u"),
@@ -46,8 +44,6 @@ def certificate_expired(case: RunCase) -> Iterator[Statement]:
 @rule(
     "B35",
     Severity.ERROR,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="certificate not yet valid",
     fix=(
         on_ca("see whether its clock is right and set by NTP; the same on the master and the node", "timedatectl"),

@@ -1,14 +1,10 @@
-"""B48."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "B48",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CERTIFICATE,),
-    visible=Visible.WIRE,
     title="the certificate has more than was requested",
     fix=(
         advice("find out who signed it and how: a script, or a CA that is not Puppet's"),

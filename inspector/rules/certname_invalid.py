@@ -1,5 +1,3 @@
-"""B26."""
-
 from inspector.rules.certname_upper_case import names_asked_for
 from inspector.rules.kit import *
 
@@ -17,10 +15,8 @@ def _wrong(name: str) -> str:
 @rule(
     "B26",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CSR,),
     otherwise="warning if the CA accepts it",
-    visible=Visible.WIRE,
     title="invalid certname",
     fix=(
         on_node("replace {name} with a certname of letters a to z, digits, dots, hyphens and underscores",

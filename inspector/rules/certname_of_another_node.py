@@ -1,15 +1,11 @@
-"""T04."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "T04",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.NODE, Kind.CATALOG, Kind.FACTS, Kind.REPORT),
     otherwise="warning if the master answers",
-    visible=Visible.WIRE,
     title="request in another node's name",
     fix=(
         on_node("see its names", "puppet config print certname node_name_value --section agent"),

@@ -1,5 +1,3 @@
-"""B46."""
-
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.kit import *
 from inspector.runs.run import Run
@@ -10,8 +8,6 @@ _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("m
 @rule(
     "B46",
     Severity.ERROR,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="two agents share a certname",
     fix=(
         on_node("give each host its own certname", "puppet config set certname <name> --section main"),

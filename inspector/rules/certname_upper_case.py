@@ -1,5 +1,3 @@
-"""B25."""
-
 from inspector.rules.kit import *
 
 
@@ -13,10 +11,8 @@ def names_asked_for(case: ExchangeCase) -> list[str]:
 @rule(
     "B25",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CSR,),
     otherwise="warning if the CA accepts it",
-    visible=Visible.WIRE,
     title="upper-case certname",
     fix=(
         on_node("set {name} in lower case", "puppet config set certname <in lower case> --section main"),

@@ -1,5 +1,3 @@
-"""T03."""
-
 from inspector.rules.kit import *
 
 PHASES = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
@@ -8,9 +6,7 @@ PHASES = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
 @rule(
     "T03",
     Severity.ERROR,
-    On.EXCHANGE,
     refused=True,
-    visible=Visible.WIRE,
     title="no client certificate where one is required",
     fix=(
         on_node("complete its bootstrap", "puppet ssl bootstrap", only_if="the agent is of version 6 or later"),

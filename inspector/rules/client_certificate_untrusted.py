@@ -1,5 +1,3 @@
-"""T06."""
-
 from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate
 from inspector.runs.examples import refused
@@ -17,7 +15,6 @@ _WORDS = "certificate verify failed [unable to get local issuer certificate for 
 @rule(
     "T06",
     Severity.ERROR,
-    On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
     title="agent's certificate issued by another CA",
     fix=(group("enrol_ca", only_if="the node moved here from another installation, or the CA was recreated"),),

@@ -1,5 +1,3 @@
-"""T10."""
-
 from inspector.rules.kit import *
 from inspector.runs.examples import skewed
 
@@ -7,9 +5,7 @@ from inspector.runs.examples import skewed
 @rule(
     "T10",
     Severity.ERROR,
-    On.RUN_END,
     otherwise="warning up to the threshold error_s",
-    visible=Visible.WIRE,
     title="clocks differ",
     fix=(
         on_proxy(

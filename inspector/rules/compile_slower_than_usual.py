@@ -1,5 +1,3 @@
-"""S29."""
-
 from statistics import median
 
 from inspector.rules.kit import *
@@ -16,9 +14,7 @@ def _runs(*seconds: float) -> list[ExamplePart]:
 @rule(
     "S29",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
-    visible=Visible.WIRE,
     title="compilation slower than this node's usual",
     fix=(
         on_proxy("compare this run with earlier ones", "puppet-inspector runs <capture>"),

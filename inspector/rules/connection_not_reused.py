@@ -1,5 +1,3 @@
-"""T11."""
-
 from itertools import pairwise
 
 from inspector.model import Record
@@ -17,8 +15,6 @@ def _anew(pause: float) -> list[Record]:
 @rule(
     "T11",
     Severity.WARNING,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="connections not reused",
     fix=(
         on_node("see the agent's own idle timeout (4 s)", "puppet config print http_keepalive_timeout --section agent"),

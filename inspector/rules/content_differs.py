@@ -1,5 +1,3 @@
-"""F03."""
-
 from inspector.protocol import decode
 from inspector.protocol.files import Checksum, ChecksumResult, check
 from inspector.rules.kit import *
@@ -10,9 +8,7 @@ FILE = "modules/demo/app.conf"
 @rule(
     "F03",
     Severity.ERROR,
-    On.EXCHANGE,
     at=CONTENT,
-    visible=Visible.WIRE,
     title="a file's content does not match its metadata",
     fix=(
         advice(

@@ -1,5 +1,3 @@
-"""S09."""
-
 from functools import lru_cache
 
 from inspector.rules.kit import *
@@ -28,9 +26,7 @@ def accepted(accept: str) -> tuple[str, ...]:
 @rule(
     "S09",
     Severity.ERROR,
-    On.EXCHANGE,
     at=PARSED,
-    visible=Visible.WIRE,
     title="answer in a format that the agent did not request",
     fix=(
         advice(

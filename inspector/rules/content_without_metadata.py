@@ -1,5 +1,3 @@
-"""F01."""
-
 from inspector.rules.kit import *
 
 FILE = "modules/demo/app.conf"
@@ -8,9 +6,7 @@ FILE = "modules/demo/app.conf"
 @rule(
     "F01",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.FILE_CONTENT,),
-    visible=Visible.WIRE,
     title="file content requested without its metadata",
     fix=(
         advice(

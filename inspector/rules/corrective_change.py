@@ -1,5 +1,3 @@
-"""P02."""
-
 from inspector.rules.kit import *
 from inspector.rules.same_resources_change import REPEATED, in_each_run
 
@@ -7,9 +5,7 @@ from inspector.rules.same_resources_change import REPEATED, in_each_run
 @rule(
     "P02",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="corrective change: a resource had been changed on the node",
     fix=(
         advice("compare the values before and after, in the report"),

@@ -1,16 +1,12 @@
-"""B09."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "B09",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CRL,),
     refused=True,
     otherwise="warning for an agent that only refreshes its CRL",
-    visible=Visible.WIRE,
     title="the master refuses to serve its CRL",
     fix=(
         on_master(

@@ -1,5 +1,3 @@
-"""B13."""
-
 from collections.abc import Sequence
 
 from inspector.rules.kit import *
@@ -8,9 +6,7 @@ from inspector.rules.kit import *
 @rule(
     "B13",
     Severity.ERROR,
-    On.RUN_END,
     otherwise="notice if the agent continued (certificate_revocation=leaf)",
-    visible=Visible.WIRE,
     title="CRL bundle does not cover the CA chain",
     fix=(
         on_ca("see which CRL is missing", "{crls}"),

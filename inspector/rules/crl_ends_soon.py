@@ -1,14 +1,10 @@
-"""B11."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "B11",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CRL,),
-    visible=Visible.WIRE,
     title="CRL expires soon",
     fix=(group("renew_crl"),),
     source="docs/protocol.md#crls",

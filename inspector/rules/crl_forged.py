@@ -1,5 +1,3 @@
-"""B14."""
-
 from inspector.rules.kit import *
 from inspector.rules.trust import bundle_of, forged, made_by
 from inspector.runs.examples import forged_crl
@@ -8,9 +6,7 @@ from inspector.runs.examples import forged_crl
 @rule(
     "B14",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CRL,),
-    visible=Visible.WIRE,
     title="CRL with an invalid signature",
     fix=(
         on_ca("look at each CRL for an invalid signature", "{crls}"),

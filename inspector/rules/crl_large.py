@@ -1,14 +1,10 @@
-"""B16."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "B16",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.CRL,),
-    visible=Visible.WIRE,
     title="large or slow CRL",
     fix=(
         on_ca(

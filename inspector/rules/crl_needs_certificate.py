@@ -1,16 +1,12 @@
-"""S17."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "S17",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CRL,),
     generations=SINCE_6,
     refused=True,
-    visible=Visible.WIRE,
     title="the CA serves its CRL only to agents that have a certificate",
     fix=(
         on_ca(

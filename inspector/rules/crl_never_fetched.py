@@ -1,12 +1,9 @@
-"""B07."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "B07",
     Severity.WARNING,
-    On.RUN_END,
     visible=Visible.CONSEQUENCE,
     title="CRL never fetched",
     fix=(on_node("let the agent check revocation", "puppet config set certificate_revocation chain --section agent"),),

@@ -1,5 +1,3 @@
-"""B08."""
-
 from inspector.rules.environment_not_found import ABSENT
 from inspector.rules.kit import *
 
@@ -7,11 +5,9 @@ from inspector.rules.kit import *
 @rule(
     "B08",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CRL,),
     refused=True,
     otherwise="warning for agents up to 6.3",
-    visible=Visible.WIRE,
     title="the master has no CRL",
     fix=(
         on_ca("see whether ca_crl.pem is there and what it contains", "{crls}"),

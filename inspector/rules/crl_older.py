@@ -1,15 +1,11 @@
-"""B15."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "B15",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CRL,),
     otherwise="notice if it is newer, but lacks serial numbers",
-    visible=Visible.WIRE,
     title="CRL older than the one before",
     fix=(
         on_ca("look at the number and the dates of each CRL", "{crls}"),

@@ -8,9 +8,7 @@ from inspector.rules.kit import *
 @rule(
     "B10",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CRL,),
-    visible=Visible.WIRE,
     title="CRL expired",
     fix=(group("renew_crl"),),
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
@@ -35,9 +33,7 @@ def crl_expired(case: ExchangeCase) -> Iterator[Statement]:
 @rule(
     "B12",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CRL,),
-    visible=Visible.WIRE,
     title="CRL not yet valid",
     fix=(
         on_ca("see whether its clock is right and set by NTP; the same on the agent", "timedatectl"),

@@ -1,5 +1,3 @@
-"""B22."""
-
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.csr_repeated import refused
 from inspector.rules.kit import *
@@ -8,10 +6,8 @@ from inspector.rules.kit import *
 @rule(
     "B22",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CSR,),
     otherwise="notice if the CA accepts the request",
-    visible=Visible.WIRE,
     title="signing request after the certificate was issued",
     fix=(
         group("enrol", only_if="the node was reinstalled or lost its ssldir"),

@@ -1,14 +1,10 @@
-"""B24."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "B24",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CSR,),
-    visible=Visible.WIRE,
     title="signing request with different names in URL and subject",
     fix=(
         on_node("set one certname for the whole agent", "puppet config set certname {name} --section main"),

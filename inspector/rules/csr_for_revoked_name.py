@@ -1,5 +1,3 @@
-"""B19."""
-
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.kit import *
 
@@ -9,10 +7,8 @@ REVOKED = "already has a revoked certificate"
 @rule(
     "B19",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CSR,),
     refused=True,
-    visible=Visible.WIRE,
     title="signing request for a name whose certificate was revoked",
     fix=(
         group("enrol", only_if="the node is meant to come back"),

@@ -1,5 +1,3 @@
-"""B18."""
-
 from inspector.rules.kit import *
 
 SIGNED = "already has a signed certificate"
@@ -8,8 +6,6 @@ SIGNED = "already has a signed certificate"
 @rule(
     "B18",
     Severity.ERROR,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="signing request for a name that has a certificate",
     fix=(
         group("enrol", only_if="the node was reinstalled or lost its ssldir"),

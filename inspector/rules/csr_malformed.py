@@ -1,5 +1,3 @@
-"""B44."""
-
 from inspector.rules.kit import *
 
 _BROKEN = {"body": b"-----BEGIN CERTIFICATE REQUEST-----\nMIIC"}
@@ -9,10 +7,8 @@ _ANSWER = b"Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 
 @rule(
     "B44",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CSR,),
     refused=True,
-    visible=Visible.WIRE,
     title="signing request cannot be parsed",
     fix=(
         advice("compare the request's Content-Length with the size of the body that arrived"),

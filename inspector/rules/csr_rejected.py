@@ -1,5 +1,3 @@
-"""B43."""
-
 from inspector.rules.csr_repeated import WAITS, refused
 from inspector.rules.environment_not_found import ABSENT
 from inspector.rules.kit import *
@@ -25,10 +23,8 @@ docs/protocol.md#checks-of-a-signing-request
 @rule(
     "B43",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CSR,),
     refused=True,
-    visible=Visible.WIRE,
     title="signing request rejected",
     fix=(
         on_ca("let unauthenticated agents PUT certificate_request in its auth.conf", only_if="the CA answered 403"),

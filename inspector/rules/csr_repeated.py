@@ -1,5 +1,3 @@
-"""B17."""
-
 from inspector.rules.kit import *
 
 WAITS = "already has a requested certificate"
@@ -17,11 +15,9 @@ def refused(case: ExchangeCase) -> bool:
 @rule(
     "B17",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.CSR,),
     refused=True,
     otherwise="warning for agents up to 6.3",
-    visible=Visible.WIRE,
     title="the same signing request sent again",
     fix=(group("signing"),),
     source="docs/protocol.md#submitting-the-signing-request; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",

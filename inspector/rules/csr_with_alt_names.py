@@ -1,5 +1,3 @@
-"""B27."""
-
 from inspector.rules.csr_repeated import refused
 from inspector.rules.kit import *
 
@@ -12,10 +10,8 @@ _REFUSAL = (
 @rule(
     "B27",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CSR,),
     otherwise="error if the CA refuses it",
-    visible=Visible.WIRE,
     title="signing request with alternative names",
     fix=(
         on_node("remove dns_alt_names from its puppet.conf", only_if="the node is not a master"),

@@ -1,5 +1,3 @@
-"""B20."""
-
 from inspector.rules.csr_repeated import WAITS, refused
 from inspector.rules.kit import *
 
@@ -7,10 +5,8 @@ from inspector.rules.kit import *
 @rule(
     "B20",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CSR,),
     otherwise="notice if the CA accepts the request",
-    visible=Visible.WIRE,
     title="signing request with another key for the same name",
     fix=(
         group("compare"),

@@ -1,5 +1,3 @@
-"""B28."""
-
 from inspector.rules.csr_repeated import refused
 from inspector.rules.kit import *
 
@@ -15,10 +13,8 @@ _REFUSAL = (
 @rule(
     "B28",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CSR,),
     otherwise="warning if the CA accepts it, except pp_cli_auth",
-    visible=Visible.WIRE,
     title="signing request asks for authorization extensions",
     fix=(
         on_node("see where csr_attributes.yaml is", "puppet config print csr_attributes"),

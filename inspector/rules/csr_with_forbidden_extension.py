@@ -1,5 +1,3 @@
-"""B29."""
-
 from cryptography import x509
 
 from inspector.protocol.oids import AUTHORIZATION, oid_name
@@ -14,10 +12,8 @@ OTHER = "1.3.6.1.4.1.99999.1"
 @rule(
     "B29",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CSR,),
     otherwise="error if the CA refuses it",
-    visible=Visible.WIRE,
     title="signing request with an extension that CAs do not sign",
     fix=(
         on_node("see where csr_attributes.yaml is", "puppet config print csr_attributes"),

@@ -1,5 +1,3 @@
-"""B30."""
-
 from inspector.rules.kit import *
 
 PASSWORD = "1.2.840.113549.1.9.7"  # noqa: S105 - an OID
@@ -9,10 +7,8 @@ PRESHARED = "1.3.6.1.4.1.34380.1.1.4"
 @rule(
     "B30",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CSR,),
     otherwise="notice for agents from 6.4 on",
-    visible=Visible.WIRE,
     title="secret in a signing request",
     fix=(
         advice("use a token that is valid for one request and a short time"),

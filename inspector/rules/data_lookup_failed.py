@@ -1,5 +1,3 @@
-"""S27."""
-
 from inspector.rules.kit import *
 from inspector.rules.puppetdb_failed import PUPPETDB
 
@@ -14,10 +12,8 @@ BROKEN = "Server Error: Function lookup() did not find a value for the name 'web
 @rule(
     "S27",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     refused=True,
-    visible=Visible.WIRE,
     title="Hiera has no value, or cannot read its data",
     fix=(
         on_master("see where Hiera looks (without PuppetDB, add `--facts <file>` of the node)",

@@ -1,14 +1,10 @@
-"""S19."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "S19",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.REMOVED, Kind.CERTIFICATE_STATUS),
-    visible=Visible.WIRE,
     title="a tool uses an endpoint that newer masters no longer have",
     fix=(
         advice(

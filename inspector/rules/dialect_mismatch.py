@@ -1,5 +1,3 @@
-"""S03."""
-
 from inspector.rules.kit import *
 
 NO_ROUTE = "Not Found: No route for GET /puppet/v3/node/node1.example"
@@ -10,10 +8,8 @@ OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeri
 @rule(
     "S03",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
     refused=True,
-    visible=Visible.WIRE,
     title="the master does not support the agent's URLs",
     fix=(
         on_node("see its version", "puppet --version"),

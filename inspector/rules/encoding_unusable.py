@@ -1,5 +1,3 @@
-"""S13."""
-
 from inspector.rules.kit import *
 
 KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
@@ -8,9 +6,7 @@ KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
 @rule(
     "S13",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
-    visible=Visible.WIRE,
     title="answer compressed in a way that the agent cannot decode",
     fix=(
         advice(

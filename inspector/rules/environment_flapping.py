@@ -1,5 +1,3 @@
-"""R06."""
-
 from inspector.rules.kit import *
 
 POSTS = 5
@@ -9,10 +7,8 @@ POSTS = 5
 @rule(
     "R06",
     Severity.ERROR,
-    On.RUN_END,
     generations=("3", *SINCE_4),
     otherwise="warning if the agent settled in the end",
-    visible=Visible.WIRE,
     title="environment keeps changing",
     fix=(
         on_master("let the ENC return one environment for {name} whatever the facts are"),

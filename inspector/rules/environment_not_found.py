@@ -1,5 +1,3 @@
-"""R09."""
-
 from inspector.rules.kit import *
 
 ABSENT = "Could not find environment"
@@ -10,11 +8,9 @@ AT = (*(kind for kind in RUN if kind is not Kind.BACKUP), *BOOTSTRAP)
 @rule(
     "R09",
     Severity.ERROR,
-    On.EXCHANGE,
     at=AT,
     refused=True,
     otherwise="warning if only the agent's first request for the environment fails",
-    visible=Visible.WIRE,
     title="environment does not exist",
     fix=(
         on_master("see where its environments are", "puppet config print environmentpath --section master"),

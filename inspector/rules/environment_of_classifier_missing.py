@@ -1,5 +1,3 @@
-"""S26."""
-
 from inspector.rules.kit import *
 
 ABSENT = regex.compile(r"Failed when searching for node .{0,300}?Could not find (?:a directory )?environment")
@@ -13,10 +11,8 @@ BROKEN = (
 @rule(
     "S26",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     refused=True,
-    visible=Visible.WIRE,
     title="the classifier names an environment that does not exist",
     fix=(
         on_master("see what the ENC answers", '"$(puppet config print external_nodes --section master)" {name}'),

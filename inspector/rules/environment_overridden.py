@@ -1,15 +1,11 @@
-"""R08."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "R08",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.NODE, Kind.CATALOG),
     otherwise="warning for agents of 2.7",
-    visible=Visible.WIRE,
     title="master overrides the environment",
     fix=(
         on_master("remove {name}'s environment from the ENC; the one in puppet.conf is only a request by the agent",

@@ -1,14 +1,10 @@
-"""R07."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "R07",
     Severity.ERROR,
-    On.RUN_END,
     generations=("3", *SINCE_4),
-    visible=Visible.WIRE,
     title="agent does not switch to the catalog's environment",
     fix=(
         on_node("see whether strict mode is on",

@@ -1,5 +1,3 @@
-"""P13."""
-
 from inspector.rules.kit import *
 from inspector.rules.words import FIRST, READ, errors, line
 from inspector.text import beginning
@@ -12,9 +10,7 @@ _LOG = {"level": "err", "source": "Facter", "message": "Permission denied @ rb_s
 @rule(
     "P13",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="errors in the log of a successful run",
     fix=(on_node("look for the message: usually it comes from a custom fact or a plugin", "puppet agent -t --debug"),),
     source="docs/protocol.md#report-status",

@@ -1,5 +1,3 @@
-"""R14."""
-
 from urllib.parse import quote
 
 from inspector.rules.kit import *
@@ -10,10 +8,8 @@ FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
 @rule(
     "R14",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     otherwise="notice for agents up to version 3",
-    visible=Visible.WIRE,
     title="facts sent as YAML",
     fix=(
         on_node(

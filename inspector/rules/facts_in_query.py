@@ -1,14 +1,10 @@
-"""R12."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "R12",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
-    visible=Visible.WIRE,
     title="facts in the URL",
     fix=(
         advice("find the tool that sends the request, by its User-Agent"),

@@ -1,14 +1,10 @@
-"""R13."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "R13",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
-    visible=Visible.WIRE,
     title="facts of another node",
     fix=(
         on_node("see its names, which must result in one",

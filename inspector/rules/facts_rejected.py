@@ -1,5 +1,3 @@
-"""P17."""
-
 from inspector.rules.kit import *
 
 _FACTS = altered(report(), request={"target": "/puppet/v3/facts/node1.example?environment=production"})
@@ -9,9 +7,7 @@ _REFUSED = altered(_FACTS, response={"status": 500, "body": b'{"message": "Serve
 @rule(
     "P17",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.FACTS,),
-    visible=Visible.WIRE,
     title="facts rejected",
     fix=(
         on_master("read its log of that time: PuppetDB, or where else it stores facts"),

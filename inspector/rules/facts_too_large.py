@@ -1,5 +1,3 @@
-"""R11."""
-
 from typing import Any
 
 import msgspec
@@ -11,9 +9,7 @@ from inspector.rules.kit import *
 @rule(
     "R11",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CATALOG, Kind.FACTS),
-    visible=Visible.WIRE,
     title="facts exceed the agent's own limits",
     fix=(
         on_node("look at its facts", "puppet facts show", only_if="the agent is of version 7 or later"),

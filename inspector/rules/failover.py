@@ -1,5 +1,3 @@
-"""S21."""
-
 from inspector.rules.kit import *
 
 PROBE = "/status/v1/simple/server"
@@ -8,9 +6,7 @@ PROBE = "/status/v1/simple/server"
 @rule(
     "S21",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.SERVER_STATUS,),
-    visible=Visible.WIRE,
     title="a server in the agent's server_list is down",
     fix=(
         on_node("see which servers the agent tries", "puppet config print server_list --section agent"),

@@ -1,5 +1,3 @@
-"""F05."""
-
 from inspector.model import Record
 from inspector.rules.kit import *
 from inspector.rules.same_resources_change import REPEATED, in_each_run
@@ -17,9 +15,7 @@ def _run(number: int, *, fetches: bool = True) -> list[Record]:
 @rule(
     "F05",
     Severity.WARNING,
-    On.RUN_END,
     otherwise="notice below the threshold warning_runs",
-    visible=Visible.WIRE,
     title="the same file is fetched in every run",
     fix=(
         advice("see what the report says about that file"),

@@ -1,5 +1,3 @@
-"""F04."""
-
 from inspector.protocol.files import is_plugin
 from inspector.rules.kit import *
 
@@ -9,8 +7,6 @@ FILE = "modules/demo/app.conf"
 @rule(
     "F04",
     Severity.NOTICE,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="the same file fetched twice in one run",
     fix=(
         advice("let one of them copy the file, and make the others links to it or let them depend on it",

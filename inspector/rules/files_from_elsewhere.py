@@ -1,5 +1,3 @@
-"""F15."""
-
 from inspector.rules.kit import *
 
 
@@ -10,7 +8,6 @@ def _file(source: str) -> dict[str, object]:
 @rule(
     "F15",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     visible=Visible.CONSEQUENCE,
     title="files come from another web server, not from the master",

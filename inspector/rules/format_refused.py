@@ -1,5 +1,3 @@
-"""S04."""
-
 from inspector.rules.kit import *
 
 _SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
@@ -8,10 +6,8 @@ _SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
 @rule(
     "S04",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
     refused=True,
-    visible=Visible.WIRE,
     title="format not supported by the master",
     fix=(
         on_node(

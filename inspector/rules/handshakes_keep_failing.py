@@ -1,5 +1,3 @@
-"""T09."""
-
 from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate
 from inspector.runs.examples import refused
@@ -29,7 +27,6 @@ _OTHERS = {
 @rule(
     "T09",
     Severity.ERROR,
-    On.HANDSHAKE,
     otherwise="notice if an agent's handshakes end without an alert",
     visible=Visible.HANDSHAKE,
     title="handshakes keep failing",

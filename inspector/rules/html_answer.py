@@ -1,5 +1,3 @@
-"""S15."""
-
 from inspector.rules.kit import *
 
 PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
@@ -8,9 +6,7 @@ PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
 @rule(
     "S15",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
-    visible=Visible.WIRE,
     title="HTML page instead of a master's answer",
     fix=(
         on_node("see whether a web proxy is set", "puppet config print http_proxy_host --section agent"),

@@ -1,13 +1,9 @@
-"""T16."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "T16",
     Severity.ERROR,
-    On.EXCHANGE,
-    visible=Visible.WIRE,
     title="client claims an identity in headers",
     fix=(
         advice("find out who sends them: on a node it is an attack or a script"),

@@ -1,5 +1,3 @@
-"""T23."""
-
 from inspector.model import Identity, Leg
 from inspector.rules.kit import *
 from inspector.rules.trust import without_identity
@@ -10,11 +8,9 @@ _UNREADABLE = Identity("keys", reason="the key of node1.example cannot be used: 
 @rule(
     "T23",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(*RUN, Kind.RENEWAL),
     refused=True,
     otherwise="notice for the renewal of the certificate: the agent keeps the one that it has",
-    visible=Visible.WIRE,
     title="the proxy did not use the agent's identity, and the master refused it",
     fix=(
         on_proxy(

@@ -1,5 +1,3 @@
-"""T14."""
-
 from inspector.rules import connection_errors
 from inspector.rules.kit import *
 
@@ -7,7 +5,6 @@ from inspector.rules.kit import *
 @rule(
     "T14",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=RUN,
     broken=True,
     visible=Visible.CONSEQUENCE,

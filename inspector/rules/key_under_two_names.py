@@ -1,14 +1,10 @@
-"""B21."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "B21",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CSR,),
-    visible=Visible.WIRE,
     title="one key under two certnames",
     fix=(
         advice("choose the host that keeps the key; do what follows for each other one, with its certname"),

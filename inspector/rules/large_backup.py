@@ -1,14 +1,10 @@
-"""F12."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "F12",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.BACKUP,),
-    visible=Visible.WIRE,
     title="a large file is sent to the master's filebucket",
     fix=(
         advice("set `backup => false` for that file"),

@@ -1,5 +1,3 @@
-"""S18."""
-
 from inspector.rules.kit import *
 
 MESSAGE = "Invalid URL. Note that Puppet 3 agents aren't compatible with this version."
@@ -8,10 +6,8 @@ MESSAGE = "Invalid URL. Note that Puppet 3 agents aren't compatible with this ve
 @rule(
     "S18",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
     refused=True,
-    visible=Visible.WIRE,
     title="an agent of 2.7 or 3 at a master that no longer supports it",
     fix=(
         on_node("upgrade the agent to version 4 or later"),

@@ -1,15 +1,11 @@
-"""R15."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "R15",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     generations=SINCE_8,
-    visible=Visible.WIRE,
     title="legacy facts are still sent",
     fix=(
         advice("see that no manifest and no Hiera file uses them any more: puppet-lint's legacy_facts check finds "

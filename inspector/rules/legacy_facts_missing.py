@@ -1,5 +1,3 @@
-"""S30."""
-
 from inspector.protocol.facts import LEGACY, LEGACY_STARTS
 from inspector.rules.kit import *
 from inspector.rules.words import READ
@@ -15,7 +13,6 @@ BROKEN = (
 @rule(
     "S30",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     refused=True,
     visible=Visible.CONSEQUENCE,

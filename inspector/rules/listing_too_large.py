@@ -1,5 +1,3 @@
-"""F10."""
-
 from inspector.model import Response
 from inspector.rules.kit import *
 
@@ -11,9 +9,7 @@ def _many(count: int) -> dict[str, bytes]:
 @rule(
     "F10",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.FILE_LISTING,),
-    visible=Visible.WIRE,
     title="a directory with very many files is copied",
     fix=(
         advice("distribute it as a package or an archive instead of `recurse => true`"),

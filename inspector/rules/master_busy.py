@@ -1,13 +1,9 @@
-"""S05."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "S05",
     Severity.WARNING,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="the master is busy and tells the agent to retry later",
     fix=(
         on_master("give it more JRubies, and a larger heap: `max-active-instances` in jruby-puppet.conf"),

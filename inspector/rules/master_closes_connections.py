@@ -1,5 +1,3 @@
-"""T12."""
-
 from inspector.model import Record
 from inspector.rules.connection_not_reused import PHASES
 from inspector.rules.kit import *
@@ -22,10 +20,8 @@ def _closing(count: int) -> list[Record]:
 @rule(
     "T12",
     Severity.WARNING,
-    On.EXCHANGE,
     at=RUN,
     opening=True,
-    visible=Visible.WIRE,
     title="the master closes every connection",
     fix=(
         advice(

@@ -1,5 +1,3 @@
-"""T22."""
-
 from inspector.rules.connection_errors import closed, place
 from inspector.rules.kit import *
 from inspector.runs.examples import refused
@@ -8,8 +6,6 @@ from inspector.runs.examples import refused
 @rule(
     "T22",
     Severity.ERROR,
-    On.HANDSHAKE,
-    visible=Visible.WIRE,
     title="the connection to the master ended during the TLS handshake",
     fix=(
         on_proxy("see whether the connection is ended", "openssl s_client -connect <address>:<port> </dev/null"),

@@ -1,5 +1,3 @@
-"""T19."""
-
 from inspector.rules.connection_errors import Failure, failure, since, target
 from inspector.rules.kit import *
 
@@ -7,10 +5,8 @@ from inspector.rules.kit import *
 @rule(
     "T19",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CONNECTION, *RUN, *BOOTSTRAP),
     broken=True,
-    visible=Visible.WIRE,
     title="the master's name does not resolve",
     fix=(
         on_proxy("see what the name resolves to", "getent hosts <name>"),

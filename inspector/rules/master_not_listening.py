@@ -1,5 +1,3 @@
-"""T18."""
-
 from inspector.rules.connection_errors import Failure, failure, since, target
 from inspector.rules.kit import *
 
@@ -7,10 +5,8 @@ from inspector.rules.kit import *
 @rule(
     "T18",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CONNECTION, *RUN, *BOOTSTRAP),
     broken=True,
-    visible=Visible.WIRE,
     title="nothing listens at the master's address",
     fix=(
         on_master("see whether it runs", "systemctl status puppetserver"),

@@ -1,13 +1,9 @@
-"""S16."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "S16",
     Severity.WARNING,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="the agent is newer than its master",
     fix=(
         on_master("upgrade it to the agent's major version or later"),

@@ -1,5 +1,3 @@
-"""S23."""
-
 from inspector.rules.connection_errors import NO_HANDSHAKE
 from inspector.rules.kit import *
 from inspector.runs.examples import connection, given_up
@@ -8,10 +6,8 @@ from inspector.runs.examples import connection, given_up
 @rule(
     "S23",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CONNECTION, *(kind for kind in (*RUN, *BOOTSTRAP) if kind is not Kind.CATALOG)),
     broken=True,
-    visible=Visible.WIRE,
     title="the master did not answer until the agent gave up",
     fix=(
         on_master(

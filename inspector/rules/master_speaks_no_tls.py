@@ -1,5 +1,3 @@
-"""T21."""
-
 from inspector.rules.connection_errors import place
 from inspector.rules.kit import *
 from inspector.runs.examples import refused
@@ -15,8 +13,6 @@ _NO_TLS = regex.compile(
 @rule(
     "T21",
     Severity.ERROR,
-    On.HANDSHAKE,
-    visible=Visible.WIRE,
     title="what answers for the master speaks no TLS",
     fix=(
         on_proxy("see what answers there", "curl -sv http://<address>:<port>/"),

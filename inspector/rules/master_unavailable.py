@@ -1,15 +1,11 @@
-"""S06."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "S06",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
     refused=True,
-    visible=Visible.WIRE,
     title="503 without Retry-After",
     fix=(
         on_master("see whether it is up", "systemctl status puppetserver"),

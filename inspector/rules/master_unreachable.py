@@ -1,5 +1,3 @@
-"""T20."""
-
 from inspector.rules.connection_errors import Failure, failure, since, target
 from inspector.rules.kit import *
 
@@ -7,10 +5,8 @@ from inspector.rules.kit import *
 @rule(
     "T20",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CONNECTION, *RUN, *BOOTSTRAP),
     broken=True,
-    visible=Visible.WIRE,
     title="the master cannot be reached over the network",
     fix=(
         on_proxy("see whether the address answers", "ping -c 3 <address>"),

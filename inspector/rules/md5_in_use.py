@@ -1,5 +1,3 @@
-"""F06."""
-
 from inspector.rules.kit import *
 
 KINDS = tuple(kind for kind in PARSED if kind not in (Kind.NODE, Kind.CATALOG))
@@ -9,10 +7,8 @@ BY_RESOURCE = (Kind.FILE_METADATA, Kind.FILE_LISTING)
 @rule(
     "F06",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(*KINDS, Kind.BACKUP),
     otherwise="notice for agents up to version 6, and for file resources with checksum => md5",
-    visible=Visible.WIRE,
     title="files are compared by MD5",
     fix=(
         on_node(

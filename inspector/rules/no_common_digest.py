@@ -1,5 +1,3 @@
-"""F07."""
-
 from inspector.rules.kit import *
 
 NONE = "Server Error: Unable to find a common checksum type between agent 'sha512' and master 'sha256'."
@@ -8,10 +6,8 @@ NONE = "Server Error: Unable to find a common checksum type between agent 'sha51
 @rule(
     "F07",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CATALOG, Kind.BACKUP),
     refused=True,
-    visible=Visible.WIRE,
     title="agent and master have no digest in common",
     fix=(
         on_node("see its digests", "puppet config print digest_algorithm supported_checksum_types --section agent"),

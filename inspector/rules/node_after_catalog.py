@@ -1,14 +1,10 @@
-"""R02."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "R02",
     Severity.WARNING,
-    On.RUN_END,
     generations=("3", *SINCE_4),
-    visible=Visible.WIRE,
     title="node request after the catalog",
     fix=(
         advice("see the client's version and User-Agent in the first record"),

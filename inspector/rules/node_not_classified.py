@@ -1,5 +1,3 @@
-"""S25."""
-
 from inspector.rules.environment_of_classifier_missing import ABSENT
 from inspector.rules.kit import *
 from inspector.rules.puppetdb_failed import PUPPETDB
@@ -18,10 +16,8 @@ BROKEN = (
 @rule(
     "S25",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     refused=True,
-    visible=Visible.WIRE,
     title="the master could not classify the node",
     fix=(
         on_master("run the ENC by hand, as the user of its service: it must print YAML and exit with 0, and only "

@@ -1,15 +1,11 @@
-"""R10."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "R10",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.NODE,),
     generations=SINCE_6_4,
-    visible=Visible.WIRE,
     title="node request sent again in a later run",
     fix=(
         on_node("see which directory must survive the run, and whether the last environment is to be used",

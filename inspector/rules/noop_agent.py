@@ -1,14 +1,10 @@
-"""R18."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "R18",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="agent changes nothing (noop mode)",
     fix=(
         on_node(

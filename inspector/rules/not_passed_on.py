@@ -1,5 +1,3 @@
-"""T26."""
-
 from inspector.rules.connection_errors import by_proxy
 from inspector.rules.kit import *
 
@@ -7,10 +5,8 @@ from inspector.rules.kit import *
 @rule(
     "T26",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
     broken=True,
-    visible=Visible.WIRE,
     title="the proxy did not pass a request on",
     fix=(
         on_proxy("let it run on while agents do", only_if="it ended"),

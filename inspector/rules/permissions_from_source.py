@@ -1,5 +1,3 @@
-"""F16."""
-
 from inspector.rules.kit import *
 
 USE = ("source_permissions", "use")
@@ -8,9 +6,7 @@ USE = ("source_permissions", "use")
 @rule(
     "F16",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=METADATA,
-    visible=Visible.WIRE,
     title="owner and mode are taken from the master's file",
     fix=(
         advice("set `owner`, `group` and `mode` of the file resources, and omit `source_permissions`"),

@@ -1,5 +1,3 @@
-"""T15."""
-
 from inspector.rules.kit import *
 
 _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "peer_chain": (), "own_chain": ()}
@@ -8,10 +6,8 @@ _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "pe
 @rule(
     "T15",
     Severity.ERROR,
-    On.EXCHANGE,
     opening=True,
     otherwise="notice for requests other than Puppet's",
-    visible=Visible.WIRE,
     title="request in plain text, without TLS",
     fix=(
         advice(

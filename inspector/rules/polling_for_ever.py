@@ -1,5 +1,3 @@
-"""B42."""
-
 from inspector.clocks import HOUR
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.kit import *
@@ -8,10 +6,8 @@ from inspector.rules.kit import *
 @rule(
     "B42",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CERTIFICATE,),
     refused=True,
-    visible=Visible.WIRE,
     title="signing request unsigned for a long time",
     fix=(
         on_node("stop its agent", only_if="the node should get no certificate"),

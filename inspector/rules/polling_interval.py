@@ -1,5 +1,3 @@
-"""B41."""
-
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.kit import *
 from inspector.rules.waiting_for_certificate import polling
@@ -8,8 +6,6 @@ from inspector.rules.waiting_for_certificate import polling
 @rule(
     "B41",
     Severity.NOTICE,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="waitforcert interval differs from Puppet's default",
     fix=(
         on_node(

@@ -1,5 +1,3 @@
-"""B40."""
-
 from inspector.rules import OLD
 from inspector.rules.kit import *
 from inspector.rules.waiting_for_certificate import BURST
@@ -10,7 +8,6 @@ _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&
 @rule(
     "B40",
     Severity.ERROR,
-    On.RUN_END,
     generations=OLD,
     otherwise="notice if the agent was already waiting when the capture began",
     visible=Visible.CONSEQUENCE,

@@ -1,5 +1,3 @@
-"""S10."""
-
 from inspector.rules.content_type_unexpected import accepted
 from inspector.rules.kit import *
 
@@ -9,10 +7,8 @@ BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
 @rule(
     "S10",
     Severity.WARNING,
-    On.EXCHANGE,
     at=PARSED,
     generations=SINCE_4,
-    visible=Visible.WIRE,
     title="PSON where JSON is preferred",
     fix=(
         advice("look for bytes that are not UTF-8 in the catalog's strings: provide binary content as `Binary` "

@@ -1,5 +1,3 @@
-"""S28."""
-
 from inspector.rules.kit import *
 
 PUPPETDB = regex.compile(
@@ -15,10 +13,8 @@ BROKEN = (
 @rule(
     "S28",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     refused=True,
-    visible=Visible.WIRE,
     title="the master cannot use PuppetDB",
     fix=(
         on_master("see the address of PuppetDB, `server_urls`",

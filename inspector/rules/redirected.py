@@ -1,5 +1,3 @@
-"""S12."""
-
 from inspector.model import Exchange
 from inspector.rules.kit import *
 from inspector.runs.observations import is_redirect
@@ -17,10 +15,8 @@ FIX = (
 @rule(
     "S12",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
     otherwise="error if agents do not follow it",
-    visible=Visible.WIRE,
     title="the agent is redirected to another address",
     fix=FIX,
     source="docs/protocol.md#redirects; puppet 7.23.0 lib/puppet/http/redirector.rb",

@@ -1,5 +1,3 @@
-"""F17."""
-
 from inspector.rules.kit import *
 from inspector.rules.redirected import FIX
 from inspector.runs.observations import ObservedFiles
@@ -13,7 +11,6 @@ _ELSEWHERE = altered(metadata(PATH, status=302), answers={"Location": "https://o
 @rule(
     "F17",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
     visible=Visible.CONSEQUENCE,
     title="files failed whose requests were redirected",

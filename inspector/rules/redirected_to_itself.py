@@ -1,5 +1,3 @@
-"""S32."""
-
 from inspector.rules.kit import *
 from inspector.rules.redirected import to_itself
 
@@ -9,9 +7,7 @@ _ITSELF = altered(catalog(status=302), answers={"Location": f"https://{MASTER}:8
 @rule(
     "S32",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
-    visible=Visible.WIRE,
     title="the agent is redirected to the URL that it asked for",
     fix=(
         advice("see which device in front of the master answers (its name is often in the header Server or Via of the "

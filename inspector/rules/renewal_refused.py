@@ -1,5 +1,3 @@
-"""B36."""
-
 from inspector.rules.kit import *
 from inspector.rules.trust import without_identity
 
@@ -7,12 +5,10 @@ from inspector.rules.trust import without_identity
 @rule(
     "B36",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.RENEWAL,),
     refused=True,
     otherwise="notice if the CA does not renew certificates (404, or 403 before version 8) and the old one is valid "
     "for longer",
-    visible=Visible.WIRE,
     title="renewal refused",
     fix=(
         on_ca("turn renewal on: `allow-auto-renewal: true` in the CA's ca.conf, then restart the server",

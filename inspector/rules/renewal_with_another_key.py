@@ -1,5 +1,3 @@
-"""B37."""
-
 from inspector.rules.kit import *
 from inspector.rules.trust import signed_for_proxy
 
@@ -7,9 +5,7 @@ from inspector.rules.trust import signed_for_proxy
 @rule(
     "B37",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.RENEWAL,),
-    visible=Visible.WIRE,
     title="renewed certificate belongs to another key",
     fix=(
         on_node("print the fingerprint", "{fingerprint}"),

@@ -1,5 +1,3 @@
-"""B49."""
-
 from inspector.model import Identity, Leg
 from inspector.rules.kit import *
 from inspector.rules.trust import signed_for_proxy
@@ -11,10 +9,8 @@ _MINTED = Leg("master#1", "master", own_chain=carried(made(key="other")))
 @rule(
     "B49",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.RENEWAL,),
     otherwise="error if the CA signed the key of the proxy's identity",
-    visible=Visible.WIRE,
     title="renewal is not possible through this proxy",
     fix=(
         advice("nothing to do on node, master and CA: in a run without this proxy the agent renews its certificate"),

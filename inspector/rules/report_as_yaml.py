@@ -1,5 +1,3 @@
-"""P08."""
-
 from inspector.protocol import bodies
 from inspector.rules.kit import *
 
@@ -16,10 +14,8 @@ puppet_version: 5.5.22
 @rule(
     "P08",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
     otherwise="notice for agents up to version 3",
-    visible=Visible.WIRE,
     title="report sent as YAML",
     fix=(
         on_node("upgrade the agent", only_if="the agent is older than 3.3"),

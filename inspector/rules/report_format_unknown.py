@@ -1,14 +1,10 @@
-"""P07."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "P07",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="unknown report format",
     fix=(
         advice("upgrade puppet-inspector"),

@@ -1,12 +1,9 @@
-"""R03."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "R03",
     Severity.ERROR,
-    On.RUN_END,
     otherwise="notice while the run may still be in progress",
     visible=Visible.CONSEQUENCE,
     title="no report after the catalog",

@@ -1,14 +1,10 @@
-"""P09."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "P09",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="report about another host",
     fix=(
         on_node(

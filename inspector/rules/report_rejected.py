@@ -1,14 +1,10 @@
-"""P03."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "P03",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="report rejected",
     fix=(
         on_master("read its log of that time: a report processor, a full disk, PuppetDB"),

@@ -1,5 +1,3 @@
-"""P04."""
-
 from inspector.protocol import bodies
 from inspector.rules.kit import *
 
@@ -7,10 +5,8 @@ from inspector.rules.kit import *
 @rule(
     "P04",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
     otherwise="error from the threshold error_bytes on",
-    visible=Visible.WIRE,
     title="very large report",
     fix=(
         on_node(

@@ -1,14 +1,10 @@
-"""P12."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "P12",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="report and request name different agent versions",
     fix=(
         on_node("see which installations there are", "type -a puppet; puppet --version; gem list puppet"),

@@ -1,5 +1,3 @@
-"""R04."""
-
 from inspector.rules.cached_catalog import CACHED
 from inspector.rules.kit import *
 
@@ -7,9 +5,7 @@ from inspector.rules.kit import *
 @rule(
     "R04",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="report without a catalog request",
     fix=(
         advice("read the report's log"),

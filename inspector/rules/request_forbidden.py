@@ -1,5 +1,3 @@
-"""S02."""
-
 from inspector.rules.kit import *
 from inspector.rules.trust import without_identity
 
@@ -13,11 +11,9 @@ FORBIDDEN = r"Forbidden request\|global deny all"
 @rule(
     "S02",
     Severity.ERROR,
-    On.EXCHANGE,
     at=AT,
     refused=True,
     otherwise="warning for the node request",
-    visible=Visible.WIRE,
     title="refused although the agent presented its certificate",
     fix=(
         on_master(

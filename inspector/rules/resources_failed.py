@@ -1,5 +1,3 @@
-"""P01."""
-
 from inspector.rules.kit import *
 from inspector.rules.words import FIRST, errors, failure, line
 
@@ -21,9 +19,7 @@ _LOG = {
 @rule(
     "P01",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="resources failed",
     fix=(
         advice("correct the resource that the message names, at that place in the manifest or on the node"),

@@ -1,14 +1,10 @@
-"""P06."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "P06",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="restart failed",
     fix=(
         on_node("see why the restart failed", "systemctl status <service>; journalctl -u <service>"),

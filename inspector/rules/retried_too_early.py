@@ -1,14 +1,10 @@
-"""S07."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "S07",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
-    visible=Visible.WIRE,
     title="the agent retries before the requested delay",
     fix=(
         advice(

@@ -1,5 +1,3 @@
-"""S24."""
-
 from inspector.rules.kit import *
 
 AFFECTED = (((6, 29), (7, 26)), ((8, 0), (8, 2)))
@@ -9,8 +7,6 @@ AFFECTED = (((6, 29), (7, 26)), ((8, 0), (8, 2)))
 @rule(
     "S24",
     Severity.ERROR,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="the agent fails instead of waiting for a busy master",
     fix=(
         on_node("upgrade the agent to 7.26 or later, or to 8.2 or later"),

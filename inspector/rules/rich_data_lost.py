@@ -1,5 +1,3 @@
-"""P16."""
-
 from typing import Any
 
 from inspector.rules.kit import *
@@ -17,9 +15,7 @@ def _file(content: object) -> list[dict[str, Any]]:
 @rule(
     "P16",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
-    visible=Visible.WIRE,
     title="deferred values became text",
     fix=(
         on_node("let it take rich data", "puppet config set rich_data true --section agent",

@@ -1,14 +1,10 @@
-"""R20."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "R20",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="no catalog, run skipped",
     fix=(
         advice(

@@ -1,14 +1,10 @@
-"""P10."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "P10",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="run longer than the interval between runs",
     fix=(
         on_node("see how long each resource takes", "puppet agent -t --evaltrace"),

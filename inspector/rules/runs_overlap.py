@@ -1,14 +1,10 @@
-"""R17."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "R17",
     Severity.ERROR,
-    On.RUN_END,
     generations=("3", *SINCE_4),
-    visible=Visible.WIRE,
     title="two runs of one node at the same time",
     fix=(
         advice("compare the addresses of the two runs"),

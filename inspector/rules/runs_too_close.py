@@ -1,5 +1,3 @@
-"""R16."""
-
 from itertools import pairwise
 
 from inspector.model import Record
@@ -9,8 +7,6 @@ from inspector.rules.kit import *
 @rule(
     "R16",
     Severity.NOTICE,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="runs follow each other closely, or many agents start at once",
     fix=(
         on_node(

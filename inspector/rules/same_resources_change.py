@@ -1,5 +1,3 @@
-"""P11."""
-
 from collections.abc import Iterable
 
 from inspector.rules.cases import Case
@@ -18,10 +16,8 @@ def in_each_run(case: Case, refs: Iterable[str]) -> dict[str, int]:
 @rule(
     "P11",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
     otherwise="notice below the threshold warning_runs, and for execs",
-    visible=Visible.WIRE,
     title="the same resources change in every run",
     fix=(
         advice("compare the values before and after each change, in the events of the reports"),

@@ -1,5 +1,3 @@
-"""P14."""
-
 from inspector.privacy import patterns
 from inspector.rules.kit import *
 
@@ -28,10 +26,8 @@ _QUIET = frozenset({"debug", "info"})
 @rule(
     "P14",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CATALOG, Kind.REPORT),
     otherwise="warning for a value that only looks like a password, and for secrets in a catalog",
-    visible=Visible.WIRE,
     title="secret in plain text",
     fix=(
         advice("treat it as compromised and change it"),

@@ -1,5 +1,3 @@
-"""T08."""
-
 from functools import lru_cache
 
 from inspector.model import Handshake
@@ -89,7 +87,6 @@ def _fix_of_refusal(run: Run) -> Fix | None:
 @rule(
     "T08",
     Severity.ERROR,
-    On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
     title="the agent refuses the certificate presented to it",
     fix=_ON_THE_NODE,

@@ -1,5 +1,3 @@
-"""T07."""
-
 from inspector.protocol import x509
 from inspector.rules.fixes import Fix
 from inspector.rules.kit import *
@@ -52,7 +50,6 @@ def _fix(run: Run) -> Fix | None:
 @rule(
     "T07",
     Severity.ERROR,
-    On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
     title="the master's name is not in its certificate",
     fix=fix("<name>"),

@@ -1,5 +1,3 @@
-"""S31."""
-
 from inspector.rules.kit import *
 
 PAGE = (
@@ -11,9 +9,7 @@ PAGE = (
 @rule(
     "S31",
     Severity.ERROR,
-    On.EXCHANGE,
     refused=True,
-    visible=Visible.WIRE,
     title="the master's web server refuses the name by which it is called",
     fix=(
         on_master("see the names in its certificate",

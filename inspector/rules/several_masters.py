@@ -1,13 +1,9 @@
-"""S20."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "S20",
     Severity.NOTICE,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="several masters answered one run",
     fix=(
         advice("deploy code to all compilers at the same time"),

@@ -1,5 +1,3 @@
-"""T27."""
-
 from inspector.rules.connection_errors import Failure, failure, since
 from inspector.rules.kit import *
 
@@ -9,10 +7,8 @@ _PROXY = "the HTTP proxy proxy.example:3128"
 @rule(
     "T27",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CONNECTION, *RUN, *BOOTSTRAP),
     broken=True,
-    visible=Visible.WIRE,
     title="the HTTP proxy on the way to the master does not connect",
     fix=(
         on_node("see whether its settings name the proxy", "puppet config print http_proxy_host http_proxy_port"),

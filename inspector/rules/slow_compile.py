@@ -1,15 +1,11 @@
-"""S08."""
-
 from inspector.rules.kit import *
 
 
 @rule(
     "S08",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     otherwise="error from the threshold error_s on",
-    visible=Visible.WIRE,
     title="slow compilation of the catalog",
     fix=(
         on_node("profile one run", "puppet agent -t --profile"),

@@ -1,5 +1,3 @@
-"""F11."""
-
 from inspector.rules.kit import *
 
 FILE = "modules/demo/app.conf"
@@ -8,9 +6,7 @@ FILE = "modules/demo/app.conf"
 @rule(
     "F11",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=CONTENT,
-    visible=Visible.WIRE,
     title="slow file serving",
     fix=(
         on_master(

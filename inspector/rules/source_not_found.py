@@ -1,5 +1,3 @@
-"""F02."""
-
 from inspector.rules.kit import *
 
 ONE, OTHER = "modules/demo/a.conf", "modules/demo/b.conf"
@@ -13,8 +11,6 @@ def _file(*names: str) -> dict[str, object]:
 @rule(
     "F02",
     Severity.ERROR,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="a file resource's source does not exist",
     fix=(
         advice(

@@ -1,5 +1,3 @@
-"""S22."""
-
 from inspector.protocol import decode
 from inspector.rules.kit import *
 
@@ -14,9 +12,7 @@ def _answer(trace: list[str]) -> dict[str, object]:
 @rule(
     "S22",
     Severity.WARNING,
-    On.EXCHANGE,
     refused=True,
-    visible=Visible.WIRE,
     title="the master reveals its stack trace",
     fix=(
         on_master("upgrade it: from 4.10 on errors contain no stack frames"),

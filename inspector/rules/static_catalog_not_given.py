@@ -1,5 +1,3 @@
-"""R21."""
-
 from inspector.rules.kit import *
 
 _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "puppet:///modules/demo/app.conf"}}
@@ -8,10 +6,8 @@ _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "p
 @rule(
     "R21",
     Severity.NOTICE,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     generations=SINCE_4,
-    visible=Visible.WIRE,
     title="static catalog requested, ordinary one returned",
     fix=(
         on_master("set versioned-deploys, or code-id-command and code-content-command (versioned-code.conf)",

@@ -1,5 +1,3 @@
-"""F09."""
-
 from inspector.rules.kit import *
 from inspector.rules.static_file_by_other_path import static_catalog
 
@@ -10,10 +8,8 @@ UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-
 @rule(
     "F09",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.STATIC_CONTENT,),
     refused=True,
-    visible=Visible.WIRE,
     title="a static catalog's file cannot be served",
     fix=(
         on_master("see that code-id-command and code-content-command in versioned-code.conf are both set"),

@@ -1,5 +1,3 @@
-"""F08."""
-
 from inspector.rules.kit import *
 
 FILE = "modules/demo/app.conf"
@@ -24,10 +22,8 @@ def static_catalog(*, uri: bool = True) -> ExamplePart:
 @rule(
     "F08",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(Kind.FILE_CONTENT,),
     generations=SINCE_4,
-    visible=Visible.WIRE,
     title="a static catalog's file is fetched in its current version",
     fix=(
         on_node("see its version: static catalogs need 4.4", "puppet --version"),

@@ -1,5 +1,3 @@
-"""T24."""
-
 from inspector.protocol import x509
 from inspector.rules.fixes import Fix
 from inspector.rules.kit import *
@@ -18,7 +16,6 @@ def _fix(run: Run) -> Fix | None:
 @rule(
     "T24",
     Severity.ERROR,
-    On.RUN_END,
     visible=Visible.CONSEQUENCE,
     title="the agent stopped, and the master's name is not in its certificate",
     fix=fix("<name>"),

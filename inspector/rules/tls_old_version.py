@@ -1,5 +1,3 @@
-"""T01."""
-
 from inspector.rules.kit import *
 
 OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1.0", "TLSv1.1": "TLS 1.1"}
@@ -8,10 +6,8 @@ OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1
 @rule(
     "T01",
     Severity.ERROR,
-    On.EXCHANGE,
     opening=True,
     otherwise="warning for agents up to version 3",
-    visible=Visible.WIRE,
     title="TLS older than 1.2",
     fix=(
         on_node("upgrade the agent, or its Ruby and OpenSSL", only_if="the agent is the limit"),

@@ -1,5 +1,3 @@
-"""T02."""
-
 from functools import lru_cache
 
 from inspector.rules.kit import *
@@ -12,10 +10,8 @@ _SHA1 = regex.compile(r"[-_]SHA$")
 @rule(
     "T02",
     Severity.ERROR,
-    On.EXCHANGE,
     opening=True,
     otherwise="warning for CBC with SHA-1, or with an agent up to version 3; notice if both apply",
-    visible=Visible.WIRE,
     title="weak cipher",
     fix=(
         advice(

@@ -1,5 +1,3 @@
-"""P05."""
-
 from inspector.rules.kit import *
 
 
@@ -24,9 +22,7 @@ def not_applied(report: d.Report) -> str:
 @rule(
     "P05",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.REPORT,),
-    visible=Visible.WIRE,
     title="catalog not applied completely",
     fix=(
         on_node("look in the agent's log for what stopped it: a signal (a reboot, somebody, another tool), or "

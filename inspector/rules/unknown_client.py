@@ -1,5 +1,3 @@
-"""R22."""
-
 from inspector.model import REHEARSAL
 from inspector.rules.kit import *
 
@@ -7,8 +5,6 @@ from inspector.rules.kit import *
 @rule(
     "R22",
     Severity.NOTICE,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="requests from a client that is not an agent",
     fix=(
         advice(

@@ -1,5 +1,3 @@
-"""B03."""
-
 from functools import lru_cache
 
 from inspector.protocol import x509
@@ -9,7 +7,6 @@ from inspector.rules.kit import *
 @rule(
     "B03",
     Severity.ERROR,
-    On.EXCHANGE,
     otherwise="warning for the bootstrap of agents up to 6.3",
     visible=Visible.CONSEQUENCE,
     title="request over an unverified connection",

@@ -1,5 +1,3 @@
-"""S11."""
-
 from inspector.rules.kit import *
 
 ABSENT = {"X-Puppet-Version": None}
@@ -8,9 +6,7 @@ ABSENT = {"X-Puppet-Version": None}
 @rule(
     "S11",
     Severity.WARNING,
-    On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
-    visible=Visible.WIRE,
     title="answer without X-Puppet-Version",
     fix=(
         advice("let the devices between master and agent pass the header X-Puppet-Version"),

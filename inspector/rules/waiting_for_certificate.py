@@ -1,5 +1,3 @@
-"""B39."""
-
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -45,8 +43,6 @@ def polling(run: Run) -> Polling | None:
 @rule(
     "B39",
     Severity.NOTICE,
-    On.RUN_END,
-    visible=Visible.WIRE,
     title="agent waits for its certificate",
     fix=(group("signing"),),
     source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#submitting-the-signing-request",

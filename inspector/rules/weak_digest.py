@@ -1,5 +1,3 @@
-"""B32."""
-
 from inspector.rules.kit import *
 from inspector.rules.weak_key import keys_in
 from inspector.runs.examples import weakly_signed
@@ -8,10 +6,8 @@ from inspector.runs.examples import weakly_signed
 @rule(
     "B32",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CSR, Kind.CERTIFICATE, Kind.RENEWAL, Kind.CA_BUNDLE, Kind.CATALOG),
     otherwise="warning for SHA-1; notice with agents up to version 3 for SHA-1 and for signing requests",
-    visible=Visible.WIRE,
     title="weak digest",
     fix=(
         advice("upgrade the software that signs: agents of 2.7 sign with MD5, CAs of 2.7 with SHA-1"),

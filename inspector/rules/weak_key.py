@@ -1,5 +1,3 @@
-"""B31."""
-
 from inspector.host import pki
 from inspector.rules.kit import *
 
@@ -7,10 +5,8 @@ from inspector.rules.kit import *
 @rule(
     "B31",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CSR, Kind.CERTIFICATE, Kind.RENEWAL, Kind.CA_BUNDLE, Kind.CATALOG),
     otherwise="warning for agents up to version 3",
-    visible=Visible.WIRE,
     title="weak public key",
     fix=(
         on_node(

@@ -11,16 +11,17 @@ from inspector import rules
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Record, Severity
-from inspector.rules import all_rules, rule_of
+from inspector.rules import On, all_rules, rule_of
 from inspector.rules.fixes import plain
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 from tests.support.conversations import Agent, all_findings, steps, together
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from inspector.rules import Rule
+    from inspector.rules import Rule, RuleFunction
+    from inspector.rules.cases import RunCase, Statement
 
 RULES = {rule.id: rule for rule in all_rules()}
 GOOD = [pytest.param(talk, id=f"{rule.id}-{n}") for rule in RULES.values() for n, talk in enumerate(rule.good(), 1)]
@@ -146,9 +147,20 @@ def _later(record: Record, by: int) -> Record:
     return dataclasses.replace(record, seq=record.seq + by, request=request, agent=leg)
 
 
+def test_a_rule_is_checked_when_its_case_says_unless_it_says_another_time() -> None:
+    def declared(function: RuleFunction, on: On | None = None) -> On:
+        with rules.collected() as found:
+            rules.rule("U99", Severity.ERROR, on, title="x", fix=(), good=list, bad=list)(function)
+        return found["U99"].on
+
+    def at_the_end(case: RunCase) -> Iterator[Statement]: ...
+
+    assert declared(at_the_end) is On.RUN_END
+    assert declared(lambda case: iter(()), On.HANDSHAKE) is On.HANDSHAKE
+    with pytest.raises(TypeError, match="when rule U99 is checked"):
+        declared(lambda case: iter(()))
+
+
 def test_two_rules_cannot_have_one_id() -> None:
     with pytest.raises(ValueError, match="two rules with the id B01"):
-        rules.rule(
-            "B01", Severity.ERROR, rules.On.EXCHANGE, visible=RULES["B01"].visible, title="x", fix=(), source="x",
-            good=list, bad=list,
-        )(lambda case: iter(()))  # fmt: skip
+        rules.rule("B01", Severity.ERROR, On.EXCHANGE, title="x", fix=(), good=list, bad=list)(lambda case: iter(()))

@@ -1,5 +1,3 @@
-"""U10."""
-
 from inspector.rules.kit import *
 
 ALLOWED = ("production", "staging")
@@ -8,7 +6,6 @@ ALLOWED = ("production", "staging")
 @rule(
     "U10",
     Severity.ERROR,
-    On.EXCHANGE,
     at=(Kind.CATALOG,),
     title="environment that this site does not use",
     fix=(on_node("take the setting away", "puppet config delete environment --section agent"),),
