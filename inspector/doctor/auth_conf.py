@@ -18,8 +18,7 @@ from inspector.model import Exchange
 from inspector.protocol import endpoints
 from inspector.protocol.kinds import Kind
 from inspector.rules.fixes import advice, on_master
-from inspector.rules.puppet_commands import safe_name
-from inspector.rules.request_forbidden import FORBIDDEN, SERVER_LOG
+from inspector.rules.puppet_commands import FORBIDDEN, SERVER_LOG, safe_name
 from inspector.text import clean
 
 if TYPE_CHECKING:

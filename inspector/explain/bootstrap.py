@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from inspector import clocks
 from inspector.explain.bootstrap_requests import FEW, MANY, Attempt, BootstrapState, Sighting, StateVisit, concerns
 from inspector.explain.trust import Trust
-from inspector.rules.csr_repeated import WAITS
-from inspector.rules.waiting_for_certificate import polling
+from inspector.protocol.certificates import REQUESTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -233,7 +232,7 @@ class Bootstraps:
                 if trust and visit.state in (BootstrapState.CA, BootstrapState.CRL)
                 else ()
             )
-            waits = polling(attempt.run) if visit.state is BootstrapState.CERTIFICATE else None
+            waits = attempt.run.polling if visit.state is BootstrapState.CERTIFICATE else None
             next_try = visit.ended + waits.interval if waits else None
             overdue = waits is not None and self._now > visit.ended + 2 * waits.interval
             why = f"{why}; with the trust it received it reports: {wrong[0]}" if wrong else why
@@ -252,7 +251,7 @@ def _own_certificate(attempts: Sequence[Attempt]) -> d.Certificate | None:
 
 def _frozen(visit: StateVisit, attempt: Attempt) -> BootstrapStep:
     polls = visit.state is BootstrapState.CERTIFICATE and visit.same == "404" and visit.times > 1
-    waits = polling(attempt.run) if polls else None
+    waits = attempt.run.polling if polls else None
     return BootstrapStep(
         visit.state, attempt.run.number, visit.began, visit.ended, visit.times, tuple(visit.answers), visit.verified,
         visit.facts, waits.interval if waits else None, tuple(dict.fromkeys(visit.seqs)), attempt.run.old_engine,
@@ -370,7 +369,7 @@ def _not_signed(request: StateVisit, attempts: Sequence[Attempt]) -> str:
     taken = [dict(visit.facts).get("key") for visit in every if any(answer[:1] == "2" for answer in visit.answers)]
     if key in taken or last[:1] == "2":
         return "its request is waiting to be signed"
-    if WAITS not in last:
+    if REQUESTED not in last:
         return (
             f"its signing request was answered {last}" if last != "no answer" else "its signing request got no answer"
         )

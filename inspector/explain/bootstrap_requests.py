@@ -14,9 +14,7 @@ from inspector import clocks
 from inspector.model import Exchange, Handshake
 from inspector.protocol import bodies, kinds
 from inspector.protocol import documents as d
-from inspector.rules.csr_for_revoked_name import REVOKED
-from inspector.rules.csr_for_signed_name import SIGNED
-from inspector.rules.csr_repeated import WAITS
+from inspector.protocol.certificates import REQUESTED, REVOKED, SIGNED
 from inspector.rules.words import cut, some
 from inspector.runs.observations import Bounded
 
@@ -179,7 +177,7 @@ class Attempt:
             facts = _csr(asked)
             same = (
                 asked.key
-                if status[:1] == "2" or WAITS in _message(answered) or SIGNED in _message(answered)
+                if status[:1] == "2" or REQUESTED in _message(answered) or SIGNED in _message(answered)
                 else status
             )
             self.see(_sighting("csr", asked, exchange))
@@ -250,7 +248,7 @@ def _message(answered: d.Document | None) -> str:
 
 def _answer(status: str, message: str) -> str:
     """A short form of the answer, without what its status already says."""
-    for refusal in (WAITS, SIGNED, REVOKED):
+    for refusal in (REQUESTED, SIGNED, REVOKED):
         if refusal in message:
             return f"{status} {refusal}"
     plain = status < "4" or message.startswith(("Could not find", "Not Found"))

@@ -6,6 +6,11 @@ import msgspec
 
 from inspector.protocol.oids import authorizing
 
+ALREADY = "already has a "
+"""Part of the refusal of a signing request for a name of which the CA has a request or a certificate."""
+REQUESTED, SIGNED, REVOKED = (f"{ALREADY}{state} certificate" for state in ("requested", "signed", "revoked"))
+"""The part that says which one it has (docs/protocol.md#checks-of-a-signing-request)."""
+
 
 def printed_serial(number: int) -> str:
     """A serial number as ``puppetserver ca list`` prints it: ``0x`` and at least four digits. ``int(text, 16)`` reads

@@ -138,5 +138,10 @@ class Report(msgspec.Struct, frozen=True):
         return "failed" if self.failed else "changed" if self.changed else "unchanged"
 
     @property
+    def cached(self) -> bool:
+        """Whether the agent applied a catalog of an earlier run."""
+        return self.cached_catalog_status in ("explicitly_requested", "on_failure")
+
+    @property
     def known_format(self) -> bool:
         return self.report_format is None or self.report_format in FORMATS

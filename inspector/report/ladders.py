@@ -9,7 +9,7 @@ from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import stamp
 from inspector.explain.bootstrap_requests import BootstrapState
 from inspector.explain.trust_chain import Condition, Part, chain_of
-from inspector.rules.csr_repeated import WAITS
+from inspector.protocol.certificates import REQUESTED
 from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _conclusions(bootstrap: AgentBootstrap) -> Iterable[str]:
 def _rung(step: BootstrapStep) -> Rung:
     last = step.answers[-1] if step.answers else ""
     refused = step.state is BootstrapState.TLS
-    waits = last.startswith("404") or WAITS in last
+    waits = last.startswith("404") or REQUESTED in last
     condition = Condition.BROKEN if refused else Condition.SOUND if last[:1] in ("2", "3") else Condition.UNKNOWN
     if last and condition is Condition.UNKNOWN:
         condition = Condition.WAITING if waits else Condition.BROKEN

@@ -19,7 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from inspector import regex
-from inspector.model import Finding, Place, Severity, Visible
+from inspector.model import Finding, Phase, Place, Severity, Visible
 from inspector.privacy import patterns
 from inspector.rules import places
 from inspector.rules.cases import ExchangeCase, HandshakeCase
@@ -44,6 +44,8 @@ SINCE_6_4 = ("6.4-7", "8", "OpenVox 8", "9")
 SINCE_6 = ("6.0-6.3", *SINCE_6_4)
 SINCE_4 = ("4-5", *SINCE_6)
 SINCE_8 = ("8", "OpenVox 8", "9")
+AFTER_BOOTSTRAP = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
+"""The phases whose requests carry the agent's certificate."""
 
 
 class On(StrEnum):
@@ -239,8 +241,8 @@ def rule(
             raise ValueError(f"two rules with the id {ident}")
         explanation = " ".join((function.__doc__ or "").split())
         parameters = tuple(inspect.signature(function).parameters.values())
-        case = parameters[0].annotation if parameters else None
-        checked = on or _ON.get(getattr(case, "__name__", case))
+        case = parameters[0].annotation if parameters else ""
+        checked = on or _ON.get(str(getattr(case, "__name__", case)))
         if checked is None:
             raise TypeError(f"the type of its case does not say when rule {ident} is checked")
         thresholds = {item.name: item.default for item in parameters if item.kind is item.KEYWORD_ONLY}

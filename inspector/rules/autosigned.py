@@ -1,4 +1,3 @@
-from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.kit import *
 
 

@@ -48,32 +48,23 @@ def ca_bundle_changed(case: ExchangeCase) -> Iterator[Statement]:
     ]
     if not removed and not added:
         return
-    name, seqs = brief(master_name(case.exchange)), (previous.seq, case.exchange.seq)
-    names = some([f"{certificate.subject} (SHA-256 {certificate.fingerprint})" for certificate in added or removed], 1)
+    name, since, severity = brief(master_name(case.exchange)), utc(previous.time), None
+    names = _named(added or removed)
     if not removed:
-        yield Statement(
-            f"the CA bundle of {name} grew since {utc(previous.time)}: {names}",
-            seqs,
-            severity=Severity.NOTICE,
-            at=tuple(places.certificate(certificate.fingerprint) for certificate in (*added[:3], *removed[:3])),
-        )
+        words, severity = f"the CA bundle of {name} grew since {since}: {names}", Severity.NOTICE
     elif all(any(certificate.key == old.key for certificate in bundle.certificates) for old in removed):
-        yield Statement(
-            f"the CA of {name} was renewed since {utc(previous.time)}: {names}",
-            seqs,
-            severity=Severity.NOTICE,
-            at=tuple(places.certificate(certificate.fingerprint) for certificate in (*added[:3], *removed[:3])),
-        )
+        words, severity = f"the CA of {name} was renewed since {since}: {names}", Severity.NOTICE
     elif not added:
-        yield Statement(
-            f"the CA bundle of {name} has changed since {utc(previous.time)}: it no longer contains {names}",
-            seqs,
-            at=tuple(places.certificate(certificate.fingerprint) for certificate in (*added[:3], *removed[:3])),
-        )
+        words = f"the CA bundle of {name} has changed since {since}: it no longer contains {names}"
     else:
-        old = some([f"{certificate.subject} (SHA-256 {certificate.fingerprint})" for certificate in removed], 1)
-        yield Statement(
-            f"the CA bundle of {name} changed since {utc(previous.time)}: it was {old}, it is {names}",
-            seqs,
-            at=tuple(places.certificate(certificate.fingerprint) for certificate in (*added[:3], *removed[:3])),
-        )
+        words = f"the CA bundle of {name} changed since {since}: it was {_named(removed)}, it is {names}"
+    yield Statement(
+        words,
+        (previous.seq, case.exchange.seq),
+        severity=severity,
+        at=tuple(places.certificate(certificate.fingerprint) for certificate in (*added[:3], *removed[:3])),
+    )
+
+
+def _named(certificates: list[d.Certificate]) -> str:
+    return some([f"{certificate.subject} (SHA-256 {certificate.fingerprint})" for certificate in certificates], 1)

@@ -1,4 +1,3 @@
-from inspector.rules.environment_not_found import ABSENT
 from inspector.rules.kit import *
 
 
@@ -24,13 +23,10 @@ from inspector.rules.kit import *
 def ca_not_found(case: ExchangeCase) -> Iterator[Statement]:
     """The master answered 404 for the CA: it is a compiler without a CA service, or its CA was never set up. A new
     agent stops here. An agent that only refreshes its CA continues with the one it has."""
-    if case.status != 404 or case.run.tool or ABSENT in case.answer:  # a tool's request, R09
+    if case.status != 404 or case.run.tool or NO_ENVIRONMENT in case.answer:  # a tool's request, R09
         return
-    if case.exchange.request.header("if-modified-since"):
-        yield Statement(
-            "the master serves no CA certificate: the agent keeps its current one", severity=Severity.WARNING
-        )
-    else:
-        yield Statement(
-            "the master serves no CA certificate: the agent stops with 'CA certificate is missing from the server'"
-        )
+    refreshes = case.exchange.request.header("if-modified-since")
+    then = "keeps its current one" if refreshes else "stops with 'CA certificate is missing from the server'"
+    yield Statement(
+        f"the master serves no CA certificate: the agent {then}", severity=Severity.WARNING if refreshes else None
+    )

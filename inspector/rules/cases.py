@@ -113,6 +113,11 @@ class ExchangeCase(Case):
         return match.endpoint.name if match else ""
 
     @property
+    def accepted(self) -> bool:
+        """Whether the status is below 400."""
+        return self.status is not None and self.status < 400
+
+    @property
     def answer(self) -> str:
         """The master's error message; empty if it did not refuse, or gave no reason."""
         document = self.step.response

@@ -1,5 +1,3 @@
-from inspector.rules.csr_for_signed_name import SIGNED
-from inspector.rules.csr_repeated import WAITS
 from inspector.rules.kit import *
 from inspector.runs.observations import CertificateAnswer
 from inspector.runs.run import Run
@@ -31,7 +29,7 @@ _LOOK = "/production/certificate_request/node1.example?"
     bad=lambda: [
         talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="other")),
         talk(ca(), issued(), version="5.5.22"),
-        talk(ca(), not_issued(), csr(status=400, text=WAITS), issued(key="other"), version="3.8.7"),
+        talk(ca(), not_issued(), csr(status=400, text=REQUESTED), issued(key="other"), version="3.8.7"),
         talk(ca(), not_issued(), csr(), not_issued(), wait(60), ca(), not_issued(),
              asked(_LOOK, status=200, body=b"", run=False, media="text/plain"), not_issued(), wait(60), issued(),
              version="3.8.7"),

@@ -38,9 +38,6 @@ def certname_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
     if presented.lower() == match.certname.lower():
         return
     target = brief(f"{match.endpoint.name} of {match.certname}")
-    if status in (401, 403):
-        yield Statement(f"{presented} requests {target} and is refused", at=places.REQUEST_LINE)
-    elif status < 400:
-        yield Statement(
-            f"{presented} requests {target}, and the master answers", severity=Severity.WARNING, at=places.REQUEST_LINE
-        )
+    if status < 400 or status in (401, 403):
+        answer, severity = (", and the master answers", Severity.WARNING) if status < 400 else (" and is refused", None)
+        yield Statement(f"{presented} requests {target}{answer}", severity=severity, at=places.REQUEST_LINE)

@@ -1,4 +1,3 @@
-from inspector.rules.csr_repeated import WAITS
 from inspector.rules.kit import *
 from inspector.runs.run import Run
 
@@ -20,14 +19,15 @@ _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("m
     good=lambda: [
         together(talk(catalog(), report()),
                  talk(catalog(uuid="a-2"), report(uuid="a-2"), address="192.0.2.99", after=1800)),
-        together(talk(ca(), crl(), csr(), not_issued(), wait(60), csr(status=400, text=WAITS), not_issued()),
+        together(talk(ca(), crl(), csr(), not_issued(), wait(60), csr(status=400, text=REQUESTED), not_issued()),
                  talk(ca(), crl(), csr(), not_issued(), certname="node2.example", after=30)),
     ],
     bad=lambda: [
         together(talk(*_LONG), talk(catalog(uuid="a-2"), wait(10), report(uuid="a-2"), address="192.0.2.8", after=9)),
         together(
-            talk(ca(), crl(), csr(), not_issued(), wait(120), csr(status=400, text=WAITS), not_issued()),
-            talk(ca(), crl(), csr(key="clone", status=400, text=WAITS), not_issued(), address="192.0.2.8", after=60),
+            talk(ca(), crl(), csr(), not_issued(), wait(120), csr(status=400, text=REQUESTED), not_issued()),
+            talk(ca(), crl(), csr(key="clone", status=400, text=REQUESTED), not_issued(), address="192.0.2.8",
+                 after=60),
         ),
     ],
     also=("B01", "B17", "B20", "R17"),

@@ -1,7 +1,5 @@
 from inspector.rules.kit import *
 
-PHASES = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
-
 
 @rule(
     "T03",
@@ -21,8 +19,8 @@ def client_certificate_missing(case: ExchangeCase) -> Iterator[Statement]:
     """Requests of a run are authorised by the certname in the client certificate. Without a certificate the master
     answers 403: the bootstrap was not completed, the client is a tool without a certificate, or a device in between
     removed it."""
-    match = case.step.match
-    if match and match.endpoint.phase in PHASES and case.status in (401, 403) and not case.exchange.agent.peer_chain:
+    match, certified = case.step.match, case.exchange.agent.peer_chain
+    if match and match.endpoint.phase in AFTER_BOOTSTRAP and case.status in (401, 403) and not certified:
         yield Statement(
             f"{match.endpoint.name} was requested without a client certificate and refused with {case.status}",
             at=places.tls("presented by the agent"),

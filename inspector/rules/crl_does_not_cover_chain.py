@@ -40,17 +40,14 @@ def crl_does_not_cover_chain(case: RunCase) -> Iterator[Statement]:
     seq, certificates = _bundle(case, issuers)
     missing = [cert.subject for cert in certificates if cert.is_ca and cert.subject not in issuers]
     went_on = any(request.seq > crl_bundle.seq for request in run.anonymous) or run.authenticated
+    then = "; the agent continued: it does not check the whole chain" if went_on else ""
     for subject in missing:
-        message = f"the CRL issued by '{subject}' is missing from the bundle"
-        if went_on:
-            yield Statement(
-                f"{message}; the agent continued: it does not check the whole chain",
-                (seq, crl_bundle.seq),
-                severity=Severity.NOTICE,
-                at=(places.certificate(subject), places.crl("CRL of")),
-            )
-        else:
-            yield Statement(message, (seq, crl_bundle.seq), at=(places.certificate(subject), places.crl("CRL of")))
+        yield Statement(
+            f"the CRL issued by '{subject}' is missing from the bundle{then}",
+            (seq, crl_bundle.seq),
+            severity=Severity.NOTICE if went_on else None,
+            at=(places.certificate(subject), places.crl("CRL of")),
+        )
 
 
 def _bundle(case: RunCase, issuers: set[str]) -> tuple[int, Sequence[d.Certificate]]:

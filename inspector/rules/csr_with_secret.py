@@ -1,7 +1,7 @@
 from inspector.rules.kit import *
 
-PASSWORD = "1.2.840.113549.1.9.7"  # noqa: S105 - an OID
-PRESHARED = "1.3.6.1.4.1.34380.1.1.4"
+_PASSWORD = "1.2.840.113549.1.9.7"  # noqa: S105 - an OID
+_PRESHARED = "1.3.6.1.4.1.34380.1.1.4"
 
 
 @rule(
@@ -24,8 +24,8 @@ PRESHARED = "1.3.6.1.4.1.34380.1.1.4"
         talk(ca(), csr(), not_issued(), version="5.5.22"),
     ],
     bad=lambda: [
-        talk(ca(), csr(attributes={PASSWORD: "a token"}), not_issued(), version="5.5.22"),
-        talk(ca(), crl(), csr(made=asking_for({PRESHARED: "a token"})), not_issued()),
+        talk(ca(), csr(attributes={_PASSWORD: "a token"}), not_issued(), version="5.5.22"),
+        talk(ca(), crl(), csr(made=asking_for({_PRESHARED: "a token"})), not_issued()),
     ],
     also=("B01", "B03"),
 )
@@ -41,9 +41,9 @@ def csr_with_secret(case: ExchangeCase) -> Iterator[Statement]:
         if name not in carried:
             continue
         public = ", and the certificate will make it public" if name in request.extensions else ""
-        if case.run.old_engine:
-            yield Statement(
-                f"the request contains a {name}{public}; the agent does not verify the server", at=places.csr(name)
-            )
-        else:
-            yield Statement(f"the request contains a {name}{public}", severity=Severity.NOTICE, at=places.csr(name))
+        old = case.run.old_engine
+        yield Statement(
+            f"the request contains a {name}{public}{'; the agent does not verify the server' if old else ''}",
+            severity=None if old else Severity.NOTICE,
+            at=places.csr(name),
+        )

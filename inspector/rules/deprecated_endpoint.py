@@ -30,12 +30,9 @@ def deprecated_endpoint(case: ExchangeCase) -> Iterator[Statement]:
     if match is None:
         return
     if match.endpoint.removed:
-        yield Statement(
-            f"{case.endpoint} was requested, which masters since {match.endpoint.removed} do not have",
-            at=places.REQUEST_LINE,
-        )
+        what = f"was requested, which masters since {match.endpoint.removed} do not have"
     elif match.dialect == "legacy":
-        yield Statement(
-            f"{case.endpoint} was requested by its URL of 2.7 and 3, which masters since 4 do not have",
-            at=places.REQUEST_LINE,
-        )
+        what = "was requested by its URL of 2.7 and 3, which masters since 4 do not have"
+    else:
+        return
+    yield Statement(f"{case.endpoint} {what}", at=places.REQUEST_LINE)

@@ -1,14 +1,13 @@
 from inspector.rules.kit import *
 
-ABSENT = "Could not find environment"
 # Up to 3 the URLs of requests to the CA begin with an environment too.
-AT = (*(kind for kind in RUN if kind is not Kind.BACKUP), *BOOTSTRAP)
+_AT = (*(kind for kind in RUN if kind is not Kind.BACKUP), *BOOTSTRAP)
 
 
 @rule(
     "R09",
     Severity.ERROR,
-    at=AT,
+    at=_AT,
     refused=True,
     otherwise="warning if only the agent's first request for the environment fails",
     title="environment does not exist",
@@ -38,18 +37,15 @@ def environment_not_found(case: ExchangeCase) -> Iterator[Statement]:
     if not isinstance(answer, d.ErrorDocument) or answer.html or match is None or case.run.tool:
         return
     check = case.kind is Kind.ENVIRONMENT_CHECK
-    if ABSENT not in answer.message and not (
+    if NO_ENVIRONMENT not in answer.message and not (
         check and case.status == 404 and answer.issue_kind in (None, "RESOURCE_NOT_FOUND", "ENVIRONMENT_NOT_FOUND")
     ):
         return
     name = cut(match.environment or "that was requested", 60)
-    if check:
-        yield Statement(
-            f"the environment {name} does not exist on the master: the agent skips its plugins",
-            severity=Severity.WARNING,
-        )
-    else:
-        yield Statement(f"the environment {name} does not exist on the master")
+    yield Statement(
+        f"the environment {name} does not exist on the master{': the agent skips its plugins' if check else ''}",
+        severity=Severity.WARNING if check else None,
+    )
 
 
 def _check() -> ExamplePart:

@@ -7,11 +7,13 @@ from inspector import regex
 from inspector.clocks import DAY
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.certificates import ALREADY, REQUESTED, REVOKED, SIGNED
 from inspector.protocol.kinds import BOOTSTRAP, CONTENT, METADATA, PARSED, RUN, Kind
-from inspector.rules import SINCE_4, SINCE_6, SINCE_6_4, SINCE_8, On, places, rule
+from inspector.rules import AFTER_BOOTSTRAP, OLD, SINCE_4, SINCE_6, SINCE_6_4, SINCE_8, On, places, rule
 from inspector.rules.cases import ExchangeCase, HandshakeCase, RunCase, Statement
 from inspector.rules.fixes import advice, group, on_ca, on_master, on_node, on_proxy
 from inspector.rules.words import (
+    NO_ENVIRONMENT,
     brief,
     compile_error,
     cut,
@@ -58,8 +60,9 @@ from inspector.runs.examples import (
 )  # fmt: skip
 
 __all__ = [
-    "BOOTSTRAP", "CONTENT", "DAY", "MASTER", "METADATA", "NAME", "PARSED", "RUN", "SINCE_4", "SINCE_6", "SINCE_6_4",
-    "SINCE_8", "ExamplePart", "ExchangeCase", "HandshakeCase", "Iterator", "Kind", "On", "Phase", "RunCase", "Severity",
+    "AFTER_BOOTSTRAP", "ALREADY", "BOOTSTRAP", "CONTENT", "DAY", "MASTER", "METADATA", "NAME", "NO_ENVIRONMENT",
+    "OLD", "PARSED", "REQUESTED", "REVOKED", "RUN", "SIGNED", "SINCE_4", "SINCE_6", "SINCE_6_4", "SINCE_8",
+    "ExamplePart", "ExchangeCase", "HandshakeCase", "Iterator", "Kind", "On", "Phase", "RunCase", "Severity",
     "Statement", "Visible", "advice", "altered", "asked", "asking_for", "brief", "bucket", "ca", "carried", "catalog",
     "compile_error", "content", "crl", "csr", "cut", "d", "group", "in_a_row", "issued", "lasting", "listing", "made",
     "major", "media_type", "metadata", "node", "not_issued", "on_ca", "on_master", "on_node", "on_proxy", "places",

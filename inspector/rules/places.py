@@ -68,6 +68,10 @@ def timing(row: str) -> Place:
     return Place("timing", "timing", row)
 
 
+WAITING = (timing("waiting for the master"), timing("waiting (no answer)"), timing("total"))
+"""How long the master took, with or without an answer."""
+
+
 def body(side: Literal["request", "response"], needle: str) -> Place:
     """Return a place in a body."""
     return Place(side, "body", needle[:NEEDLE])

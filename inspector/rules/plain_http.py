@@ -32,11 +32,9 @@ def plain_http(case: ExchangeCase) -> Iterator[Statement]:
         return  # to an HTTP proxy, before TLS
     if leg.secured is not None or leg.tls_version is not None or leg.connected is None or leg.peer_chain:
         return
-    if case.endpoint:
-        yield Statement(f"{case.endpoint} was requested in plain text, without TLS", at=places.tls("handshake: none"))
-    else:
-        yield Statement(
-            "a request that is not Puppet's came in plain text, without TLS",
-            severity=Severity.NOTICE,
-            at=places.tls("handshake: none"),
-        )
+    what = f"{case.endpoint} was requested" if case.endpoint else "a request that is not Puppet's came"
+    yield Statement(
+        f"{what} in plain text, without TLS",
+        severity=None if case.endpoint else Severity.NOTICE,
+        at=places.tls("handshake: none"),
+    )

@@ -37,6 +37,9 @@ _ADDRESS = regex.compile(r"[0-9A-Fa-f.:]+")
 _GROUP = regex.compile(r"\{([a-z_]+)\}")
 NAMES = 50
 """Maximum number of alternative names of a master that are stored."""
+SERVER_LOG = "/var/log/puppetlabs/puppetserver/puppetserver.log"
+FORBIDDEN = r"Forbidden request\|global deny all"
+"""What is in the line of puppetserver's log about a refused request; the name of the rule is at its end."""
 _AGAIN = "puppet agent -t"
 _CADIR = '"$(puppet config print cadir --section master)"'
 _TRUSTED = 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"'

@@ -1,17 +1,14 @@
 from inspector.rules.kit import *
+from inspector.rules.puppet_commands import FORBIDDEN, SERVER_LOG
 from inspector.rules.trust import without_identity
 
-AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one has its own reasons: F09
-
-SERVER_LOG = "/var/log/puppetlabs/puppetserver/puppetserver.log"
-FORBIDDEN = r"Forbidden request\|global deny all"
-"""What is in the line of puppetserver's log about a refused request; the name of the rule is at its end."""
+_AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one has its own reasons: F09
 
 
 @rule(
     "S02",
     Severity.ERROR,
-    at=AT,
+    at=_AT,
     refused=True,
     otherwise="warning for the node request",
     title="refused although the agent presented its certificate",

@@ -1,3 +1,5 @@
+"""T07 and T24: names for the master that its certificate does not have."""
+
 from inspector.protocol import x509
 from inspector.rules.fixes import Fix
 from inspector.rules.kit import *
@@ -11,7 +13,7 @@ _SAYS_SO = ("bad_certificate", "certificate_unknown", "handshake_failure", "clos
 _REASON = f"Server hostname '{MASTER}' did not match server certificate; expected one of DNS:other.example"
 
 
-def fix(name: str) -> Fix:
+def _fix_of_node(name: str) -> Fix:
     """Return the fix for an agent, with a name that the master's certificate has."""
     return (
         on_node("let the agent use a name for the master that is in the certificate (an entry in [agent] counts more "
@@ -31,7 +33,7 @@ def _fix_of_proxy(name: str) -> Fix:
     )  # fmt: skip
 
 
-def name_in(certificate: d.Certificate | None) -> str:
+def _name_in(certificate: d.Certificate | None) -> str:
     """Return the first name of a certificate that can be pasted into a command."""
     names = [name.partition(":")[2] for name in certificate.alt_names] if certificate else []
     names += [certificate.common_name or ""] if certificate and not names else []
@@ -43,7 +45,7 @@ def _fix(run: Run) -> Fix | None:
     for handshake in reversed(run.handshakes):
         leg = handshake.leg
         if chain := leg.peer_chain if leg.side == "master" else leg.own_chain:
-            return (_fix_of_proxy if leg.side == "master" else fix)(name_in(leaf(chain)))
+            return (_fix_of_proxy if leg.side == "master" else _fix_of_node)(_name_in(leaf(chain)))
     return None
 
 
@@ -52,7 +54,7 @@ def _fix(run: Run) -> Fix | None:
     Severity.ERROR,
     visible=Visible.HANDSHAKE,
     title="the master's name is not in its certificate",
-    fix=fix("<name>"),
+    fix=_fix_of_node("<name>"),
     instead=_fix,
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/error.rb",
     good=lambda: [talk(catalog(), report()), talk(refused("handshake_failure"))],
@@ -80,4 +82,48 @@ def server_name_mismatch(case: HandshakeCase) -> Iterator[Statement]:
         yield Statement(
             brief(f"the agent connected to '{leg.sni}'; the certificate presented to it is for {names}"),
             at=places.tls(f"SNI: {leg.sni}"),
+        )
+
+
+_WRONG = {"sni": "puppet.wrong.example"}
+_HOST = {"Host": "puppet.wrong.example:8140"}
+
+
+def _fix_of_presented(run: Run) -> Fix | None:
+    return _fix_of_node(_name_in(leaf([run.presented]))) if run.presented else None
+
+
+@rule(
+    "T24",
+    Severity.ERROR,
+    visible=Visible.CONSEQUENCE,
+    title="the agent stopped, and the master's name is not in its certificate",
+    fix=_fix_of_node("<name>"),
+    instead=_fix_of_presented,
+    source="docs/protocol.md#verification-by-agents; docs/protocol.md#bootstrap-up-to-5",
+    good=lambda: [
+        talk(altered(ca(), leg=_WRONG), crl(), csr(), issued(), catalog(), report()),
+        talk(altered(ca(), leg=_WRONG), altered(not_issued(), leg=_WRONG), version="5.5.22"),
+    ],
+    bad=lambda: [
+        talk(altered(ca(), leg=_WRONG)),
+        talk(*(altered(part, headers=_HOST, leg={"sni": None}) for part in (ca(), csr(), issued())), version="5.5.22"),
+    ],
+    also=("B01", "B03", "B45"),
+)
+def stopped_at_another_name(case: RunCase) -> Iterator[Statement]:
+    """The agent downloaded what it gets without verifying the master, and stopped when it had to verify it. It called
+    the master by a name that is not among the names in the certificate presented to it. Agents that verify the name
+    only after the handshake close the connection without an alert; imported files do not contain alerts at all."""
+    run = case.run
+    if run.outcome != "unfinished" or not run.bootstrapping or run.handshakes or not run.server or not run.presented:
+        return
+    # Up to 6.3 an agent verifies nothing before it has its certificate; later ones verify after the CA's download.
+    verified = run.certificate is not None if run.old_engine else bool(run.cas and not run.csrs and not run.crls)
+    server = leaf([run.presented])
+    if verified and server is not None and not x509.names_match(server, run.server):
+        names = some([name.partition(":")[2] for name in server.alt_names] or [server.subject])
+        yield Statement(
+            brief(f"the agent called the master '{run.server}' and stopped; its certificate is for {names}"),
+            at=(places.tls(f"SNI: {run.server}"), places.tls("presented to the agent")),
         )

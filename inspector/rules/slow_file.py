@@ -22,7 +22,4 @@ FILE = "modules/demo/app.conf"
 def slow_file(case: ExchangeCase, *, slow_s: float = 2) -> Iterator[Statement]:
     """The master took seconds to start sending a file's content. It had no free JRuby, or its disk is slow."""
     if case.status == 200 and waited(case.exchange) > slow_s:
-        yield Statement(
-            f"content began to arrive more than {slow_s:g} s after the request",
-            at=(places.timing("waiting for the master"), places.timing("waiting (no answer)"), places.timing("total")),
-        )
+        yield Statement(f"content began to arrive more than {slow_s:g} s after the request", at=places.WAITING)

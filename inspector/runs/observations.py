@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from inspector import regex
@@ -21,6 +22,12 @@ RETAINED = 100
 """How many of the first and of the latest items of a long series are stored."""
 FILES = 50_000
 """Maximum number of files of one run whose metadata are stored; further files are not checked."""
+
+
+START_BURST = 1.0
+"""Agents up to 6.3 request their certificate several times within this many seconds when they start."""
+STEADY = 0.1
+"""Relative difference from the usual interval up to which an interval counts as the same setting."""
 
 
 def is_redirect(status: int) -> bool:
@@ -97,6 +104,33 @@ class CertificateAnswer:
     time: float
     status: int | None
     certificate: d.Certificate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Polling:
+    """Repeated requests for a certificate at a fixed interval, all answered with 404."""
+
+    interval: float
+    """The usual interval in seconds."""
+    times: int
+    first: float
+    last: float
+    seqs: tuple[int, int]
+
+    @classmethod
+    def of(cls, answers: Bounded[CertificateAnswer]) -> Polling | None:
+        """Return how an agent waits for its certificate; None if it does not, or is only started from time to time."""
+        polls = [answer for answer in answers if answer.status == 404]
+        bursts = [b.time for a, b in pairwise(polls) if b.time - a.time > START_BURST]
+        if len(bursts) < 2:
+            return None
+        bursts.insert(0, polls[0].time)
+        gaps = [later - earlier for earlier, later in pairwise(bursts)]
+        usual = median(gaps)
+        if sum(abs(gap - usual) <= STEADY * usual for gap in gaps) < 0.75 * len(gaps):
+            return None
+        omitted = answers.total - len(answers)  # only the first and the last requests are stored
+        return cls(usual, len(bursts) + omitted, bursts[0], polls[-1].time, (polls[0].seq, polls[-1].seq))
 
 
 @dataclass(frozen=True, slots=True)

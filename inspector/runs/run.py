@@ -30,6 +30,7 @@ from inspector.runs.observations import (
     LegUse,
     ObservedFiles,
     PhaseSpan,
+    Polling,
     ReportSent,
     RequestSent,
     is_redirect,
@@ -222,12 +223,17 @@ class Run:
         return None
 
     @property
+    def polling(self) -> Polling | None:
+        """How an agent waits for its certificate; None if it does not wait, or is only started from time to time."""
+        return None if self.tool else Polling.of(self.certificates)
+
+    @property
     def outcome(self) -> Outcome:
         """The outcome; the first that fits (documented in docs/json/runs.schema.json)."""
         report = self.reports[-1] if self.reports else None
         body = report.report if report else None
         catalog = self.catalogs[-1] if self.catalogs else None
-        cached = bool(body and body.cached_catalog_status in ("explicitly_requested", "on_failure"))
+        cached = body is not None and body.cached
         got_on = (catalog.seq if catalog and catalog.usable else 0) or (report.seq if report and cached else 0)
         taken = report is not None and report.status is not None and 200 <= report.status < 300
         done = report.seq if report and taken and got_on else got_on

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from inspector.model import Phase
@@ -21,6 +22,8 @@ NAMES = 200
 """Maximum number of files and resources of one past run: the first by name."""
 STARTS = 1000
 """Maximum number of run starts of the fleet: the latest."""
+REPEATED = 3
+"""From how many runs in a row on a resource counts as one that changes in every run."""
 AGENTS = 10_000
 """Maximum number of agents; the one that was silent longest is dropped first."""
 
@@ -74,6 +77,11 @@ class Fleet:
     def before(self, run: Run) -> list[PastRun]:
         """The stored runs of the same agent, in the order in which they ended."""
         return list(self.runs.get(run.certname or "", ()))
+
+    def changed_in_a_row(self, run: Run, refs: Iterable[str]) -> dict[str, int]:
+        """In how many runs in a row, up to this one, each resource was changed."""
+        reported = [past for past in reversed(self.before(run)) if Phase.REPORT in past.phases]
+        return {ref: 1 + sum(takewhile(bool, (ref in past.changed for past in reported))) for ref in refs}
 
     def remember(self, run: Run) -> None:
         """Add a finished run, after the rules have looked at it."""

@@ -13,7 +13,7 @@ from inspector.explain.bootstrap import stamp
 from inspector.explain.bootstrap_requests import BootstrapState
 from inspector.model import Severity
 from inspector.pages import palette
-from inspector.rules.csr_repeated import WAITS
+from inspector.protocol.certificates import REQUESTED
 from inspector.summaries import wording
 from inspector.text import clean
 from inspector.tui.columns import Column
@@ -65,7 +65,7 @@ def _rung(step: BootstrapStep) -> Text:
     text = Text(arrow, style=_BAD if refused else "")
     answer = clean(bootstrap_text.answered(step))
     last = step.answers[-1] if step.answers else ""
-    waits = last.startswith("404") or WAITS in last
+    waits = last.startswith("404") or REQUESTED in last
     style = _GOOD if last[:1] in "23" else _DOUBTFUL if waits else _BAD
     return text.append(f" {answer}", style=style if last else "")
 

@@ -13,7 +13,7 @@ from inspector.host import pki
 from inspector.model import Severity
 from inspector.rules import all_rules, rule_of
 from inspector.rules.answer_cut_off import CLOSED
-from inspector.rules.static_file_by_other_path import static_catalog
+from inspector.rules.static_catalogs import static_catalog
 from inspector.runs import observations
 from inspector.runs.examples import (
     altered,

@@ -285,9 +285,7 @@ def test_a_month_of_polling_is_counted_in_full() -> None:
     run = Run("192.0.2.1", NAME, "v3", agent_version="7.23.0")
     for n in range(21_600):
         run.certificates.append(CertificateAnswer(n, 120.0 * n, 404, None))
-    from inspector.rules.waiting_for_certificate import polling
-
-    waits = polling(run)
+    waits = run.polling
     assert waits is not None
     assert (waits.interval, waits.times) == (120.0, 21_600)
     assert waits.last - waits.first == 120.0 * 21_599

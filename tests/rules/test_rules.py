@@ -153,7 +153,8 @@ def test_a_rule_is_checked_when_its_case_says_unless_it_says_another_time() -> N
             rules.rule("U99", Severity.ERROR, on, title="x", fix=(), good=list, bad=list)(function)
         return found["U99"].on
 
-    def at_the_end(case: RunCase) -> Iterator[Statement]: ...
+    def at_the_end(case: RunCase) -> Iterator[Statement]:
+        return iter(())
 
     assert declared(at_the_end) is On.RUN_END
     assert declared(lambda case: iter(()), On.HANDSHAKE) is On.HANDSHAKE

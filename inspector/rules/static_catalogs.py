@@ -1,0 +1,142 @@
+"""R21, F08 and F09: static catalogs, and the files that they name."""
+
+from inspector.rules.kit import *
+
+_FILE = "modules/demo/app.conf"
+_VERSIONED = "modules/demo/files/app.conf"
+_UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-command" setting is not present'
+_RESOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": f"puppet:///{_FILE}"}}
+
+
+def static_catalog(*, uri: bool = True) -> ExamplePart:
+    """A static catalog with one file; ``uri=False``: without the path of the file's version."""
+    digest = "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"
+    metadata: dict[str, object] = {
+        "path": "/srv/app.conf",
+        "relative_path": None,
+        "type": "file",
+        "source": f"puppet:///{_FILE}",
+        "checksum": {"type": "sha256", "value": f"{{sha256}}{digest}"},
+    }
+    if uri:
+        metadata["content_uri"] = f"puppet:///{_VERSIONED}"
+    return catalog(code_id="v1", metadata={"/etc/app.conf": metadata}, resources=[_RESOURCE])
+
+
+@rule(
+    "R21",
+    Severity.NOTICE,
+    at=(Kind.CATALOG,),
+    generations=SINCE_4,
+    title="static catalog requested, ordinary one returned",
+    fix=(
+        on_master("set versioned-deploys, or code-id-command and code-content-command (versioned-code.conf)",
+                  only_if="files are to be pinned to the catalog's version of the code (otherwise nothing is wrong)"),
+    ),
+    source="docs/protocol.md#static-catalogs; puppet 7.23.0 lib/puppet/indirector/catalog/compiler.rb",
+    good=lambda: [
+        talk(
+            plugins(), catalog(form={"static_catalog": "true"}, code_id="v1", resources=[_RESOURCE]), report(),
+        ),
+        talk(plugins(), catalog(form={"static_catalog": "true"}), report()),
+    ],
+    bad=lambda: [talk(plugins(), catalog(form={"static_catalog": "true"}, resources=[_RESOURCE]), report())],
+)  # fmt: skip
+def static_catalog_not_given(case: ExchangeCase) -> Iterator[Statement]:
+    """The agent could check files using only the catalog, but the master has no versioned code configured. So the agent
+    requests the metadata of each file, and a deployment during a run can give it files of newer code. Most masters are
+    configured this way; it is reported for an agent's first run only."""
+    request, answer = case.step.request, case.step.response
+    if not isinstance(request, d.CatalogRequest) or not isinstance(answer, d.Catalog) or not request.static_catalog:
+        return
+    if (
+        answer.code_id
+        or answer.metadata
+        or answer.recursive_metadata
+        or case.run.tool
+        or case.ledger.fleet.before(case.run)
+    ):
+        return
+    if any(source.startswith("puppet:") for file in answer.files for source in file.sources):
+        yield Statement(
+            "the agent requested a static catalog and received one without code_id",
+            at=(places.meaning("static: no", "about")),
+        )
+
+
+@rule(
+    "F08",
+    Severity.WARNING,
+    at=(Kind.FILE_CONTENT,),
+    generations=SINCE_4,
+    title="a static catalog's file is fetched in its current version",
+    fix=(
+        on_node("see its version: static catalogs need 4.4", "puppet --version"),
+        on_node("see whether it uses them", "puppet config print static_catalogs --section agent"),
+        advice("find out what may rewrite the path static_file_content between agent and master"),
+    ),
+    source="docs/protocol.md#static-catalogs",
+    good=lambda: [
+        talk(
+            plugins(),
+            static_catalog(),
+            content(_VERSIONED, code_id="v1"),
+            report(),
+        ),
+        talk(plugins(), static_catalog(uri=False), content(_FILE), report()),
+    ],
+    bad=lambda: [talk(plugins(), static_catalog(), content(_FILE), report())],
+)
+def static_file_by_other_path(case: ExchangeCase) -> Iterator[Statement]:
+    """The static catalog names the path of this exact version of the file, but the file was fetched from the path that
+    serves the currently deployed version. The node may get content that differs from what was compiled."""
+    match, files = case.step.match, case.run.files
+    if match is None or case.status != 200 or files.catalog is None or not files.inlined.get(match.key or ""):
+        return
+    yield Statement(
+        f"{brief(match.key or '')} was fetched through file_content although the catalog names a version",
+        (files.catalog, case.exchange.seq),
+        at=(places.meaning(match.key or "", "catalog"), places.REQUEST_LINE),
+    )
+
+
+@rule(
+    "F09",
+    Severity.ERROR,
+    at=(Kind.STATIC_CONTENT,),
+    refused=True,
+    title="a static catalog's file cannot be served",
+    fix=(
+        on_master("see that code-id-command and code-content-command in versioned-code.conf are both set"),
+        on_master("run the latter by hand", "<command> <environment> <code id> <path>"),
+        on_master("or turn static catalogs off", "puppet config set static_catalogs false --section server"),
+    ),
+    source="docs/protocol.md#endpoint-static_file_content; "
+    "puppetserver 7.9.5 src/clj/puppetlabs/services/master/master_core.clj",
+    good=lambda: [
+        talk(
+            plugins(),
+            static_catalog(),
+            content(_VERSIONED, code_id="v1"),
+            report(),
+        ),
+    ],
+    bad=lambda: [
+        talk(
+            plugins(),
+            static_catalog(),
+            asked(f"static_file_content/{_VERSIONED}", _UNSET, status=500, media="text/plain", query="&code_id=v1"),
+            report(result="failed"),
+        ),
+    ],
+    also=("P01",),
+)
+def static_content_refused(case: ExchangeCase) -> Iterator[Statement]:
+    """The catalog tells the agent to fetch a file in the version for which the catalog was compiled, and the master
+    cannot serve it: the commands of the versioned code service are not set, or one fails. The resource fails."""
+    status = case.status
+    if status == 503:
+        return
+    if status in (401, 403) and not case.exchange.agent.peer_chain:  # T03
+        return
+    yield Statement(f"static_file_content was answered {status}: {brief(case.answer) or 'no reason'}")
