@@ -1,16 +1,16 @@
 """Find the cause of a run's outcome among its findings, and the findings that are its consequences.
 
-Which deviation follows from which is in ``causes``.
+Which deviation follows from which is said by the rules (``Rule.explains``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from inspector.analysis.causes import FOLLOWS, explains
 from inspector.model import Severity, Visible
-from inspector.rules import is_own, rule_of
+from inspector.rules import all_rules, is_own, rule_of
 
 if TYPE_CHECKING:
     from inspector.model import Finding
@@ -21,6 +21,35 @@ type Certainty = Literal["certain", "likely", "not visible"]
 
 BY_NATURE = frozenset({"B01", "B03", "S16"})
 """Warnings about a site's versions, the same in every run: never the verdict of a successful one."""
+ECHOES = frozenset({"R20", "R03", "R04"})
+"""Rules that only repeat the outcome, that a run failed, without a reason."""
+OF_THE_CA = frozenset({"B05", "B10", "B12", "B13", "B14"})
+"""Rules about what a CA serves to every agent."""
+OF_COMMANDS = frozenset({"B36", "B49", "P17", "S01"})
+"""Rules that are below an error because no run of an agent fails by it, and explain why a command failed."""
+WAITING = frozenset({"B17", "B27", "B39", "B41", "B42", "B44"})
+"""Rules below an error that explain why an agent waits for its certificate."""
+NAMING = frozenset({"certificate_revoked", "certificate_expired", "certificate_required"})
+"""Alerts with only one possible meaning."""
+ORDER = (
+    # No way to the master, or none any more.
+    "S14", "T18", "T19", "T20", "T27", "T26", "T21", "T22",
+    # Trust: a wrong clock, certificate or CRL explains the alert that follows.
+    "T15", "T10", "B14", "B10", "B12", "B13", "B05", "B04", "B33", "B35", "T05", "T07", "T24", "T06", "T08",
+    # The agent's identity towards the CA.
+    "B06", "S17", "B09", "B08", "B21", "B46", "B19", "B18", "B22", "B20", "B23", "B38", "B25", "B26", "B24", "B28",
+    "B27", "B29", "B44", "B43", "B40", "B42", "B17", "B39",
+    # The agent's identity towards the master.
+    "T23", "T03", "T04", "S18", "S31", "S10", "S30", "S16", "S03", "S02",
+    # Why there is no catalog.
+    "R13", "F07", "R09", "S15", "S24", "S06", "S05", "S12", "S32", "S23", "S13", "S09", "R06", "R07", "S08", "S28",
+    "S26", "S25", "S27", "S01", "R20",
+    # Why a resource failed, and what happened to the report.
+    "S20", "F17", "F09", "F02", "F03", "P01", "P06", "P15", "P05", "S04", "P04", "P03",
+    # What closes connections.
+    "T12", "T13", "T14", "R17", "R02", "B36", "S11", "P11",
+)  # fmt: skip
+"""Of several causes, neither of which explains the other, the first one here is the verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,61 +71,103 @@ class Verdict:
 
 def verdict(run: Run) -> Verdict | None:
     """Return the verdict on a run; None if it was successful with nothing above a notice."""
+    errors = dict.fromkeys(found.rule for found in run.findings if found.severity is Severity.ERROR)
     if run.injected:
-        errors = dict.fromkeys(found.rule for found in run.findings if found.severity is Severity.ERROR)
         return Verdict(None, (), "certain", run.started, tuple(errors), injected=next(iter(run.injected)))
     if run.tool:
         return None  # a client such as curl, not an agent's run (R22)
-    if run.command and not any(finding.severity is Severity.ERROR for finding in run.findings):
+    if run.command and not errors:
         if not run.command.certain:
             return Verdict(None, (), "likely", run.started)
         if run.outcome in ("complete", "waiting"):
             return None
-    bad = run.outcome != "complete"
-    # One that the agent could not apply (P15) is as good as none.
-    catalog = bool(run.catalogs and run.catalogs[-1].usable) and all(found.rule != "P15" for found in run.findings)
-    candidates = [
-        finding
-        for finding in run.findings
-        if (_explains(finding, run, catalog=catalog) if bad else _matters(finding, run))
-    ]
-    if not candidates:
-        # A request that waits to be signed is visible, and is not a deviation.
-        certainty: Certainty = "certain" if run.outcome == "waiting" and run.csrs else "not visible"
-        return Verdict(None, (), certainty, run.csrs[0].time if run.csrs else run.started) if bad else None
+    if candidates := _candidates(run):
+        return _of_cause(run, _cause(run, candidates))
+    if run.outcome == "complete":
+        return None
+    # A request that waits to be signed is visible, and is not a deviation.
+    certainty: Certainty = "certain" if run.outcome == "waiting" and run.csrs else "not visible"
+    return Verdict(None, (), certainty, run.csrs[0].time if run.csrs else run.started)
 
-    def follows(effect: Finding, cause: Finding) -> bool:
-        return effect.rule != cause.rule and explains(cause, effect, catalog=catalog)
 
+def settled(finding: Finding, run: Run) -> bool:
+    """Whether there is nothing left to do: what kept the request from being signed did not."""
+    return finding.rule in WAITING and run.certificate is not None
+
+
+def effects(ident: str, *, catalog: bool = False) -> frozenset[str]:
+    """Return the ids of all rules that follow from a rule, directly or through others; ``catalog``: in a run that got
+    its catalog."""
+    return _effects(catalog).get(ident, frozenset())
+
+
+def explains(cause: Finding, effect: Finding, *, catalog: bool = False) -> bool:
+    """Whether a finding follows from another one of the same run; ``catalog``: the run got its catalog."""
+    possible = effect.rule in effects(cause.rule, catalog=catalog)
+    return possible and not (0 < effect.since < cause.since and rule_of(cause.rule).event)
+
+
+@cache
+def _effects(catalog: bool) -> dict[str, frozenset[str]]:  # noqa: FBT001 - the key of a cache
+    table = {rule.id: rule.explains if catalog else rule.explains + rule.without_catalog for rule in all_rules()}
+    closed = {}
+    for cause in table:
+        found: set[str] = set()
+        ahead = list(table[cause])
+        while ahead:
+            effect = ahead.pop()
+            if effect not in found:
+                found.add(effect)
+                ahead += table[effect]
+        closed[cause] = frozenset(found - {cause})
+    return closed
+
+
+def _candidates(run: Run) -> list[Finding]:
+    """Return the findings that may be the cause: those that explain why a run failed, or matter in one that did not."""
+    if run.outcome == "complete":
+        return [finding for finding in run.findings if _matters(finding, run)]
+    catalog = _got_catalog(run)
+    return [finding for finding in run.findings if _explains_failure(finding, run, catalog=catalog)]
+
+
+def _cause(run: Run, candidates: list[Finding]) -> Finding:
+    """Return the candidate that follows from no other: the one nearest to how the run ended, then the gravest one, then
+    the deepest one."""
+    catalog = _got_catalog(run)
+    roots = [
+        found for found in candidates if not any(explains(cause, found, catalog=catalog) for cause in candidates)
+    ] or candidates
     echoes = [finding for finding in run.findings if finding.rule in ECHOES]
-    roots = [found for found in candidates if not any(follows(found, cause) for cause in candidates)] or candidates
 
-    def nearness(root: Finding) -> tuple[bool, bool]:
-        mine = [echo for echo in echoes if follows(echo, root)]
+    def rank(root: Finding) -> tuple[bool, bool, int, int, int]:
+        repeated = [echo for echo in echoes if explains(root, echo, catalog=catalog)]
         # Of what happened several times the first is the cause, whichever was the last straw.
         seqs = {seq for found in roots if found.rule == root.rule for seq in found.seqs}
-        return not mine, not any(seqs & set(echo.seqs) for echo in mine)
+        in_echo = any(seqs & set(echo.seqs) for echo in repeated)
+        depth = ORDER.index(root.rule) if root.rule in ORDER else len(ORDER)
+        return not repeated, not in_echo, -root.severity.rank, depth, root.seqs[0] if root.seqs else 0
 
-    cause = min(roots, key=lambda root: (*nearness(root), *_depth(root)))
-    remaining = {finding.rule for finding in run.findings if not follows(finding, cause) and finding.rule != cause.rule}
-    symptoms = dict.fromkeys(
-        finding.rule for finding in run.findings if finding.rule not in remaining and finding.rule != cause.rule
-    )
+    return min(roots, key=rank)
+
+
+def _of_cause(run: Run, cause: Finding) -> Verdict:
+    catalog = _got_catalog(run)
+    others = [finding for finding in run.findings if finding.rule != cause.rule]
+    remaining = {finding.rule for finding in others if not explains(cause, finding, catalog=catalog)}
+    symptoms = dict.fromkeys(finding.rule for finding in others if finding.rule not in remaining)
     besides = dict.fromkeys(
-        finding.rule
-        for finding in run.findings
-        if finding.rule in remaining - ECHOES and finding.severity is Severity.ERROR
+        finding.rule for finding in others if finding.rule in remaining - ECHOES and finding.severity is Severity.ERROR
     )
     return Verdict(cause, tuple(symptoms), _certainty(cause, run), cause.since or run.started, tuple(besides))
 
 
-def _depth(finding: Finding) -> tuple[int, int, int]:
-    order = [row.cause for row in FOLLOWS]
-    deep = order.index(finding.rule) if finding.rule in order else len(order)
-    return -finding.severity.rank, deep, finding.seqs[0] if finding.seqs else 0
+def _got_catalog(run: Run) -> bool:
+    """Whether a run got a catalog; one that the agent could not apply (P15) is as good as none."""
+    return bool(run.catalogs and run.catalogs[-1].usable) and all(found.rule != "P15" for found in run.findings)
 
 
-def _explains(finding: Finding, run: Run, *, catalog: bool) -> bool:
+def _explains_failure(finding: Finding, run: Run, *, catalog: bool) -> bool:
     """Whether a finding can explain a failed run: an error, a cause of its errors, a reason for waiting, or why a
     command got nothing. What a site's own rule finds is no cause."""
     if finding.rule in ECHOES or is_own(finding.rule):
@@ -119,21 +190,6 @@ def _matters(finding: Finding, run: Run) -> bool:
     return not none and not settled(finding, run)
 
 
-def settled(finding: Finding, run: Run) -> bool:
-    """Whether there is nothing left to do: what kept the request from being signed did not."""
-    return finding.rule in WAITING and run.certificate is not None
-
-
-ECHOES = frozenset({"R20", "R03", "R04"})
-"""Rules that only repeat the outcome, that a run failed, without a reason."""
-OF_THE_CA = frozenset({"B05", "B10", "B12", "B13", "B14"})
-"""Rules about what a CA serves to every agent."""
-OF_COMMANDS = frozenset({"B36", "B49", "P17", "S01"})
-"""Rules that are below an error because no run of an agent fails by it, and explain why a command failed."""
-WAITING = frozenset({"B17", "B27", "B39", "B41", "B42", "B44"})
-"""Rules below an error that explain why an agent waits for its certificate."""
-
-
 def _certainty(cause: Finding, run: Run) -> Certainty:
     visible = rule_of(cause.rule).visible
     if visible is Visible.HANDSHAKE:
@@ -142,7 +198,3 @@ def _certainty(cause: Finding, run: Run) -> Certainty:
         named = any(handshake.culprits or handshake.alert in NAMING for handshake in handshakes)
         return "certain" if named else "likely"
     return "certain" if visible is Visible.WIRE else "likely"
-
-
-NAMING = frozenset({"certificate_revoked", "certificate_expired", "certificate_required"})
-"""Alerts with only one possible meaning."""

@@ -47,6 +47,17 @@ SINCE_8 = ("8", "OpenVox 8", "9")
 AFTER_BOOTSTRAP = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
 """The phases whose requests carry the agent's certificate."""
 
+NO_CATALOG = ("R20", "R19", "R03", "P13")
+"""What an agent without a catalog does: it applies nothing or the cached one, sends no report, or one with errors."""
+NO_CATALOG_NO_REPORT = (*NO_CATALOG, "P03")
+"""The same where the report is refused for the same reason."""
+NO_TRUST = ("T06", "T07", "T08", "T09", "R03", "R04")
+"""What an agent or master without trust in the other does."""
+NOT_COMPILED = ("S01", "S25", "S26", "S27", "S28")
+"""Why the master compiled no catalog."""
+ANOTHER_KEY = ("B18", "B20", "B22", "B23", "B02")
+"""What follows where a name is used with two keys."""
+
 
 class On(StrEnum):
     """When a rule is checked."""
@@ -89,7 +100,7 @@ class Rule:
     good: Examples
     bad: Examples
     also: tuple[str, ...]
-    """Ids of other rules that also find something in the bad examples."""
+    """Ids of other rules that also find something in the bad examples, though neither explains the other."""
     function: RuleFunction
     at: tuple[Kind, ...] = ()
     """The kinds of requests it applies to; empty: all requests, including those that are not Puppet's."""
@@ -107,6 +118,13 @@ class Rule:
     """Its other severities and their conditions: ``warning for agents up to 6.3``; empty without any."""
     instead: Callable[[Run], Fix | None] | None = None
     """Returns another fix for a run; None: ``fix`` holds."""
+    explains: tuple[str, ...] = ()
+    """Ids of the rules whose findings follow from its own in any run."""
+    without_catalog: tuple[str, ...] = ()
+    """Those that follow only in a run that got no catalog: one that got it has another reason for them."""
+    event: bool = False
+    """It reports what happened at a moment, and not a condition that lasts (a certificate, a clock, a setting): it
+    explains nothing that was there before."""
     chosen: Severity | None = None
     """The severity set in the site's rules.yaml; it replaces every other."""
 
@@ -226,14 +244,18 @@ def rule(
     broken: bool = False,
     otherwise: str = "",
     instead: Callable[[Run], Fix | None] | None = None,
+    explains: Iterable[str] = (),
+    without_catalog: Iterable[str] = (),
+    event: bool = False,
 ) -> Callable[[RuleFunction], RuleFunction]:
     """Return a decorator that registers a generator function as a rule. Its docstring is the explanation for users, and
     the type of its case says when it is checked, unless ``on`` does.
 
     ``at``, ``generations``, ``refused``, ``opening`` and ``broken`` restrict the cases that the rule applies to. For
     other cases the function is not called, so it need not check these conditions itself. ``otherwise`` describes its
-    other severities. ``instead`` returns another fix than ``fix`` for certain runs. Its keyword-only parameters,
-    numbers with defaults, are thresholds that a site can set in rules.yaml.
+    other severities. ``instead`` returns another fix than ``fix`` for certain runs. ``explains`` are the consequences,
+    ``without_catalog`` those in a run without a catalog; of an ``event`` only what comes after it. Its keyword-only
+    parameters, numbers with defaults, are thresholds that a site can set in rules.yaml.
     """
 
     def register(function: RuleFunction) -> RuleFunction:
@@ -248,7 +270,8 @@ def rule(
         thresholds = {item.name: item.default for item in parameters if item.kind is item.KEYWORD_ONLY}
         _registry[ident] = Rule(
             ident, severity, checked, visible, title, explanation, fix, source, good, bad, tuple(also), function,
-            tuple(at), tuple(generations), refused, opening, broken, thresholds, otherwise, instead,
+            tuple(at), tuple(generations), refused, opening, broken, thresholds, otherwise, instead, tuple(explains),
+            tuple(without_catalog), event,
         )  # fmt: skip
         return function
 

@@ -14,6 +14,8 @@ from inspector.rules.kit import *
         on_node("remove node_name_value and node_name_fact from puppet.conf, unless they are needed"),
     ),
     source="docs/protocol.md#facts; puppet 7.34.0 lib/puppet/indirector/catalog/compiler.rb",
+    explains=NOT_COMPILED,
+    without_catalog=NO_CATALOG,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(
@@ -23,7 +25,6 @@ from inspector.rules.kit import *
             report(result="failed"),
         ),
     ],
-    also=("R20", "S01"),
 )  # fmt: skip
 def facts_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
     """The catalog is requested for one name, but the facts in the request are of another node. The master refuses to

@@ -15,6 +15,9 @@ CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete
         advice("look for a time limit or a size limit on the load balancer and the devices in between"),
     ),
     source="docs/protocol.md#interrupted-answers; puppet 7.23.0 lib/puppet/http/client.rb",
+    explains=("T18", "T20", "T22", "F03", "P01"),
+    without_catalog=NO_CATALOG_NO_REPORT,
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), metadata("modules/demo/a"), content("modules/demo/a"), report()),
     ],
@@ -27,7 +30,6 @@ CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete
             report(result="failed"),
         ),
     ],
-    also=("P01",),
 )
 def answer_cut_off(case: ExchangeCase) -> Iterator[Statement]:
     """The connection ended in the middle of the answer: fewer bytes arrived than Content-Length announced, or the last

@@ -30,6 +30,9 @@ _FORMATS = {
         ),
     ),
     source="docs/protocol.md#formats-and-media-types; puppet 7.23.0 lib/puppet/http/service.rb",
+    explains=("P01",),
+    without_catalog=NO_CATALOG,
+    event=True,
     good=lambda: [
         talk(plugins(), altered(catalog(), answers={"Content-Type": "application/json; charset=utf-8"}), report()),
         talk(plugins(), altered(catalog(), headers={"Accept": "*/*"}), report()),
@@ -38,7 +41,6 @@ _FORMATS = {
         talk(plugins(), altered(catalog(), answers={"Content-Type": None}), report(result="failed")),
         talk(plugins(), altered(catalog(), answers={"Content-Type": "text/plain"}), report(result="failed")),
     ],
-    also=("P01",),
 )
 def content_type_unexpected(case: ExchangeCase) -> Iterator[Statement]:
     """The answer has no Content-Type, or one that the agent's Accept header does not name. The agent cannot parse it
@@ -73,6 +75,7 @@ _BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
         on_master("upgrade it: it does not support JSON", only_if="the master is older than version 5"),
     ),
     source="docs/protocol.md#pson; docs/protocol.md#formats-and-media-types",
+    explains=("P16",),
     good=lambda: [
         talk(
             plugins(), altered(catalog(), headers={"Accept": "text/pson, application/json"},
@@ -85,7 +88,6 @@ _BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
         talk(plugins(), altered(catalog(), headers={"Accept": _BOTH}, answers={"Content-Type": "text/pson"}), report()),
         talk(plugins(), catalog(form={"facts_format": "pson"}), report(), version="5.5.22", master_version="4.10.9"),
     ],
-    also=("S16",),
 )  # fmt: skip
 def pson_fallback(case: ExchangeCase) -> Iterator[Statement]:
     """Agents of version 5 and later prefer JSON. If the answer is PSON anyway, something in it cannot be written as

@@ -17,6 +17,8 @@ from inspector.rules.kit import *
         ),
     ),
     source="docs/protocol.md#retry-after; puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/jruby_request.clj",
+    without_catalog=(*NOT_COMPILED, "S07", "P01", *NO_CATALOG_NO_REPORT),
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(plugins(), altered(catalog(status=503), answers={"Retry-After": "60"}), wait(61), catalog(), report())
@@ -57,12 +59,13 @@ def master_busy(case: RunCase) -> Iterator[Statement]:
         ),
     ),
     source="docs/protocol.md#retry-after",
+    without_catalog=(*NOT_COMPILED, "S07", "P01", *NO_CATALOG_NO_REPORT),
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(plugins(), catalog(status=503, text="The master is starting"), report(result="failed")),
         talk(plugins(), altered(catalog(status=503), answers={"Retry-After": "soon"}), report(result="failed")),
     ],
-    also=("R20", "P01"),
 )
 def master_unavailable(case: ExchangeCase) -> Iterator[Statement]:
     """The master cannot serve the request now and does not say when it can, so the agent does not wait: the request has
@@ -100,7 +103,6 @@ def master_unavailable(case: ExchangeCase) -> Iterator[Statement]:
     bad=lambda: [
         talk(plugins(), altered(catalog(status=503), answers={"Retry-After": "60"}), wait(5), catalog(), report()),
     ],
-    also=("S05",),
 )
 def retried_too_early(case: ExchangeCase, *, longest_s: float = 300, retries: float = 100) -> Iterator[Statement]:
     """A busy master told the agent how long to wait, and the agent sent its request again earlier, or far more often
@@ -144,6 +146,9 @@ AFFECTED = (((6, 29), (7, 26)), ((8, 0), (8, 2)))
     ),
     source="docs/protocol.md#retry-after; puppet 7.23.0 lib/puppet/http/client.rb; "
     "puppet 8.7.0 lib/puppet/http/client.rb",
+    explains=(*NOT_COMPILED, "P01"),
+    without_catalog=NO_CATALOG_NO_REPORT,
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(plugins(), altered(catalog(status=503), answers={"Retry-After": "3"}), wait(3), report(result="failed")),
@@ -157,7 +162,7 @@ AFFECTED = (((6, 29), (7, 26)), ((8, 0), (8, 2)))
         ),
         talk(plugins(), catalog(), altered(report(status=503), answers={"Retry-After": "3"})),
     ],
-    also=("S05", "R20", "P01", "R01", "P03"),
+    also=("S05", "R01"),
 )
 def retry_fails(case: RunCase) -> Iterator[Statement]:
     """The master answered 503 with Retry-After, and this version of the agent cannot repeat a request. It waits as long

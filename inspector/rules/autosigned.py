@@ -19,7 +19,6 @@ from inspector.rules.kit import *
         talk(ca(), crl(), csr(), wait(30), issued(), catalog(), report()),
     ],
     bad=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
-    also=("B01",),
 )
 def autosigned(case: ExchangeCase, *, within_s: float = 2) -> Iterator[Statement]:
     """The CA signed the request immediately, so no administrator reviewed it. If the CA decides by name only, anyone

@@ -19,6 +19,7 @@ from inspector.runs.history import master_name
         group("enrol_ca", only_if="the CA was recreated"),
     ),
     source="docs/protocol.md#ca-download",
+    explains=NO_TRUST,
     good=lambda: [
         together(talk(ca(), crl(), csr(), issued(), catalog(), report()),
                  talk(ca(), crl(), csr(), issued(), catalog(), report(), certname="node2.example",
@@ -30,7 +31,6 @@ from inspector.runs.history import master_name
     bad=lambda: [
         together(talk(ca(), crl()), talk(bundle(foreign_ca()), address="192.0.2.8", after=60)),
     ],
-    also=("B01",),
 )  # fmt: skip
 def ca_bundle_changed(case: ExchangeCase) -> Iterator[Statement]:
     """The master serves a different CA than before. If the CA was recreated, nodes with the old CA refuse it until

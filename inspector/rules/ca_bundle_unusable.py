@@ -13,6 +13,7 @@ from inspector.runs.examples import authorities, bundle, foreign_ca
         advice("check what is between agent and master", only_if="the answer was a web page"),
     ),
     source="docs/protocol.md#ca-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
+    explains=("B13", *NO_TRUST),
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
         talk(bundle(foreign_ca())),
@@ -22,7 +23,6 @@ from inspector.runs.examples import authorities, bundle, foreign_ca
         talk(bundle(authorities()[1].certificate)),
         talk(bundle(made("ca.example"))),
     ],
-    also=("B01",),
 )
 def ca_bundle_unusable(case: ExchangeCase) -> Iterator[Statement]:
     """The answer is not a usable CA bundle: it is not PEM, it contains no CA, or the issuer of a CA is missing. An

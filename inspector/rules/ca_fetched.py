@@ -51,7 +51,6 @@ def ca_fetched_unverified(case: ExchangeCase) -> Iterator[Statement]:
              wait(1800), ca(refresh=True), catalog(uuid="a-2"), report(uuid="a-2")),
     ],
     bad=lambda: [talk(catalog(), report(), wait(1800), ca(), crl(), catalog(uuid="a-2"), report(uuid="a-2"))],
-    also=("B01",),
 )  # fmt: skip
 def ca_fetched_again(case: RunCase) -> Iterator[Statement]:
     """This node presented its certificate in an earlier run, so it had the CA. Now it downloads the CA like a new node:

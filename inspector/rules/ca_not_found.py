@@ -16,9 +16,9 @@ from inspector.rules.kit import *
         ),
     ),
     source="docs/protocol.md#ca-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
+    explains=("B43",),
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(status=404)), talk(ca(status=404), version="3.8.7")],
-    also=("S18",),
 )
 def ca_not_found(case: ExchangeCase) -> Iterator[Statement]:
     """The master answered 404 for the CA: it is a compiler without a CA service, or its CA was never set up. A new

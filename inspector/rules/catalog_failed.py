@@ -54,13 +54,15 @@ _NO_VARIABLE = "Server Error: Evaluation Error: Unknown variable: 'x'. (file: /e
                   only_if='the message says that the terminus was not found'),
     ),
     source="docs/protocol.md#failed-catalogs",
+    without_catalog=NO_CATALOG,
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(plugins(), catalog(status=500, text=_NO_PUPPETDB), report(result="failed")),
         talk(plugins(), catalog(status=500, text="Could not find terminus puppetdb for indirection facts"),
              report(result="failed")),
     ],
-    also=("R20", "P01"),
+    also=("P01",),
 )  # fmt: skip
 def puppetdb_failed(case: ExchangeCase) -> Iterator[Statement]:
     """The master stores facts and catalogs in PuppetDB and reads exported resources from it, and could not. Until that
@@ -83,9 +85,11 @@ def puppetdb_failed(case: ExchangeCase) -> Iterator[Statement]:
                   "effect"),
     ),
     source="docs/protocol.md#failed-catalogs; docs/protocol.md#unknown-environments",
+    without_catalog=NO_CATALOG,
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(status=500, text=_NO_ENVIRONMENT), report(result="failed"))],
-    also=("R20", "P01"),
+    also=("P01",),
 )  # fmt: skip
 def environment_of_classifier_missing(case: ExchangeCase) -> Iterator[Statement]:
     """The master asks its classifier (an ENC, or another node terminus) for the node's environment, and the one that it
@@ -110,13 +114,15 @@ def environment_of_classifier_missing(case: ExchangeCase) -> Iterator[Statement]
                   "puppet config print node_terminus --section master", only_if="there is no ENC"),
     ),
     source="docs/protocol.md#failed-catalogs",
+    without_catalog=NO_CATALOG,
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(plugins(), catalog(status=500, text=_NO_CLASSES), report(result="failed")),
         talk(plugins(), catalog(status=400, text="Could not find node 'node1.example'; cannot compile"),
              report(result="failed"), version="3.8.7"),
     ],
-    also=("R20", "P01"),
+    also=("P01",),
 )  # fmt: skip
 def node_not_classified(case: ExchangeCase) -> Iterator[Statement]:
     """Before it compiles, the master asks its classifier for the node's classes and environment: an external node
@@ -141,13 +147,15 @@ def node_not_classified(case: ExchangeCase) -> Iterator[Statement]:
                   only_if="the lookup finds the value"),
     ),
     source="docs/protocol.md#failed-catalogs",
+    without_catalog=NO_CATALOG,
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(plugins(), catalog(status=500, text=_NO_VALUE), report(result="failed")),
         talk(plugins(), catalog(status=400, text="Could not find data item port in any Hiera data file and no default "
                                                  "supplied"), report(result="failed"), version="3.8.7"),
     ],
-    also=("R20", "P01"),
+    also=("P01",),
 )  # fmt: skip
 def data_lookup_failed(case: ExchangeCase) -> Iterator[Statement]:
     """The master looks up a value in Hiera while it compiles: there is none for this node, a data file is no YAML,
@@ -188,12 +196,14 @@ def _sent_no_facts(run: Run) -> bool:
     ),
     instead=_fix,
     source="docs/protocol.md#failed-catalogs; docs/protocol.md#endpoint-catalog",
+    without_catalog=NO_CATALOG,
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(plugins(), catalog(status=500, text=_NO_VARIABLE), report(result="failed")),
         talk(plugins(), catalog(status=400, text="Could not find class web"), report(result="failed"), version="3.8.7"),
     ],
-    also=("R20", "P01"),
+    also=("P01",),
 )
 def catalog_failed(case: ExchangeCase) -> Iterator[Statement]:
     """The master answered the catalog request with an error: the Puppet code or a function that it calls failed for

@@ -14,6 +14,8 @@ from inspector.rules.kit import *
         on_node("see that limit", "puppet config print runtimeout --section agent"),
     ),
     source="docs/protocol.md#report-status",
+    explains=("P13",),
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), report(transaction_completed=True)),
         talk(plugins(), report(result="failed", transaction_completed=False)),
@@ -55,6 +57,8 @@ def _log(message: str) -> list[dict[str, str]]:
         on_node("run the agent again", "puppet agent -t"),
     ),
     source="docs/protocol.md#report-status",
+    explains=("P01", "P13"),
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report(transaction_completed=True))],
     bad=lambda: [
         talk(plugins(), catalog(), report(result="failed", transaction_completed=False, logs=_log(text)))

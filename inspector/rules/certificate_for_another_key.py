@@ -19,6 +19,7 @@ _LOOK = "/production/certificate_request/node1.example?"
     ),
     source="docs/protocol.md#certificate-download; puppet 3.8.7 lib/puppet/ssl/host.rb; "
     "puppet 5.5.22 lib/puppet/ssl/host.rb; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
+    explains=("B02",),
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
         talk(ca(), issued(), crl(), catalog(), report(), version="5.5.22"),
@@ -34,7 +35,7 @@ _LOOK = "/production/certificate_request/node1.example?"
              asked(_LOOK, status=200, body=b"", run=False, media="text/plain"), not_issued(), wait(60), issued(),
              version="3.8.7"),
     ],
-    also=("B01", "B03", "B17", "B18"),
+    also=("B17",),
 )  # fmt: skip
 def certificate_for_another_key(case: RunCase) -> Iterator[Statement]:
     """The CA served the certificate that it has for this name, and that certificate belongs to a different key than the

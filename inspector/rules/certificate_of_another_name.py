@@ -15,12 +15,12 @@ from inspector.rules.kit import *
         group("enrol", only_if="the certificate does not belong to that node"),
     ),
     source="docs/protocol.md#issued-certificates",
+    explains=("T04", "S02"),
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
         talk(ca(), crl(), issued(made=made(alt_names=("puppet",))), catalog(), report()),
     ],
     bad=lambda: [talk(ca(), crl(), csr(), not_issued(), issued(made=made("node9.example", NAME)))],
-    also=("B01",),
 )
 def certificate_of_another_name(case: ExchangeCase) -> Iterator[Statement]:
     """The certificate that the CA serves for this name was issued for another name: a file was copied or renamed on the

@@ -26,6 +26,8 @@ def _with(serial: int) -> list[ExamplePart]:
         on_master("restart it, if it is older than 5.1", only_if="the master still accepts the certificate"),
     ),
     source="docs/protocol.md#client-certificates-at-the-master; docs/protocol.md#crls",
+    explains=("T06", "T08", "T09", "S02"),
+    without_catalog=NO_CATALOG_NO_REPORT,
     good=lambda: [
         together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"), talk(*_with(4712), after=60)),
     ],
@@ -36,7 +38,6 @@ def _with(serial: int) -> list[ExamplePart]:
         together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"),
                  talk(*_with(4711), after=60)),
     ],
-    also=("B01",),
 )  # fmt: skip
 def certificate_revoked(case: RunCase) -> Iterator[Statement]:
     """A certificate that the CA has revoked is still in use. An agent with a revoked certificate is refused in every

@@ -25,6 +25,7 @@ from inspector.runs.examples import refused
         ),
     ),
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
+    explains=NO_TRUST,
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
     ],
@@ -33,7 +34,6 @@ from inspector.runs.examples import refused
         talk(*(altered(part, leg={"peer_chain": carried(made(ends=-60))}) for part in (catalog(), report()))),
         talk(ca(), crl(), csr(), not_issued(), issued(made=made(ends=-60))),
     ],
-    also=("B01",),
 )
 def certificate_expired(case: RunCase) -> Iterator[Statement]:
     """A certificate was used, or served, after its expiry date. Every peer that verifies it refuses it: an agent with
@@ -52,6 +52,7 @@ def certificate_expired(case: RunCase) -> Iterator[Statement]:
         group("enrol", only_if="the CA's clock was ahead when it signed"),
     ),
     source="docs/protocol.md#clocks; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
+    explains=NO_TRUST,
     good=lambda: [
         talk(ca(), crl(), csr(), issued(made=made(starts=-60)), catalog(), report()),
     ],
@@ -60,7 +61,6 @@ def certificate_expired(case: RunCase) -> Iterator[Statement]:
         talk(ca(), crl(), csr(), not_issued(), issued(made=made(starts=3600))),
         talk(*(altered(part, leg={"peer_chain": carried(made(starts=3600))}) for part in (catalog(), report()))),
     ],
-    also=("B01",),
 )
 def certificate_not_yet_valid(case: RunCase) -> Iterator[Statement]:
     """The certificate's validity begins in the future. CAs backdate certificates by a day, so the clock of the CA that

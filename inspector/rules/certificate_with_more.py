@@ -15,7 +15,6 @@ from inspector.rules.kit import *
         talk(ca(), csr(), issued(made=made(alt_names=(NAME,)))),
     ],
     bad=lambda: [talk(ca(), csr(), not_issued(), issued(made=made(alt_names=(MASTER,))))],
-    also=("B01",),
 )  # fmt: skip
 def certificate_with_more(case: ExchangeCase) -> Iterator[Statement]:
     """The CA issued a certificate with alternative names or authorizations that the node did not ask for. With another

@@ -17,11 +17,11 @@ from inspector.rules.kit import *
     ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
+    explains=("B26", "B24", "B43", "B44", "B39", "B40"),
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="node-1.dc2.example")],
     bad=lambda: [
         talk(ca(), crl(), csr(status=400, body=b"Certificate names must be lower case."), certname="Node1.example"),
     ],
-    also=("B01",),
 )
 def certname_upper_case(case: ExchangeCase) -> Iterator[Statement]:
     """A certname must not contain upper-case letters. They usually come from the host name; agents up to version 5
@@ -42,13 +42,13 @@ def certname_upper_case(case: ExchangeCase) -> Iterator[Statement]:
     ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
+    explains=("B24", "B43", "B44", "B39", "B40", "S15"),
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="web_1.rack-2.example")],
     bad=lambda: [
         talk(ca(), crl(), csr(status=400, body=b"Subject contains a wildcard, which is not allowed: *.example"),
              certname="*.example"),
         talk(ca(), crl(), csr(status=400, body=b"Subject hostname format is invalid"), certname="node1-"),
     ],
-    also=("B01",),
 )  # fmt: skip
 def certname_invalid(case: ExchangeCase) -> Iterator[Statement]:
     """The certname contains characters that a CA refuses, or that cause failures later: it is part of URLs, of file

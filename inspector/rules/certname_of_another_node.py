@@ -16,6 +16,8 @@ from inspector.rules.kit import *
         advice("find out who has this certificate", only_if="a client tried to read another node's data"),
     ),
     source="docs/protocol.md#default-rules; puppetserver 7.9.5 ezbake/config/conf.d/auth.conf",
+    explains=("S02",),
+    without_catalog=NO_CATALOG_NO_REPORT,
     good=lambda: [
         talk(node(), plugins(), catalog(), report()),
         talk(asked("node/NODE1.example", {"name": "node1.example"})),
@@ -25,7 +27,6 @@ from inspector.rules.kit import *
                    media="text/plain")),
         talk(asked("node/node2.example", {"name": "node2.example"})),
     ],
-    also=("S02",),
 )  # fmt: skip
 def certname_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
     """The certificate is for one name, the request is about another. Masters refuse that: each node may only request

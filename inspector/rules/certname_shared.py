@@ -16,6 +16,7 @@ _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("m
         on_ca("sign their new names, unless the CA autosigns"),
     ),
     source="docs/protocol.md#locks; docs/protocol.md#keys",
+    explains=(*ANOTHER_KEY, "B17", "R17", "T17", "B39", "B41"),
     good=lambda: [
         together(talk(catalog(), report()),
                  talk(catalog(uuid="a-2"), report(uuid="a-2"), address="192.0.2.99", after=1800)),
@@ -30,7 +31,6 @@ _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("m
                  after=60),
         ),
     ],
-    also=("B01", "B17", "B20", "R17"),
 )  # fmt: skip
 def certname_shared(case: RunCase) -> Iterator[Statement]:
     """Two hosts use the same certname: a virtual machine was cloned, or a certname was assigned twice. With a copied

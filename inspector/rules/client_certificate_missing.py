@@ -12,6 +12,8 @@ from inspector.rules.kit import *
         advice("let it pass on the agent's identity", only_if="a device between agent and master terminates TLS"),
     ),
     source="docs/protocol.md#default-rules; puppetserver 7.9.5 ezbake/config/conf.d/auth.conf",
+    explains=("S02", "T04"),
+    without_catalog=NO_CATALOG_NO_REPORT,
     good=lambda: [talk(catalog(), report())],
     bad=lambda: [talk(catalog(status=403), report(status=403), certificate=False)],
 )

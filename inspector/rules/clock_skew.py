@@ -18,6 +18,7 @@ from inspector.runs.examples import skewed
         advice("set the clock that is wrong by NTP"),
     ),
     source="docs/protocol.md#clocks",
+    explains=("B10", "B12", "B33", "B35", *NO_TRUST),
     good=lambda: [
         talk(*(skewed(part, 200) for part in (catalog(), report()))),
         talk(*(skewed(part, -200) for part in (catalog(), report()))),

@@ -79,9 +79,9 @@ def _closing(count: int) -> list[Record]:
         ),
     ),
     source="docs/protocol.md#reuse-of-connections",
+    explains=("T11",),
     good=lambda: [_closing(2)],
     bad=lambda: [_closing(4)],
-    also=("T11",),
 )
 def master_closes_connections(case: ExchangeCase, *, times: float = 3) -> Iterator[Statement]:
     """The master, or a device in front of it, closes the connection after each answer, although the agent did not
@@ -117,6 +117,7 @@ _CLOSE = {"Connection": "close"}
         on_node("upgrade the agent", only_if="the agent is older than 3.7"),
     ),
     source="docs/protocol.md#the-connection-header",
+    explains=("T11",),
     good=lambda: [
         talk(catalog(), report()),
         talk(*(altered(part, headers=_CLOSE) for part in (catalog(), report())), version="2.7.26"),
@@ -143,6 +144,7 @@ def agent_closes_connections(case: ExchangeCase) -> Iterator[Statement]:
         advice("raise that of the master's web server or load balancer above it: to 10 s or more"),
     ),
     source="docs/protocol.md#reuse-of-connections; puppet 7.23.0 lib/puppet/http/factory.rb",
+    explains=("T11",),
     good=lambda: [talk(plugins(), catalog(), wait(3), metadata("modules/demo/a"), report())],
     bad=lambda: [talk(plugins(), catalog(), wait(3), unanswered(metadata("modules/demo/a")), report())],
 )

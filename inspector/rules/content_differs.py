@@ -18,12 +18,13 @@ FILE = "modules/demo/app.conf"
         on_master("compare the file on each compiler", "sha256sum <file>", only_if="nothing was deployed"),
     ),
     source="docs/protocol.md#file-metadata",
+    explains=("P01", "P13"),
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), metadata(FILE, b"new"), content(FILE, b"new"), report()),
         talk(plugins(), catalog(), metadata(FILE, b"old"), metadata(FILE, b"new"), content(FILE, b"new"), report()),
     ],
     bad=lambda: [talk(plugins(), catalog(), metadata(FILE, b"old"), content(FILE, b"new"), report(result="failed"))],
-    also=("P01",),
 )
 def content_differs(case: ExchangeCase) -> Iterator[Statement]:
     """The digest of the received content differs from the digest that the master gave for this file in the same run.

@@ -24,9 +24,9 @@ from inspector.rules.kit import *
         ),
     ),
     source="docs/protocol.md#revocation-modes; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
+    explains=NO_TRUST,
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(complete=False))],
-    also=("B01",),
 )
 def crl_does_not_cover_chain(case: RunCase) -> Iterator[Statement]:
     """By default agents check the whole chain: for each CA in the bundle they need a CRL issued by that CA. If one is

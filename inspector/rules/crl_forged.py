@@ -28,9 +28,9 @@ from inspector.runs.examples import forged_crl
         ),
     ),
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
+    explains=NO_TRUST,
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(body=forged_crl()))],
-    also=("B01",),
 )
 def crl_forged(case: ExchangeCase) -> Iterator[Statement]:
     """The CRL names a CA of the bundle as its issuer, but was not signed by that CA's key: it is left over from a CA of

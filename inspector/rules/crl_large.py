@@ -19,7 +19,6 @@ from inspector.rules.kit import *
     source="docs/protocol.md#crls",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), slow(crl(), 30))],
-    also=("B01",),
 )
 def crl_large(case: ExchangeCase, *, megabytes: float = 5, seconds: float = 10) -> Iterator[Statement]:
     """Agents download every CRL completely, and load it for each connection. A large one slows down the bootstrap of

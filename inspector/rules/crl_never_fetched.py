@@ -13,7 +13,7 @@ from inspector.rules.kit import *
         talk(catalog(), report()),
     ],
     bad=lambda: [talk(ca(), csr(), issued(), catalog(), report())],
-    also=("B01", "B45"),
+    also=("B45",),
 )
 def crl_never_fetched(case: RunCase) -> Iterator[Statement]:
     """An agent of 6.4 or later downloads the CRLs directly after the CA. This one got its CA and its certificate and

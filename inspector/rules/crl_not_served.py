@@ -28,7 +28,6 @@ from inspector.rules.kit import *
     "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(status=404)), talk(ca(), crl(status=404), csr(), version="5.5.22")],
-    also=("B01", "B03"),
 )
 def crl_not_found(case: ExchangeCase) -> Iterator[Statement]:
     """The master answered 404 for the CRL. A new agent cannot complete its bootstrap; an older agent runs, but would
@@ -57,7 +56,6 @@ def crl_not_found(case: ExchangeCase) -> Iterator[Statement]:
     source="docs/protocol.md#the-crl-of-a-ca-in-ruby; docs/protocol.md#crl-download",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(status=403)), talk(ca(), crl(status=401))],
-    also=("B01", "S17"),
 )
 def crl_denied(case: ExchangeCase) -> Iterator[Statement]:
     """The master forbids the download of the CRL. A new agent has no certificate yet to authenticate with, and stops;
@@ -92,11 +90,11 @@ def crl_denied(case: ExchangeCase) -> Iterator[Statement]:
         on_ca("or upgrade it to Puppet Server 5.3 or later, which allows it by default"),
     ),
     source="docs/protocol.md#the-crl-of-a-ca-in-ruby",
+    explains=("B09",),
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), plugins(), catalog(), report()),
     ],
     bad=lambda: [talk(ca(), crl(status=403))],
-    also=("B01", "B09"),
 )
 def crl_needs_certificate(case: ExchangeCase) -> Iterator[Statement]:
     """Agents of version 6.0 and later download the CRL before they request a certificate. A CA that runs on a Ruby

@@ -22,7 +22,6 @@ from inspector.rules.kit import *
         together(talk(ca(), crl(number=5, revoked=[7, 8])),
                  talk(ca(), crl(number=4, revoked=[7]), address="192.0.2.8", after=60)),
     ],
-    also=("B01",),
 )  # fmt: skip
 def crl_older(case: ExchangeCase) -> Iterator[Statement]:
     """The master serves an older CRL of a CA than before: it was restored from a backup, one of several masters has an

@@ -12,9 +12,9 @@ from inspector.rules.kit import *
     title="CRL expired",
     fix=(group("renew_crl"),),
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
+    explains=NO_TRUST,
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(expired=True))],
-    also=("B01",),
 )
 def crl_expired(case: ExchangeCase) -> Iterator[Statement]:
     """The CRL's nextUpdate has passed. An agent that has this CRL refuses every certificate of that CA, first of all
@@ -41,9 +41,9 @@ def crl_expired(case: ExchangeCase) -> Iterator[Statement]:
         group("renew_crl", only_if="that of the CA was ahead"),
     ),
     source="docs/protocol.md#clocks; puppet 7.23.0 lib/puppet/ssl/verifier.rb",
+    explains=NO_TRUST,
     good=lambda: [talk(ca(), crl(starts=240), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(starts=3600))],
-    also=("B01", "T10"),
 )
 def crl_not_yet_valid(case: ExchangeCase, *, skew_s: float = 300) -> Iterator[Statement]:
     """The CRL's lastUpdate is in the future, by more than agents tolerate: the clock of the CA that issued it was
@@ -75,7 +75,6 @@ def crl_not_yet_valid(case: ExchangeCase, *, skew_s: float = 300) -> Iterator[St
         talk(ca(), crl(starts=-86400, ends=6 * 86400), csr(), issued(), catalog(), report()),
     ],
     bad=lambda: [talk(ca(), crl(starts=-1000 * 86400, ends=29 * 86400))],
-    also=("B01",),
 )
 def crl_ends_soon(case: ExchangeCase, *, days: float = 30) -> Iterator[Statement]:
     """The CRL's nextUpdate is near. Once it has passed, agents that have this CRL refuse every certificate of that CA,

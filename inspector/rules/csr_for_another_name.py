@@ -12,12 +12,12 @@ from inspector.rules.kit import *
     ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
+    explains=("B43", "B44", "B39", "B40"),
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],
     bad=lambda: [
         talk(ca(), crl(), csr(path="other.example", status=400,
                               body=b'Instance name "node1.example" does not match requested key "other.example"')),
     ],
-    also=("B01",),
 )  # fmt: skip
 def csr_for_another_name(case: ExchangeCase) -> Iterator[Statement]:
     """The URL names one certname, the subject of the request another. The agent takes both from its setting certname,

@@ -12,9 +12,9 @@ from inspector.rules.kit import *
     title="the same signing request sent again",
     fix=(group("signing"),),
     source="docs/protocol.md#submitting-the-signing-request; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
+    explains=("B39", "B41"),
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=REQUESTED), not_issued())],
-    also=("B01",),
 )
 def csr_repeated(case: ExchangeCase) -> Iterator[Statement]:
     """The node's signing request is waiting to be signed, and the node sends it again. From 6.4 on every poll does
@@ -47,12 +47,12 @@ def csr_repeated(case: ExchangeCase) -> Iterator[Statement]:
     ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
+    explains=("B20", "B22", "B23", "B02", "B43", "B39"),
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED)),
     ],
     bad=lambda: [talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="other"))],
-    also=("B01", "B23"),
 )
 def csr_for_signed_name(case: RunCase) -> Iterator[Statement]:
     """The CA already has a certificate for this name and refuses the request. If it was signed a moment ago for this
@@ -90,11 +90,11 @@ def csr_for_signed_name(case: RunCase) -> Iterator[Statement]:
     ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
+    explains=("B43", "B20", "B22", "B39"),
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
     ],
     bad=lambda: [talk(ca(), crl(), csr(status=400, text=REVOKED), not_issued())],
-    also=("B01",),
 )
 def csr_for_revoked_name(case: ExchangeCase) -> Iterator[Statement]:
     """The node's certificate was revoked and is still stored on the CA: until it is cleaned, the CA accepts no new
@@ -118,13 +118,13 @@ def csr_for_revoked_name(case: ExchangeCase) -> Iterator[Statement]:
         advice("give one of them its own", only_if="two hosts share the name"),
     ),
     source="docs/protocol.md#keys; docs/protocol.md#checks-of-a-signing-request",
+    explains=("B17", "B39", "B41", "B23", "B02"),
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=REQUESTED), issued(), catalog(), report()),
     ],
     bad=lambda: [
         talk(ca(), crl(), csr(), not_issued(), ca(), crl(), csr(key="other", status=400, text=REQUESTED), not_issued())
     ],
-    also=("B01", "B17"),
 )
 def csr_with_another_key(case: ExchangeCase) -> Iterator[Statement]:
     """Two requests for one certname contain different public keys. The node lost its key while its first request was
@@ -160,6 +160,7 @@ def csr_with_another_key(case: ExchangeCase) -> Iterator[Statement]:
         advice("give that host a certname of its own", only_if="another host uses this certname"),
     ),
     source="docs/protocol.md#submitting-the-signing-request",
+    explains=("B20", "B02"),
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
     ],
@@ -167,7 +168,7 @@ def csr_with_another_key(case: ExchangeCase) -> Iterator[Statement]:
         talk(ca(), crl(), csr(), issued(), catalog(), report(),
              ca(), crl(), csr(key="other", status=400, text=SIGNED), issued()),
     ],
-    also=("B01", "B02", "B18", "B20", "B23", "B45"),
+    also=("B45",),
 )  # fmt: skip
 def csr_after_certificate(case: ExchangeCase) -> Iterator[Statement]:
     """A certificate for this name was downloaded before, and now a signing request for the same name arrives: the node

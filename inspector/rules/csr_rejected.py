@@ -33,6 +33,7 @@ _EXPLAINED = (
     ),
     source="docs/protocol.md#submitting-the-signing-request; docs/protocol.md#bootstrap-up-to-5; "
     "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
+    explains=("B39", "B40"),
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=REQUESTED), not_issued())],
     bad=lambda: [
         talk(ca(), crl(), csr(status=404, body=b"Not Found")),
@@ -40,7 +41,6 @@ _EXPLAINED = (
         talk(ca(), crl(), csr(status=400, body=b"CSR contains a public key that does not correspond to the signing "
                                                b"key"), not_issued()),
     ],
-    also=("B01",),
 )  # fmt: skip
 def csr_rejected(case: ExchangeCase) -> Iterator[Statement]:
     """The CA did not accept the agent's signing request, for a reason other than a request or certificate that it
@@ -76,9 +76,9 @@ _ANSWER = b"Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 
         ),
     ),
     source="docs/protocol.md#endpoint-certificate_request",
+    explains=("B43",),
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],
     bad=lambda: [talk(ca(), crl(), altered(csr(status=500, body=_ANSWER), request=_BROKEN))],
-    also=("B01",),
 )
 def csr_malformed(case: ExchangeCase) -> Iterator[Statement]:
     """The agent's signing request is not a valid request, and the CA failed to process it. Agents send requests that

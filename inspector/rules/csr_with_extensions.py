@@ -23,12 +23,12 @@ _NAMES_REFUSED = (
         group("alt_names", only_if="it should have the names"),
     ),
     source="docs/protocol.md#signing-requests; docs/protocol.md#checks-of-a-signing-request",
+    explains=("B43", "B29", "B39", "B41", "B42"),
     good=lambda: [talk(ca(), crl(), csr(), not_issued()), talk(ca(), crl(), csr(alt_names=[NAME]), not_issued())],
     bad=lambda: [
         talk(ca(), crl(), csr(alt_names=["puppet.example"]), not_issued()),
         talk(ca(), crl(), csr(alt_names=["puppet.example"], status=400, body=_NAMES_REFUSED), not_issued()),
     ],
-    also=("B01",),
 )
 def csr_with_alt_names(case: ExchangeCase) -> Iterator[Statement]:
     """The request contains more names than the certname. With them a node could impersonate the master, so no CA signs
@@ -77,6 +77,7 @@ _RIGHTS_REFUSED = (
     ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
+    explains=("B43", "B29", "B39", "B41", "B42"),
     good=lambda: [
         talk(ca(), crl(), csr(attributes={_AUTO_RENEW: "true"}), not_issued(),
              version="8.10.0", master_version="8.10.0"),
@@ -86,7 +87,6 @@ _RIGHTS_REFUSED = (
         talk(ca(), crl(), csr(made=asking_for({_ROLE: "admin"}), status=400, body=_RIGHTS_REFUSED), not_issued()),
         talk(ca(), crl(), csr(made=asking_for({_CLI: "true"})), not_issued()),
     ],
-    also=("B01",),
 )  # fmt: skip
 def csr_with_authorization(case: ExchangeCase) -> Iterator[Statement]:
     """The request asks for an extension that grants rights: pp_cli_auth lets its owner sign and revoke certificates;
@@ -128,6 +128,7 @@ _OTHER = "1.3.6.1.4.1.99999.1"
     ),
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
+    explains=("B43", "B39", "B41", "B42"),
     good=lambda: [
         talk(ca(), crl(), csr(made=asking_for({"1.3.6.1.4.1.34380.1.1.13": "web", "1.3.6.1.4.1.34380.1.2.1": "x"})),
              not_issued()),
@@ -138,7 +139,6 @@ _OTHER = "1.3.6.1.4.1.99999.1"
         talk(ca(), crl(), csr(made=asking_for({_OTHER: "x"}), status=400,
                               body=b"Found extensions that are not permitted: 1.3.6.1.4.1.99999.1"), not_issued()),
     ],
-    also=("B01",),
 )  # fmt: skip
 def csr_with_forbidden_extension(case: ExchangeCase) -> Iterator[Statement]:
     """Apart from alternative names, a CA signs only extensions below Puppet's own OID arcs. It may accept this request

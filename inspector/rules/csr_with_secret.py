@@ -27,7 +27,6 @@ _PRESHARED = "1.3.6.1.4.1.34380.1.1.4"
         talk(ca(), csr(attributes={_PASSWORD: "a token"}), not_issued(), version="5.5.22"),
         talk(ca(), crl(), csr(made=asking_for({_PRESHARED: "a token"})), not_issued()),
     ],
-    also=("B01", "B03"),
 )
 def csr_with_secret(case: ExchangeCase) -> Iterator[Statement]:
     """The request contains a password or a preshared key, by which the CA decides whether to sign. Agents up to 6.3 do

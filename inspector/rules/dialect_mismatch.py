@@ -25,6 +25,8 @@ OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeri
     ),
     source="docs/protocol.md#old-agents-and-new-masters; docs/protocol.md#error-documents; "
     "puppet 3.8.7 lib/puppet/network/http/api/v1.rb",
+    explains=("S04", "R01", "R09"),
+    without_catalog=NO_CATALOG_NO_REPORT,
     good=lambda: [
         talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: x"), report()),
     ],
@@ -41,7 +43,7 @@ OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeri
             report(status=404, result="failed"),
         ),
     ],
-    also=("R01", "R09", "R20", "P01", "P03"),
+    also=("P01",),
 )
 def dialect_mismatch(case: ExchangeCase) -> Iterator[Statement]:
     """Agent and master use different generations of the protocol: up to version 3 URLs begin with the environment, from
@@ -75,6 +77,8 @@ MESSAGE = "Invalid URL. Note that Puppet 3 agents aren't compatible with this ve
                   only_if="the master is a Puppet Server 2.1 to 7"),
     ),
     source="docs/protocol.md#old-agents-and-new-masters",
+    explains=("S03", "B06", "R09"),
+    without_catalog=NO_CATALOG_NO_REPORT,
     good=lambda: [
         talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"), report(),
              version="3.8.7", master_version="3.8.7"),
@@ -83,7 +87,6 @@ MESSAGE = "Invalid URL. Note that Puppet 3 agents aren't compatible with this ve
         talk(asked("/production/certificate/ca?fail_on_404=true", b"", status=404, run=False), version="3.8.7"),
         talk(plugins(status=404, text=MESSAGE), version="3.8.7"),
     ],
-    also=("B06",),
 )  # fmt: skip
 def legacy_agent_not_served(case: ExchangeCase) -> Iterator[Statement]:
     """The URL begins with an environment, as in agents up to version 3, and the master does not have such URLs: it says

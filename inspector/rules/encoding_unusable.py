@@ -15,12 +15,14 @@ KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
         ),
     ),
     source="docs/protocol.md#compression; puppet 4.10.9 lib/puppet/network/http/compression.rb",
+    explains=("S09", "P01"),
+    without_catalog=NO_CATALOG,
+    event=True,
     good=lambda: [talk(plugins(), altered(catalog(), answers={"Content-Encoding": "identity"}), report())],
     bad=lambda: [
         talk(plugins(), altered(catalog(), answers={"Content-Encoding": "br"}), report(result="failed")),
         talk(plugins(), altered(catalog(), answers={"Content-Encoding": "gzip"}), report(result="failed")),
     ],
-    also=("P01", "R20"),
 )
 def encoding_unusable(case: ExchangeCase) -> Iterator[Statement]:
     """The Content-Encoding header names a compression that the agent does not support, or the body is not compressed as

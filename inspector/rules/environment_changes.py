@@ -17,6 +17,8 @@ _POSTS = 5
         on_node("or let it return none, and set it there", "puppet config set environment <name> --section agent"),
     ),
     source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
+    explains=("R05", "R07", "R08"),
+    without_catalog=NO_CATALOG,
     good=lambda: [
         talk(
             plugins(), catalog(environment="staging"), plugins(environment="staging"),
@@ -32,7 +34,6 @@ _POSTS = 5
             catalog(environment="b", asks="a"), report(environment="b", result="failed"),
         ),
     ],
-    also=("R08",),
 )  # fmt: skip
 def environment_flapping(case: RunCase) -> Iterator[Statement]:
     """The agent requested one environment, was given another, switched, and was given yet another. Each switch costs
@@ -69,6 +70,7 @@ def environment_flapping(case: RunCase) -> Iterator[Statement]:
                 only_if="it is on"),
     ),
     source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
+    explains=("R08", "P05", "P15"),
     good=lambda: [
         talk(
             plugins(), catalog(environment="staging"), plugins(environment="staging"),
@@ -83,7 +85,6 @@ def environment_flapping(case: RunCase) -> Iterator[Statement]:
         ),
         talk(plugins(), catalog(environment="staging"), report(result="failed")),
     ],
-    also=("R08",),
 )  # fmt: skip
 def environment_switch_ignored(case: RunCase) -> Iterator[Statement]:
     """The master sent a catalog for a different environment than the agent had requested, and the agent did not switch

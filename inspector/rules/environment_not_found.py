@@ -18,6 +18,8 @@ _AT = (*(kind for kind in RUN if kind is not Kind.BACKUP), *BOOTSTRAP)
         on_master("flush its cache of environments", only_if="the environment was deployed only just now"),
     ),
     source="docs/protocol.md#unknown-environments; docs/protocol.md#environment-check",
+    without_catalog=(*NOT_COMPILED, "R01", *NO_CATALOG_NO_REPORT),
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), report()),
     ],
@@ -27,7 +29,6 @@ _AT = (*(kind for kind in RUN if kind is not Kind.BACKUP), *BOOTSTRAP)
             report(result="failed", environment="gone"),
         ),
     ],
-    also=("R20",),
 )  # fmt: skip
 def environment_not_found(case: ExchangeCase) -> Iterator[Statement]:
     """The agent requests an environment that does not exist on the master: it was never deployed, its branch was

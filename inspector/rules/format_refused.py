@@ -17,9 +17,9 @@ _SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
         advice("find out what changes the headers Accept and Content-Type between agent and master"),
     ),
     source="docs/protocol.md#refused-formats",
+    explains=("P03",),
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(), report(status=415))],
-    also=("P03",),
 )
 def format_refused(case: ExchangeCase) -> Iterator[Statement]:
     """The agent sent a body in a format that the master does not read (415), or requested a format that it does not

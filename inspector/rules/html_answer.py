@@ -17,6 +17,9 @@ PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
         ),
     ),
     source="docs/protocol.md#other-error-answers",
+    explains=(*NOT_COMPILED, "S04", "S06", "S09", "P01"),
+    without_catalog=NO_CATALOG_NO_REPORT,
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"), report()),
     ],
@@ -27,7 +30,6 @@ PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
             report(result="failed"),
         ),
     ],
-    also=("R20", "P01"),
 )
 def html_answer(case: ExchangeCase) -> Iterator[Statement]:
     """The answer is an HTML page, so it was not written by a master but by something in between: a load balancer

@@ -21,6 +21,8 @@ _UNREADABLE = Identity("keys", reason="the key of node1.example cannot be used: 
         on_node("run the agent again", "puppet agent -t"),
     ),
     source="docs/protocol.md#default-rules",
+    explains=("S02", "T04"),
+    without_catalog=NO_CATALOG_NO_REPORT,
     good=lambda: [
         talk(plugins(), catalog(), report()),
         talk(*(altered(part, identity=_UNREADABLE) for part in (plugins(), catalog(), report()))),
@@ -31,7 +33,6 @@ _UNREADABLE = Identity("keys", reason="the key of node1.example cannot be used: 
         talk(altered(renewal(status=403), identity=_UNREADABLE, master=Leg("master#1", "master")), catalog(), report(),
              version="8.10.0", master_version="8.10.0"),
     ],
-    also=("R20", "P03"),
 )  # fmt: skip
 def identity_not_used(case: ExchangeCase) -> Iterator[Statement]:
     """The agent presented its certificate, but towards the master this proxy used no identity for it: it had no usable

@@ -12,6 +12,7 @@ from inspector.rules.kit import *
         advice("remove the ssldir from the image"),
     ),
     source="docs/protocol.md#keys",
+    explains=("B46", "T17", *ANOTHER_KEY),
     good=lambda: [
         together(
             talk(ca(), crl(), csr(), not_issued()),
@@ -24,7 +25,6 @@ from inspector.rules.kit import *
             talk(ca(), crl(), csr(key="image"), not_issued(), certname="node2.example", address="192.0.2.8", after=60),
         ),
     ],
-    also=("B01",),
 )
 def key_under_two_names(case: ExchangeCase) -> Iterator[Statement]:
     """Requests for two certnames contain the same public key: the hosts were cloned from an image that contains a

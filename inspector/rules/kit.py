@@ -9,7 +9,22 @@ from inspector.model import Phase, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.certificates import ALREADY, REQUESTED, REVOKED, SIGNED
 from inspector.protocol.kinds import BOOTSTRAP, CONTENT, METADATA, PARSED, RUN, Kind
-from inspector.rules import AFTER_BOOTSTRAP, OLD, SINCE_4, SINCE_6, SINCE_6_4, SINCE_8, On, places, rule
+from inspector.rules import (
+    AFTER_BOOTSTRAP,
+    ANOTHER_KEY,
+    NO_CATALOG,
+    NO_CATALOG_NO_REPORT,
+    NO_TRUST,
+    NOT_COMPILED,
+    OLD,
+    SINCE_4,
+    SINCE_6,
+    SINCE_6_4,
+    SINCE_8,
+    On,
+    places,
+    rule,
+)  # fmt: skip
 from inspector.rules.cases import ExchangeCase, HandshakeCase, RunCase, Statement
 from inspector.rules.fixes import advice, group, on_ca, on_master, on_node, on_proxy
 from inspector.rules.words import (
@@ -60,12 +75,13 @@ from inspector.runs.examples import (
 )  # fmt: skip
 
 __all__ = [
-    "AFTER_BOOTSTRAP", "ALREADY", "BOOTSTRAP", "CONTENT", "DAY", "MASTER", "METADATA", "NAME", "NO_ENVIRONMENT",
-    "OLD", "PARSED", "REQUESTED", "REVOKED", "RUN", "SIGNED", "SINCE_4", "SINCE_6", "SINCE_6_4", "SINCE_8",
-    "ExamplePart", "ExchangeCase", "HandshakeCase", "Iterator", "Kind", "On", "Phase", "RunCase", "Severity",
-    "Statement", "Visible", "advice", "altered", "asked", "asking_for", "brief", "bucket", "ca", "carried", "catalog",
-    "compile_error", "content", "crl", "csr", "cut", "d", "group", "in_a_row", "issued", "lasting", "listing", "made",
-    "major", "media_type", "metadata", "node", "not_issued", "on_ca", "on_master", "on_node", "on_proxy", "places",
-    "plugins", "reason", "regex", "renewal", "report", "retry_after", "rule", "slow", "some", "talk", "together",
-    "unanswered", "unconnected", "utc", "wait", "waited", "whole",
+    "AFTER_BOOTSTRAP", "ALREADY", "ANOTHER_KEY", "BOOTSTRAP", "CONTENT", "DAY", "MASTER", "METADATA", "NAME",
+    "NOT_COMPILED", "NO_CATALOG", "NO_CATALOG_NO_REPORT", "NO_ENVIRONMENT", "NO_TRUST", "OLD", "PARSED", "REQUESTED",
+    "REVOKED", "RUN", "SIGNED", "SINCE_4", "SINCE_6", "SINCE_6_4", "SINCE_8", "ExamplePart", "ExchangeCase",
+    "HandshakeCase", "Iterator", "Kind", "On", "Phase", "RunCase", "Severity", "Statement", "Visible", "advice",
+    "altered", "asked", "asking_for", "brief", "bucket", "ca", "carried", "catalog", "compile_error", "content",
+    "crl", "csr", "cut", "d", "group", "in_a_row", "issued", "lasting", "listing", "made", "major", "media_type",
+    "metadata", "node", "not_issued", "on_ca", "on_master", "on_node", "on_proxy", "places", "plugins", "reason",
+    "regex", "renewal", "report", "retry_after", "rule", "slow", "some", "talk", "together", "unanswered",
+    "unconnected", "utc", "wait", "waited", "whole",
 ]  # fmt: skip

@@ -65,12 +65,14 @@ BROKEN = (
                   "$osfamily, and so on; puppet-lint's legacy_facts check finds and replaces them"),
     ),
     source="docs/protocol.md#legacy-facts; docs/protocol.md#failed-catalogs",
+    explains=("S01",),
+    without_catalog=NO_CATALOG,
     good=lambda: [talk(plugins(), catalog(), report(), version="8.10.0", master_version="8.10.0")],
     bad=lambda: [
         talk(plugins(), catalog(status=500, text=BROKEN), report(result="failed"), version="8.10.0",
              master_version="8.10.0"),
     ],
-    also=("S01", "R20", "P01"),
+    also=("P01",),
 )  # fmt: skip
 def legacy_facts_missing(case: ExchangeCase) -> Iterator[Statement]:
     """The master stops at a variable that it does not know, and that is the name of a flat fact which agents of

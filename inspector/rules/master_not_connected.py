@@ -21,6 +21,9 @@ from inspector.rules.kit import *
         advice("see whether a firewall refuses connections", only_if="it listens there"),
     ),
     source="docs/protocol.md#failed-connections",
+    explains=("S21", "F03", "P01"),
+    without_catalog=NO_CATALOG_NO_REPORT,
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), report()),
         talk(plugins(), unanswered(catalog()), catalog(), report()),
@@ -29,7 +32,6 @@ from inspector.rules.kit import *
         talk(unconnected(ca(), "[Errno 111] Connect call failed ('192.0.2.1', 8140)")),
         talk(plugins(), unconnected(catalog(), "cannot connect to the master m:8140: Connection refused")),
     ],
-    also=("R20", "R03"),
 )
 def master_not_listening(case: ExchangeCase) -> Iterator[Statement]:
     """The master's host refused the TCP connection: no program accepts connections at this address and port. Most often
@@ -55,6 +57,9 @@ def master_not_listening(case: ExchangeCase) -> Iterator[Statement]:
         ),
     ),
     source="docs/protocol.md#failed-connections",
+    explains=("S21", "F03", "P01"),
+    without_catalog=NO_CATALOG_NO_REPORT,
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(unconnected(ca(), "[Errno -2] Name or service not known")),
@@ -62,7 +67,6 @@ def master_not_listening(case: ExchangeCase) -> Iterator[Statement]:
             unconnected(plugins(), "cannot connect to the master m.example:8140: Temporary failure in name resolution")
         ),
     ],
-    also=("R20", "R03"),
 )
 def master_name_unknown(case: ExchangeCase) -> Iterator[Statement]:
     """On the proxy's host the master's name has no address, so no connection was made. The name in puppet_master (with
@@ -89,12 +93,14 @@ def master_name_unknown(case: ExchangeCase) -> Iterator[Statement]:
         ),
     ),
     source="docs/protocol.md#failed-connections",
+    explains=("S21", "F03", "P01"),
+    without_catalog=NO_CATALOG_NO_REPORT,
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(unconnected(ca(), "[Errno 113] Connect call failed ('192.0.2.1', 8140)")),
         talk(unconnected(plugins(), "cannot connect to the master 192.0.2.1:8140: Connection timed out")),
     ],
-    also=("R20", "R03"),
 )
 def master_unreachable(case: ExchangeCase) -> Iterator[Statement]:
     """Packets to the master's address got no answer, or the network reports that there is no way to it. The agent waits
@@ -129,6 +135,9 @@ _PROXY = "the HTTP proxy proxy.example:3128"
         advice("see in the proxy's log why it cannot reach the master", only_if="it answers 502, 503 or 504"),
     ),
     source="docs/protocol.md#failed-connections",
+    explains=("S21", "F03", "P01"),
+    without_catalog=NO_CATALOG_NO_REPORT,
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(unconnected(ca(), f"cannot connect to the master m:8140: {_PROXY} cannot be reached: Connection refused")),
@@ -139,7 +148,6 @@ _PROXY = "the HTTP proxy proxy.example:3128"
             ),
         ),
     ],
-    also=("R20", "R03"),
 )
 def site_proxy_refuses(case: ExchangeCase) -> Iterator[Statement]:
     """The agent's settings or its environment name an HTTP proxy, and that one made no connection with the master: it

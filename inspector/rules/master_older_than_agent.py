@@ -10,6 +10,7 @@ from inspector.rules.kit import *
         advice("until then, keep agents at the master's version"),
     ),
     source="docs/protocol.md#x-puppet-version-of-the-master",
+    explains=("S10",),
     good=lambda: [
         talk(plugins(), catalog(), report(), version="7.23.0", master_version="8.10.0"),
         talk(plugins(), catalog(), report(), version="8.28.1", master_version="8.10.0"),

@@ -20,6 +20,9 @@ from inspector.runs.examples import connection, given_up
         on_master("restart it", "systemctl restart puppetserver"),
     ),
     source="docs/protocol.md#timeouts",
+    explains=("P01", "F03"),
+    without_catalog=("S08", *NO_CATALOG_NO_REPORT),
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), slow(metadata("modules/demo/a"), 90), report()),
         talk(plugins(), unanswered(metadata("modules/demo/a")), report()),
@@ -29,7 +32,6 @@ from inspector.runs.examples import connection, given_up
         talk(given_up(plugins(), "Client disconnected.", 600)),
         talk(given_up(connection(), f"{NO_HANDSHAKE} for 15 s", 15)),
     ],
-    also=("R20", "R03"),
 )
 def master_silent(case: ExchangeCase, *, patience_s: float = 60) -> Iterator[Statement]:
     """The connection to the master was fine, but a request that needs no compilation got no answer until the agent gave

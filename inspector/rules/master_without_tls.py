@@ -25,6 +25,9 @@ _NO_TLS = regex.compile(
         advice("let the load balancer in front of the master pass TLS through, if it is one"),
     ),
     source="docs/protocol.md#failed-connections",
+    explains=("T09", "S21", "F03", "P01"),
+    without_catalog=NO_CATALOG_NO_REPORT,
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), report()),
         talk(refused("protocol_version", reason="wrong version number")),
@@ -59,6 +62,9 @@ def master_speaks_no_tls(case: HandshakeCase) -> Iterator[Statement]:
         on_master("read its log", only_if="it is ended there as well"),
     ),
     source="docs/protocol.md#failed-connections",
+    explains=("T09", "S21", "F03", "P01"),
+    without_catalog=NO_CATALOG_NO_REPORT,
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), report()),
         talk(refused(None, by=None, reason="the connection was reset")),

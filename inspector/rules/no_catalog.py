@@ -22,7 +22,6 @@ from inspector.rules.kit import *
     source="docs/protocol.md#cached-catalogs; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [talk(plugins(), catalog(), report(cached_catalog_status="not_used"))],
     bad=lambda: [talk(plugins(), catalog(status=500), report(cached_catalog_status="on_failure"))],
-    also=("S01",),
 )
 def cached_catalog(case: ExchangeCase) -> Iterator[Statement]:
     """The agent applied a catalog that was cached in an earlier run. If it failed to get a new one, the run looks
@@ -70,6 +69,8 @@ def cached_catalog(case: ExchangeCase) -> Iterator[Statement]:
         on_node("run the agent again", "puppet agent -t"),
     ),
     source="docs/protocol.md#failed-catalogs; puppet 7.23.0 lib/puppet/configurer.rb",
+    explains=("R19", "R03", "P13"),
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), report(result="failed", resource_statuses={"Notify[x]": {"skipped": True}})),
     ],
@@ -77,7 +78,7 @@ def cached_catalog(case: ExchangeCase) -> Iterator[Statement]:
         talk(plugins(), catalog(status=500), report(result="failed")),
         talk(plugins(), unanswered(catalog()), report(result="failed")),
     ],
-    also=("S01", "T14"),
+    also=("T14",),
 )
 def run_skipped(case: ExchangeCase) -> Iterator[Statement]:
     """The agent got no catalog and had no cached one to fall back on: nothing was applied on the node. Its report shows

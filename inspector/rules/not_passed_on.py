@@ -22,12 +22,14 @@ from inspector.rules.kit import *
         on_node("run the agent again", "puppet agent -t"),
     ),
     source="docs/protocol.md#failed-connections",
+    explains=("S21", "F03", "P01"),
+    without_catalog=NO_CATALOG_NO_REPORT,
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(unanswered(ca(), "too many requests without a verified certificate are under way"), certificate=False),
         talk(plugins(), unanswered(catalog(), "the proxy ended")),
     ],
-    also=("R20", "R03"),
 )
 def not_passed_on(case: ExchangeCase) -> Iterator[Statement]:
     """The proxy itself ended the exchange: it has a limit for what clients without a verified certificate share, it

@@ -53,12 +53,12 @@ def catalog_before_plugins(case: ExchangeCase) -> Iterator[Statement]:
         on_node("find out what runs there: an agent sends its node request first or not at all"),
     ),
     source="docs/protocol.md#order-of-requests; docs/protocol.md#transaction_uuid",
+    explains=("R04",),
     good=lambda: [
         talk(_node("a-1"), plugins(), catalog(), report()),
         talk(plugins(), catalog(), report(), _node("a-2"), plugins(), catalog(uuid="a-2"), report(uuid="a-2")),
     ],
     bad=lambda: [talk(plugins(), catalog(), _node("a-1"), report())],
-    also=("R04",),
 )
 def node_after_catalog(case: RunCase) -> Iterator[Statement]:
     """The transaction_uuid shows that one run requested its catalog first and sent its node request afterwards. An

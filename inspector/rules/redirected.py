@@ -22,6 +22,8 @@ _FIX = (
     title="the agent is redirected to another address",
     fix=_FIX,
     source="docs/protocol.md#redirects; puppet 7.23.0 lib/puppet/http/redirector.rb",
+    without_catalog=("P01", "P05", "P15", *NO_CATALOG_NO_REPORT),
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), report()),
         talk(crl(status=304, refresh=True), plugins(), catalog(), report()),
@@ -37,7 +39,6 @@ _FIX = (
             plugins(), altered(catalog(status=302), answers={"Location": "/puppet/v3/other"}), report(result="failed")
         ),
     ],
-    also=("R20", "P01"),
 )
 def redirected(case: ExchangeCase) -> Iterator[Statement]:
     """Masters do not redirect agents; a load balancer or web server in front of the master does. Agents follow 301, 302
@@ -72,12 +73,13 @@ _ITSELF = altered(catalog(status=302), answers={"Location": f"https://{MASTER}:8
         advice("let it pass the agents' requests on to the master instead"),
     ),
     source="docs/protocol.md#redirects; puppet 7.23.0 lib/puppet/http/redirector.rb",
+    without_catalog=("P01", "P05", "P15", *NO_CATALOG_NO_REPORT),
+    event=True,
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(plugins(), _ITSELF, catalog(), report()),
         talk(plugins(), *(_ITSELF for _ in range(11)), report(result="failed")),
     ],
-    also=("R20", "P01"),
 )  # fmt: skip
 def redirected_to_itself(case: ExchangeCase) -> Iterator[Statement]:
     """Masters do not redirect agents; a load balancer or web server in front of the master does, and sends the agent
@@ -103,11 +105,11 @@ _ELSEWHERE = altered(metadata(_PATH, status=302), answers={"Location": "https://
     title="files failed whose requests were redirected",
     fix=_FIX,
     source="docs/protocol.md#redirects",
+    explains=("S12", "S32", "F02", "P01", "P13"),
     good=lambda: [
         talk(plugins(), catalog(resources=[_FILE]), metadata(_PATH), report()),
     ],
     bad=lambda: [talk(plugins(), catalog(resources=[_FILE]), _ELSEWHERE, _FAILED)],
-    also=("P01", "S12"),
 )
 def redirected_files(case: ExchangeCase) -> Iterator[Statement]:
     """A device in front of the master redirected requests for files, the agent did not get these files where it was

@@ -23,6 +23,7 @@ from inspector.rules.trust import signed_for_proxy, without_identity
         group("enrol", only_if="the CA cannot renew, and the certificate is about to expire"),
     ),
     source="docs/protocol.md#endpoint-renewal; docs/protocol.md#renewal",
+    explains=("B34",),
     good=lambda: [talk(renewal(), catalog(), report(), version="8.10.0", master_version="8.10.0")],
     bad=lambda: [
         talk(renewal(status=404), catalog(), report(), version="8.10.0", master_version="8.10.0"),
@@ -38,7 +39,6 @@ from inspector.rules.trust import signed_for_proxy, without_identity
         talk(renewal(status=403), catalog(), report(), version="8.10.0", master_version="8.10.0"),
         talk(renewal(status=400), catalog(), report(), version="8.10.0", master_version="8.10.0"),
     ],
-    also=("S16", "B34"),
 )  # fmt: skip
 def renewal_refused(case: ExchangeCase, *, days: float = 30) -> Iterator[Statement]:
     """The agent requested a new certificate before its own expires, and did not get one. It continues with the old one

@@ -20,6 +20,7 @@ from inspector.rules.kit import *
         ),
     ),
     source="docs/protocol.md#report-size",
+    explains=("P03",),
     good=lambda: [talk(plugins(), catalog(), report(logs=[_line(900_000)]))],
     bad=lambda: [talk(plugins(), catalog(), report(logs=[_line(1_100_000)]))],
 )

@@ -33,6 +33,8 @@ _AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one
     ),
     source="docs/protocol.md#default-rules; docs/protocol.md#failures-in-a-run; "
     "puppetserver 7.9.5 ezbake/config/conf.d/auth.conf",
+    without_catalog=("P01", *NO_CATALOG_NO_REPORT),
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), metadata("modules/demo/a"), content("modules/demo/a"), report()),
         talk(plugins(), catalog(), metadata("modules/demo/a", status=404), report()),
@@ -41,7 +43,6 @@ _AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one
         talk(plugins(), catalog(status=403), report(status=403, result="failed")),
         talk(node(status=403), plugins(), catalog(), report()),
     ],
-    also=("R20", "P01", "P03"),
 )
 def request_forbidden(case: ExchangeCase) -> Iterator[Statement]:
     """The master knows which node sends the request and does not allow it: auth.conf has a stricter rule, or the name

@@ -59,6 +59,7 @@ def corrective_change(case: ExchangeCase) -> Iterator[Statement]:
         advice("give it `unless`, `onlyif` or `creates`", only_if="it is an exec"),
     ),
     source="docs/protocol.md#reports",
+    explains=("F05",),
     good=lambda: [
         talk(*_runs("File[/etc/a]", "File[/etc/b]", "File[/etc/a]"), *_runs("Notify[hello]") * 3),
     ],

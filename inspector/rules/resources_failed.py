@@ -29,6 +29,8 @@ _LOG = {
                 "puppet agent -t"),
     ),
     source="docs/protocol.md#report-status",
+    explains=("P13",),
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), report(result="changed", resource_statuses={"Notify[x]": {"changed": True}})),
     ],
@@ -74,6 +76,8 @@ def resources_failed(case: ExchangeCase) -> Iterator[Statement]:
                 "again"),
     ),
     source="docs/protocol.md#report-status",
+    explains=("P13",),
+    event=True,
     good=lambda: [
         talk(plugins(), catalog(), report(result="changed", resource_statuses={
             "Service[app]": {"changed": True, "failed_to_restart": False},

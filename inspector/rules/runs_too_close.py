@@ -81,6 +81,7 @@ def _other(number: int, after: float) -> list[Record]:
                 only_if="it is one host"),
     ),
     source="docs/protocol.md#transaction_uuid; docs/protocol.md#locks",
+    explains=("R03", "R04", "P10"),
     good=lambda: [
         talk(plugins(), catalog(), metadata("modules/demo/a"), report(), plugins(), catalog(uuid="b-1"),
              report(uuid="b-1")),

@@ -93,6 +93,7 @@ def _fix_of_refusal(run: Run) -> Fix | None:
     instead=_fix_of_refusal,
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb; "
     "RFC 8446 section 6.2",
+    explains=("T09",),
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
         talk(refused(None, by=None, reason="the agent left")),
@@ -108,7 +109,6 @@ def _fix_of_refusal(run: Run) -> Fix | None:
         talk(refused(None, by="proxy", reason=_EXPIRED, culprits=(_EXPIRED,),
                      leg={"side": "master", "peer_chain": carried(made(MASTER, ends=-60)), "own_chain": ()})),
     ],
-    also=("B01",),
 )  # fmt: skip
 def server_certificate_refused(case: HandshakeCase) -> Iterator[Statement]:
     """The agent ended the handshake because it does not trust the certificate presented as the master's: its chain ends

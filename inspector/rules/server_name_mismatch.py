@@ -57,6 +57,7 @@ def _fix(run: Run) -> Fix | None:
     fix=_fix_of_node("<name>"),
     instead=_fix,
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/error.rb",
+    explains=("T08", "T09"),
     good=lambda: [talk(catalog(), report()), talk(refused("handshake_failure"))],
     bad=lambda: [
         talk(refused("bad_certificate", leg={"sni": "puppet.wrong.example"})),
@@ -101,6 +102,7 @@ def _fix_of_presented(run: Run) -> Fix | None:
     fix=_fix_of_node("<name>"),
     instead=_fix_of_presented,
     source="docs/protocol.md#verification-by-agents; docs/protocol.md#bootstrap-up-to-5",
+    explains=("B23",),
     good=lambda: [
         talk(altered(ca(), leg=_WRONG), crl(), csr(), issued(), catalog(), report()),
         talk(altered(ca(), leg=_WRONG), altered(not_issued(), leg=_WRONG), version="5.5.22"),
@@ -109,7 +111,7 @@ def _fix_of_presented(run: Run) -> Fix | None:
         talk(altered(ca(), leg=_WRONG)),
         talk(*(altered(part, headers=_HOST, leg={"sni": None}) for part in (ca(), csr(), issued())), version="5.5.22"),
     ],
-    also=("B01", "B03", "B45"),
+    also=("B45",),
 )
 def stopped_at_another_name(case: RunCase) -> Iterator[Statement]:
     """The agent downloaded what it gets without verifying the master, and stopped when it had to verify it. It called

@@ -22,12 +22,13 @@ PAGE = (
                   only_if="the agent is to use its name"),
     ),
     source="docs/protocol.md#other-error-answers",
+    explains=("S15",),
+    without_catalog=("P01", *NO_CATALOG_NO_REPORT),
     good=lambda: [talk(plugins(), asked("catalog/node1.example", status=404, method="POST", text="gone"))],
     bad=lambda: [
         talk(plugins(), asked("catalog/node1.example", PAGE, method="POST", status=400, media="text/html"),
              report(result="failed")),
     ],
-    also=("S15", "R20", "P01"),
 )  # fmt: skip
 def server_refuses_name(case: ExchangeCase) -> Iterator[Statement]:
     """The web server in the master (Jetty 10 and later) compares the name in the TLS handshake and in the Host header

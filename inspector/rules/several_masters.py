@@ -10,6 +10,7 @@ from inspector.rules.kit import *
         advice("let the load balancer keep an agent on one of them (stickiness by address)"),
     ),
     source="docs/protocol.md#several-masters",
+    explains=("F02", "F03", "P01", "P13"),
     good=lambda: [
         talk(plugins(), altered(catalog(), answers={"X-Puppet-Compiler-Name": "c1.example"}), report()),
     ],

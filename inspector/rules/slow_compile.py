@@ -21,6 +21,8 @@ from inspector.rules.kit import *
         ),
     ),
     source="docs/protocol.md#timeouts",
+    without_catalog=NO_CATALOG,
+    event=True,
     good=lambda: [talk(plugins(), slow(catalog(), 9), report())],
     bad=lambda: [
         talk(plugins(), slow(catalog(), 15), report()),

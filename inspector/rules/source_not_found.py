@@ -21,6 +21,8 @@ def _file(*names: str) -> dict[str, object]:
         advice("rename it: masters decode the name a second time", only_if="the file's name contains a `%`"),
     ),
     source="docs/protocol.md#endpoint-file_metadata",
+    explains=("P01", "P13"),
+    event=True,
     good=lambda: [
         talk(
             plugins(),
@@ -41,7 +43,6 @@ def _file(*names: str) -> dict[str, object]:
             report(result="failed"),
         ),
     ],
-    also=("P01",),
 )
 def source_not_found(case: RunCase) -> Iterator[Statement]:
     """None of the files that a file resource may be copied from exists on the master, so the resource fails and

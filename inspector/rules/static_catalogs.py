@@ -113,6 +113,8 @@ def static_file_by_other_path(case: ExchangeCase) -> Iterator[Statement]:
     ),
     source="docs/protocol.md#endpoint-static_file_content; "
     "puppetserver 7.9.5 src/clj/puppetlabs/services/master/master_core.clj",
+    explains=("P01", "P13"),
+    event=True,
     good=lambda: [
         talk(
             plugins(),
@@ -129,7 +131,6 @@ def static_file_by_other_path(case: ExchangeCase) -> Iterator[Statement]:
             report(result="failed"),
         ),
     ],
-    also=("P01",),
 )
 def static_content_refused(case: ExchangeCase) -> Iterator[Statement]:
     """The catalog tells the agent to fetch a file in the version for which the catalog was compiled, and the master

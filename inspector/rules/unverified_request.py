@@ -27,7 +27,7 @@ from inspector.rules.kit import *
         talk(ca(), csr(), issued(), catalog(), report(), version="5.5.22"),
         talk(ca(), crl(), csr(), issued(), catalog(), report(), shown="foreign"),
     ],
-    also=("B01", "B45"),
+    also=("B45",),
 )
 def unverified_request(case: ExchangeCase) -> Iterator[Statement]:
     """The agent sent a request without verifying the server. Agents up to 6.3 do so during their whole bootstrap. Later

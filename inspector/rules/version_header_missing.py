@@ -13,6 +13,7 @@ ABSENT = {"X-Puppet-Version": None}
         on_master("upgrade it: it does not send the header", only_if="the master is older than 3.3.1"),
     ),
     source="docs/protocol.md#x-puppet-version-of-the-master; docs/protocol.md#reports-as-yaml",
+    explains=("P08",),
     good=lambda: [
         talk(plugins(), catalog(), report()),
         talk(

@@ -11,6 +11,7 @@ from inspector.runs.observations import START_BURST
     title="agent waits for its certificate",
     fix=(group("signing"),),
     source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#submitting-the-signing-request",
+    explains=("B41",),
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
         talk(ca(), not_issued(), csr(), not_issued(), not_issued(), not_issued(), version="5.5.22"),
@@ -19,7 +20,6 @@ from inspector.runs.observations import START_BURST
         talk(ca(), crl(), csr(), not_issued(), *[wait(119), csr(status=400, text=REQUESTED), not_issued()] * 3),
         talk(ca(), csr(), not_issued(), *[wait(120), not_issued()] * 3, version="5.5.22"),
     ],
-    also=("B01", "B03", "B17"),
 )
 def waiting_for_certificate(case: RunCase) -> Iterator[Statement]:
     """The CA has the node's request and it is not signed yet, so the agent requests its certificate again and again.
@@ -53,6 +53,7 @@ _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&
         on_ca("sign it, unless it autosigns", "{sign}", only_if="it has none"),
     ),
     source="docs/protocol.md#bootstrap-up-to-5; puppet 5.5.22 lib/puppet/ssl/host.rb",
+    explains=("B39", "B41", "B42"),
     good=lambda: [
         talk(ca(), not_issued(), csr(), not_issued(), wait(120), not_issued(), wait(120), not_issued(),
              version="5.5.22"),
@@ -63,7 +64,6 @@ _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&
         talk(ca(), not_issued(), not_issued(), not_issued(), wait(120), not_issued(), wait(120), not_issued(),
              version="5.5.22"),
     ],
-    also=("B01", "B03", "B39"),
 )  # fmt: skip
 def polls_without_csr(case: RunCase) -> Iterator[Statement]:
     """The agent requests its certificate, gets 404, and never sends a signing request: it still has one that it sent
@@ -106,7 +106,6 @@ def polls_without_csr(case: RunCase) -> Iterator[Statement]:
         talk(ca(), crl(), csr(), not_issued(), *[wait(9), csr(status=400, text=REQUESTED), not_issued()] * 3),
         talk(ca(), csr(), not_issued(), *[wait(600), not_issued()] * 3, version="5.5.22"),
     ],
-    also=("B01", "B03", "B17", "B39"),
 )
 def polling_interval(case: RunCase, *, expected_s: float = 120, tolerance: float = 0.1) -> Iterator[Statement]:
     """An agent that is waiting for its certificate requests it again after waitforcert. A much shorter interval keeps
@@ -137,13 +136,13 @@ def polling_interval(case: RunCase, *, expected_s: float = 120, tolerance: float
         ),
     ),
     source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#default-settings",
+    explains=("B17", "B39", "B41"),
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), *[wait(36_000), csr(status=400, text=REQUESTED), not_issued()] * 2),
     ],
     bad=lambda: [
         talk(ca(), crl(), csr(), not_issued(), *[wait(36_000), csr(status=400, text=REQUESTED), not_issued()] * 3),
     ],
-    also=("B01", "B17", "B39", "B41"),
 )
 def polling_for_ever(case: ExchangeCase, *, hours: float = 24) -> Iterator[Statement]:
     """The agent has been requesting its certificate for a day, and will continue: its signing request was forgotten, or

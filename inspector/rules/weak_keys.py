@@ -24,7 +24,6 @@ from inspector.runs.examples import weakly_signed
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
     ],
     bad=lambda: [talk(ca(), crl(), csr(made=pki.make_csr(NAME, pki.new_key(1024))), not_issued())],
-    also=("B01",),
 )
 def weak_key(case: ExchangeCase, *, rsa_bits: float = 2048) -> Iterator[Statement]:
     """A key is so short that it can be broken. Current OpenSSL refuses it, so connections fail at the latest when one
@@ -56,7 +55,6 @@ def weak_key(case: ExchangeCase, *, rsa_bits: float = 2048) -> Iterator[Statemen
         talk(ca(), crl(), csr(made=weakly_signed("sha1")), not_issued()),
         talk(ca(), csr(made=weakly_signed("md5")), not_issued(), version="2.7.26"),
     ],
-    also=("B01", "B03"),
 )
 def weak_digest(case: ExchangeCase) -> Iterator[Statement]:
     """A certificate or a signing request is signed with a digest that can be forged. Current OpenSSL refuses such a

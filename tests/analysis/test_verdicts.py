@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
-from inspector.analysis.causes import EVENTS, effects
+from inspector.analysis.verdicts import effects, explains
 from inspector.formats import json_output
 from inspector.model import Finding, Severity
 from inspector.rules import all_rules, fixes, rule_of
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
 
 IDS = {rule.id for rule in all_rules()}
+EVENTS = {rule.id for rule in all_rules() if rule.event}
 
 
 def runs_of(records: Iterable[Record]) -> list[Run]:
@@ -49,6 +50,43 @@ def runs_of(records: Iterable[Record]) -> list[Run]:
     for record in records:
         assert analyzer.feed(record).trouble == []
     return analyzer.finish()
+
+
+# -- what follows from what -------------------------------------------------------------------------------
+
+
+def test_rules_name_rules_and_nothing_follows_from_what_follows_from_it() -> None:
+    named = {ident for rule in all_rules() for ident in (*rule.explains, *rule.without_catalog)}
+    assert named | set(verdicts.ORDER) <= IDS
+    assert len(set(verdicts.ORDER)) == len(verdicts.ORDER)
+    assert {rule.id for rule in all_rules() if rule.explains or rule.without_catalog} <= set(verdicts.ORDER)
+    assert [(cause, effect) for cause in IDS for effect in effects(cause) if cause in effects(effect)] == []
+
+
+@pytest.mark.parametrize(
+    ("cause", "symptom"),
+    [("S01", "R20"), ("F09", "P01"), ("B27", "B43"), ("T03", "S02"), ("B10", "R03"), ("B26", "S15")],
+)
+def test_the_more_specific_is_the_cause(cause: str, symptom: str) -> None:
+    assert symptom in effects(cause)
+
+
+def since(rule: str, time: float) -> Finding:
+    return Finding(rule, Severity.ERROR, "", (), time)
+
+
+def test_an_event_explains_nothing_that_was_there_before_and_a_condition_does() -> None:
+    assert explains(since("S01", 10.0), since("R20", 10.0))
+    assert not explains(since("S01", 11.0), since("R20", 10.0))
+    assert explains(since("S01", 11.0), since("R20", 0.0)), "when it appeared is not known"
+    assert explains(since("B10", 11.0), since("T08", 10.0)), "a condition may be recorded later"
+
+
+def test_what_keeps_the_catalog_explains_nothing_where_it_was_given() -> None:
+    for cause in ("R09", "F07", "S02", "S05", "S06", "S12"):
+        assert effects(cause)
+        assert not effects(cause, catalog=True), cause
+    assert "P01" in effects("T18", catalog=True), "files are missing all the same"
 
 
 # -- a run's verdict -------------------------------------------------------------------------------------
