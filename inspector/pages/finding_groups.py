@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
 
-from inspector.analysis.causes import effects
+from inspector.analysis.verdicts import effects
 from inspector.pages import palette
 from inspector.rules import rule_of
 from inspector.text import clean, clock, counts, day, plural

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from inspector.model import Record
+    from inspector.protocol.endpoints import Match
     from inspector.runs.run import Placed
 
 PHASE_FOLLOWS: dict[Phase, frozenset[Phase]] = {
     Phase.CERTIFICATES: frozenset(set(Phase)),
     Phase.NODE: frozenset({Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT, Phase.OTHER}),
     Phase.PLUGINS: frozenset({Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT, Phase.OTHER}),
-    # Back to the plugins: another environment (docs/protocol.md#change-of-environment); ``_may_follow`` checks that.
+    # Back to the plugins: another environment (docs/protocol.md#change-of-environment); ``_begins_again`` checks that.
     Phase.CATALOG: frozenset({Phase.CATALOG, Phase.PLUGINS, Phase.FILES, Phase.REPORT, Phase.OTHER}),
     Phase.FILES: frozenset({Phase.FILES, Phase.REPORT, Phase.OTHER}),
     # Facts that are sent again come before the report; both are phase ``report``. Nothing follows a report.
@@ -50,39 +51,61 @@ def _may_follow(run: Run, step: Placed) -> bool:
         return False
     if step.tool == REHEARSAL:  # asks for several catalogs of a node, in any order
         return run.tool == step.tool and run.certname == step.certname
-    if step.phase not in PHASE_FOLLOWS[run.phase]:
-        return False
+    return (
+        step.phase in PHASE_FOLLOWS[run.phase]
+        and _is_same_client(run, step)
+        and _is_same_agent(run, step)
+        and (step.leg_id in run.legs or not (run.single or step.single or _is_over(run, step)))
+        and not _begins_again(run, step)
+    )
+
+
+def _is_same_client(run: Run, step: Placed) -> bool:
+    """Whether a step may be a request of the client that made those of a run, by how it shows itself."""
     # Who shows no certificate after others did, or where one is needed, is somebody else behind the same address.
     if step.stranger != run.stranger or (run.authenticated and not step.authenticated):
         return False
     if run.tool != step.tool and run.legs:
         return False
-    if step.tool and step.authenticated and not run.authenticated and run.seqs:
-        return False  # of a tool nothing says that the requests without a certificate were its too
-    if step.leg_id not in run.legs and (run.single or step.single or _is_over(run, step)):
-        return False
+    # Of a tool nothing says that the requests without a certificate were its too.
+    return not (step.tool and step.authenticated and not run.authenticated and run.seqs)
+
+
+def _is_same_agent(run: Run, step: Placed) -> bool:
+    """Whether certname, key and transaction_uuid are the same, as far as both sides are known."""
     if run.certname and step.certname and run.certname != step.certname:
         return False
     if run.key and step.key and run.key != step.key:
         return False
-    if run.transaction_uuid and step.transaction_uuid and run.transaction_uuid != step.transaction_uuid:
+    return not (run.transaction_uuid and step.transaction_uuid and run.transaction_uuid != step.transaction_uuid)
+
+
+def _begins_again(run: Run, step: Placed) -> bool:
+    """Whether a step is what an agent does once in a run, and this run did (docs/protocol.md#order-of-requests)."""
+    phase = step.phase
+    if phase is Phase.FILES:
         return False
-    if step.phase is Phase.CERTIFICATES and run.reports:
-        return False
-    if step.match and step.match.endpoint.kind is Kind.CSR_LOOKUP and run.old_engine and _has_its_request(run):
-        return False
+    kind = step.match.endpoint.kind if step.match else None
+    if phase is Phase.CERTIFICATES:
+        return bool(run.reports) or (kind is Kind.CSR_LOOKUP and run.old_engine and _has_its_request(run))
+    if phase is Phase.NODE:
+        return run.phase is Phase.NODE and step.transaction_uuid is None
     # Of 2.7, which has no transaction_uuid, each catalog begins another run.
-    again = step.phase is Phase.PLUGINS or (step.phase is Phase.CATALOG and step.transaction_uuid is None)
+    again = phase is Phase.PLUGINS or (phase is Phase.CATALOG and step.transaction_uuid is None)
     if again and run.phase is Phase.CATALOG and not run.tool and _has_its_catalog(run):
-        return False
-    if step.match and step.match.endpoint.kind in PLUGIN_LISTINGS:
-        status = run.listings.get(listing(step.match), 0)
-        # Each list once per round; again only after a redirect, a failure or a missing answer.
-        repeated = not (status is None or status == 0 or status >= 300)
-        # The check of the environment comes before the lists.
-        late = step.match.endpoint.kind is Kind.ENVIRONMENT_CHECK and run.listings.keys() - {listing(step.match)}
-        return not (repeated or late)
-    return not (step.phase is Phase.NODE and run.phase is Phase.NODE and step.transaction_uuid is None)
+        return True
+    return step.match is not None and kind in PLUGIN_LISTINGS and _has_its_list(run, step.match)
+
+
+def _has_its_list(run: Run, match: Match) -> bool:
+    """Whether the agent got a list of plugins in this round, or others before the check of its environment.
+
+    It asks for each list once per round, and again only after a redirect, a failure or a missing answer.
+    """
+    key = listing(match)
+    status = run.listings.get(key)
+    got = status is not None and 0 < status < 300
+    return got or (match.endpoint.kind is Kind.ENVIRONMENT_CHECK and bool(run.listings.keys() - {key}))
 
 
 def _is_redirected(record: Record) -> bool:
