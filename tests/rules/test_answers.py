@@ -32,11 +32,9 @@ from inspector.runs.examples import (
     unanswered,
     wait,
 )
-from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from inspector.model import Finding, Record
     from inspector.runs.examples import ExamplePart
@@ -59,40 +57,6 @@ def found(ident: str, records: Sequence[Record]) -> list[Finding]:
 
 def messages(ident: str, *parts: ExamplePart, **how: Any) -> list[str]:
     return [finding.message for finding in found(ident, talk(*parts, **how))]
-
-
-# -- recordings ----------------------------------------------------------------------------------------
-
-ANSWERS = {
-    "puppet-3.8.7-master/catalog-failure": {"S01"},
-    "puppet-3.8.7-master/no-version-header": {"S11"},
-    "puppetserver-7.9.5/7.23.0/13-compile-error": {"S01"},
-    "puppetserver-7.9.5/7.23.0/17-503-retry-after": {"S05", "S24"},
-    "puppetserver-7.9.5/7.23.0/19-curl-no-cert-and-foreign-node": {"S02", "S04"},
-    "puppetserver-7.9.5/7.23.0/21-format-msgpack": {"S04"},
-    "puppetserver-7.9.5/8.10.0/01-bootstrap-waitforcert": {"S16"},
-    "puppetserver-7.9.5/8.10.0/03b-crl-ca-refresh": {"S16"},
-    "puppetserver-7.9.5/8.10.0/34-cert-renewal": {"S16"},
-    "compile-error": {"S01"},
-}
-"""What is above a notice in real traffic; in what is not named here there is nothing."""
-
-
-@pytest.mark.parametrize("path", [*RECORDINGS, *SAMPLES], ids=name_of)
-def test_real_traffic_says_only_what_is_so(path: Path) -> None:
-    analyzer = Analyzer([rule for rule in all_rules() if rule.id.startswith("S")])
-    for record in records_of(path):
-        assert not analyzer.feed(record).trouble
-    worse = {
-        finding.rule for run in analyzer.finish() for finding in run.findings if finding.severity is not Severity.NOTICE
-    }  # fmt: skip
-    assert worse == ANSWERS.get(name_of(path), set())
-
-
-def test_there_are_recordings() -> None:
-    if not RECORDINGS:
-        pytest.skip(ABSENT)
-    assert {name_of(path) for path in [*RECORDINGS, *SAMPLES]} >= set(ANSWERS)
 
 
 PARTS = [

@@ -49,11 +49,9 @@ from inspector.runs.examples import (
 from inspector.runs.history import ISSUERS, MASTERS, NAMES, Ledger
 from inspector.runs.run import Run
 from tests.support.conversations import steps
-from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from inspector.runs.examples import ExamplePart
 
@@ -90,31 +88,6 @@ def ids(records: Sequence[Record]) -> set[str]:
 
 def with_leg(*parts: ExamplePart, **fields: Any) -> list[ExamplePart]:
     return [altered(part, leg=fields) for part in parts]
-
-
-# -- real recordings -------------------------------------------------------------------------------------
-
-FAULTY = {
-    "revoked": {"T05", "T09"},
-    "puppet-3.8.7-master/mismatched-key": {"B02"},
-    "puppetserver-7.9.5/7.23.0/19-curl-no-cert-and-foreign-node": {"T04"},
-    "puppetserver-7.9.5/7.23.0/26-clock-plus-1h": {"T10"},
-    "puppetserver-7.9.5/7.23.0/08-expired-crl": set[str](),
-}
-"""Recordings of something that went wrong, and what these rules have to say of it."""
-
-
-@pytest.mark.parametrize("recording", SAMPLES, ids=name_of)
-def test_samples(recording: Path) -> None:
-    grave = {finding.rule for finding in findings(records_of(recording)) if finding.severity is not Severity.NOTICE}
-    assert grave == FAULTY.get(name_of(recording), set())
-
-
-@pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
-@pytest.mark.parametrize("recording", RECORDINGS, ids=name_of)
-def test_real_healthy_runs_are_no_worse_than_a_notice(recording: Path) -> None:
-    grave = {finding.rule for finding in findings(records_of(recording)) if finding.severity is not Severity.NOTICE}
-    assert grave == FAULTY.get(name_of(recording), set())
 
 
 # -- the CA's bundle ---------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from inspector.analysis.analyzer import Analyzer
 from inspector.host import pki
 from inspector.model import Severity
-from inspector.rules import all_rules, rule_of
+from inspector.rules import rule_of
 from inspector.rules.answer_cut_off import CLOSED
 from inspector.rules.static_catalogs import static_catalog
 from inspector.runs import observations
@@ -32,11 +32,9 @@ from inspector.runs.examples import (
     together,
 )
 from inspector.runs.observations import ObservedFiles, served
-from tests.support.recorded import RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from inspector.model import Finding, Record
     from inspector.protocol import documents as d
@@ -64,29 +62,6 @@ def file(*sources: str, title: str = "/etc/app.conf", **parameters: Any) -> dict
 
 def missing(name: str) -> ExamplePart:
     return metadata(name, status=404)
-
-
-# -- recordings ----------------------------------------------------------------------------------------
-
-FILES = {
-    "puppet-3.8.7-master/binary-content": {"F02"},
-    "puppet-3.8.7-master/catalog-failure": {"F02"},
-    "puppetserver-7.9.5/4.10.9/16-static-catalog": {"F07"},
-    "puppetserver-7.9.5/5.5.22/21-format-pson": {"F07"},
-    "puppetserver-7.9.5/7.23.0/14-missing-source": {"F02"},
-}
-"""What is above a notice in real traffic; in what is not named here there is nothing."""
-
-
-@pytest.mark.parametrize("path", [*RECORDINGS, *SAMPLES], ids=name_of)
-def test_real_traffic_says_only_what_is_so(path: Path) -> None:
-    analyzer = Analyzer([rule for rule in all_rules() if rule.id.startswith("F")])
-    for record in records_of(path):
-        assert not analyzer.feed(record).trouble
-    worse = {
-        finding.rule for run in analyzer.finish() for finding in run.findings if finding.severity is not Severity.NOTICE
-    }  # fmt: skip
-    assert worse == FILES.get(name_of(path), set())
 
 
 # -- what a run remembers ------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,14 +27,11 @@ from inspector.runs.examples import (
     wait,
 )  # fmt: skip
 from tests.support.conversations import all_findings, findings
-from tests.support.recorded import ABSENT, RECORDINGS, SHARED, name_of, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from inspector.model import Record
-    from inspector.rules import Rule
     from inspector.runs.examples import ExamplePart
 
 REPORTS = tuple(rule for rule in all_rules() if rule.id.startswith("P"))
@@ -56,12 +52,6 @@ def metrics(group: str, **numbers: float) -> dict[str, Any]:
 
 def line(message: str, source: str = "Puppet", level: str = "err") -> dict[str, str]:
     return {"level": level, "source": source, "message": message}
-
-
-@pytest.mark.parametrize("rule", REPORTS, ids=lambda rule: rule.id)
-def test_good_examples_say_nothing_of_the_kind_a_bad_one_says(rule: Rule) -> None:
-    for example in rule.good():
-        assert findings(example, rule.id) == []
 
 
 # -- P01, P02, P06: resources ------------------------------------------------------------
@@ -469,7 +459,7 @@ def test_p14_in_a_catalog_what_is_marked_as_sensitive_is_right() -> None:
     assert key(parameters={"mode": "0600", "password": "horse-battery"}) == []
 
 
-# -- bodies that are nothing, tools, real agents ------------------------------------------------------------
+# -- bodies that are nothing, tools ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"--- !ruby/object:Kernel {}\n", b"{}", b'{"logs": [{}]}'])
@@ -479,38 +469,3 @@ def test_hostile_reports_break_no_rule(body: bytes, media: str) -> None:
     analyzer = Analyzer()
     for record in talk(plugins(), catalog(), broken):
         assert not analyzer.feed(record).trouble
-
-
-EXPECTED = {
-    "puppet-3.8.7-master/agent-2.7.26": {"P01": 2},
-    "puppet-3.8.7-master/binary-content": {"P01": 2},
-    "puppet-3.8.7-master/catalog-failure": {"P01": 1},
-    "puppet-3.8.7-master/static-compiler": {"P01": 1},
-    "puppetserver-7.9.5/4.10.9/16-static-catalog": {"P01": 1},
-    "puppetserver-7.9.5/5.5.22/21-format-pson": {"P01": 1},
-    # The same file was changed by hand before each of the three runs.
-    "puppetserver-7.9.5/7.23.0/14-missing-source": {"P01": 1},
-    "puppetserver-7.9.5/7.23.0/21-format-msgpack": {"P03": 1},
-    "puppetserver-7.9.5/7.23.0/27b-failed-resource": {"P01": 1},
-}
-"""What the rules above say of each recording beyond a notice; of all others nothing."""
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason=ABSENT)
-@pytest.mark.parametrize("path", RECORDINGS, ids=name_of)
-def test_real_reports_raise_what_their_readme_tells_and_nothing_else(path: Path) -> None:
-    analyzer = Analyzer(REPORTS)
-    for record in records_of(path):
-        assert not analyzer.feed(record).trouble
-    found = [finding for run in analyzer.finish() for finding in run.findings]
-    assert Counter(finding.rule for finding in found if finding.severity is not NOTICE) == EXPECTED.get(
-        name_of(path), {}
-    )
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason=ABSENT)
-def test_2_7_fails_by_its_log_for_its_statuses_are_empty() -> None:
-    (path,) = (recording for recording in RECORDINGS if "agent-2.7.26" in recording.as_posix())
-    first, *_ = findings(records_of(path), "P01")
-    assert first.message.startswith("1 resource failed: /Stage[main]/Demo/File[")
-    assert "Could not back up" in first.message

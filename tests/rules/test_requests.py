@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.model import Severity
-from inspector.rules import rule_of
 from inspector.runs.examples import (
     NAME,
     altered,
@@ -30,11 +29,9 @@ from inspector.runs.examples import (
 from inspector.runs.observations import CertificateAnswer
 from inspector.runs.run import Run
 from tests.support.conversations import SIGNED, WAITS, Agent, all_findings, analyzed
-from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from inspector.model import Finding, Record
     from inspector.runs.examples import ExamplePart
@@ -384,39 +381,3 @@ def test_a_clone_that_asks_while_the_certificate_is_at_work() -> None:
     assert found(together(mine, *works), "B46") == []
     # A host that was installed anew asks after its old certificate was last used.
     assert found(together(works[0], talk(csr(key="b", status=400, text=SIGNED), issued(), after=900)), "B46") == []
-
-
-# -- real ones -----------------------------------------------------------------------------------------
-
-EXPECTED = {
-    "mismatched-key": {"B23"},
-    "puppet-3.8.7-master/mismatched-key": {"B23"},
-    "puppetserver-7.9.5/5.5.22/06-mismatched-key": {"B23"},
-    "puppetserver-7.9.5/7.23.0/06-mismatched-key": {"B23"},
-    "puppetserver-7.9.5/7.23.0/19-curl-no-cert-and-foreign-node": {"B44"},
-    "puppetserver-7.9.5/7.23.0/23-cloned-vm-two-keys": {"B23", "B46"},
-}
-"""What these rules say above a notice of the recordings: nothing of all the others."""
-
-
-@pytest.mark.parametrize("path", [*SAMPLES, *RECORDINGS], ids=name_of)
-def test_real_agents_are_accused_of_what_was_done_to_them_and_of_nothing_else(path: Path) -> None:
-    findings = {finding.rule for finding in found(records_of(path)) if finding.severity is not Severity.NOTICE}
-    assert findings == EXPECTED.get(name_of(path), set())
-
-
-@pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
-def test_real_waiting_is_reported_as_it_was() -> None:
-    path = next(
-        recording
-        for recording in RECORDINGS
-        if name_of(recording) == "puppetserver-7.9.5/5.5.22/01-bootstrap-waitforcert"
-    )
-    (only,) = found(records_of(path), "B39")
-    assert only.message.startswith("requested its certificate 3 times over 10 s, every 5 s; ")
-    assert only.message.endswith("then it was signed")
-
-
-def test_they_are_all_there() -> None:
-    for ident in MINE:
-        assert rule_of(ident).id == ident

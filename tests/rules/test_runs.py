@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -35,14 +34,11 @@ from inspector.runs.observations import PhaseSpan
 from inspector.runs.run import Run
 from inspector.runs.run_history import Fleet
 from tests.support.conversations import findings
-from tests.support.recorded import ABSENT, RECORDINGS, SHARED, name_of, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from inspector.model import Record
-    from inspector.rules import Rule
     from inspector.runs.examples import ExamplePart
 
 RUNS = tuple(rule for rule in all_rules() if rule.id.startswith("R"))
@@ -63,13 +59,6 @@ def check(text: str = "", *, kind: str = "", environment: str = "production") ->
 
 def run(uuid: str, *, pause: float = 1800, first: tuple[ExamplePart, ...] = ()) -> list[ExamplePart]:
     return [*first, plugins(), catalog(uuid=uuid), report(uuid=uuid), wait(pause)]
-
-
-@pytest.mark.parametrize("rule", RUNS, ids=lambda rule: rule.id)
-def test_good_examples_say_nothing_of_the_kind_a_bad_one_says(rule: Rule) -> None:
-    # That all other rules have nothing against them either is tested with the examples of all rules.
-    for example in rule.good():
-        assert rule.severity not in severities(example, rule.id)
 
 
 @pytest.mark.parametrize("version", ["2.7.26", "3.8.7", "4.10.9", "5.5.22", "6.29.0", "7.23.0", "8.10.0", "8.28.1"])
@@ -598,33 +587,3 @@ def _past(number: int, *, certname: str, names: int = 0) -> Run:
     made.spans[Phase.CATALOG] = PhaseSpan(Phase.CATALOG)
     made.changed = frozenset(f"File[{n:05}]" for n in range(names))
     return made
-
-
-# -- real agents ------------------------------------------------------------
-
-EXPECTED = {
-    "puppet-3.8.7-master/catalog-failure": Counter({"R20": 2}),
-    "puppetserver-7.9.5/7.23.0/07-revoked-agent": Counter({"R20": 1}),
-    "puppetserver-7.9.5/7.23.0/13-compile-error": Counter({"R20": 1}),
-    "puppetserver-7.9.5/7.23.0/17-503-retry-after": Counter({"R20": 1}),
-}
-"""What the rules above say of each recording beyond a notice; of all others nothing."""
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason=ABSENT)
-@pytest.mark.parametrize("path", RECORDINGS, ids=name_of)
-def test_real_agents_raise_what_their_readme_tells_and_nothing_else(path: Path) -> None:
-    analyzer = Analyzer(RUNS)
-    for record in records_of(path):
-        assert not analyzer.feed(record).trouble
-    found = [finding for run in analyzer.finish() for finding in run.findings]
-    assert Counter(finding.rule for finding in found if finding.severity is not NOTICE) == EXPECTED.get(
-        name_of(path), Counter()
-    )
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason=ABSENT)
-def test_an_agent_killed_while_it_applied_is_a_notice() -> None:
-    (path,) = (recording for recording in RECORDINGS if "24-agent-killed" in recording.as_posix())
-    (found,) = findings(records_of(path), "R03")
-    assert found.severity is NOTICE
