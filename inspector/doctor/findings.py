@@ -18,7 +18,7 @@ from inspector.protocol.signatures import signed_by
 from inspector.rules import fixes
 from inspector.rules.fixes import plain
 from inspector.rules.puppet_commands import FixContext, fill
-from inspector.text import clean, utc
+from inspector.text import clean, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -107,11 +107,6 @@ def key_text(key: str | None) -> str:
     return f"key {key[:16]}…" if key else "no key"
 
 
-def day(time: float) -> str:
-    """Return the date, UTC."""
-    return utc(time)[:10]
-
-
 def listed(names: Sequence[str], most: int = 5) -> str:
     """Join names, at most ``most`` of them: ``a, b, c and 4 more``."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
@@ -163,7 +158,7 @@ def verified(
 def expiring(expiries: Iterable[tuple[str, float | None]], now: float, within: float = SOON) -> list[str]:
     """Return in words those of the names whose dates are less than ``within`` seconds ahead."""
     return [
-        f"{name} expires on {day(end)}, {_in_days(end - now)}"
+        f"{name} expires on {utc_day(end)}, {_in_days(end - now)}"
         for name, end in expiries
         if end is not None and now <= end < now + within
     ]

@@ -23,7 +23,7 @@ from inspector.protocol.pem import UNREADABLE
 from inspector.proxy import identity
 from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
 from inspector.rules.words import lasting
-from inspector.text import size, utc
+from inspector.text import size, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -329,7 +329,7 @@ def _with_certificate(
     """
     path = product.PROTECTED if check.generation == "modern" else "/production/certificate_revocation_list/ca"
     leaf = x509.certificate(credentials.chain[0])
-    identified = f"{leaf.subject}, serial number {leaf.serial:04X}, valid until {utc(leaf.not_after)[:10]}"
+    identified = f"{leaf.subject}, serial number {leaf.serial:04X}, valid until {utc_day(leaf.not_after)}"
     if bundle and (problems := findings.verified(leaf, (), bundle, served, check.now, "leaf" if served else "none")):
         identified += f" ({'; '.join(map(str, problems))})"
     judged = (

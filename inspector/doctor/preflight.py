@@ -16,7 +16,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from inspector.errors import IdentityError
 from inspector.protocol import x509
 from inspector.proxy import identity, tls
-from inspector.text import utc
+from inspector.text import utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ def checks(name: str, certificate: Path, key: Path, ca: Path, crl: Path) -> list
     )
     return [
         _check("chain", untrusted, f"issued by {leaf.issuer}, trusted by {ca}"),
-        _check("validity", expired, f"from {utc(leaf.not_before)[:10]} to {utc(leaf.not_after)[:10]}"),
+        _check("validity", expired, f"from {utc_day(leaf.not_before)} to {utc_day(leaf.not_after)}"),
         _check("name", [] if x509.names_match(leaf, name) else [wrong_name], f"the certificate is for {names}"),
         _check(
             "usage",

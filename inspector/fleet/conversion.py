@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import hashlib
 import time
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from inspector.formats.master_logs import MasterLogs
 from inspector.formats.share import together
 from inspector.model import Exchange, Handshake
 from inspector.progress import named, unwatched
-from inspector.text import clean, plural
+from inspector.text import clean, plural, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,7 +69,7 @@ class Result(NamedTuple):
 
 def today() -> str:
     """Return today's date (UTC), as partitions are named."""
-    return datetime.datetime.now(datetime.UTC).date().isoformat()
+    return utc_day(time.time())
 
 
 def convert_all(

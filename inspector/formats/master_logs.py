@@ -21,7 +21,7 @@ from inspector.progress import unwatched, watched
 from inspector.protocol.kinds import Kind
 from inspector.summaries import listing
 from inspector.summaries.indexed import IndexedCapture
-from inspector.text import clean, plural, seconds, utc
+from inspector.text import clean, plural, seconds, utc_second
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -285,4 +285,4 @@ def _traces(capture: Path, watch: Watch) -> Mapping[int, str]:
 
 
 def _span(first: float, last: float) -> str:
-    return f"{utc(first)[:19].replace('T', ' ')} to {utc(last)[:19].replace('T', ' ')} UTC"
+    return f"{utc_second(first)} to {utc_second(last)} UTC"

@@ -20,6 +20,7 @@ from inspector.host import pki, replacing
 from inspector.protocol import x509
 from inspector.protocol.pem import UNREADABLE
 from inspector.protocol.signatures import signed_by
+from inspector.text import utc_in_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -119,9 +120,8 @@ def write(planned: Plan, now: float) -> Path | None:
 
     Raises InspectorError if it cannot be written, or was changed since it was read; then nothing is changed.
     """
-    stamp = datetime.datetime.fromtimestamp(now, datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
     model = planned.path if planned.old is not None else planned.path.with_name("ca_crt.pem")
-    return replacing.replace(planned.path, planned.new, planned.old, model=model, suffix=stamp)
+    return replacing.replace(planned.path, planned.new, planned.old, model=model, suffix=utc_in_name(now))
 
 
 # -- reading ------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from inspector.fleet.trust.effects import Judge, Kind, Verdict
 from inspector.fleet.trust.paths import Paths
 from inspector.fleet.trust.scenario import Scenario
 from inspector.protocol.certificates import printed_serial
-from inspector.text import plural, utc
+from inspector.text import plural, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -132,7 +132,7 @@ def _about_crls(paths: Paths, inventory: Inventory, scenario: Scenario) -> Itera
     ends = [crl.next_update for one in authorities if (crl := paths.crl(one)) and crl.next_update is not None]
     if scenario.without_crls and ends:
         yield (
-            f"An agent that has CRLs goes on with them until they end, the latest known at {utc(min(ends))[:10]}: a "
+            f"An agent that has CRLs goes on with them until they end, the latest known at {utc_day(min(ends))}: a "
             "download that fails is only logged. New nodes of 6 and later cannot enrol meanwhile."
         )
     elif ends:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from inspector import clocks, regex
 from inspector.errors import InspectorError
 from inspector.protocol.certificates import printed_serial
-from inspector.text import clean, utc
+from inspector.text import clean, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -112,11 +112,11 @@ def _date(value: str, now: float) -> float:
         at = clocks.iso(value)
     except (ValueError, OverflowError) as error:
         raise InspectorError(f"{clean(value)[:100]!r} is not a date.", "Use the form date=2027-03-01.") from error
-    if at < now and utc(at)[:10] == utc(now)[:10]:
+    if at < now and utc_day(at) == utc_day(now):
         return now  # today
     if at < now:
         raise InspectorError(
-            f"{utc(at)[:10]} is in the past.",
+            f"{utc_day(at)} is in the past.",
             "What has ended since is in the list without --what-if; name a date to come.",
         )
     return at

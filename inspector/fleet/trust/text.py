@@ -10,7 +10,7 @@ from inspector.protocol.certificates import printed_serial
 from inspector.rules import fixes
 from inspector.rules.words import cut
 from inspector.summaries import wording
-from inspector.text import clean, plural, utc
+from inspector.text import clean, plural, utc, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,10 +28,10 @@ LISTED = ("role", "name", "serial", "until", "days", "last", "issuer")
 def row(entry: Entry, now: float) -> tuple[str, ...]:
     """The cells of a certificate or CRL, for ``LISTED``."""
     days = entry.days(now)
-    until = "no end" if entry.end is None else _day(entry.end)
+    until = "no end" if entry.end is None else utc_day(entry.end)
     role = f"{entry.role}, replaced" if entry.replaced else entry.role
     left = "-" if days is None else f"{days:,}"
-    return (role, clean(cut(entry.name, 100)), clean(entry.serial)[:50], until, left, _day(entry.last),
+    return (role, clean(cut(entry.name, 100)), clean(entry.serial)[:50], until, left, utc_day(entry.last),
             clean(cut(entry.issuer, 100)))  # fmt: skip
 
 
@@ -120,12 +120,12 @@ def _supposed(found: Radius) -> str:
         for one in scenario.revoked
     ]
     parts += ["if no CRL is valid"] if scenario.without_crls else []
-    parts += [f"on {_day(scenario.at)}, if nothing is renewed before"] if scenario.dated else []
+    parts += [f"on {utc_day(scenario.at)}, if nothing is renewed before"] if scenario.dated else []
     return fixes.begun(" and ".join(parts))
 
 
 def _span(nodes: Sequence[Affected]) -> str:
-    times = sorted({_day(one.since) for one in nodes if one.since is not None})
+    times = sorted({utc_day(one.since) for one in nodes if one.since is not None})
     if not times:
         return "with the new CRL"
     return times[0] if len(times) == 1 else f"{times[0]} to {times[-1]}"
@@ -134,16 +134,12 @@ def _span(nodes: Sequence[Affected]) -> str:
 def _named(affected: Affected, group: Group) -> str:
     name = clean(cut(affected.node.certname, 100))
     differ = group.nodes[0].since != group.nodes[-1].since
-    return f"{name} ({_day(affected.since)})" if differ and affected.since is not None else name
+    return f"{name} ({utc_day(affected.since)})" if differ and affected.since is not None else name
 
 
 def _prints(group: Group) -> str:
     name = group.nodes[0].node.certname if len(group.nodes) == 1 else "<certname>"
     return group.reason.prints.replace("{name}", name)
-
-
-def _day(time: float) -> str:
-    return utc(time)[:10]
 
 
 def _plain_certificate(certificate: Certificate) -> dict[str, Any]:
