@@ -23,7 +23,7 @@ from inspector.formats import master_logs
 from inspector.formats.master_logs import MasterLogs
 from inspector.formats.share import together
 from inspector.model import Exchange, Handshake
-from inspector.progress import named, unwatched
+from inspector.progress import named, unwatched, watched
 from inspector.text import clean, plural, utc_day
 
 if TYPE_CHECKING:
@@ -223,16 +223,12 @@ def _read(capture: Capture, rows: Rows, watch: Watch) -> str:
     """Make rows of a capture; return what of it could not be read."""
     troubles: list[str] = []
     records = capture.readable(0, lambda trouble, _: troubles.append(trouble))
-    analyzer, total = Analyzer(), capture.count()
-    for taken, record in enumerate(records, 1):
-        step = analyzer.feed(record)
+    analyzer = Analyzer()
+    for step in analyzer.steps(watched(records, watch, capture.count())):
         try:
             rows.add(step)
         except guard.DAMAGED as error:
-            troubles.append(f"Record {record.seq} is not in the tables completely: {str(error) or repr(error)}.")
-        for run in step.over:
-            analyzer.forget(run)
-        watch(taken, total)
+            troubles.append(f"Record {step.record.seq} is not in the tables completely: {str(error) or repr(error)}.")
     for run in analyzer.finish():
         rows.end(run)
     for connection in capture.connections():
