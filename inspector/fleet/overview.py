@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from inspector import clocks
 from inspector.explain.readiness.changes import CHANGES
 from inspector.fleet.directory import OLDER
-from inspector.fleet.readiness import SIGNS
-from inspector.fleet.statements import AGENTS, ENDED, NAMED, RANK, RUNS, SERIES, asked_for
+from inspector.fleet.statements import AGENTS, ENDED, NAMED, RANK, RUNS, SERIES, SIGNS, asked_for
 from inspector.fleet.trust import inventory, listing, text
 from inspector.progress import unwatched
 from inspector.protocol.kinds import Kind

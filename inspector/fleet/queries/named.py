@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 from inspector.errors import InspectorError
 from inspector.explain.readiness.signs import LEAST
 from inspector.fleet.queries.query import AT, DAYS, LATEST, TOP, WINDOW, Parameter, Query, seconds, share_of
-from inspector.fleet.readiness import LEGACY_FACT, RECEIVED, SENT
-from inspector.fleet.statements import AGENTS, LATEST_CRLS, NAMED, OF_AGENTS, asked_for
+from inspector.fleet.statements import AGENTS, LATEST_CRLS, LEGACY_FACT, NAMED, OF_AGENTS, RECEIVED, SENT, asked_for
 from inspector.protocol.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
 
 
 # -- nodes and their runs --------------------------------------------------------------------------------------
