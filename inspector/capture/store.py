@@ -22,9 +22,8 @@ import msgspec
 
 from inspector import __version__, regex
 from inspector.capture import guard, paths, schema
-from inspector.capture.bodies import Bodies
+from inspector.capture.bodies import Bodies, Texts
 from inspector.capture.present import PresentTable
-from inspector.capture.texts import Texts
 from inspector.errors import CaptureError
 from inspector.model import (
     Closed,
