@@ -10,10 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+from cryptography import x509 as cx509
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from inspector.clocks import DAY, SKEW
 from inspector.model import Severity
 from inspector.protocol import x509
+from inspector.protocol.pem import UNREADABLE
 from inspector.protocol.signatures import signed_by
 from inspector.rules import fixes
 from inspector.rules.fixes import plain
@@ -111,6 +114,26 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     """Join names, at most ``most`` of them: ``a, b, c and 4 more``."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest
+
+
+def fingerprints(authorities: Iterable[Certificate]) -> str:
+    """Return the names of CAs with their fingerprints."""
+    return listed([f"{authority.subject} ({authority.fingerprint})" for authority in authorities], 3)
+
+
+def serves(certificate: bytes) -> bool:
+    """Whether a certificate (DER) may be a server's: agents accept one without extended key usages, too."""
+    try:
+        usage = cx509.load_der_x509_certificate(certificate).extensions.get_extension_for_class(cx509.ExtendedKeyUsage)
+    except UNREADABLE:
+        return True
+    return not {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}.isdisjoint(usage.value)
+
+
+def wrong_name(name: str, leaf: Certificate) -> str:
+    """Return what an agent prints about a certificate that is not for the name of its master."""
+    names = ", ".join(alt_name.partition(":")[2] for alt_name in leaf.alt_names) or leaf.subject
+    return f"Server hostname '{name}' did not match server certificate; expected one of {names}"
 
 
 def crl_problems(authorities: Iterable[Certificate], crls: Sequence[RevocationList], now: float) -> list[x509.Problem]:
