@@ -42,6 +42,10 @@ def test_offsets_are_those_of_the_text(text: str) -> None:
     assert "".join(regex.compile("a").split(text)) == text.replace("a", "")
 
 
+def test_a_search_begins_and_ends_at_offsets_of_the_text() -> None:
+    assert [found.span() for found in regex.compile("a").finditer("éaéaéa", 2, 5)] == [(3, 4)]
+
+
 def test_bytes_are_matched_as_they_are() -> None:
     assert [found.span() for found in regex.compile(rb"\xff.").finditer(b"\xff\xff\xffa", 1)] == [(1, 3)]
     assert [found[0] for found in regex.compile(b"a").finditer(b"aaaa", 1, 3)] == [b"a", b"a"]
