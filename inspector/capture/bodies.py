@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from inspector.capture.spool import Spool
 
-
 MAX_BLOB = 2**31 - 1
 """The largest body that is unpacked (bytes)."""
 

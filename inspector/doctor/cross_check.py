@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from inspector.doctor.ssldir import SslDir
     from inspector.summaries.keys import WireKey
 
-
 CONSEQUENCE = "; consequence of"
 """Between an agent's diagnosis and that of its CA that explains it."""
 _RUN = on_node("run the agent", "puppet agent -t")

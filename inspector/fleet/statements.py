@@ -12,7 +12,6 @@ from inspector.protocol.facts import LEGACY, LEGACY_STARTS
 if TYPE_CHECKING:
     from inspector.protocol.kinds import Kind
 
-
 RUNS = "tool IS NULL AND command IS NULL"
 """The condition of runs of agents, not calls of tools and of other commands."""
 AGENTS = f"certname IS NOT NULL AND {RUNS}"

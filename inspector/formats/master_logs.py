@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from inspector.progress import Watch
     from inspector.summaries.summary import Brief
 
-
 RETURNED = 503
 """The status of a request that is turned away because no JRuby is free (or the master stops)."""
 DATED = 5.0

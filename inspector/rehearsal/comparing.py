@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     """What was answered, by why it was asked."""
     from inspector.protocol.documents import Catalog
 
-
 _NAMED = ("metadata", "listing", "catalog")
 """How an agent learns of a file that its catalog names."""
 DEEPEST = 64

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from inspector.compare.masks import Masks
     from inspector.model import Exchange
 
-
 MOST = 1000
 """Messages of one compile."""
 LONGEST = 2**16

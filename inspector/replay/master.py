@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
     from inspector.model import Request
-    from inspector.replay.answers import Answer
     from inspector.replay.questions import Question
-    from inspector.replay.recording import Recording, Signing
-
+    from inspector.replay.recording import Answer, Recording, Signing
 
 _TEXT = (("Content-Type", "text/plain"), ("X-Puppet-Version", "7.23.0"))
 
@@ -105,7 +103,7 @@ class ReplayMaster:
         return self._recorded(request)
 
     def _recorded(self, request: Request) -> Response:
-        question = questions.of(request)
+        question = questions.question_of(request)
         answers = self._answers(question)
         if question is None or not answers:
             return self._refuse(request, question, self._explained(question))

@@ -44,7 +44,7 @@ class Question(NamedTuple):
         return f"{self.method} {self.endpoint} {beginning(self.subject, _TEXT)}".rstrip() + where
 
 
-def of(request: Request) -> Question | None:
+def question_of(request: Request) -> Question | None:
     """Return the question of a request; None if it is none of Puppet's."""
     match = endpoints.match(request.method, request.target)
     if match is None:

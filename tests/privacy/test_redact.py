@@ -30,7 +30,6 @@ from tests.support.secrets import KEY, WORD
 if TYPE_CHECKING:
     from pathlib import Path
 
-
 CATALOG = "/puppet/v3/catalog/node1.example?environment=production"
 JSON = "application/json"
 SENSITIVE = {"__ptype": "Sensitive", "__pvalue": WORD}

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from inspector.model import Record
     from inspector.replay.master import ReplayMaster
 
-
 TEXT = "text/plain"
 PLAIN = "/puppet/v3/file_metadata/modules/m/a?environment=production"
 

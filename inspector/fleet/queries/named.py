@@ -483,7 +483,6 @@ _UPGRADES = (
     ),
 )
 
-
 QUERIES: Mapping[str, Query] = MappingProxyType(
     {query.name: query for query in (*_NODES, *_FINDINGS, *_TRUST, *_RESOURCES, *_TIMES, *_UPGRADES)}
 )

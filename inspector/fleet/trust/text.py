@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from inspector.fleet.trust.radius import Affected, Group, Radius
     from inspector.rules.fixes import Fix
 
-
 FIRST = 20
 """Nodes of a group that are named."""
 COLUMNS = ("nodes", "verdict", "from", "why")

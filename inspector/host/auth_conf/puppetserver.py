@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-
 _METHODS = ("delete", "get", "head", "post", "put")
 _KEYS = {
     "authorization": ("version", "rules", "allow-header-cert-info"),
