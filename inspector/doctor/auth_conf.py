@@ -136,7 +136,11 @@ def _doubled(text: str) -> str:
 
 def _fix(refusals: Sequence[_Refusal], conf: AuthConf) -> Fix:
     """Return what to look at, what to change in the file, and how the master reads it."""
-    denied = {refusal.decision.rule: refusal for refusal in reversed(refusals) if _denies(refusal)}
+    denied = {
+        refusal.decision.rule: refusal
+        for refusal in reversed(refusals)
+        if refusal.decision.verdict is not Verdict.ALLOWED
+    }
     steps = [_look(refusals[0], conf)]
     if not denied:
         return (*steps, _reload(conf))
@@ -148,10 +152,6 @@ def _fix(refusals: Sequence[_Refusal], conf: AuthConf) -> Fix:
     checks = dict.fromkeys(_check(refusal, conf) for refusal in reversed(denied.values()))
     steps += dict.fromkeys(_intended(names) for refusal in denied.values() if (names := _extensions(refusal)))
     return (*steps, *(change.step for change in changes), *checks, _reload(conf))
-
-
-def _denies(refusal: _Refusal) -> bool:
-    return refusal.decision.verdict is not Verdict.ALLOWED
 
 
 def _extensions(refusal: _Refusal) -> tuple[str, ...]:

@@ -221,7 +221,7 @@ def verdict_blocks(
         notes.append(f"... and {len(agents) - SCREEN} more: `puppet-inspector runs` and `check` list all of them")
     for rule, capture, numbers, message in found.notes:
         shown = ", ".join(map(str, numbers[:SCREEN])) + (", ..." if len(numbers) > SCREEN else "")
-        of_runs = f"{found.where(capture)}run{'s' if len(numbers) > 1 else ''} {shown}"
+        of_runs = f"{found.where(capture)}{'runs' if len(numbers) > 1 else 'run'} {shown}"
         notes.append(f"note: {rule} {rule_of(rule).title}{f': {clean(message)}' if message else ''} ({of_runs})")
     for note in notes:
         yield Block(wording.flowing(note, width))

@@ -23,7 +23,7 @@ from inspector.protocol.signatures import signed_by
 from inspector.text import utc_in_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from inspector.protocol.certificates import Certificate, RevocationList
@@ -102,7 +102,8 @@ def plan(cadir: Path, now: float, added: Path | None = None) -> Plan:
         raise IdentityError(f"{cadir} has no ca_key.pem.", "Run this where the CA's key is, or pass CRLs with --add.")
     changes: list[Change] = []
     lacking, forgotten = [], []
-    for authority in _unique(directory.authorities):
+    # One certificate of each CA: a renewed one may have several.
+    for authority in {(authority.subject, authority.key): authority for authority in directory.authorities}.values():
         mine = [block.crl for block in directory.blocks if _issued(block.crl, authority)]
         theirs = [crl for crl in more if _issued(crl, authority)]
         after = _next(directory, authority, mine, theirs, now)
@@ -250,11 +251,6 @@ def _reason(error: OSError | RuntimeError) -> str:
 
 
 # -- deciding -----------------------------------------------------------------------------------------
-
-
-def _unique(authorities: Iterable[Certificate]) -> list[Certificate]:
-    """Return the CAs, one certificate of each: a renewed CA may have several."""
-    return list({(authority.subject, authority.key): authority for authority in authorities}.values())
 
 
 def _issued(crl: RevocationList, authority: Certificate) -> bool:
