@@ -24,7 +24,7 @@ PROBE = "puppet-inspector verification probe"
 """The CA of the certificate that is presented to an agent to test whether the agent refuses it."""
 
 RUN_CA = "puppet-inspector for one run"
-"""What the name of a CA begins with that the agent of `run` trusts for that run only."""
+"""The beginning of the name of the CA that the agent of `run` trusts for that run only."""
 
 
 class Phase(StrEnum):
@@ -134,7 +134,7 @@ REHEARSAL_OF = "rehearsal-of"
 REPLAY_OF = "replay-of"
 """The item of a capture's metadata that says which run was replayed: its agent need not be that node."""
 REHEARSED = f"{REHEARSAL} of "
-"""What the names of a rehearsal's connections begin with; the node, ``#`` and more follow."""
+"""The beginning of the names of a rehearsal's connections; the node, ``#`` and more follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,4 +379,4 @@ class Present:
 
 
 NOTHING_OPEN = Present()
-"""Of a capture of which nothing more than its records is known."""
+"""The present of a capture of which only its records are known."""

@@ -163,7 +163,7 @@ def short(target: str, certname: str | None = None, width: int = WIDTH) -> str:
 
 
 class Judged(Protocol):
-    """What has a severity: a finding, a diagnosis."""
+    """Something with a severity: a finding, a diagnosis."""
 
     @property
     def severity(self) -> str: ...

@@ -38,7 +38,7 @@ MOST = 100
 _SERVERS_OWN = frozenset({"pp_cli_auth", OIDS["pp_cli_auth"]})
 """An extension of the server's own certificate only, by its names."""
 _PLAIN = regex.compile(r"[\w '|./-]+")
-"""What a shell leaves as it is between double quotes."""
+"""Text that a shell leaves as it is between double quotes."""
 _GENERAL = ("", "/puppet", "/puppet/v3")
 """The paths of rules that are for more than one kind of request."""
 
@@ -63,7 +63,7 @@ _DEFAULTS = {
 """By the part of the path that names the indirection. Not the filebucket's, which lets every node read what others have
 stored."""
 _SORT_ORDER = 500
-"""Of the rules that puppetserver's packages bring."""
+"""The sort-order of the rules that puppetserver's packages bring."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,7 +264,7 @@ def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
 def _by_both_clocks(
     check: _Check, session: Session, bundle: Sequence[Certificate], served: Sequence[RevocationList]
 ) -> None:
-    """Verify the master's certificate; what is an error only by this host's clock is said of the clocks."""
+    """Verify the master's certificate; errors only by this host's clock are reported as one of the clocks."""
     before, check.diagnoses = check.diagnoses, []
     _chain(check, session, bundle, served)
     by_host, check.diagnoses = check.diagnoses, before

@@ -37,19 +37,19 @@ SCREEN = 11
 
 
 class Note(NamedTuple):
-    """What is by a site's versions, or what its own rules found: no cause of a run."""
+    """A finding that explains no run: a property of the site's versions, or of its own rules."""
 
     rule: str
     capture: Path
     runs: list[int]
     """The runs in which it was found."""
     message: str = ""
-    """What a site's own rule says of the latest of them."""
+    """The message of a site's own rule about the latest of them."""
 
 
 @dataclass(slots=True)
 class CaptureReport:
-    """What is known of captures."""
+    """The verdicts and notes about captures."""
 
     captures: list[Path] = field(default_factory=list)
     judgement: Judgement = field(default_factory=Judgement)

@@ -41,25 +41,25 @@ SHARED = "shared capture"
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What became of a capture."""
+    """The result of converting a capture."""
 
     capture: str
-    """What identifies it; empty: it has no records."""
+    """The identity of the capture; empty: it has no records."""
     records: int
     trouble: str = ""
-    """What of it could not be read; empty if all could."""
+    """Why parts of it could not be read; empty if all could."""
     unchanged: bool = False
-    """It was there already."""
+    """Whether the tables had it already."""
     notes: tuple[str, ...] = ()
-    """What was matched in the master's logs."""
+    """Notes about the master's logs."""
 
 
 NOTHING = Converted("", 0)
-"""Of a capture without records, and of one that could not be converted."""
+"""The result for a capture without records, and for one that could not be converted."""
 
 
 class Result(NamedTuple):
-    """What became of one of several captures."""
+    """The result for one of several captures."""
 
     path: Path
     converted: Converted
@@ -210,7 +210,7 @@ def convert(
 
 
 def _times(path: Path, logs: MasterLogs, watch: Watch) -> MasterTimes:
-    """What the master's logs say. Of several captures, a log is about some: why it is not about this one is a note."""
+    """Return the times in the master's logs. A log need not be about each of several captures: then it is a note."""
     try:
         return master_logs.read(path, logs, watch)
     except CaptureError:
@@ -220,7 +220,7 @@ def _times(path: Path, logs: MasterLogs, watch: Watch) -> MasterTimes:
 
 
 def _read(capture: Capture, rows: Rows, watch: Watch) -> str:
-    """Make rows of a capture; return what of it could not be read."""
+    """Make rows of a capture; return why parts of it could not be read."""
     troubles: list[str] = []
     records = capture.readable(0, lambda trouble, _: troubles.append(trouble))
     analyzer = Analyzer()
@@ -238,7 +238,7 @@ def _read(capture: Capture, rows: Rows, watch: Watch) -> str:
 
 
 def _known(directory: TableDirectory, name: str, site: str, last: int, *, closed: bool) -> Converted | None:
-    """What became of a capture before, if it would become the same now."""
+    """Return the earlier result for a capture if converting it again would change nothing; else None."""
     found = directory.captured(name)
     if found is None:
         return None

@@ -24,7 +24,7 @@ _BATCH = 2**16
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
-    """What is known of a run when it is over; also of a run that became part of another one."""
+    """The number and the agent of a run that is over, or that became part of another one."""
 
     place: int
     number: int | None

@@ -42,7 +42,7 @@ class Format(NamedTuple):
     """A format that captures are exported in. It has ``lines`` if it is text, else ``write``."""
 
     endings: tuple[str, ...]
-    """Of file names, in lower case."""
+    """Its endings of file names, in lower case."""
     lines: Callable[..., Iterator[str]] | None = None
     """Yields lines of the items of a capture, the runs of their records, and what becomes of findings' sentences, as
     ``jsonl.lines`` does."""
@@ -111,7 +111,7 @@ class Chosen:
     kinds: Counter[str] = field(default_factory=Counter)
     """The number of records of each kind, if they were counted."""
     opened: frozenset[Content] | None = frozenset()
-    """What is not withheld; None: everything leaves as it is, secrets too."""
+    """The kinds of content that are not withheld; None: everything leaves as it is, secrets too."""
     withheld: Counter[Content] = field(default_factory=Counter)
     """The number of values that were withheld, once the records are written."""
     unanalyzed: dict[int, str] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Chosen:
     unexported: dict[int, str] = field(default_factory=dict)
     """The numbers of those that could not be masked and so were left out, and why; once the records are written."""
     times: MasterTimes = NOTHING
-    """What a master's logs say about the time of the records."""
+    """The times of the records in a master's logs."""
 
     @classmethod
     def by(

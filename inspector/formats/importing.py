@@ -44,7 +44,7 @@ _ALERTS = frozenset({
     "certificate_unknown", "unknown_ca", "access_denied", "decrypt_error", "protocol_version", "insufficient_security",
     "certificate_required", "unrecognized_name",
 })  # fmt: skip
-"""Those of RFC 8446, 6.2, with which a master refuses a client."""
+"""The alerts of RFC 8446, 6.2, with which a master refuses a client."""
 _HEAD = 4096
 """Bytes from which the type of a file is detected."""
 

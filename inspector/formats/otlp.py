@@ -49,7 +49,7 @@ QUERY = frozenset(
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"))
 _FAILED = frozenset(("failed", "refused"))
 _AT_MASTER = ("queue", "compile", "serve")
-"""What a master's logs say that its time was needed for, in seconds."""
+"""The parts of a master's time in its logs, in seconds."""
 _UUID = regex.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class Content(StrEnum):
-    """What a user can open."""
+    """A kind of content that a user can open."""
 
     FACTS = "facts"
     PARAMETERS = "parameters"

@@ -82,7 +82,7 @@ class Pseudonyms:
         """The pseudonym of a text of several words, by the exact original."""
         self._digests: dict[str, str] = {}
         self._tree: Labels = {}
-        """The same names, by their labels."""
+        """The replaced names, by their labels."""
         self._domains: Labels = {}
         self._numbers = {
             kind: itertools.count(1) for kind in ("agent", "master", "host", "Authority ", "Name ", "SERIAL")

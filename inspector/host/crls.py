@@ -32,28 +32,28 @@ type State = Literal["valid", "expired", "not yet valid", "invalid signature", "
 type Action = Literal["unchanged", "signed anew", "replaced", "added", "removed", "missing"]
 
 KEYS = ("ca_key.pem", "root_key.pem")
-"""Of the signing CA, and of its root."""
+"""The keys of the signing CA, and of its root."""
 _BACKDATED = datetime.timedelta(minutes=1)
 _CRL = regex.compile(rb"-----BEGIN X509 CRL-----[^-]+-----END X509 CRL-----\r?\n?")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one CRL of the file."""
+    """The change of one CRL of the file."""
 
     issuer: str
     action: Action
     before: RevocationList | None = None
     """The CRL in the file; None if it is not in it."""
     state: State | None = None
-    """Of ``before``."""
+    """The state of ``before``."""
     after: RevocationList | None = None
     """The CRL in the new file; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What ``write`` would do."""
+    """The changes that ``write`` would make."""
 
     path: Path
     """The file itself, not a link to it."""

@@ -48,7 +48,7 @@ _MARKED = regex.compile(
 )
 """A non-empty list of names in JSON, YAML, msgpack and others."""
 _POSSIBLE = regex.compile(rb'Sensitive|sensitive_parameters"\s*:\s*\[\s*[^\]\s]|PRIVATE|\\[uU]00[2-7]')
-"""What JSON with a secret always contains; the last may be a letter of one of the others."""
+"""Texts of which JSON with a secret contains one; the last may be a letter of one of the others."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

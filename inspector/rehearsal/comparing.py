@@ -1,4 +1,4 @@
-"""What another master answered to a node, compared with what the agent received; what is noise is left out."""
+"""Compare the answers of another master to a node with those that the agent received; noise is left out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from inspector.rehearsal.result import Result
 
     type Sides = Mapping[Role, RunDocuments]
-    """What was answered, by why it was asked."""
+    """The answers, by the role of their requests."""
     from inspector.protocol.documents import Catalog
 
 _NAMED = ("metadata", "listing", "catalog")

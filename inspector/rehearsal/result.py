@@ -26,7 +26,7 @@ MOST = 1000
 LONGEST = 2**16
 """Characters of a message."""
 _OF_V4 = regex.compile(r".* contains an? .* value\. It will be converted to the String .*", regex.DOTALL)
-"""What a catalog without rich data costs: an agent gets it with rich data, and the master does not log this."""
+"""Messages about values that v4 makes text of: for an agent, whose catalog has rich data, none is logged."""
 LEVELS = ("emerg", "alert", "crit", "err", "warning")
 """The worst first."""
 
@@ -111,7 +111,7 @@ class Time(NamedTuple):
 
 @dataclass(slots=True)
 class Result:
-    """What was found so far."""
+    """The differences so far."""
 
     groups: Groups = field(default_factory=Groups)
     times: list[Time] = field(default_factory=list)
@@ -126,7 +126,7 @@ class Result:
     effective: set[str] = field(default_factory=set)
     """The changes of facts that change a fact of some node."""
     logs: Logs = field(default_factory=Logs)
-    """What the new master logged."""
+    """The messages of the new master."""
     deferred: int = 0
     """Deferred values that could not be compared, because v4 shows them as text."""
     waited: float = 0.0

@@ -1,4 +1,4 @@
-"""What a replay was asked: a capture of its own, and what was not answered as recorded."""
+"""The journal of a replay: a capture of its own, and counts of the requests not answered as recorded."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What happened on a connection."""
+    """A request and its answer, or a failed handshake."""
 
     record: Exchange | Handshake
     missing: Missing | None = None

@@ -1,4 +1,4 @@
-"""What must be known before a real agent runs against a recording: what it will execute, and what is missing."""
+"""Notices before a real agent runs against a recording: what it will execute, and what is missing."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 IRRELEVANT = frozenset({"environment", "configured_environment", "transaction_uuid", "fail_on_404"})
 """Parameters that do not decide an answer; the environment is a field of its own."""
 UNLIMITED = {("max_files", "0"), ("max_files", "-1")}
-"""What agents up to 6.13 leave out."""
+"""Parameters that agents up to 6.13 leave out."""
 EVERYWHERE = (Kind.REPORT, Kind.FACTS, Kind.BACKUP)
 """Requests that mean the same in every environment."""
 _FORM = 65_536

@@ -45,7 +45,7 @@ class Signing:
     status: int
     body: bytes
     foreign: bool = False
-    """It is a certificate for another key than the agent's."""
+    """Whether it is a certificate for another key than the agent's."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class Recording:
     run: int
     certname: str
     environment: str | None
-    """The one that the agent asked for first."""
+    """The environment that the agent asked for first."""
     shared: bool
     """Values were withheld from the capture, and names replaced."""
     answers: dict[Question, list[Answer]] = field(default_factory=dict)

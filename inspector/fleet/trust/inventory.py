@@ -55,9 +55,9 @@ class Node(NamedTuple):
     certificates: tuple[str, ...]
     """Fingerprints of those that it uses: more than one if two hosts have its name."""
     replaced: tuple[str, ...] = ()
-    """Of those that it used before."""
+    """Fingerprints of those that it used before."""
     masters: tuple[str, ...] = ()
-    """Of those of the masters that answer to the name that it calls; empty: they were not recorded."""
+    """Fingerprints of the masters that answer to the name that it calls; empty: they were not recorded."""
     server: str | None = None
     """Its name for the master."""
     agent_version: str | None = None
@@ -71,14 +71,14 @@ class Node(NamedTuple):
     worked: float | None = None
     """When its last complete run ended."""
     downloads: int = 0
-    """In how many runs it asked for the CRL, and got it."""
+    """How many of its runs asked for the CRL and got it."""
     refused: float | None = None
     """When it was last refused because its certificate is revoked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What tables say of certificates."""
+    """The certificates, CRLs and nodes of tables."""
 
     certificates: Mapping[str, Certificate]
     """By fingerprint."""

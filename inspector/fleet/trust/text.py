@@ -54,7 +54,7 @@ def plain_entry(entry: Entry, now: float) -> dict[str, Any]:
 
 
 def head(found: Radius) -> str:
-    """What is assumed, and how many nodes break, in a sentence."""
+    """Return the assumption, and how many nodes break, in a sentence."""
     total, breaks, may = len(found.inventory.nodes), found.number(Verdict.BREAKS), found.number(Verdict.MAY_BREAK)
     more = f", {may:,} more may break" if may else ""
     return f"{_supposed(found)}: {breaks:,} of {plural(total, 'node')} break{'s' if breaks == 1 else ''}{more}."
@@ -224,6 +224,6 @@ def _early(version: str | None) -> bool | None:
 
 
 def _early_node(nodes: list[Node]) -> bool | None:
-    """The same of the nodes; None also if some are and some are not."""
+    """Whether all agents of nodes are of 5 or earlier; None: it is not known, or they differ."""
     found = {_early(node.agent_version) for node in nodes}
     return found.pop() if len(found) == 1 else None

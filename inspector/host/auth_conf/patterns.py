@@ -80,7 +80,7 @@ type Engine = Literal["java", "ruby"]
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
 _CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t-\r "}
 _DOT = {"java": r"[^\n\r\x{85}\x{2028}\x{2029}]", "ruby": r"[^\n]"}
-"""What a dot matches."""
+"""The characters that a dot matches."""
 _NO_ESCAPE = frozenset("gijlmoqyCEFIJKLMOTUY")
 """Letters that have no meaning after a backslash in Java."""
 _HEXADECIMAL = regex.compile(r"[0-9a-fA-F]+")
