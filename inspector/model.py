@@ -240,6 +240,11 @@ class Exchange:
     """What the proxy added to the answer that the agent got, which is not in this record; empty: nothing."""
 
     @property
+    def legs(self) -> tuple[Leg, ...]:
+        """Its connections: the agent's, and the master's if there was one."""
+        return (self.agent, self.master) if self.master else (self.agent,)
+
+    @property
     def withheld(self) -> str:
         """Why the proxy answered itself and did not ask the master, if it was no injected fault; empty: it did not."""
         answered = self.response is not None and self.master is None and not self.injected
@@ -276,6 +281,10 @@ class Handshake:
     """The fault that the proxy injected on purpose; empty: none."""
 
     @property
+    def legs(self) -> tuple[Leg, ...]:
+        return (self.leg,)
+
+    @property
     def ended(self) -> float:
         return self.time
 
@@ -289,6 +298,10 @@ class Gap:
     lost: int = 0
     """Records lost for good."""
     seq: int = 0
+
+    @property
+    def legs(self) -> tuple[Leg, ...]:
+        return ()
 
     @property
     def ended(self) -> float:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.explain.master_log.measured import NOTHING
-from inspector.formats import files, har, jsonl, lossless, otlp, packet_capture, trace
+from inspector.formats import files, har, jsonl, otlp, packet_capture, trace
 from inspector.formats.outgoing import Outgoing
 from inspector.model import Connection
 from inspector.progress import unwatched, watched
@@ -162,7 +162,7 @@ class Chosen:
             return None
         with Capture.open(self.capture) as capture:
             records = (capture.record(seq) for seq in self.owners)
-            return {leg.id for record in records if record for leg in lossless.legs(record)}
+            return {leg.id for record in records if record for leg in record.legs}
 
     def notes(self, name: str) -> Iterator[str]:
         """Yield notes about records that the format cannot contain, or contains where other tools do not look, and
@@ -205,7 +205,7 @@ class Chosen:
     def _items(self, capture: Capture, outgoing: Outgoing | None, watch: Watch) -> Iterator[CaptureItem]:
         written: set[str] = set()
         for record, leaving in self._records(capture, outgoing, watch):
-            for leg in lossless.legs(record):
+            for leg in record.legs:
                 if leg.id not in written:
                     written.add(leg.id)
                     yield _connection(capture.connection(leg.id) or Connection(leg), outgoing)

@@ -18,7 +18,7 @@ from inspector import inputs, regex
 from inspector.capture import paths
 from inspector.capture.replacing import created, must_be_new
 from inspector.errors import CaptureError
-from inspector.formats import har_reader, jsonl, lossless
+from inspector.formats import har_reader, jsonl
 from inspector.model import Connection, Handshake
 from inspector.progress import unwatched
 from inspector.text import beginning, clean, size
@@ -109,7 +109,7 @@ def keep(item: CaptureItem, capture: Capture, noted: set[str]) -> None:
         noted.add(item.leg.id)
         capture.note(item)
         return
-    for leg in lossless.legs(item):
+    for leg in item.legs:
         if leg.id not in noted:
             capture.note(Connection(leg))
     capture.append(item)

@@ -36,7 +36,8 @@ class Journal:
     def take(self, served: Served) -> None:
         """Record what happened. Raises CaptureError."""
         record = served.record
-        self._capture.note(Connection(record.agent if isinstance(record, Exchange) else record.leg))
+        for leg in record.legs:
+            self._capture.note(Connection(leg))
         self._capture.append(record)
         self._capture.flush()
         self.requests += isinstance(record, Exchange)

@@ -34,7 +34,6 @@ from tests.support import places
 from tests.support.captures import save
 from tests.support.conversations import runs_of
 from tests.support.recorded import RECORDINGS, SAMPLES, name_of, records_of
-from tests.support.records import legs
 from tests.support.secrets import KEY, WORD
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def text_of(records: Iterable[Record]) -> str:
 
 def _texts(record: Record) -> Iterator[str]:
     yield str(dataclasses.replace(record, seq=0))
-    for leg in legs(record):
+    for leg in record.legs:
         for der in (*leg.peer_chain, *leg.own_chain):
             yield der.decode("latin-1")
             yield x509.fingerprint(der)
@@ -97,7 +96,7 @@ def test_recordings_come_to_the_same_findings(path: Path, tmp_path: Path) -> Non
     assert len(other) == len(records)
     before, after = text_of(records), text_of(other)
     names = set(re.findall(r"[\w-]+(?:\.[\w-]+)*\.(?:example|test)(?![\w.])", before)) | {
-        leg.address for record in records for leg in legs(record) if leg.address and not leg.address.startswith("127.")
+        leg.address for record in records for leg in record.legs if leg.address and not leg.address.startswith("127.")
     }
     known = re.compile(r"(?:agent|master|host)\d+\.example|192\.0\.2\.\d+")
     assert {name for name in names if name in after and not known.fullmatch(name)} == set()
@@ -160,7 +159,7 @@ def test_nothing_tells_whose_it_is(tmp_path: Path) -> None:
     assert "agent1.example" in everything
     assert "255.255.255.0" in everything
     assert "127.0.0.1" in everything
-    for fingerprint in {x509.fingerprint(der) for record in records for leg in legs(record) for der in leg.peer_chain}:
+    for fingerprint in {x509.fingerprint(der) for record in records for leg in record.legs for der in leg.peer_chain}:
         assert fingerprint not in everything
 
 
