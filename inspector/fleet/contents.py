@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from inspector.compare import meaning
 from inspector.compare.facts import Volatile
 from inspector.compare.masks import Masks
+from inspector.fleet.spools import masked, message, micros, short
 from inspector.fleet.tables import FactRow, ResourceEventRow, ResourceRow
-from inspector.fleet.values import masked, message, micros, short
 from inspector.privacy import patterns, redact
 from inspector.privacy.patterns import MASK
 from inspector.protocol import documents as d

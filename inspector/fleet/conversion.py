@@ -16,9 +16,8 @@ from inspector.errors import CaptureError, InspectorError
 from inspector.explain.master_log.measured import MasterTimes
 from inspector.fleet.database import DatabaseError
 from inspector.fleet.rows import Rows
-from inspector.fleet.spools import Spools
+from inspector.fleet.spools import Spools, message, micros
 from inspector.fleet.tables import VERSION, CaptureRow
-from inspector.fleet.values import message, micros
 from inspector.formats import master_logs
 from inspector.formats.master_logs import MasterLogs
 from inspector.formats.share import together

@@ -13,9 +13,8 @@ from inspector.explain.master_log.measured import NOTHING
 from inspector.fleet import certificates
 from inspector.fleet.certificates import Certificates
 from inspector.fleet.contents import Contents
-from inspector.fleet.spools import Place
+from inspector.fleet.spools import Place, masked, message, micros, short
 from inspector.fleet.tables import ConnectionRow, ExchangeRow, FindingRow, HandshakeRow, RunRow
-from inspector.fleet.values import masked, message, micros, short
 from inspector.model import NOTHING_OPEN, Exchange, Gap, Handshake, Phase, Severity
 from inspector.protocol import documents as d
 from inspector.protocol.bodies import content_type
