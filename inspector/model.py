@@ -24,7 +24,7 @@ PROBE = "puppet-inspector verification probe"
 """The CA of the certificate that is presented to an agent to test whether the agent refuses it."""
 
 RUN_CA = "puppet-inspector for one run"
-"""What the name of a CA begins with that the agent of `run` trusts for that run only."""
+"""The beginning of the name of the CA that the agent of `run` trusts for that run only."""
 
 
 class Phase(StrEnum):
@@ -134,7 +134,7 @@ REHEARSAL_OF = "rehearsal-of"
 REPLAY_OF = "replay-of"
 """The item of a capture's metadata that says which run was replayed: its agent need not be that node."""
 REHEARSED = f"{REHEARSAL} of "
-"""What the names of a rehearsal's connections begin with; the node, ``#`` and more follow."""
+"""The beginning of the names of a rehearsal's connections; the node, ``#`` and more follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +240,11 @@ class Exchange:
     """What the proxy added to the answer that the agent got, which is not in this record; empty: nothing."""
 
     @property
+    def legs(self) -> tuple[Leg, ...]:
+        """Its connections: the agent's, and the master's if there was one."""
+        return (self.agent, self.master) if self.master else (self.agent,)
+
+    @property
     def withheld(self) -> str:
         """Why the proxy answered itself and did not ask the master, if it was no injected fault; empty: it did not."""
         answered = self.response is not None and self.master is None and not self.injected
@@ -276,6 +281,10 @@ class Handshake:
     """The fault that the proxy injected on purpose; empty: none."""
 
     @property
+    def legs(self) -> tuple[Leg, ...]:
+        return (self.leg,)
+
+    @property
     def ended(self) -> float:
         return self.time
 
@@ -289,6 +298,10 @@ class Gap:
     lost: int = 0
     """Records lost for good."""
     seq: int = 0
+
+    @property
+    def legs(self) -> tuple[Leg, ...]:
+        return ()
 
     @property
     def ended(self) -> float:
@@ -379,4 +392,4 @@ class Present:
 
 
 NOTHING_OPEN = Present()
-"""Of a capture of which nothing more than its records is known."""
+"""The present of a capture of which only its records are known."""

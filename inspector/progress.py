@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 READING = "reading record"
-"""What most work is."""
+"""The name of most work."""
 
 
 def number(amount: int) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from inspector import columns
-from inspector.analysis.analyzer import Analyzer
 from inspector.columns import about, number, seconds, size
 from inspector.fleet.tables import TABLES
 from inspector.runs.run import Run
@@ -16,6 +15,7 @@ from inspector.runs.snapshot import RunColumns, RunSnapshot
 from inspector.summaries import listing
 from tests.support import places
 from tests.support.briefs import documents
+from tests.support.conversations import runs_of
 from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
@@ -35,10 +35,7 @@ def shape(value: Any) -> Any:
 
 def published() -> dict[str, Any]:
     (sample,) = (path for path in SAMPLES if path.stem == "out-of-sync")
-    analyzer = Analyzer()
-    for record in records_of(sample):
-        analyzer.feed(record)
-    run = documents(analyzer.finish())[0]
+    run = documents(runs_of(records_of(sample)))[0]
     row = listing.row(*next(iter(listing.listed(sample, "path:catalog"))))
     return {
         "runs --json": shape(run),

@@ -131,6 +131,14 @@ class Analyzer:
                 self._leave_out(step, f"internal error ({type(error).__name__})")
         return step
 
+    def steps(self, records: Iterable[Record]) -> Iterator[Step]:
+        """Analyze records in their order. Runs that are over are forgotten after the step that says so."""
+        for record in records:
+            step = self.feed(record)
+            yield step
+            for run in step.over:
+                self.forget(run)
+
     def leave_out(self, record: Record, reason: str) -> Step:
         """Return the step of a record that cannot be analyzed: matched, but not decoded, and in no run."""
         step = Step(record)

@@ -39,9 +39,9 @@ _MOST = 20
 
 
 DAMAGED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, MemoryError)
-"""What values of other types and sizes than ours raise."""
+"""Exceptions for values of other types and sizes than ours."""
 BESIDE = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside a database."""
+"""Name endings of the files that SQLite keeps beside a database."""
 
 
 def plain(path: Path) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
 import itertools
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector import regex
 from inspector.errors import InspectorError
+from inspector.text import utc_in_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +95,7 @@ def made_from(path: Path, ending: str) -> Path:
 
 def fresh(folder: Path) -> Path:
     """Return a name for a new capture: the time in UTC, and a number if there is already one of this second."""
-    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
+    stamp = utc_in_name(time.time())
     names = itertools.chain([f"{stamp}.sqlite"], (f"{stamp}-{number}.sqlite" for number in itertools.count(2)))
     return next(folder / name for name in names if not (folder / name).exists())
 

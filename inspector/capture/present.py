@@ -43,7 +43,7 @@ _FLOCK = struct.Struct("hhqqi0q")
 
 
 class _Row(msgspec.Struct):
-    """What a row has as packed JSON."""
+    """The packed JSON of a row."""
 
     requests: tuple[OpenRequest, ...] = ()
     connections: tuple[OpenConnection, ...] = ()

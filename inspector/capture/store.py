@@ -22,9 +22,8 @@ import msgspec
 
 from inspector import __version__, regex
 from inspector.capture import guard, paths, schema
-from inspector.capture.bodies import Bodies
+from inspector.capture.bodies import Bodies, Texts
 from inspector.capture.present import PresentTable
-from inspector.capture.texts import Texts
 from inspector.errors import CaptureError
 from inspector.model import (
     Closed,
@@ -64,7 +63,7 @@ _REQUEST, _RESPONSE = (tuple(field.name for field in dataclasses.fields(kind)) f
 _EXCHANGE = tuple(
     field.name for field in dataclasses.fields(Exchange) if field.name not in ("agent", "master", "injected", "added")
 )
-"""What is stored with every record; legs are stored separately."""
+"""Fields stored with every record; legs are stored separately."""
 _NAME = regex.compile(r"[^/\x00-\x1f\x7f]{0,250}\.sqlite")
 """The name of a capture."""
 
@@ -94,7 +93,7 @@ class _Packed(msgspec.Struct):
 
 
 class _ExchangeFields(msgspec.Struct):
-    """What is stored of an exchange with its record; bodies are empty."""
+    """Fields of an exchange stored with its record; bodies are empty."""
 
     request: Request
     response: Response | None = None
@@ -130,7 +129,7 @@ class Capture:
         self._bodies = Bodies(db, path.parent)
         self._present_table = PresentTable(db, path)
         self._present: Present | None = None
-        """What is under way, if it is to be written."""
+        """Requests and connections under way, if they are to be written."""
         self._pending: list[Record] = []
         self._spools: list[Mapping[str, Spool]] = []
         self._connections: dict[str, Connection] = {}

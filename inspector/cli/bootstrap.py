@@ -44,8 +44,8 @@ def execute(arguments: argparse.Namespace) -> int:
     capture = arguments.capture or paths.newest()
     analyzer, bootstraps = Analyzer(), Bootstraps()
     with Capture.open(capture) as records, shown() as watch:
-        for record in watched(records.records(), watch, records.count()):
-            bootstraps.add(analyzer.feed(record))
+        for step in analyzer.steps(watched(records.records(), watch, records.count())):
+            bootstraps.add(step)
     analyzer.finish()
     names = bootstraps.names()
     if arguments.certname and arguments.certname not in names:

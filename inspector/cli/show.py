@@ -110,15 +110,11 @@ def _of_records(capture: Path, seq: int) -> _Found | None:
     analyzer, found = Analyzer(), None
     before: list[int] = []
     with Capture.open(capture) as records, shown() as watch:
-        for record in watched(records.records(), watch, records.count()):
-            step = analyzer.feed(record)
-            if record.seq == seq:
+        for step in analyzer.steps(watched(records.records(), watch, records.count())):
+            if step.record.seq == seq:
                 found = step
-            elif step.match and step.match.endpoint.kind in tabs.RELATED and record.seq < seq:
-                before.append(record.seq)
-            for run in step.over:
-                if found is None or run is not found.run:
-                    analyzer.forget(run)
+            elif step.match and step.match.endpoint.kind in tabs.RELATED and step.record.seq < seq:
+                before.append(step.record.seq)
     analyzer.finish()
     if found is None:
         return None

@@ -37,7 +37,7 @@ MOST = 100
 _SERVERS_OWN = frozenset({"pp_cli_auth", OIDS["pp_cli_auth"]})
 """An extension of the server's own certificate only, by its names."""
 _PLAIN = regex.compile(r"[\w '|./-]+")
-"""What a shell leaves as it is between double quotes."""
+"""Text that a shell leaves as it is between double quotes."""
 _GENERAL = ("", "/puppet", "/puppet/v3")
 """The paths of rules that are for more than one kind of request."""
 
@@ -62,7 +62,7 @@ _DEFAULTS = {
 """By the part of the path that names the indirection. Not the filebucket's, which lets every node read what others have
 stored."""
 _SORT_ORDER = 500
-"""Of the rules that puppetserver's packages bring."""
+"""The sort-order of the rules that puppetserver's packages bring."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,11 @@ def _doubled(text: str) -> str:
 
 def _fix(refusals: Sequence[_Refusal], conf: AuthConf) -> Fix:
     """Return what to look at, what to change in the file, and how the master reads it."""
-    denied = {refusal.decision.rule: refusal for refusal in reversed(refusals) if _denies(refusal)}
+    denied = {
+        refusal.decision.rule: refusal
+        for refusal in reversed(refusals)
+        if refusal.decision.verdict is not Verdict.ALLOWED
+    }
     steps = [_look(refusals[0], conf)]
     if not denied:
         return (*steps, _reload(conf))
@@ -147,10 +151,6 @@ def _fix(refusals: Sequence[_Refusal], conf: AuthConf) -> Fix:
     checks = dict.fromkeys(_check(refusal, conf) for refusal in reversed(denied.values()))
     steps += dict.fromkeys(_intended(names) for refusal in denied.values() if (names := _extensions(refusal)))
     return (*steps, *(change.step for change in changes), *checks, _reload(conf))
-
-
-def _denies(refusal: _Refusal) -> bool:
-    return refusal.decision.verdict is not Verdict.ALLOWED
 
 
 def _extensions(refusal: _Refusal) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from inspector.doctor import findings
-from inspector.doctor.findings import key_text, listed
+from inspector.doctor.findings import fingerprints, key_text
 from inspector.model import Severity
 from inspector.rules.fixes import advice, group, on_ca, on_node
 
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from inspector.doctor.cadir import CaDir
     from inspector.doctor.findings import Diagnosis
     from inspector.doctor.ssldir import SslDir
-    from inspector.protocol.certificates import Certificate
     from inspector.summaries.keys import WireKey
-
 
 CONSEQUENCE = "; consequence of"
 """Between an agent's diagnosis and that of its CA that explains it."""
@@ -108,7 +106,9 @@ def _authorities(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
     if not ssldir.authorities or not cadir.authorities:
         return
     if {authority.key for authority in ssldir.authorities}.isdisjoint(authority.key for authority in cadir.authorities):
-        detail = f"certs/ca.pem contains {_named(ssldir.authorities)}; the CA is {_named(cadir.authorities)}"
+        detail = (
+            f"certs/ca.pem contains {fingerprints(ssldir.authorities)}; the CA is {fingerprints(cadir.authorities)}"
+        )
         remove = on_node(
             "remove the files of the other CA",
             f"rm {ssldir.path('certs/ca.pem', 'crl.pem')}",
@@ -118,13 +118,9 @@ def _authorities(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
     elif signing := cadir.signing:
         trusted = {authority.fingerprint for authority in ssldir.authorities}
         if signing.fingerprint not in trusted:
-            detail = f"the CA signs with {_named([signing])}, which is not in certs/ca.pem"
+            detail = f"the CA signs with {fingerprints([signing])}, which is not in certs/ca.pem"
             fix = ssldir.fetch("certs/ca.pem", "crl.pem")
             yield findings.warning("the agent has an older CA bundle", detail, fix)
-
-
-def _named(authorities: Sequence[Certificate]) -> str:
-    return listed([f"{authority.subject} ({authority.fingerprint})" for authority in authorities], 3)
 
 
 def _crls(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:

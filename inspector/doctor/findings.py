@@ -10,15 +10,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+from cryptography import x509 as cx509
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from inspector.clocks import DAY, SKEW
 from inspector.model import Severity
 from inspector.protocol import x509
+from inspector.protocol.pem import UNREADABLE
 from inspector.protocol.signatures import signed_by
 from inspector.rules import fixes
 from inspector.rules.fixes import plain
 from inspector.rules.puppet_commands import FixContext, fill
-from inspector.text import clean, utc
+from inspector.text import clean, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -107,15 +110,30 @@ def key_text(key: str | None) -> str:
     return f"key {key[:16]}…" if key else "no key"
 
 
-def day(time: float) -> str:
-    """Return the date, UTC."""
-    return utc(time)[:10]
-
-
 def listed(names: Sequence[str], most: int = 5) -> str:
     """Join names, at most ``most`` of them: ``a, b, c and 4 more``."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest
+
+
+def fingerprints(authorities: Iterable[Certificate]) -> str:
+    """Return the names of CAs with their fingerprints."""
+    return listed([f"{authority.subject} ({authority.fingerprint})" for authority in authorities], 3)
+
+
+def serves(certificate: bytes) -> bool:
+    """Whether a certificate (DER) may be a server's: agents accept one without extended key usages, too."""
+    try:
+        usage = cx509.load_der_x509_certificate(certificate).extensions.get_extension_for_class(cx509.ExtendedKeyUsage)
+    except UNREADABLE:
+        return True
+    return not {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}.isdisjoint(usage.value)
+
+
+def wrong_name(name: str, leaf: Certificate) -> str:
+    """Return what an agent prints about a certificate that is not for the name of its master."""
+    names = ", ".join(alt_name.partition(":")[2] for alt_name in leaf.alt_names) or leaf.subject
+    return f"Server hostname '{name}' did not match server certificate; expected one of {names}"
 
 
 def crl_problems(authorities: Iterable[Certificate], crls: Sequence[RevocationList], now: float) -> list[x509.Problem]:
@@ -163,7 +181,7 @@ def verified(
 def expiring(expiries: Iterable[tuple[str, float | None]], now: float, within: float = SOON) -> list[str]:
     """Return in words those of the names whose dates are less than ``within`` seconds ahead."""
     return [
-        f"{name} expires on {day(end)}, {_in_days(end - now)}"
+        f"{name} expires on {utc_day(end)}, {_in_days(end - now)}"
         for name, end in expiries
         if end is not None and now <= end < now + within
     ]

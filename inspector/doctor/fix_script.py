@@ -72,7 +72,7 @@ type _Place = tuple[Host, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a part of the script heals."""
+    """The problem that a part of the script heals."""
 
     what: str
     """In one sentence."""

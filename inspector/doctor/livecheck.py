@@ -8,22 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from cryptography import x509 as cx509
-from cryptography.x509.oid import ExtendedKeyUsageOID
 from OpenSSL import SSL
 
 from inspector import clocks, inputs
 from inspector.doctor import findings, product
-from inspector.doctor.findings import SOON, expiring, listed
+from inspector.doctor.findings import SOON, expiring, fingerprints, listed, serves, wrong_name
 from inspector.doctor.tls_client import LIMIT, HttpResponse, Session, Target, Unreachable, open_session
 from inspector.errors import IdentityError
 from inspector.model import Severity
 from inspector.protocol import x509
-from inspector.protocol.pem import UNREADABLE
 from inspector.proxy import identity
 from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
 from inspector.rules.words import lasting
-from inspector.text import size, utc
+from inspector.text import size, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -175,7 +172,7 @@ def _bundle(check: _Check, answer: HttpResponse) -> tuple[Certificate, ...]:
 def _compare(check: _Check, served: Sequence[Certificate]) -> None:
     """Compare the master's CA bundle with the one that agents have."""
     if {authority.key for authority in check.authorities}.isdisjoint(authority.key for authority in served):
-        detail = f"agents have {_named(check.authorities)}, the master serves {_named(served)}"
+        detail = f"agents have {fingerprints(check.authorities)}, the master serves {fingerprints(served)}"
         fix: Fix = (
             advice("check that this is the right master"),
             group("enrol_ca", only_if="the CA was recreated; this is for each agent"),
@@ -184,7 +181,7 @@ def _compare(check: _Check, served: Sequence[Certificate]) -> None:
     elif {certificate.fingerprint for certificate in check.authorities} != {
         certificate.fingerprint for certificate in served
     }:
-        detail = f"agents have {_named(check.authorities)}, the master serves {_named(served)}"
+        detail = f"agents have {fingerprints(check.authorities)}, the master serves {fingerprints(served)}"
         fix = (
             on_node(
                 "fetch the new bundle, on each of them",
@@ -196,10 +193,6 @@ def _compare(check: _Check, served: Sequence[Certificate]) -> None:
         check.diagnoses.append(
             findings.notice("the CA bundles differ", detail, findings.steps(fix, None, check.generation))
         )
-
-
-def _named(authorities: Sequence[Certificate]) -> str:
-    return listed([f"{authority.subject} ({authority.fingerprint})" for authority in authorities], 3)
 
 
 def _revocation_lists(check: _Check) -> tuple[RevocationList, ...]:
@@ -226,14 +219,12 @@ def _chain(check: _Check, session: Session, bundle: Sequence[Certificate], serve
         return
     leaf, others = presented[0], presented[1:]
     if not x509.names_match(leaf, check.target.name):
-        names = ", ".join(alt_name.partition(":")[2] for alt_name in leaf.alt_names) or leaf.subject
-        detail = f"Server hostname '{check.target.name}' did not match server certificate; expected one of {names}"
         fix = (
             on_node("use one of its names", "puppet config set server <name> --section agent"),
             advice("reissue the master's certificate with that name", only_if="agents must use the other name"),
         )
-        check.diagnoses.append(findings.error("wrong name", detail, fix))
-    if not _serves(leaf.der):
+        check.diagnoses.append(findings.error("wrong name", wrong_name(check.target.name, leaf), fix))
+    if not serves(leaf.der):
         detail = f"{leaf.subject} lacks the usage serverAuth"
         check.diagnoses.append(findings.error("not a server certificate", detail, (advice("reissue it"),)))
     trusted = check.authorities or bundle
@@ -270,18 +261,10 @@ def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
     return findings.error(title, str(problem), findings.steps(fix, None, generation), rule)
 
 
-def _serves(der: bytes) -> bool:
-    try:
-        usage = cx509.load_der_x509_certificate(der).extensions.get_extension_for_class(cx509.ExtendedKeyUsage).value
-    except UNREADABLE:
-        return True
-    return ExtendedKeyUsageOID.SERVER_AUTH in usage or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usage
-
-
 def _by_both_clocks(
     check: _Check, session: Session, bundle: Sequence[Certificate], served: Sequence[RevocationList]
 ) -> None:
-    """Verify the master's certificate; what is an error only by this host's clock is said of the clocks."""
+    """Verify the master's certificate; errors only by this host's clock are reported as one of the clocks."""
     before, check.diagnoses = check.diagnoses, []
     _chain(check, session, bundle, served)
     by_host, check.diagnoses = check.diagnoses, before
@@ -329,7 +312,7 @@ def _with_certificate(
     """
     path = product.PROTECTED if check.generation == "modern" else "/production/certificate_revocation_list/ca"
     leaf = x509.certificate(credentials.chain[0])
-    identified = f"{leaf.subject}, serial number {leaf.serial:04X}, valid until {utc(leaf.not_after)[:10]}"
+    identified = f"{leaf.subject}, serial number {leaf.serial:04X}, valid until {utc_day(leaf.not_after)}"
     if bundle and (problems := findings.verified(leaf, (), bundle, served, check.now, "leaf" if served else "none")):
         identified += f" ({'; '.join(map(str, problems))})"
     judged = (

@@ -9,14 +9,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cryptography import x509 as cx509
 from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from inspector.doctor.findings import serves, wrong_name
 from inspector.errors import IdentityError
 from inspector.protocol import x509
 from inspector.proxy import identity, tls
-from inspector.text import utc
+from inspector.text import utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +52,6 @@ def checks(name: str, certificate: Path, key: Path, ca: Path, crl: Path) -> list
     revoked = [problem for problem in problems if problem.code == _REVOKED]
     undecided = [problem for problem in problems if problem.undecided]
     untrusted = [problem for problem in problems if problem not in (*expired, *revoked, *undecided)]
-    wrong_name = f"Server hostname '{name}' did not match server certificate; expected one of {names}"
     wrong_usage = f"certificate verify failed [unsuitable certificate purpose for {leaf.subject}]"
     unknown = ["not known: no chain to a CA that agents trust"] if untrusted else []
     unlisted = (
@@ -61,11 +59,13 @@ def checks(name: str, certificate: Path, key: Path, ca: Path, crl: Path) -> list
     )
     return [
         _check("chain", untrusted, f"issued by {leaf.issuer}, trusted by {ca}"),
-        _check("validity", expired, f"from {utc(leaf.not_before)[:10]} to {utc(leaf.not_after)[:10]}"),
-        _check("name", [] if x509.names_match(leaf, name) else [wrong_name], f"the certificate is for {names}"),
+        _check("validity", expired, f"from {utc_day(leaf.not_before)} to {utc_day(leaf.not_after)}"),
+        _check(
+            "name", [] if x509.names_match(leaf, name) else [wrong_name(name, leaf)], f"the certificate is for {names}"
+        ),
         _check(
             "usage",
-            [] if _serves(presented.chain[0]) else [wrong_usage],
+            [] if serves(presented.ders[0]) else [wrong_usage],
             "the certificate is valid for servers (serverAuth)",
         ),
         _check("revocation", revoked or unknown or unlisted, f"serial number {leaf.serial} is not on a CRL"),
@@ -87,11 +87,3 @@ def _problems(presented: identity.Credentials, material: tls.SiteTrust) -> list[
         # OpenSSL does not read a CRL that has expired.
         problems.append(x509.Problem(_REVOKED, 0, x509.name_of(leaf.subject), x509.name_of(leaf.issuer)))
     return problems
-
-
-def _serves(certificate: cx509.Certificate) -> bool:
-    try:
-        usage = certificate.extensions.get_extension_for_class(cx509.ExtendedKeyUsage).value
-    except cx509.ExtensionNotFound:
-        return True
-    return ExtendedKeyUsageOID.SERVER_AUTH in usage or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usage

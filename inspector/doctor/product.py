@@ -24,7 +24,7 @@ PROTECTED = "/puppet/v3/environments"
 OLD_CA = "/production/certificate/ca"
 """The CA's certificate of a master of Puppet 3."""
 _SERVICES = "/status/v1/services"
-"""What Puppet Server, PuppetDB and the services of Puppet Enterprise say of themselves to everybody."""
+"""The path at which Puppet Server, PuppetDB and Puppet Enterprise name their services to everybody."""
 _OF_A_MASTER = frozenset({"server", "master", "ca", "puppet-profiler"})
 _OTHERS = {"puppetdb-status": "PuppetDB", "rbac-service": "the console of Puppet Enterprise",
            "broker-service": "the broker of Puppet Enterprise's orchestrator"}  # fmt: skip

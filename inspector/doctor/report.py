@@ -37,19 +37,19 @@ SCREEN = 11
 
 
 class Note(NamedTuple):
-    """What is by a site's versions, or what its own rules found: no cause of a run."""
+    """A finding that explains no run: a property of the site's versions, or of its own rules."""
 
     rule: str
     capture: Path
     runs: list[int]
     """The runs in which it was found."""
     message: str = ""
-    """What a site's own rule says of the latest of them."""
+    """The message of a site's own rule about the latest of them."""
 
 
 @dataclass(slots=True)
 class CaptureReport:
-    """What is known of captures."""
+    """The verdicts and notes about captures."""
 
     captures: list[Path] = field(default_factory=list)
     judgement: Judgement = field(default_factory=Judgement)
@@ -221,7 +221,7 @@ def verdict_blocks(
         notes.append(f"... and {len(agents) - SCREEN} more: `puppet-inspector runs` and `check` list all of them")
     for rule, capture, numbers, message in found.notes:
         shown = ", ".join(map(str, numbers[:SCREEN])) + (", ..." if len(numbers) > SCREEN else "")
-        of_runs = f"{found.where(capture)}run{'s' if len(numbers) > 1 else ''} {shown}"
+        of_runs = f"{found.where(capture)}{'runs' if len(numbers) > 1 else 'run'} {shown}"
         notes.append(f"note: {rule} {rule_of(rule).title}{f': {clean(message)}' if message else ''} ({of_runs})")
     for note in notes:
         yield Block(wording.flowing(note, width))

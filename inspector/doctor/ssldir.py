@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,20 +134,14 @@ def read(path: Path, certname: str | None = None, generation: Generation | None 
     restored = shared.steps(advice("restore it", only_if="there is a backup"), _ENROL_WITHOUT_BACKUP)
     private = folder.key(key_file, "private/password", restored)
     request = folder.request(csr_file, shared.fetch(csr_file))
-    return SslDir(
-        name,
+    return replace(
+        shared,
         key=private.key if private else None,
         csr_key=request.key if request else None,
         certificate=next(iter(folder.certificates(cert_file, shared.fetch(cert_file))), None),
-        authorities=shared.authorities,
-        crls=shared.crls,
-        generation=shared.generation,
-        folder=folder,
         private=private,
         public=folder.public_key(shared.file("public_keys")),
         request=request,
-        own_ca=own_ca,
-        lock=lock,
     )
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from inspector.fleet.spools import micros, short
 from inspector.fleet.tables import CertificateRow, CrlRow
-from inspector.fleet.values import micros, short
 from inspector.privacy import secrets
 from inspector.protocol import documents as d
 from inspector.protocol import x509

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from inspector.compare import meaning
 from inspector.compare.facts import Volatile
 from inspector.compare.masks import Masks
+from inspector.fleet.spools import masked, message, micros, short
 from inspector.fleet.tables import FactRow, ResourceEventRow, ResourceRow
-from inspector.fleet.values import masked, message, micros, short
 from inspector.privacy import patterns, redact
 from inspector.privacy.patterns import MASK
 from inspector.protocol import documents as d
@@ -43,7 +43,7 @@ _volatile = Volatile()
 
 @dataclass(slots=True)
 class RunContents:
-    """What one run sent and received, for its row."""
+    """Values of a run's row from the documents that it sent and received."""
 
     catalog_format: str | None = None
     checksum_type: str | None = None
@@ -55,12 +55,12 @@ class RunContents:
     changed: int | None = None
     failed: int | None = None
     masks: Masks = field(default_factory=Masks)
-    """Those of its latest catalog and facts."""
+    """The secrets in its latest catalog and facts."""
 
 
 @dataclass(slots=True)
 class _Node:
-    """What a node had in its latest run."""
+    """Digests of a node's facts and catalog, and the runs whose rows have them."""
 
     facts: tuple[bytes, int] = (b"", 0)
     """The digest of those that are not volatile, and the place of the run with the rows."""
@@ -80,7 +80,7 @@ class Contents:
         self._nodes: dict[str, _Node] = {}
 
     def of(self, run: Run) -> RunContents:
-        """What a run sent and received so far."""
+        """Return the values of a run's row so far."""
         return self._runs.get(run) or RunContents()
 
     def end(self, run: Run) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import hashlib
 import time
 from dataclasses import dataclass
@@ -17,15 +16,14 @@ from inspector.errors import CaptureError, InspectorError
 from inspector.explain.master_log.measured import MasterTimes
 from inspector.fleet.database import DatabaseError
 from inspector.fleet.rows import Rows
-from inspector.fleet.spools import Spools
+from inspector.fleet.spools import Spools, message, micros
 from inspector.fleet.tables import VERSION, CaptureRow
-from inspector.fleet.values import message, micros
 from inspector.formats import master_logs
 from inspector.formats.master_logs import MasterLogs
 from inspector.formats.share import together
 from inspector.model import Exchange, Handshake
-from inspector.progress import named, unwatched
-from inspector.text import clean, plural
+from inspector.progress import named, unwatched, watched
+from inspector.text import clean, plural, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,25 +40,25 @@ SHARED = "shared capture"
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What became of a capture."""
+    """The result of converting a capture."""
 
     capture: str
-    """What identifies it; empty: it has no records."""
+    """The identity of the capture; empty: it has no records."""
     records: int
     trouble: str = ""
-    """What of it could not be read; empty if all could."""
+    """Why parts of it could not be read; empty if all could."""
     unchanged: bool = False
-    """It was there already."""
+    """Whether the tables had it already."""
     notes: tuple[str, ...] = ()
-    """What was matched in the master's logs."""
+    """Notes about the master's logs."""
 
 
 NOTHING = Converted("", 0)
-"""Of a capture without records, and of one that could not be converted."""
+"""The result for a capture without records, and for one that could not be converted."""
 
 
 class Result(NamedTuple):
-    """What became of one of several captures."""
+    """The result for one of several captures."""
 
     path: Path
     converted: Converted
@@ -70,7 +68,7 @@ class Result(NamedTuple):
 
 def today() -> str:
     """Return today's date (UTC), as partitions are named."""
-    return datetime.datetime.now(datetime.UTC).date().isoformat()
+    return utc_day(time.time())
 
 
 def convert_all(
@@ -211,7 +209,7 @@ def convert(
 
 
 def _times(path: Path, logs: MasterLogs, watch: Watch) -> MasterTimes:
-    """What the master's logs say. Of several captures, a log is about some: why it is not about this one is a note."""
+    """Return the times in the master's logs. A log need not be about each of several captures: then it is a note."""
     try:
         return master_logs.read(path, logs, watch)
     except CaptureError:
@@ -221,19 +219,15 @@ def _times(path: Path, logs: MasterLogs, watch: Watch) -> MasterTimes:
 
 
 def _read(capture: Capture, rows: Rows, watch: Watch) -> str:
-    """Make rows of a capture; return what of it could not be read."""
+    """Make rows of a capture; return why parts of it could not be read."""
     troubles: list[str] = []
     records = capture.readable(0, lambda trouble, _: troubles.append(trouble))
-    analyzer, total = Analyzer(), capture.count()
-    for taken, record in enumerate(records, 1):
-        step = analyzer.feed(record)
+    analyzer = Analyzer()
+    for step in analyzer.steps(watched(records, watch, capture.count())):
         try:
             rows.add(step)
         except guard.DAMAGED as error:
-            troubles.append(f"Record {record.seq} is not in the tables completely: {str(error) or repr(error)}.")
-        for run in step.over:
-            analyzer.forget(run)
-        watch(taken, total)
+            troubles.append(f"Record {step.record.seq} is not in the tables completely: {str(error) or repr(error)}.")
     for run in analyzer.finish():
         rows.end(run)
     for connection in capture.connections():
@@ -243,7 +237,7 @@ def _read(capture: Capture, rows: Rows, watch: Watch) -> str:
 
 
 def _known(directory: TableDirectory, name: str, site: str, last: int, *, closed: bool) -> Converted | None:
-    """What became of a capture before, if it would become the same now."""
+    """Return the earlier result for a capture if converting it again would change nothing; else None."""
     found = directory.captured(name)
     if found is None:
         return None

@@ -24,11 +24,11 @@ MISSING = (
     else "Install it beside puppet-inspector: pip install 'puppet-inspector[sql]'",
 )
 MEMORY = "600MB"
-"""What DuckDB may take; more is put on the disk."""
+"""Memory that DuckDB may take; more is put on the disk."""
 _FULL = (os.strerror(errno.ENOSPC), f'"errno":"{errno.ENOSPC}"', os.strerror(errno.EFBIG), f'"errno":"{errno.EFBIG}"')
-"""What DuckDB says when the disk is full, or a limit of the process is reached."""
+"""Parts of DuckDB's messages when the disk is full, or a limit of the process is reached."""
 INTERRUPTED = "Query interrupted"
-"""What DuckDB says when it was interrupted by Ctrl-C."""
+"""DuckDB's message when it was interrupted by Ctrl-C."""
 
 
 class DatabaseError(InspectorError):

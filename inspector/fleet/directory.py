@@ -134,7 +134,7 @@ class TableDirectory:
 
     @property
     def captures(self) -> frozenset[str]:
-        """What identifies the captures in the tables."""
+        """The identities of the captures in the tables."""
         return frozenset(parquet.capture_of(path) for path in self.root.glob(f"captures/date=*/site=*/{PARTS}"))
 
     def check(self, *, closed: bool) -> None:
@@ -208,7 +208,7 @@ class TableDirectory:
         return int(number)
 
     def concluded(self) -> list[dict[str, Any]]:
-        """What was found in all captures together, the worst first; times in seconds since the epoch."""
+        """The findings of all captures together, the worst first; times in seconds since the epoch."""
         columns = "certname, epoch(time) AS time, rule, severity, message, runs"
         with self.reading() as connection:
             found = connection.execute(f"SELECT {columns} FROM fleet_findings ORDER BY {RANK}, rule, certname, time")

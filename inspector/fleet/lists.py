@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.summaries.judgement import NodeState
-from inspector.text import clean, utc
+from inspector.text import clean, utc_second
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,18 +35,18 @@ def lists_of(found: Overview) -> tuple[TopList, ...]:
     return (
         TopList("nodes", ("node", "state", "cause", "version", "environment", "runs", "not completed", "last run"),
                 tuple((clean(node.certname), str(node.now), clean(node.cause or ""), clean(node.version or ""),
-                       clean(node.environment or ""), node.runs, node.bad, _moment(node.last)) for node in nodes)),
+                       clean(node.environment or ""), node.runs, node.bad, utc_second(node.last)) for node in nodes)),
         TopList("why nodes are not well", ("rule", "what", "nodes", "first", "on", "reason"),
-                tuple((clean(each.rule or ""), clean(each.title), each.nodes, _moment(each.since),
+                tuple((clean(each.rule or ""), clean(each.title), each.nodes, utc_second(each.since),
                        clean(each.first), clean(each.reason)) for each in found.causes)),
         TopList("several captures show", ("node", "rule", "severity", "what", "runs"),
                 tuple((clean(each.certname or ""), clean(each.rule), clean(each.severity), clean(each.message),
                        clean(", ".join(each.runs[:5]))) for each in found.spanning)),
         TopList("findings", ("rule", "severity", "what", "nodes", "findings", "first", "on"),
                 tuple((clean(line.rule), clean(line.severity), clean(line.title), line.nodes, line.findings,
-                       _moment(line.first), clean(line.node or "")) for line in found.rules)),
+                       utc_second(line.first), clean(line.node or "")) for line in found.rules)),
         TopList("end within 90 days", ("what", "name", "serial", "ends", "replaced", "issuer"),
-                tuple((each.role, clean(each.name), clean(each.serial), _moment(each.end or 0.0),
+                tuple((each.role, clean(each.name), clean(each.serial), utc_second(each.end or 0.0),
                        "yes" if each.replaced else "no", clean(each.issuer)) for each in found.ending)),
         TopList("run and compile times", ("by", "name", "runs", "run, median (s)", "90 of 100", "99 of 100",
                                           "catalog, median (s)", "catalog, 99 of 100"),
@@ -57,7 +57,7 @@ def lists_of(found: Overview) -> tuple[TopList, ...]:
                 tuple((clean(each.resource), _place(each), each.nodes, each.changes, each.runs)
                       for each in found.unsettled)),
         TopList("nodes that stopped reporting", ("node", "last run", "runs"),
-                tuple((clean(node.certname), _moment(node.last), node.runs) for node in found.silent)),
+                tuple((clean(node.certname), utc_second(node.last), node.runs) for node in found.silent)),
         TopList("removed in newer versions", ("what", "since", "nodes", "the first of them"),
                 tuple((each.title, each.since, each.nodes, clean(", ".join(each.names))) for each in found.readiness)),
         TopList("in use", ("what", "which", "nodes"),
@@ -68,7 +68,3 @@ def lists_of(found: Overview) -> tuple[TopList, ...]:
 def _place(found: Unsettled) -> str:
     line = f":{found.line}" if found.file and found.line else ""
     return clean(found.file or "") + line
-
-
-def _moment(time: float) -> str:
-    return utc(time)[:19].replace("T", " ")

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from inspector import clocks
 from inspector.explain.readiness.changes import CHANGES
 from inspector.fleet.directory import OLDER
-from inspector.fleet.readiness import SIGNS
-from inspector.fleet.statements import AGENTS, ENDED, NAMED, RANK, RUNS, SERIES, asked_for
+from inspector.fleet.statements import AGENTS, ENDED, NAMED, RANK, RUNS, SERIES, SIGNS, asked_for
 from inspector.fleet.trust import inventory, listing, text
 from inspector.progress import unwatched
 from inspector.protocol.kinds import Kind
@@ -46,7 +45,7 @@ WHAT = "reading tables"
 _MOMENTS = frozenset({"began", "ended", "last", "since", "first"})
 """Fields that are times."""
 OUTCOMES = ("failed", "refused", "waiting", "unfinished", "silent", "complete")
-"""What ``state`` and ``states`` name: the outcome of the run that decides, or that there was none for long."""
+"""The values of ``state``: the outcome of the run that decides, or silent if there was none for long."""
 _NODES = f"""
 WITH {NAMED}, ordered AS (
     SELECT *, {ENDED} AS ended,
@@ -82,7 +81,7 @@ QUALIFY coalesce(sum((state <> latest)::INTEGER) OVER (
 ), 0) = 0
 ORDER BY certname, time, capture, run
 """
-"""Of nodes that are in several captures, the runs since their state was another one."""
+"""Selects, for nodes in several captures, the runs since their state last changed."""
 
 
 class Node(NamedTuple):
@@ -101,7 +100,7 @@ class Node(NamedTuple):
     cause: str | None
     """The rule that explains what it is now."""
     now: NodeState
-    """What it is now, as the judgement has it."""
+    """Its state now, as the judgement has it."""
     since: float | None
     """When it got into this state; None: its first run is under way."""
 
@@ -112,7 +111,7 @@ class _Found(NamedTuple):
     node: Node
     reason: str
     several: bool
-    """It is in several captures."""
+    """Whether it is in several captures."""
     latest: RunState
     """Whether its latest run is over."""
 
@@ -169,7 +168,7 @@ class Times(NamedTuple):
     """How long runs and compilations took, in seconds."""
 
     kind: str
-    """What they are grouped by: master, version of the master, environment."""
+    """The kind of group: master, version of the master, environment."""
     name: str
     runs: int
     duration: tuple[float, float, float]
@@ -178,7 +177,7 @@ class Times(NamedTuple):
 
 
 class Month(NamedTuple):
-    """What ends in a month and was not replaced."""
+    """How many certificates and CRLs end in a month without a successor."""
 
     month: str
     agents: int
@@ -196,7 +195,7 @@ class InUse(NamedTuple):
 
 
 class Readiness(NamedTuple):
-    """What a newer version removed or changed, and how many nodes it concerns."""
+    """A removal or change of a newer version, and how many nodes it concerns."""
 
     title: str
     since: int
@@ -213,11 +212,11 @@ class Unsettled(NamedTuple):
     nodes: int
     changes: int
     runs: int
-    """Of these nodes."""
+    """How many runs these nodes had."""
 
 
 class Spanning(NamedTuple):
-    """What only several captures show."""
+    """A finding that only several captures show."""
 
     rule: str
     certname: str | None
@@ -236,7 +235,7 @@ class Overview:
     captures: int
     runs: int
     records: int
-    """Of all captures."""
+    """Records of all captures."""
     sites: tuple[str, ...]
     nodes: tuple[Node, ...]
     """By name."""
@@ -252,12 +251,12 @@ class Overview:
     times: tuple[Times, ...]
     calendar: tuple[Month, ...]
     ending: tuple[Entry, ...]
-    """What ends soon, or has ended; what was replaced is at the end."""
+    """Certificates and CRLs that end soon, or have ended; those with a successor come last."""
     in_use: tuple[InUse, ...]
     readiness: tuple[Readiness, ...]
     unsettled: tuple[Unsettled, ...]
     silent: tuple[Node, ...]
-    """Those that stopped reporting, the longest ago first."""
+    """Nodes that stopped reporting, the longest ago first."""
     spanning: tuple[Spanning, ...]
 
 
@@ -272,7 +271,7 @@ def overview_of(directory: TableDirectory, watch: Watch = unwatched) -> Overview
 
 
 def fields(found: Overview) -> dict[str, Any]:
-    """What ``--json`` prints; times are texts."""
+    """Return the JSON of ``--json``; times are texts."""
     plain: dict[str, Any] = {}
     for each in dataclasses.fields(found):
         value = getattr(found, each.name)
@@ -327,7 +326,7 @@ def _title(rule: str | None) -> str:
 
 
 def _nodes(rows: _Rows) -> list[_Found]:
-    """What each node is now, as the run that decides says; silent ones are found here."""
+    """Return each node's state by the run that decides it; silent nodes are found here."""
     found = []
     for row in rows(_NODES):
         (name, runs, bad, last, pause, captures, version, environment, outcome, latest, until,
@@ -347,7 +346,7 @@ def _nodes(rows: _Rows) -> list[_Found]:
 
 
 def _across(rows: _Rows, found: list[_Found]) -> list[_Found]:
-    """The same, where an earlier capture may say since when, or why."""
+    """Return the nodes with beginning and cause of their states, where those are in an earlier capture."""
     names = [each.node.certname for each in found if each.several and each.node.now in _EXPLAINED]
     standing: dict[str, Standing] = {}
     for name, state, cause, reason, since, certainty in rows(_SERIES, names) if names else ():

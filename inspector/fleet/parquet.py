@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 COMPACTED = "part-day-*.parquet"
 """The pattern of the names of compacted ones."""
 FLEET = "part-fleet.parquet"
-"""The one of what was found in all captures together."""
+"""The name of the part with the findings of all captures together."""
 _WRITTEN = "(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 60000)"
 _TIMES = ("queue", "compile", "serve")
-"""What only a master's logs say of an exchange."""
+"""The columns of exchanges that only a master's logs fill."""
 _OBJECT = 2**26
 """Bytes of a line of a spool."""
 
@@ -77,7 +77,7 @@ def staged(connection: DuckDBPyConnection, spools: Spools, site: str, name: str,
 
 
 def _selection(table: Table, path: Path) -> str:
-    """What a spool's rows are in a table: with the numbers of runs instead of their places."""
+    """Return the statement that selects a spool's rows, with the numbers of runs instead of their places."""
     types = ", ".join(f"{column.name}: '{_written_as(column)}'" for column in table.columns)
     source = _json(path, types)
     if table.key:
@@ -94,7 +94,7 @@ def _selection(table: Table, path: Path) -> str:
 
 
 def _distinct(table: Table, source: str) -> str:
-    """What was written several times, once."""
+    """Return the statement that selects rows once that are several times in a spool."""
     chosen = []
     for column in table.columns:
         how = {"time": "min", "last": "max"}.get(column.name, "any_value")
@@ -136,13 +136,13 @@ def split(connection: DuckDBPyConnection, table: Table, site: str, name: str, fo
 
 
 def write(connection: DuckDBPyConnection, rows: str, table: Table, path: Path) -> None:
-    """Write what a statement selects as a part."""
+    """Write the rows that a statement selects as a part."""
     connection.execute(f"COPY ({rows} ORDER BY {table.order}) TO {text(str(path))} {_WRITTEN}")
     path.chmod(0o600)
 
 
 def with_rows_of(connection: DuckDBPyConnection, capture: str, parts: Sequence[Path]) -> list[Path]:
-    """Those parts that have rows of a capture. One statement asks all of them: after years there are thousands."""
+    """Return the parts that have rows of a capture. One statement asks all of them: after years there are thousands."""
     if not parts:
         return []
     source = f"read_parquet([{_listed(parts)}], hive_partitioning=false, filename=true)"

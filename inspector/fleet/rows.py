@@ -13,9 +13,8 @@ from inspector.explain.master_log.measured import NOTHING
 from inspector.fleet import certificates
 from inspector.fleet.certificates import Certificates
 from inspector.fleet.contents import Contents
-from inspector.fleet.spools import Place
+from inspector.fleet.spools import Place, masked, message, micros, short
 from inspector.fleet.tables import ConnectionRow, ExchangeRow, FindingRow, HandshakeRow, RunRow
-from inspector.fleet.values import masked, message, micros, short
 from inspector.model import NOTHING_OPEN, Exchange, Gap, Handshake, Phase, Severity
 from inspector.protocol import documents as d
 from inspector.protocol.bodies import content_type
@@ -42,7 +41,7 @@ NODES = 100_000
 
 @dataclass(slots=True)
 class _Extras:
-    """What a run's row has that the run itself does not store."""
+    """Values of a run's row that the run itself does not store."""
 
     certificate: str | None = None
     master: str | None = None
@@ -76,11 +75,11 @@ class Rows:
         self._certificates = Certificates(capture, spools.add)
         self._extras: dict[Run, _Extras] = {}
         self._bootstraps: set[Run] = set()
-        """Those that are not over: one may become part of another run."""
+        """The runs that are not over: one may become part of another run."""
         self._present, self._now = present, now
         self._held: list[_Held] = []
         self._before: dict[str, Standing] = {}
-        """What nodes were before the runs that wait."""
+        """The states of nodes before the runs that wait."""
         self.records = self.lost = self.unanalyzed = self.first = self.last = 0
         self.begun, self.ended = math.inf, 0.0
 
@@ -242,7 +241,7 @@ class Rows:
         )
 
     def _parts(self, exchange: Exchange, waited: float | None) -> dict[str, float]:
-        """What the master's logs say of a request's time, by column."""
+        """Return the parts of a request's time in the master's logs, by column."""
         time, response = self._times.get(exchange.seq), exchange.response
         if time is None or waited is None or response is None:
             return {}
@@ -317,7 +316,7 @@ class Rows:
 
 
 def _in_common(brief: RunBrief) -> dict[str, Any]:
-    """What a row has of a run by name, its texts as long as a table holds them."""
+    """Return the columns that a row shares with a run; long texts are shortened."""
     values = {name: getattr(brief, name) for name in RunColumns.__struct_fields__}
     return {name: short(value) if isinstance(value, str) else value for name, value in values.items()}
 

@@ -55,7 +55,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a statement found, as it is read."""
+    """The result of a statement, read in batches."""
 
     columns: tuple[Column, ...]
     batches: Iterator[list[Row]]

@@ -18,7 +18,7 @@ from inspector.columns import Column, about, moment, number, run_number, seconds
 from inspector.runs.snapshot import RunColumns
 
 VERSION = 2
-"""Of the columns; ``captures`` says with which one a capture was converted."""
+"""The version of the columns; ``captures`` has the one with which a capture was converted."""
 
 Capture = Annotated[str, about("The capture, as in `captures`.")]
 RunNumber = Annotated[
@@ -27,7 +27,7 @@ RunNumber = Annotated[
 
 
 class Row(msgspec.Struct, kw_only=True, gc=False):
-    """What every row has."""
+    """The columns of every row."""
 
     capture: Capture
 

@@ -53,11 +53,11 @@ def value(tag: int, contents: bytes) -> bytes:
 
 
 class Changes(NamedTuple):
-    """What becomes of the values."""
+    """The functions that replace values."""
 
     text: Callable[[str], str]
     address: Callable[[bytes], bytes]
-    """Of addresses as 4 or 16 bytes."""
+    """The one for addresses of 4 or 16 bytes."""
     salt: bytes
     """Makes a digest of octets that are neither text nor the identifier of a key."""
     identifiers: Mapping[bytes, bytes] = {}

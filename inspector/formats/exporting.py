@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.explain.master_log.measured import NOTHING
-from inspector.formats import files, har, jsonl, lossless, otlp, packet_capture, trace
+from inspector.formats import files, har, jsonl, otlp, packet_capture, trace
 from inspector.formats.outgoing import Outgoing
 from inspector.model import Connection
 from inspector.progress import unwatched, watched
@@ -42,7 +42,7 @@ class Format(NamedTuple):
     """A format that captures are exported in. It has ``lines`` if it is text, else ``write``."""
 
     endings: tuple[str, ...]
-    """Of file names, in lower case."""
+    """Its endings of file names, in lower case."""
     lines: Callable[..., Iterator[str]] | None = None
     """Yields lines of the items of a capture, the runs of their records, and what becomes of findings' sentences, as
     ``jsonl.lines`` does."""
@@ -111,7 +111,7 @@ class Chosen:
     kinds: Counter[str] = field(default_factory=Counter)
     """The number of records of each kind, if they were counted."""
     opened: frozenset[Content] | None = frozenset()
-    """What is not withheld; None: everything leaves as it is, secrets too."""
+    """The kinds of content that are not withheld; None: everything leaves as it is, secrets too."""
     withheld: Counter[Content] = field(default_factory=Counter)
     """The number of values that were withheld, once the records are written."""
     unanalyzed: dict[int, str] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Chosen:
     unexported: dict[int, str] = field(default_factory=dict)
     """The numbers of those that could not be masked and so were left out, and why; once the records are written."""
     times: MasterTimes = NOTHING
-    """What a master's logs say about the time of the records."""
+    """The times of the records in a master's logs."""
 
     @classmethod
     def by(
@@ -162,7 +162,7 @@ class Chosen:
             return None
         with Capture.open(self.capture) as capture:
             records = (capture.record(seq) for seq in self.owners)
-            return {leg.id for record in records if record for leg in lossless.legs(record)}
+            return {leg.id for record in records if record for leg in record.legs}
 
     def notes(self, name: str) -> Iterator[str]:
         """Yield notes about records that the format cannot contain, or contains where other tools do not look, and
@@ -205,7 +205,7 @@ class Chosen:
     def _items(self, capture: Capture, outgoing: Outgoing | None, watch: Watch) -> Iterator[CaptureItem]:
         written: set[str] = set()
         for record, leaving in self._records(capture, outgoing, watch):
-            for leg in lossless.legs(record):
+            for leg in record.legs:
                 if leg.id not in written:
                     written.add(leg.id)
                     yield _connection(capture.connection(leg.id) or Connection(leg), outgoing)

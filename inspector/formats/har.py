@@ -114,7 +114,7 @@ def _extra(record: Record, run: RunBrief | None, sentence: Callable[[str], str])
 def _page(run: RunBrief, sentence: Callable[[str], str]) -> dict[str, Any]:
     name = run.certname or run.address or "an unnamed agent"
     page = {
-        "startedDateTime": _date(run.started),
+        "startedDateTime": utc(run.started),
         "id": f"run-{run.number}",
         "title": clean(f"run {run.number} of {name}: {run.outcome}"),
         "pageTimings": {"onContentLoad": -1, "onLoad": _ms(run.duration)},
@@ -127,7 +127,7 @@ def _entry(exchange: Exchange, run: RunBrief | None, extra: dict[str, Any]) -> d
     timings = _timings(exchange)
     entry: dict[str, Any] = {"pageref": f"run-{run.number}"} if run and run.number else {}
     entry |= {
-        "startedDateTime": _date(exchange.time),
+        "startedDateTime": utc(exchange.time),
         "time": round(sum(value for name, value in timings.items() if value > 0 and name != "ssl"), 3),
         "request": _request(exchange),
         "response": _response(exchange),
@@ -162,10 +162,6 @@ def _between(begin: float | None, end: float | None) -> float:
 
 def _ms(seconds: float) -> float:
     return max(0.0, round(finite(seconds) * 1000, 3))
-
-
-def _date(time: float) -> str:
-    return utc(time)
 
 
 def _request(exchange: Exchange) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from inspector import inputs, regex
 from inspector.capture import paths
 from inspector.capture.replacing import created, must_be_new
 from inspector.errors import CaptureError
-from inspector.formats import har_reader, jsonl, lossless
+from inspector.formats import har_reader, jsonl
 from inspector.model import Connection, Handshake
 from inspector.progress import unwatched
 from inspector.text import beginning, clean, size
@@ -44,7 +44,7 @@ _ALERTS = frozenset({
     "certificate_unknown", "unknown_ca", "access_denied", "decrypt_error", "protocol_version", "insufficient_security",
     "certificate_required", "unrecognized_name",
 })  # fmt: skip
-"""Those of RFC 8446, 6.2, with which a master refuses a client."""
+"""The alerts of RFC 8446, 6.2, with which a master refuses a client."""
 _HEAD = 4096
 """Bytes from which the type of a file is detected."""
 
@@ -109,7 +109,7 @@ def keep(item: CaptureItem, capture: Capture, noted: set[str]) -> None:
         noted.add(item.leg.id)
         capture.note(item)
         return
-    for leg in lossless.legs(item):
+    for leg in item.legs:
         if leg.id not in noted:
             capture.note(Connection(leg))
     capture.append(item)

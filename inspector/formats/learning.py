@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Knowledge(NamedTuple):
-    """What was learned."""
+    """The names, identifiers and secrets of a capture."""
 
     names: Pseudonyms
     harmless: Harmless

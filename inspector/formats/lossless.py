@@ -30,16 +30,6 @@ NONE: MessageContent = ((), b"")
 _KINDS: dict[str, type[Exchange | Handshake | Gap]] = {"exchange": Exchange, "handshake": Handshake, "gap": Gap}
 
 
-def legs(record: Record) -> tuple[Leg, ...]:
-    """Return the connections of a record."""
-    match record:
-        case Exchange():
-            return (record.agent, record.master) if record.master else (record.agent,)
-        case Handshake():
-            return (record.leg,)
-    return ()
-
-
 def exact(record: Record) -> dict[str, Any]:
     """Return a record without headers, bodies and certificates."""
     match record:

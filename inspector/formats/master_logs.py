@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
+from inspector import inputs
 from inspector.capture.store import Capture
 from inspector.clocks import SKEW
 from inspector.errors import InspectorError
@@ -14,17 +16,15 @@ from inspector.explain import time_split
 from inspector.explain.master_log import access, server
 from inspector.explain.master_log.matching import Logged, Matching, Wanted
 from inspector.explain.master_log.measured import NOTHING, MasterTime, MasterTimes
-from inspector.formats import log_files
-from inspector.formats.log_files import LogFile
 from inspector.model import Exchange
 from inspector.progress import unwatched, watched
 from inspector.protocol.kinds import Kind
 from inspector.summaries import listing
 from inspector.summaries.indexed import IndexedCapture
-from inspector.text import clean, plural, seconds, utc
+from inspector.text import clean, plural, seconds, utc_second
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from inspector.explain.master_log.access import AccessLine
@@ -55,7 +55,11 @@ class MasterLogs(NamedTuple):
 def check(logs: MasterLogs) -> None:
     """Raise InspectorError if a log cannot be opened."""
     for path in (*logs.access, *logs.server):
-        log_files.check(path)
+        try:
+            with inputs.opened(path):
+                pass
+        except OSError as error:
+            raise _unreadable(path, error) from error
 
 
 def read(capture: Path, logs: MasterLogs, watch: Watch = unwatched) -> MasterTimes:
@@ -285,4 +289,62 @@ def _traces(capture: Path, watch: Watch) -> Mapping[int, str]:
 
 
 def _span(first: float, last: float) -> str:
-    return f"{utc(first)[:19].replace('T', ' ')} to {utc(last)[:19].replace('T', ' ')} UTC"
+    return f"{utc_second(first)} to {utc_second(last)} UTC"
+
+
+TRIED = 1000
+"""Lines of which at least one must be in a known pattern."""
+STEP = 2**12
+"""Lines between two reports of progress."""
+
+
+@dataclass(slots=True)
+class LogFile:
+    """A log, and what is found out about it."""
+
+    path: Path
+    parse: Callable[[str], tuple[float, Logged[object] | None] | None]
+    """Returns when a line was written, and it if it may be about a request; None if it is in no known pattern."""
+    pattern: str
+    where: str
+    lines: int = 0
+    unknown: int = 0
+    """Lines in no known pattern."""
+    first_unknown: int = 0
+    first: float = math.inf
+    last: float = -math.inf
+    difference: float | None = None
+    within: int = 0
+    """Lines about requests in the time of the capture."""
+
+    def logged(self, watch: Watch) -> Iterator[tuple[float, Logged[object] | None]]:
+        """Yield what its lines say, and count them anew. Raises InspectorError."""
+        self.lines = self.unknown = self.first_unknown = 0
+        try:
+            size = self.path.stat().st_size
+            for line, at in inputs.lines(self.path):
+                self.lines += 1
+                if self.lines % STEP == 0:
+                    watch(min(at, size), size, f"reading {clean(self.path.name)}, byte")
+                entry = self.parse(line.decode("latin-1"))
+                if entry is not None:
+                    yield entry
+                    continue
+                self.unknown += 1
+                self.first_unknown = self.first_unknown or self.lines
+                if self.unknown == self.lines == TRIED:
+                    break
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        if self.lines and self.unknown == self.lines:
+            raise InspectorError(
+                f"{self.path} is in no known pattern: line {self.first_unknown}"
+                f"{f', and {self.lines - 1} more' if self.lines > 1 else ''}.",
+                f"Known is {self.pattern} (and older ones, docs/times.md). {self.where}",
+            )
+
+
+def _unreadable(path: Path, error: OSError) -> InspectorError:
+    return InspectorError(
+        f"Cannot read {path}: {error.strerror or error}.", "Give a log of puppetserver, compressed or not."
+    )

@@ -182,7 +182,7 @@ def checked(exchange: Exchange) -> Exchange:
     numbers: list[float | None] = [request.started, request.ended, exchange.failed]
     if response is not None:
         numbers += [response.started, response.ended, response.status]
-    for leg in filter(None, (exchange.agent, exchange.master)):
+    for leg in exchange.legs:
         numbers += [leg.port, leg.connecting, leg.connected, leg.secured]
     if any(number is not None and not -LARGEST < number < LARGEST for number in numbers):
         raise ValueError("a number in it is too large")

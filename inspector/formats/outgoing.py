@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class Content(StrEnum):
-    """What a user can open."""
+    """A kind of content that a user can open."""
 
     FACTS = "facts"
     PARAMETERS = "parameters"
@@ -206,23 +206,19 @@ class Outgoing:
 
     def _learn_digests(self, record: Record) -> None:
         """Learn the new digests of contents and certificates."""
-        match record:
-            case Exchange():
-                messages = [message for message in (record.request, record.response) if message]
-                if any(message.body and _is_content(record, message) for message in messages):
-                    masked = redact.exchange(record)
-                    for before, after in ((record.request, masked.request), (record.response, masked.response)):
-                        if before and after and before.body and _is_content(record, before):
-                            self._contents(before, after)
-                for message in messages:
-                    for der in embedded.ders(message):
-                        self._fingerprints(der)
-                for leg in (record.agent, record.master):
-                    for der in (*leg.peer_chain, *leg.own_chain) if leg else ():
-                        self._fingerprints(der)
-            case Handshake():
-                for der in (*record.leg.peer_chain, *record.leg.own_chain):
+        if isinstance(record, Exchange):
+            messages = [message for message in (record.request, record.response) if message]
+            if any(message.body and _is_content(record, message) for message in messages):
+                masked = redact.exchange(record)
+                for before, after in ((record.request, masked.request), (record.response, masked.response)):
+                    if before and after and before.body and _is_content(record, before):
+                        self._contents(before, after)
+            for message in messages:
+                for der in embedded.ders(message):
                     self._fingerprints(der)
+        for leg in record.legs:
+            for der in (*leg.peer_chain, *leg.own_chain):
+                self._fingerprints(der)
 
     def _fingerprints(self, der: bytes) -> None:
         if der in self._fingerprinted:

@@ -78,13 +78,13 @@ class Block(NamedTuple):
 
     @property
     def time(self) -> int:
-        """Of a packet, in nanoseconds."""
+        """The time of a packet, in nanoseconds."""
         high, low = struct.unpack_from("<II", self.body, 4)
         return int(high << 32 | low)
 
     @property
     def data(self) -> bytes:
-        """Of a packet, or the lines of secrets."""
+        """The bytes of a packet, or the lines of secrets."""
         if self.kind == PACKET:
             (size,) = struct.unpack_from("<I", self.body, 12)
             return self.body[20 : 20 + size]

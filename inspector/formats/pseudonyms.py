@@ -82,7 +82,7 @@ class Pseudonyms:
         """The pseudonym of a text of several words, by the exact original."""
         self._digests: dict[str, str] = {}
         self._tree: Labels = {}
-        """The same names, by their labels."""
+        """The replaced names, by their labels."""
         self._domains: Labels = {}
         self._numbers = {
             kind: itertools.count(1) for kind in ("agent", "master", "host", "Authority ", "Name ", "SERIAL")
@@ -208,7 +208,8 @@ class Pseudonyms:
             read = ipaddress.ip_address(value)
         except ValueError:
             return value
-        if read.is_loopback or read.is_unspecified or read.is_multicast or _is_mask(read):
+        is_mask = read.version == 4 and read.packed[0] == 0xFF
+        if read.is_loopback or read.is_unspecified or read.is_multicast or is_mask:
             return value
         if str(read) not in self._addresses:
             self._addresses[str(read)] = next(self._v4 if read.version == 4 else self._v6)
@@ -315,10 +316,6 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_mask(read: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    return read.version == 4 and read.packed[0] == 0xFF
 
 
 def _leaves(values: Any, key: str = "") -> Iterator[tuple[str, Any]]:

@@ -43,7 +43,7 @@ WORK: dict[timeline.Work, str] = {
     "serve": "the master serves",
     "compile": "the master compiles",
 }
-"""What the parts of a request's time are called."""
+"""The names of the parts of a request's time."""
 _PROXY = 1
 """The process, and the thread, of what belongs to no agent."""
 _TARGET = 200

@@ -20,9 +20,10 @@ from inspector.host import pki, replacing
 from inspector.protocol import x509
 from inspector.protocol.pem import UNREADABLE
 from inspector.protocol.signatures import signed_by
+from inspector.text import utc_in_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from inspector.protocol.certificates import Certificate, RevocationList
@@ -31,28 +32,28 @@ type State = Literal["valid", "expired", "not yet valid", "invalid signature", "
 type Action = Literal["unchanged", "signed anew", "replaced", "added", "removed", "missing"]
 
 KEYS = ("ca_key.pem", "root_key.pem")
-"""Of the signing CA, and of its root."""
+"""The keys of the signing CA, and of its root."""
 _BACKDATED = datetime.timedelta(minutes=1)
 _CRL = regex.compile(rb"-----BEGIN X509 CRL-----[^-]+-----END X509 CRL-----\r?\n?")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one CRL of the file."""
+    """The change of one CRL of the file."""
 
     issuer: str
     action: Action
     before: RevocationList | None = None
     """The CRL in the file; None if it is not in it."""
     state: State | None = None
-    """Of ``before``."""
+    """The state of ``before``."""
     after: RevocationList | None = None
     """The CRL in the new file; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What ``write`` would do."""
+    """The changes that ``write`` would make."""
 
     path: Path
     """The file itself, not a link to it."""
@@ -101,7 +102,8 @@ def plan(cadir: Path, now: float, added: Path | None = None) -> Plan:
         raise IdentityError(f"{cadir} has no ca_key.pem.", "Run this where the CA's key is, or pass CRLs with --add.")
     changes: list[Change] = []
     lacking, forgotten = [], []
-    for authority in _unique(directory.authorities):
+    # One certificate of each CA: a renewed one may have several.
+    for authority in {(authority.subject, authority.key): authority for authority in directory.authorities}.values():
         mine = [block.crl for block in directory.blocks if _issued(block.crl, authority)]
         theirs = [crl for crl in more if _issued(crl, authority)]
         after = _next(directory, authority, mine, theirs, now)
@@ -119,9 +121,8 @@ def write(planned: Plan, now: float) -> Path | None:
 
     Raises InspectorError if it cannot be written, or was changed since it was read; then nothing is changed.
     """
-    stamp = datetime.datetime.fromtimestamp(now, datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
     model = planned.path if planned.old is not None else planned.path.with_name("ca_crt.pem")
-    return replacing.replace(planned.path, planned.new, planned.old, model=model, suffix=stamp)
+    return replacing.replace(planned.path, planned.new, planned.old, model=model, suffix=utc_in_name(now))
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -250,11 +251,6 @@ def _reason(error: OSError | RuntimeError) -> str:
 
 
 # -- deciding -----------------------------------------------------------------------------------------
-
-
-def _unique(authorities: Iterable[Certificate]) -> list[Certificate]:
-    """Return the CAs, one certificate of each: a renewed CA may have several."""
-    return list({(authority.subject, authority.key): authority for authority in authorities}.values())
 
 
 def _issued(crl: RevocationList, authority: Certificate) -> bool:

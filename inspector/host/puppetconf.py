@@ -54,7 +54,7 @@ OF_AGENT = ("agent", "main", "server", "master")
 """The sections of puppet.conf where an agent's settings stand, the first comes first. What only a server reads tells an
 agent's host where its CA is."""
 OF_SERVER = ("server", "master", "main")
-"""Those where a server's settings stand."""
+"""The sections with a server's settings."""
 _SETTING = regex.compile(r"^\s*([A-Za-z_]+)\s*=\s*(.*?)\s*$")
 _SECTION = regex.compile(r"^\s*\[(\w+)\]\s*$")
 _REFERENCE = regex.compile(r"\$\{(\w+)\}|\$(\w+)")

@@ -60,13 +60,13 @@ _MASKS = regex.compile(
     rf"(?:{MASK})+|{_MARK}[a-z2-7]{{{_LETTERS}}}|{STAND_IN}"
     r"|A(?:KIA|SIA)MASKEDMASKEDMASK|gh[pousr]_(?:MASKED){6}|github_pat_MASKED|glpat-MASKED-MASKED-MASKED|xox[abprs]-MASKED"
 )
-"""What ``patterns`` and this module put in the place of secrets."""
+"""The stand-ins of ``patterns`` and of this module."""
 _PIECES = regex.compile(
     r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----\s*(?:MASKED){3}"
     r"(?:\s*-----END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?"
     r"|A(?:KIA|SIA)MASKEDMASKEDMASK|gh[pousr]_(?:MASKED){6}|glpat-MASKED-MASKED-MASKED|MASKED"
 )
-"""Those that stay in the content of a file."""
+"""The stand-ins that stay in the content of a file."""
 _DIGEST = regex.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}")
 _UUID = regex.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PAIRS = regex.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5,63}")
@@ -78,7 +78,7 @@ _HUMPS = regex.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _CAMEL = regex.compile(r"(?:[A-Z]+[a-z]*){2,6}|[a-z]+(?:[A-Z][a-z]+){1,5}")
 _PROSE = regex.compile(r"[a-z]+|[A-Z][a-z]+|[A-Z]+|(?:[A-Z][a-z]+){2,4}")
 _ASSIGNS = regex.compile(r"['\"]?\s{0,2}[=:]")
-"""What follows the name of a value."""
+"""The signs that follow the name of a value."""
 _KEY = regex.compile(r"[a-z_]+(?:\d{1,4}[a-z_]*)?(?:\d{1,2}[a-z_]*)?")
 _IDENTIFIER = regex.compile(r"[A-Z]?[a-z_]+\d{0,2}[a-z_]*(?:::[A-Z]?[a-z_]+\d{0,2}[a-z_]*)*")
 

@@ -95,7 +95,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], regex.Pattern[str], str], ...] = (
 """Pieces that are always secrets: what a text with one contains, the piece, its mask."""
 _BASE64 = "LS0tLS1CRUdJTi"
 _SHAPED = regex.Words(dict.fromkeys((*(sign for signs, _, _ in _SHAPES for sign in signs), _BASE64)))
-"""What texts contain that have such a piece."""
+"""Texts of which one is in any text with such a piece."""
 _ASSIGNED = regex.compile(
     r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?(?:_base)?|(?:api|access|account|private)[_-]?key|token|[;_]pwd)"
     r"(?P<close>\\?['\"])?[ \t]*(?P<sign>=>|:?=|:)[ \t]*)"
@@ -108,7 +108,7 @@ _CODE = regex.compile(
 )
 """A reference, a mask, a call, a path, a word: values after ``password =`` that are not secrets."""
 _LINE_START = regex.compile(r"[ \t+-]*['\"]?[\w.:-]*")
-"""What may stand before an assignment that is a whole line."""
+"""Text that may stand before an assignment that is a whole line."""
 _SIGNS = regex.Words((
     "pass", "psk", "pw", "secret", "token", "credential", "community", "erlang", "_key", "-key", " key",
     "sslkey", "apikey", "authkey",

@@ -48,7 +48,7 @@ _MARKED = regex.compile(
 )
 """A non-empty list of names in JSON, YAML, msgpack and others."""
 _POSSIBLE = regex.compile(rb'Sensitive|sensitive_parameters"\s*:\s*\[\s*[^\]\s]|PRIVATE|\\[uU]00[2-7]')
-"""What JSON with a secret always contains; the last may be a letter of one of the others."""
+"""Texts of which JSON with a secret contains one; the last may be a letter of one of the others."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -95,17 +95,14 @@ def _masked(value: Any, depth: int) -> Any:
             original, shown = value.get("parameters"), inner.get("parameters")
             # Not if the parameters are hidden as a whole.
             if isinstance(named, list) and isinstance(original, dict) and isinstance(shown, dict):
-                shown |= {name: _hidden(original[name]) for name in named if _in(name, original)}
+                names = (name for name in named if isinstance(name, str) and name in original)
+                shown |= {name: _hidden(original[name]) for name in names}
             return inner
         case list():
             return [_masked(item, depth + 1) for item in value]
         case str():
             return text(value)
     return value
-
-
-def _in(name: Any, parameters: dict[Any, Any]) -> bool:
-    return isinstance(name, str) and name in parameters
 
 
 def _hidden(value: Any) -> Any:
@@ -241,13 +238,10 @@ def _written_in(body: bytes, forms: Iterable[bytes]) -> Iterator[tuple[int, int]
         begin = body.find(form)
         while begin >= 0:
             end = begin + len(form)
-            if len(form) >= _SHORT or not _inside_word(body, begin, end):
+            inside_word = body[begin - 1 : begin].isalnum() or body[end : end + 1].isalnum()
+            if len(form) >= _SHORT or not inside_word:
                 yield begin, end
             begin = body.find(form, end)
-
-
-def _inside_word(body: bytes, begin: int, end: int) -> bool:
-    return body[begin - 1 : begin].isalnum() or body[end : end + 1].isalnum()
 
 
 def _plain(secret: str) -> set[bytes]:

@@ -49,9 +49,8 @@ class Answers:
     def add(self, exchanges: Iterable[Exchange]) -> None:
         """Write the answers to a node, all or none."""
         for exchange in exchanges:
-            for leg in (exchange.agent, exchange.master):
-                if leg is not None:
-                    self._capture.note(Connection(leg))
+            for leg in exchange.legs:
+                self._capture.note(Connection(leg))
             self._capture.append(exchange)
         self._capture.flush()
 

@@ -49,7 +49,7 @@ class Bisected:
     facts: tuple[FactChange, ...]
     """Empty: on none of those that were changed."""
     differences: tuple[Difference, ...]
-    """What they change about it."""
+    """The changes of the resource by these facts."""
     noise: tuple[str, ...]
     """What of it differs between two compiles with the recorded facts, which is left out: addresses."""
     candidates: int
@@ -116,7 +116,7 @@ class _Compiler:
         self._rehearsal, self._asked, self._watch = rehearsal, asked, watch
         self._count = 0
         self._known: dict[frozenset[str], list[Difference] | None] = {}
-        """What changes about the resource, by the facts that are changed; None: it does not compile."""
+        """Return the changes of the resource if these facts are changed; None: it does not compile."""
 
     def documents(self, facts: Facts | None) -> RunDocuments:
         """Compile with some facts, or the recorded ones. Raises InspectorError if there is no answer."""

@@ -1,15 +1,19 @@
-"""What another master answered to a node, compared with what the agent received; what is noise is left out."""
+"""Compare the answers of another master to a node with those that the agent received; noise is left out."""
 
 from __future__ import annotations
 
 import dataclasses
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from inspector.compare import comparison
 from inspector.compare.masks import Masks
+from inspector.explain.containment import key
 from inspector.protocol.kinds import Kind
-from inspector.rehearsal import answered, deferred, fetching
+from inspector.protocol.rich import MARK, MAX_DEPTH, VALUE
+from inspector.rehearsal import answered, fetching
 from inspector.rehearsal.compiling import Role
 from inspector.rehearsal.noise import Noise
 from inspector.rehearsal.result import Time
@@ -25,7 +29,8 @@ if TYPE_CHECKING:
     from inspector.rehearsal.result import Result
 
     type Sides = Mapping[Role, RunDocuments]
-    """What was answered, by why it was asked."""
+    """The answers, by the role of their requests."""
+    from inspector.protocol.documents import Catalog
 
 _NAMED = ("metadata", "listing", "catalog")
 """How an agent learns of a file that its catalog names."""
@@ -73,7 +78,7 @@ def compare(
         if role is Role.PLAIN:
             new = _without_unasked(result, old, new)
     if how.v4 and role is Role.PLAIN and old.catalog is not None and new.catalog is not None:
-        restored, count = deferred.restored(old.catalog, new.catalog)
+        restored, count = with_deferred(old.catalog, new.catalog)
         result.deferred += count
         new = dataclasses.replace(new, catalog=restored)
     found_all = comparison.answers(old, new, how.choices, with_files=how.files)
@@ -138,3 +143,38 @@ def _add_logs(result: Result, before: RunDocuments, after: RunDocuments, exchang
 def _named(of: RunDocuments) -> list[FileUse]:
     """The files that a catalog names: not plugins."""
     return [use for use in of.files if use.asking in _NAMED]
+
+
+# -- Deferred values: an answer of v4 has a text in the place of each, an agent gets them as they are ----------
+
+_DEFERRED_TEXT = "Deferred("
+
+
+def with_deferred(recorded: Catalog, answer: Catalog) -> tuple[Catalog, int]:
+    """Return a catalog with the recorded Deferred values in the place of their texts, and how many: what is in them is
+    not compared."""
+    known = {key(resource.ref): resource.parameters for resource in recorded.resources}
+    resources, count = [], 0
+    for resource in answer.resources:
+        parameters, found = _restored(known.get(key(resource.ref), {}), resource.parameters, 0)
+        resources.append(msgspec.structs.replace(resource, parameters=parameters) if found else resource)
+        count += found
+    return (msgspec.structs.replace(answer, resources=resources), count) if count else (answer, 0)
+
+
+def _restored(before: Any, after: Any, depth: int) -> tuple[Any, int]:
+    """A value with those of a recorded one, and how many."""
+    if depth > MAX_DEPTH:
+        return after, 0
+    match before, after:
+        case {"__ptype": "Sensitive"}, _ if not (isinstance(after, dict) and after.get(MARK) == "Sensitive"):
+            return _restored(before.get(VALUE), after, depth + 1)  # v4 lists the parameter as sensitive instead
+        case {"__ptype": "Deferred"}, str() if after.startswith(_DEFERRED_TEXT):
+            return before, 1
+        case dict(), dict():
+            pairs = {name: _restored(before.get(name), value, depth + 1) for name, value in after.items()}
+            return {name: value for name, (value, _) in pairs.items()}, sum(found for _, found in pairs.values())
+        case list(), list() if len(before) == len(after):
+            items = [_restored(one, other, depth + 1) for one, other in zip(before, after, strict=True)]
+            return [value for value, _ in items], sum(found for _, found in items)
+    return after, 0

@@ -33,13 +33,13 @@ class Role(StrEnum):
     """Why a catalog is compiled."""
 
     PLAIN = "plain"
-    """As it was recorded."""
+    """The recorded request."""
     AGAIN = "again"
-    """The same once more: what differs is noise."""
+    """The recorded request once more: differences are noise."""
     CHANGED = "changed"
     """With other facts."""
     OLD = "old"
-    """As it was recorded, by the recorded master."""
+    """The recorded request, to the recorded master."""
     OLD_AGAIN = "old-again"
 
     @property
@@ -57,7 +57,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one node asks."""
+    """The requests of one node."""
 
     name: str
     asked: Asked
@@ -72,7 +72,7 @@ class Task:
 
 @dataclass(slots=True)
 class Compiled:
-    """What was answered to a node."""
+    """The answers to a node."""
 
     exchanges: dict[Role, list[Exchange]] = field(default_factory=dict)
     unreachable: str = ""

@@ -24,7 +24,7 @@ _DEEPEST = 50
 
 @dataclass(frozen=True, slots=True)
 class FactChanges:
-    """What is changed about the facts of each node."""
+    """The changes of the facts of each node."""
 
     without_legacy: bool = False
     """Whether the flat facts are left out that 8.x does not send."""

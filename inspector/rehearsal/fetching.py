@@ -27,7 +27,7 @@ _PLAIN = ("", "file")
 _HERE = regex.compile(r"puppet:///+(.*[^/])/*", regex.DOTALL)
 _WORD = regex.compile("[a-z0-9_]{1,20}")
 _NOT = (None, False, "false", "undef", "")
-"""What a parameter is that is not set."""
+"""The value of a parameter that is not set."""
 
 
 class Source(NamedTuple):

@@ -34,7 +34,7 @@ class _Known(NamedTuple):
 
 
 class Noise:
-    """What two compiles of the same differ in."""
+    """The differences of two compiles of the same."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[Section, str, str], list[_Known]] = {}
@@ -107,7 +107,7 @@ def _free_where_unequal(one: str, other: str, third: str) -> bool:
 
 
 def _title_fits(one: str, other: str, third: str) -> bool:
-    """The same for titles, by words: in those with numbers, which may be times, all numbers are free."""
+    """Whether a third title fits two others, word by word; any number fits any other: it may be a time."""
 
     def word(one: str, other: str, third: str) -> bool:
         return one != other or one == third or (one.isdigit() and third.isdigit())
@@ -116,7 +116,7 @@ def _title_fits(one: str, other: str, third: str) -> bool:
 
 
 def _in_order[T](one: Sequence[T], other: Sequence[T], third: Sequence[T], fit: Callable[[T, T, T], bool]) -> bool:
-    """The same for sequences: of equal lengths item by item, or else what is at their beginnings and ends."""
+    """Whether a third sequence fits two others: item by item if they are equally long, else at both ends."""
     if len(one) == len(other):
         return len(third) == len(one) and all(map(fit, one, other, third))
     shorter = min(len(one), len(other))

@@ -85,12 +85,12 @@ class Pair:
 
     @property
     def state(self) -> str:
-        """What became of the node."""
+        """The state of the node: no catalog, changed, the same."""
         return "no catalog" if self.failure else "changed" if self.groups else "the same"
 
     @property
     def summary(self) -> str:
-        """What became of it, in a line."""
+        """The state of the node in a line."""
         found = [difference for _, group in self.groups for difference in group.differences]
         if not found:
             return clean(self.failure.removeprefix(f"{self.state}: "))

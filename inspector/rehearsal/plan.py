@@ -1,4 +1,4 @@
-"""What a rehearsal is to do: which masters, on which road, what is compared."""
+"""The plan of a rehearsal: which masters, on which road, what is compared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is rehearsed, and how."""
+    """The masters of a rehearsal, and its choices."""
 
     target: Target
     road: Road
@@ -39,7 +39,7 @@ class Plan:
     jobs: int = 2
 
     def identity(self, nodes: Sequence[ChosenRun]) -> dict[str, str]:
-        """What must be the same in a rehearsal that is continued, by what it is called in a sentence."""
+        """Digests that must be the same if a rehearsal is continued, by their names in a sentence."""
         options = [self.road.name, self.environment, str(self.facts), self.twice, self.files]
         runs = sorted((node.brief.name, node.brief.number, node.brief.started) for node in nodes)
         return {

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 V4 = "/puppet/v4/catalog"
 HEADERS = ("accept", "x-puppet-version", "user-agent", "content-type", "accept-encoding", "content-encoding")
-"""What is sent again of the recorded headers."""
+"""The recorded headers that are sent again."""
 _TRUSTED = ("pp_", "1.3.6.1.4.1.34380.1.")
 _READS = (Kind.FILE_METADATA, Kind.FILE_LISTING, Kind.FILE_CONTENT, Kind.STATIC_CONTENT)
 _CATALOG = regex.compile(r"/(?:puppet/v3|[A-Za-z0-9_]{1,255})/catalog/([A-Za-z0-9_][A-Za-z0-9_.-]{0,254})(?:\?[!-~]*)?")

@@ -5,11 +5,90 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
+from inspector import regex
+from inspector.compare.differences import NODE
 from inspector.compare.groups import Groups
-from inspector.rehearsal.logs import Logs
+from inspector.protocol import bodies, decode
+from inspector.rehearsal.requests import V4
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from inspector.compare.comparison import Comparison
+    from inspector.compare.documents import RunDocuments
+    from inspector.compare.masks import Masks
+    from inspector.model import Exchange
+
+MOST = 1000
+"""Messages of one compile."""
+LONGEST = 2**16
+"""Characters of a message."""
+_OF_V4 = regex.compile(r".* contains an? .* value\. It will be converted to the String .*", regex.DOTALL)
+"""Messages about values that v4 makes text of: for an agent, whose catalog has rich data, none is logged."""
+LEVELS = ("emerg", "alert", "crit", "err", "warning")
+"""The worst first."""
+
+
+class _Entry(msgspec.Struct):
+    level: str = ""
+    message: str = ""
+    file: str | None = None
+    line: int | None = None
+
+
+class _Answer(msgspec.Struct):
+    logs: list[_Entry] = []
+
+
+class Logged(msgspec.Struct, frozen=True):
+    """A message, and the nodes whose catalogs it is about."""
+
+    level: str
+    message: str
+    """As of the first of them, with masks."""
+    place: str
+    """File and line; empty if they are not known."""
+    nodes: list[str]
+
+
+@dataclass(slots=True)
+class Logs:
+    """The messages so far."""
+
+    _found: dict[tuple[str, str], Logged] = field(default_factory=dict)
+
+    def add(self, of: RunDocuments, exchange: Exchange, masks: Masks) -> None:
+        """Add what is in the answer to a node."""
+        for entry in _entries(exchange):
+            place = entry.file or ""
+            if place and entry.line is not None:
+                place = f"{place}:{entry.line}"
+            message, place = masks.text(entry.message[:LONGEST]), masks.text(place)
+            same = f"{message}\n{place}"
+            for name, kind in sorted(of.own_names.items(), key=lambda item: len(item[0]), reverse=True):
+                same = same.replace(name, NODE.format(kind))
+            logged = self._found.setdefault((entry.level, same), Logged(entry.level, message, place, []))
+            if of.name not in logged.nodes[-1:]:
+                logged.nodes.append(of.name)
+
+    def __iter__(self) -> Iterator[Logged]:
+        """The worst first; of one level, those of most nodes."""
+        order = {level: number for number, level in enumerate(LEVELS)}
+        return iter(sorted(self._found.values(), key=lambda each: (order.get(each.level, 99), -len(each.nodes))))
+
+
+def _entries(exchange: Exchange) -> list[_Entry]:
+    response = exchange.response
+    if exchange.request.target != V4 or response is None or (body := decode.content(response)) is None:
+        return []
+    try:
+        found = bodies.structure(body, bodies.content_type(response), _Answer).logs[:MOST]
+    except (bodies.Unreadable, msgspec.MsgspecError):
+        return []
+    return [entry for entry in found if not _OF_V4.fullmatch(entry.message)]
+
 
 SLOWEST = 10
 """Nodes that are listed with their times."""
@@ -32,7 +111,7 @@ class Time(NamedTuple):
 
 @dataclass(slots=True)
 class Result:
-    """What was found so far."""
+    """The differences so far."""
 
     groups: Groups = field(default_factory=Groups)
     times: list[Time] = field(default_factory=list)
@@ -47,7 +126,7 @@ class Result:
     effective: set[str] = field(default_factory=set)
     """The changes of facts that change a fact of some node."""
     logs: Logs = field(default_factory=Logs)
-    """What the new master logged."""
+    """The messages of the new master."""
     deferred: int = 0
     """Deferred values that could not be compared, because v4 shows them as text."""
     waited: float = 0.0

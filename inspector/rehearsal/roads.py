@@ -110,7 +110,7 @@ class V4:
 
     @property
     def rule(self) -> str:
-        """What allows this certificate to compile for all nodes."""
+        """The setting that allows this certificate to compile for all nodes."""
         return RULE.format(certname=self.certname)
 
 

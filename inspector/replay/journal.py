@@ -1,4 +1,4 @@
-"""What a replay was asked: a capture of its own, and what was not answered as recorded."""
+"""The journal of a replay: a capture of its own, and counts of the requests not answered as recorded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class Journal:
     def take(self, served: Served) -> None:
         """Record what happened. Raises CaptureError."""
         record = served.record
-        self._capture.note(Connection(record.agent if isinstance(record, Exchange) else record.leg))
+        for leg in record.legs:
+            self._capture.note(Connection(leg))
         self._capture.append(record)
         self._capture.flush()
         self.requests += isinstance(record, Exchange)

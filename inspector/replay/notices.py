@@ -1,4 +1,4 @@
-"""What must be known before a real agent runs against a recording: what it will execute, and what is missing."""
+"""Notices before a real agent runs against a recording: what it will execute, and what is missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inspector.privacy.patterns import MASK
 from inspector.protocol import decode
 from inspector.protocol.endpoints import KINDS
 from inspector.protocol.kinds import Kind
-from inspector.replay import contents
+from inspector.replay.recording import contents_listed
 from inspector.rules.words import some
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def notices(recording: Recording) -> list[str]:
 
 def missing_plugins(recording: Recording) -> list[str]:
     """Return the plugins that are listed, and whose content was not recorded."""
-    missing = contents.wanted(recording.steps.values(), recording.answers).keys() - recording.borrowed.keys()
+    missing = contents_listed(recording.steps.values(), recording.answers).keys() - recording.borrowed.keys()
     return sorted(one.subject for one in missing if KINDS[one.endpoint] is Kind.PLUGIN_CONTENT)
 
 

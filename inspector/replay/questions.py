@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 IRRELEVANT = frozenset({"environment", "configured_environment", "transaction_uuid", "fail_on_404"})
 """Parameters that do not decide an answer; the environment is a field of its own."""
 UNLIMITED = {("max_files", "0"), ("max_files", "-1")}
-"""What agents up to 6.13 leave out."""
+"""Parameters that agents up to 6.13 leave out."""
 EVERYWHERE = (Kind.REPORT, Kind.FACTS, Kind.BACKUP)
 """Requests that mean the same in every environment."""
 _FORM = 65_536
@@ -44,7 +44,7 @@ class Question(NamedTuple):
         return f"{self.method} {self.endpoint} {beginning(self.subject, _TEXT)}".rstrip() + where
 
 
-def of(request: Request) -> Question | None:
+def question_of(request: Request) -> Question | None:
     """Return the question of a request; None if it is none of Puppet's."""
     match = endpoints.match(request.method, request.target)
     if match is None:

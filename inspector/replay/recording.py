@@ -9,25 +9,25 @@ from inspector import regex
 from inspector.analysis.analyzer import retrace
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.model import Exchange, Handshake
+from inspector.model import Exchange, Handshake, Phase
 from inspector.progress import watched
-from inspector.protocol import decode
+from inspector.protocol import decode, endpoints, files
 from inspector.protocol import documents as d
 from inspector.protocol.endpoints import KINDS
-from inspector.protocol.kinds import BOOTSTRAP, Kind
-from inspector.replay import answers, contents, questions
+from inspector.protocol.kinds import BOOTSTRAP, CONTENT, Kind
+from inspector.replay import questions
 from inspector.summaries import reading
 from inspector.summaries.indexed import IndexedCapture
 from inspector.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
-    from inspector.model import Record
+    from inspector.model import Record, Response
     from inspector.progress import Watch
-    from inspector.replay.answers import Answer
+    from inspector.protocol.files import Checksum
     from inspector.replay.questions import Question
     from inspector.summaries.index import IndexedRun
 
@@ -45,7 +45,7 @@ class Signing:
     status: int
     body: bytes
     foreign: bool = False
-    """It is a certificate for another key than the agent's."""
+    """Whether it is a certificate for another key than the agent's."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class Recording:
     run: int
     certname: str
     environment: str | None
-    """The one that the agent asked for first."""
+    """The environment that the agent asked for first."""
     shared: bool
     """Values were withheld from the capture, and names replaced."""
     answers: dict[Question, list[Answer]] = field(default_factory=dict)
@@ -108,8 +108,8 @@ def read(path: Path, watch: Watch, number: int | None = None, agent: str | None 
     with Capture.open(path) as capture:
         recording = Recording(brief.number or 0, certname, environment, "shared" in capture.meta())
         _fill(recording, (record for seq in chosen.seqs if (record := capture.record(seq)) is not None))
-        if wanted := contents.wanted(recording.steps.values(), recording.answers):
-            recording.borrowed = contents.found(wanted, watched(capture.records(), watch, capture.count()))
+        if wanted := contents_listed(recording.steps.values(), recording.answers):
+            recording.borrowed = contents_found(wanted, watched(capture.records(), watch, capture.count()))
     return recording
 
 
@@ -159,8 +159,8 @@ def _fill(recording: Recording, records: Iterable[Record]) -> None:
                     key = step.request.key
                 if kind in BOOTSTRAP:
                     _sign(recording, step, exchange, key)
-                elif question := questions.of(exchange.request):
-                    recording.answers.setdefault(question, []).append(answers.of(exchange))
+                elif question := questions.question_of(exchange.request):
+                    recording.answers.setdefault(question, []).append(answer_of(exchange))
                     recording.steps[exchange.seq] = step
             case _:
                 pass
@@ -175,3 +175,89 @@ def _sign(recording: Recording, step: Step, exchange: Exchange, key: str | None)
     foreign = bool(keys and key and key not in keys)
     body = b"" if keys else decode.content(exchange.response) or b""
     recording.signings.append(Signing(kind, exchange.response.status, body, foreign))
+
+
+# -- answers ---------------------------------------------------------------------------------------------------
+
+LONGEST = 600.0
+"""Seconds that an answer is delayed at most: agents wait as long."""
+REDIRECTS = (301, 302, 303, 307, 308)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A recorded answer."""
+
+    seq: int
+    response: Response | None
+    """None: the connection ended without one, or it cannot be given."""
+    delay: float
+    """Seconds from the request to the answer."""
+    trouble: str = ""
+    """Why it cannot be given; empty if it can."""
+
+
+def answer_of(exchange: Exchange) -> Answer:
+    """Return the answer of an exchange."""
+    response = exchange.response
+    if response is None:
+        return Answer(exchange.seq, None, 0.0)
+    delay = (response.started or 0.0) - (exchange.request.ended or response.started or 0.0)
+    delay = min(max(delay, 0.0), LONGEST) if delay == delay else 0.0  # NaN
+    if response.lost:
+        trouble = f"only {len(response.body)} of its {response.size} bytes were recorded (puppet_keep_body)"
+        return Answer(exchange.seq, None, delay, trouble)
+    if response.status in REDIRECTS:
+        return Answer(exchange.seq, None, delay, "it leads to another server")
+    return Answer(exchange.seq, response, delay)
+
+
+# -- contents of files that a run lists and does not fetch -----------------------------------------------------
+
+_PLUGIN, _FILE = (next(name for name, kind in KINDS.items() if kind is wanted)
+                  for wanted in (Kind.PLUGIN_CONTENT, Kind.FILE_CONTENT))  # fmt: skip
+
+
+def contents_listed(steps: Iterable[Step], answered: Container[Question]) -> dict[Question, Checksum]:
+    """Return what a run lists and does not fetch, with the checksums that it lists."""
+    listed: dict[Question, Checksum] = {}
+    for step in steps:
+        listed.update(_listed(step))
+    return {question: checksum for question, checksum in listed.items() if question not in answered}
+
+
+def _listed(step: Step) -> Iterator[tuple[Question, Checksum]]:
+    match = step.match
+    if match is None or not isinstance(step.response, d.FileMetadata | d.FileMetadatas):
+        return
+    entries = step.response.files if isinstance(step.response, d.FileMetadatas) else [step.response]
+    name = _PLUGIN if match.endpoint.phase is Phase.PLUGINS else _FILE
+    for entry in entries:
+        if entry.type == "file" and entry.checksum is not None:
+            path = f"{match.key}/{entry.relative_path}" if entry.relative_path else match.key or ""
+            yield questions.Question(name, "GET", path, match.environment or "", frozenset()), entry.checksum
+
+
+def contents_found(wanted: Mapping[Question, Checksum], records: Iterable[Record]) -> dict[Question, Answer]:
+    """Return the answers with wanted contents among records."""
+    missing: dict[tuple[str, str], list[Question]] = {}
+    for question in wanted:
+        missing.setdefault((question.endpoint, question.subject), []).append(question)
+    borrowed: dict[Question, Answer] = {}
+    for record in records:
+        asked = questions.question_of(record.request) if isinstance(record, Exchange) and _fetched(record) else None
+        for question in missing.get((asked.endpoint, asked.subject), ()) if asked else ():
+            assert isinstance(record, Exchange)  # noqa: S101 - as above
+            assert record.response is not None  # noqa: S101
+            content = decode.content(record.response)
+            if content is not None and files.check(content, wanted[question]) is files.ChecksumResult.RIGHT:
+                borrowed.setdefault(question, answer_of(record))
+    return borrowed
+
+
+def _fetched(exchange: Exchange) -> bool:
+    response = exchange.response
+    if response is None or response.status != 200 or response.lost:
+        return False
+    match = endpoints.match(exchange.request.method, exchange.request.target)
+    return match is not None and match.endpoint.kind in CONTENT

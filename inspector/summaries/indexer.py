@@ -249,8 +249,7 @@ class _Writer:
         analyzer = Analyzer()
         runs: dict[Run, None] = {}
         with contextlib.suppress(CaptureError, sqlite3.DatabaseError):
-            for record in capture.records(max(capture.last - NEWEST, self._known)):
-                step = analyzer.feed(record)
+            for step in analyzer.steps(capture.records(max(capture.last - NEWEST, self._known))):
                 if step.run:
                     runs[step.run] = None
                 brief = summary.of(step, ())

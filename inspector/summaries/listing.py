@@ -73,8 +73,7 @@ def _listed(path: Path, text: str, watch: Watch, listing: Watch) -> Iterator[tup
     analyzer = Analyzer()
     items: list[tuple[Brief, Run | None]] = []
     with Capture.open(path) as capture:
-        for record in watched(capture.records(), watch, capture.count()):
-            step = analyzer.feed(record)
+        for step in analyzer.steps(watched(capture.records(), watch, capture.count())):
             items.append((summary.of(step), step.run))
         analyzer.finish()
         # A run without a certname may have become part of another run since.

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.analysis.analyzer import Analyzer
 from inspector.capture import merge
 from inspector.capture.notes import Notes
 from inspector.capture.store import Capture
@@ -22,6 +21,7 @@ from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg, R
 from inspector.summaries import index, indexer
 from tests.support import places
 from tests.support.captures import keep, save
+from tests.support.conversations import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,11 +55,8 @@ def numbered(records: Iterable[Record]) -> list[Record]:
     return [dataclasses.replace(record, seq=number) for number, record in enumerate(records, 1)]
 
 
-def runs_of(path: Path) -> list[tuple[object, ...]]:
-    analyzer = Analyzer()
-    for record in read(path):
-        analyzer.feed(record)
-    return [(run.certname, run.outcome, list(run.seqs), run.findings) for run in analyzer.finish()]
+def runs_in(path: Path) -> list[tuple[object, ...]]:
+    return [(run.certname, run.outcome, list(run.seqs), run.findings) for run in runs_of(read(path))]
 
 
 def blobs(path: Path) -> int:
@@ -81,13 +78,13 @@ def test_runs_that_were_cut_in_two_are_whole_again(tmp_path: Path) -> None:
     whole = save(tmp_path / "whole.sqlite", *records)
     first = save(tmp_path / "1.sqlite", *records[:14])
     second = save(tmp_path / "2.sqlite", *records[14:])
-    assert [run[:2] for run in runs_of(first)] == [("node1.example", "unfinished")]
+    assert [run[:2] for run in runs_in(first)] == [("node1.example", "unfinished")]
     target = tmp_path / "merged.sqlite"
     assert merge.merge([second, first], target) == merge.Merged(22, 0, 0)
     assert read(target) == read(whole)
     assert connections(target) == connections(whole)
-    assert runs_of(target) == runs_of(whole)
-    assert [run[:2] for run in runs_of(target)] == [("node1.example", "complete")]
+    assert runs_in(target) == runs_in(whole)
+    assert [run[:2] for run in runs_in(target)] == [("node1.example", "complete")]
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert len(list(tmp_path.iterdir())) == 4
 
@@ -103,7 +100,7 @@ def test_an_agent_behind_two_proxies_is_one(tmp_path: Path) -> None:
     paths = [save(tmp_path / f"{number}.sqlite", *some) for number, some in enumerate(split)]
     merge.merge(paths, tmp_path / "c.sqlite")
     whole = save(tmp_path / "whole.sqlite", *records)
-    assert (read(tmp_path / "c.sqlite"), runs_of(tmp_path / "c.sqlite")) == (read(whole), runs_of(whole))
+    assert (read(tmp_path / "c.sqlite"), runs_in(tmp_path / "c.sqlite")) == (read(whole), runs_in(whole))
 
 
 def test_everything_that_a_capture_holds_is_taken_over(tmp_path: Path) -> None:

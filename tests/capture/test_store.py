@@ -30,7 +30,7 @@ from inspector.model import (
     Request,
     Response,
 )
-from tests.support.records import AGENT, ALL, BARE, FAILED, FULL, LOST, MASTER, legs, read, written
+from tests.support.records import AGENT, ALL, BARE, FAILED, FULL, LOST, MASTER, read, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -266,7 +266,7 @@ def test_a_records_json_holds_what_was_observed_and_nothing_else(tmp_path: Path)
     FULL.request.header("host")  # whoever looks at a record changes nothing in it
     path = tmp_path / "c.sqlite"
     with Capture.create(path) as capture:
-        for leg in legs(FULL):
+        for leg in FULL.legs:
             capture.note(Connection(leg))
         capture.append(FULL)
     with contextlib.closing(sqlite3.connect(path)) as db:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from inspector.capture.bodies import LEARNT
 from inspector.capture.store import Capture
-from inspector.capture.texts import LEARNT
 from inspector.errors import CaptureError
 from inspector.model import Closed, Connection, Gap
 from tests.support.records import AGENT, ALL, FULL, MASTER, read, written

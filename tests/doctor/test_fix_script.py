@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.analysis.analyzer import Analyzer
 from inspector.doctor import findings, fix_script, report
 from inspector.doctor.fix_script import Problem
 from inspector.errors import InspectorError
@@ -22,6 +21,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, talk
 from inspector.runs.examples import report as reported
 from inspector.runs.run import Run as AgentRun
 from tests.support.captures import save
+from tests.support.conversations import runs_of
 from tests.support.json_output import valid
 from tests.support.messages import MESSAGES
 from tests.support.programs import program
@@ -275,10 +275,7 @@ def fixes_of(rule: Rule) -> list[Fix]:
     """The fixes of a rule: for the runs of its bad examples, and for a run of which nothing is known."""
     runs: list[AgentRun] = []
     for records in rule.bad():
-        analyzer = Analyzer()
-        for record in records:
-            analyzer.feed(record)
-        runs += analyzer.finish()
+        runs += runs_of(records)
     return [*dict.fromkeys(proved(rule.fix_for(run)) for run in [None, *runs])]
 
 

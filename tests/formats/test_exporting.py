@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.formats import exporting, files, jsonl
@@ -24,7 +23,7 @@ from inspector.model import Exchange, Gap, Leg, Request, Response
 from inspector.summaries import conclusions
 from tests.support import places
 from tests.support.captures import save
-from tests.support.conversations import Agent
+from tests.support.conversations import Agent, runs_of
 from tests.support.json_output import strict
 from tests.support.planted import found, planted
 from tests.support.recorded import SAMPLES, records_of
@@ -47,10 +46,7 @@ HOSTILE = Exchange(
 
 
 def owners(records: tuple[Record, ...]) -> dict[int, RunBrief]:
-    analyzer = Analyzer()
-    for record in records:
-        analyzer.feed(record)
-    return {seq: conclusions.of_run(run) for run in analyzer.finish() for seq in run.seqs}
+    return {seq: conclusions.of_run(run) for run in runs_of(records) for seq in run.seqs}
 
 
 def schema() -> Any:

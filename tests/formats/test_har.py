@@ -21,7 +21,7 @@ from inspector.model import Connection, Exchange, Request, Response
 from inspector.text import utc
 from tests.support import places
 from tests.support.captures import save
-from tests.support.conversations import START, Agent, together
+from tests.support.conversations import START, Agent, runs_of, together
 from tests.support.odd_records import AGENT, EMPTY, MASTER, ODD
 from tests.support.recorded import SAMPLES, records_of
 
@@ -74,10 +74,8 @@ def test_the_schema_is_one_and_refuses_what_har_has_not() -> None:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_a_sample_is_valid(sample: Path) -> None:
     log = fitting("\n".join(exporting.Chosen.by(sample).lines("har")))
-    analyzer = Analyzer()
-    for record in records_of(sample):
-        analyzer.feed(record)
-    runs = [run for run in analyzer.finish() if any(isinstance(record, Exchange) for record in _of(run.seqs, sample))]
+    every = runs_of(records_of(sample))
+    runs = [run for run in every if any(isinstance(record, Exchange) for record in _of(run.seqs, sample))]
     assert [page["id"] for page in log["pages"]] == [f"run-{run.number}" for run in runs]
     assert log["comment"].startswith("Secrets are masked, and other values withheld.")
     for run, page in zip(runs, log["pages"], strict=True):
@@ -87,7 +85,7 @@ def test_a_sample_is_valid(sample: Path) -> None:
     for entry in (*log["entries"], *({"_puppet": rest} for rest in log["_puppet"]["records"])):
         findings = {(found["rule"], found["message"]) for found in entry["_puppet"]["findings"]}
         seq = entry["_puppet"]["seq"]
-        assert findings == {(f.rule, f.message) for run in analyzer.runs for f in run.findings if seq in f.seqs}
+        assert findings == {(f.rule, f.message) for run in every for f in run.findings if seq in f.seqs}
 
 
 def _of(seqs: Any, sample: Path) -> list[Any]:

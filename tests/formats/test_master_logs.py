@@ -13,8 +13,9 @@ import pytest
 from inspector.errors import InspectorError
 from inspector.explain.master_log.measured import NOTHING, MasterTime
 from inspector.formats import master_logs
-from inspector.formats.master_logs import MasterLogs
+from inspector.formats.master_logs import TRIED, LogFile, MasterLogs
 from inspector.model import Exchange, Identity, Leg, Request, Response
+from inspector.progress import unwatched
 from inspector.summaries import index, indexer
 from tests.support import places
 from tests.support.captures import save
@@ -224,3 +225,60 @@ def test_equal_requests_that_fit_several_lines_are_counted(tmp_path: Path) -> No
         "2 requests without a line in the access log, of which 2 fit several lines alike.",
         "3 lines of the access log about requests that were not recorded.",
     )
+
+
+# -- the lines of a log ----------------------------------------------------------------------------------------
+
+
+def parse(line: str) -> tuple[float, None] | None:
+    return (float(line), None) if line.strip().isdecimal() else None
+
+
+def times(path: Path) -> tuple[list[float], LogFile]:
+    log = LogFile(path, parse, "a number", "Look there.")
+    return [time for time, _ in log.logged(unwatched)], log
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_lines_are_counted_and_those_in_no_pattern_too(tmp_path: Path, *, compressed: bool) -> None:
+    path = tmp_path / "log"
+    text = b"1\n2\nx\n" + b"y" * 2**21 + b"\n\xff\n3"
+    path.write_bytes(gzip.compress(text) if compressed else text)
+    found, log = times(path)
+    assert found == [1, 2, 3]
+    assert (log.lines, log.unknown, log.first_unknown) == (6, 3, 3)
+
+
+def test_another_pattern_is_a_mistake_after_some_lines(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("x\n" * (TRIED + 100) + "1\n")
+    with pytest.raises(InspectorError) as raised:
+        times(path)
+    assert str(raised.value) == (
+        f"{path} is in no known pattern: line 1, and {TRIED - 1} more. Known is a number (and older ones, "
+        "docs/times.md). Look there."
+    )
+
+
+def test_one_line_in_another_pattern(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("x\n")
+    with pytest.raises(InspectorError, match=r"is in no known pattern: line 1\. Known"):
+        times(path)
+
+
+def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.touch()
+    assert times(path)[0] == []
+
+
+def test_what_cannot_be_read_is_a_mistake(tmp_path: Path) -> None:
+    damaged = tmp_path / "log.gz"
+    damaged.write_bytes(gzip.compress(b"1\n" * 10_000)[:-20])
+    wrong = tmp_path / "wrong.gz"
+    wrong.write_bytes(gzip.compress(b"1\n") + b"no gzip")
+    for path in (damaged, wrong, tmp_path / "absent", tmp_path):
+        with pytest.raises(InspectorError, match="Cannot read") as raised:
+            times(path)
+        assert "None" not in raised.value.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ import pytest
 from inspector.capture.store import Capture
 from inspector.explain.master_log.measured import MasterTime, MasterTimes
 from inspector.formats import exporting, otlp
+from inspector.formats.otlp import ERROR, attributes_of, encoded, span_of
 from inspector.model import Exchange, Response
 from inspector.summaries import listing
 from inspector.summaries.summary import RunBrief
@@ -24,8 +26,8 @@ from tests.support.recorded import SAMPLES
 if TYPE_CHECKING:
     from pathlib import Path
 
+
 INTERNAL, SERVER, CLIENT = 1, 2, 3
-ERROR = 2
 
 
 def exported(path: Path) -> list[Any]:
@@ -169,3 +171,38 @@ def test_a_time_that_is_none_is_no_attribute(started: float) -> None:
     text = "".join(otlp.lines([odd], times=times))
     assert "null" not in text
     assert len(spans_of(text)) == 2
+
+
+# -- messages --------------------------------------------------------------------------------------------------
+
+
+def plain(message: object) -> Any:
+    return json.loads(encoded(message))
+
+
+def test_values_have_their_type_and_those_without_one_are_left_out() -> None:
+    found = plain(attributes_of({"a": "text", "b": 2**40, "c": True, "d": ["x", "y"], "e": None, "f": ""}))
+    assert found == [
+        {"key": "a", "value": {"stringValue": "text"}},
+        {"key": "b", "value": {"intValue": str(2**40)}},
+        {"key": "c", "value": {"boolValue": True}},
+        {"key": "d", "value": {"arrayValue": {"values": [{"stringValue": "x"}, {"stringValue": "y"}]}}},
+    ]
+
+
+def test_texts_are_cleaned() -> None:
+    assert "\x1b" not in encoded(attributes_of({"a": "\x1b[2J"}))
+    assert "\x1b" not in encoded(span_of("t", "s", "name", 1, 0.0, 1.0, {}, error="\x1b[2J"))
+
+
+def test_a_span_never_ends_before_it_begins() -> None:
+    found = plain(span_of("t", "s", "name", 1, 2.5, 1.0, {}))
+    assert (found["startTimeUnixNano"], found["endTimeUnixNano"]) == ("2500000000", "2500000000")
+    assert found["status"] == {}
+
+
+def test_an_error_is_a_status_with_its_description() -> None:
+    failed = plain(span_of("t", "s", "name", 1, 0.0, 1.0, {}, error="reset"))
+    assert failed["status"] == {"code": ERROR, "message": "reset"}
+    within = plain(span_of("t", "s", "name", 1, 0.0, 1.0, {}, "parent", ""))
+    assert (within["status"], within["parentSpanId"]) == ({"code": ERROR}, "parent")

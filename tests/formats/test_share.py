@@ -25,12 +25,14 @@ from inspector.formats.outgoing import Outgoing
 from inspector.formats.pseudonyms import Pseudonyms
 from inspector.formats.reissue import Reissuer
 from inspector.host import pki
-from inspector.model import Connection, Exchange, Gap, Handshake, Leg, Request, Response
+from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.privacy import rewrite
 from inspector.protocol import bodies, x509
 from inspector.rules import all_rules
 from inspector.runs.examples import asking_for, bucket, catalog, content, csr, metadata, plugins, report, talk
 from tests.support import places
+from tests.support.captures import save
+from tests.support.conversations import runs_of
 from tests.support.recorded import RECORDINGS, SAMPLES, name_of, records_of
 from tests.support.secrets import KEY, WORD
 
@@ -47,23 +49,11 @@ ADDRESS = "10.47.3.9"
 
 
 def findings(records: Iterable[Record]) -> list[tuple[Any, ...]]:
-    analyzer = Analyzer()
-    for record in records:
-        analyzer.feed(record)
     return [
         (run.number, run.outcome, finding.rule, finding.severity, finding.seqs)
-        for run in analyzer.finish()
+        for run in runs_of(records)
         for finding in run.findings
     ]
-
-
-def saved(path: Path, records: Iterable[Record]) -> Path:
-    with Capture.create(path) as capture:
-        for record in records:
-            for leg in legs(record):
-                capture.note(Connection(leg))
-            capture.append(record)
-    return path
 
 
 def shared(path: Path) -> tuple[Record, ...]:
@@ -74,15 +64,6 @@ def shared(path: Path) -> tuple[Record, ...]:
         return tuple(capture.records())
 
 
-def legs(record: Record) -> list[Leg]:
-    match record:
-        case Exchange():
-            return [record.agent, record.master] if record.master else [record.agent]
-        case Handshake():
-            return [record.leg]
-    return []
-
-
 def text_of(records: Iterable[Record]) -> str:
     """All that records say, without any encoding."""
     return "\0".join(text for record in records for text in _texts(record))
@@ -90,7 +71,7 @@ def text_of(records: Iterable[Record]) -> str:
 
 def _texts(record: Record) -> Iterator[str]:
     yield str(dataclasses.replace(record, seq=0))
-    for leg in legs(record):
+    for leg in record.legs:
         for der in (*leg.peer_chain, *leg.own_chain):
             yield der.decode("latin-1")
             yield x509.fingerprint(der)
@@ -110,12 +91,12 @@ def _spoken(message: Message) -> Iterator[str]:
 @pytest.mark.parametrize("path", [*SAMPLES, *RECORDINGS[::6]], ids=name_of)
 def test_recordings_come_to_the_same_findings(path: Path, tmp_path: Path) -> None:
     records = records_of(path)
-    other = shared(saved(tmp_path / "own.sqlite", records))
+    other = shared(save(tmp_path / "own.sqlite", *records))
     assert findings(other) == findings(records)
     assert len(other) == len(records)
     before, after = text_of(records), text_of(other)
     names = set(re.findall(r"[\w-]+(?:\.[\w-]+)*\.(?:example|test)(?![\w.])", before)) | {
-        leg.address for record in records for leg in legs(record) if leg.address and not leg.address.startswith("127.")
+        leg.address for record in records for leg in record.legs if leg.address and not leg.address.startswith("127.")
     }
     known = re.compile(r"(?:agent|master|host)\d+\.example|192\.0\.2\.\d+")
     assert {name for name in names if name in after and not known.fullmatch(name)} == set()
@@ -171,14 +152,14 @@ def conversation() -> list[Record]:
 
 def test_nothing_tells_whose_it_is(tmp_path: Path) -> None:
     records = conversation()
-    everything = text_of(shared(saved(tmp_path / "own.sqlite", records)))
+    everything = text_of(shared(save(tmp_path / "own.sqlite", *records)))
     secret = ["corp-name", "web1", ADDRESS, "2a01:4f8", "52:54:00", "VMware", "HW9917XY", "4c4c4544", "Cq9Cq9",
               "abababab", WORD, "MIIEvQ", "puppet.example", "node1.example"]  # fmt: skip
     assert [word for word in secret if word.lower() in everything.lower()] == []
     assert "agent1.example" in everything
     assert "255.255.255.0" in everything
     assert "127.0.0.1" in everything
-    for fingerprint in {x509.fingerprint(der) for record in records for leg in legs(record) for der in leg.peer_chain}:
+    for fingerprint in {x509.fingerprint(der) for record in records for leg in record.legs for der in leg.peer_chain}:
         assert fingerprint not in everything
 
 
@@ -336,7 +317,7 @@ def test_hosts_elsewhere_at_the_same_site() -> None:
 
 
 def test_the_command(run: Run, tmp_path: Path) -> None:
-    own = saved(tmp_path / "own.sqlite", conversation())
+    own = save(tmp_path / "own.sqlite", *conversation())
     status, out, _ = run("share", own)
     made = tmp_path / "own-shared.sqlite"
     assert (status, out.split()[0]) == (0, str(len(conversation())))
@@ -364,7 +345,7 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
 
 
 def test_half_a_capture_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = saved(tmp_path / "own.sqlite", conversation())
+    own = save(tmp_path / "own.sqlite", *conversation())
 
     def fail(*_: Any) -> Any:
         raise RuntimeError("stopped")
@@ -390,7 +371,7 @@ def test_a_gap_takes_the_place_of_a_record_that_cannot_be_masked(
 
     monkeypatch.setattr(of, step, fail)
     records = conversation()
-    path = saved(tmp_path / "own.sqlite", records)
+    path = save(tmp_path / "own.sqlite", *records)
     other = shared(path)
     assert [record.seq for record in other] == [record.seq for record in records]
     assert isinstance(other[1], Gap)
@@ -409,7 +390,7 @@ def test_a_capture_that_goes_on_from_another_is_shared_with_its_numbers(tmp_path
 
 
 def test_numbers_never_change(tmp_path: Path) -> None:
-    own = saved(tmp_path / "own.sqlite", conversation())
+    own = save(tmp_path / "own.sqlite", *conversation())
     with contextlib.closing(sqlite3.connect(own)) as db, db:
         db.execute("DELETE FROM record WHERE seq = 2")
     with pytest.raises(InspectorError, match="Records before record 3"):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from inspector.rehearsal import comparing
 from inspector.runs.examples import catalog, report, talk, together
 from tests.support import json_output
 from tests.support.captures import save
-from tests.support.compared import file
+from tests.support.compared import decoded, file, found
 from tests.support.rehearsals import failing, fleet, new_master, rehearsed, usual
 
 if TYPE_CHECKING:
@@ -141,3 +142,43 @@ def test_a_deferred_that_v4_shows_as_text_is_no_difference(run: Run, tmp_path: P
     assert "not compared: 1 Deferred value: v4 shows them as text" in out
     assert "File[/etc/e]/content" in out
     assert "File[/etc/d]" not in out
+
+
+# -- Deferred values -------------------------------------------------------------------------------------------
+
+DEFERRED = {"__ptype": "Deferred", "name": "sprintf", "arguments": ["a"]}
+TEXT = "Deferred({'name' => 'sprintf', 'arguments' => ['a']})"
+
+
+def restored(before: Any, after: Any, **marks: Any) -> tuple[int, int]:
+    """How many values were restored, and how many differences there are then."""
+    recorded = decoded([file("/a", content=before)])
+    answer, count = comparing.with_deferred(
+        recorded, decoded([file("/A", content="x"), file("/a", content=after, **marks)])
+    )
+    return count, len([each for each in found(recorded, answer).found if each.name == "File[/a]"])
+
+
+def test_wherever_a_deferred_is() -> None:
+    assert restored(DEFERRED, TEXT) == (1, 0)
+    assert restored(["x", {"y": DEFERRED}, DEFERRED], ["x", {"y": TEXT}, TEXT]) == (2, 0)
+    secret = {"__ptype": "Sensitive", "__pvalue": DEFERRED}
+    assert restored(secret, TEXT, sensitive=["content"]) == (1, 0)
+    assert restored(secret, {"__ptype": "Sensitive", "__pvalue": TEXT}) == (1, 0)
+
+
+def test_what_is_different_beside_it_stays() -> None:
+    assert restored(["x", DEFERRED], ["y", TEXT]) == (1, 1)
+    assert restored(DEFERRED, "other") == (0, 1)
+    assert restored([DEFERRED], [TEXT, "more"]) == (0, 1)
+    assert restored({"a": DEFERRED, "b": 1}, {"a": TEXT}) == (1, 1)
+    assert restored("text", TEXT) == (0, 1)
+    assert restored(None, TEXT) == (0, 1)
+
+
+def test_deep_values_end() -> None:
+    before: Any = DEFERRED
+    after: Any = TEXT
+    for _ in range(500):
+        before, after = [before], [after]
+    assert restored(before, after)[0] == 0

@@ -9,9 +9,8 @@ from inspector.compare.comparison import Choices
 from inspector.rehearsal import text
 from inspector.rehearsal.client import Target
 from inspector.rehearsal.fact_changes import FactChanges
-from inspector.rehearsal.logs import Logged
 from inspector.rehearsal.plan import Plan
-from inspector.rehearsal.result import Result, Time
+from inspector.rehearsal.result import Logged, Result, Time
 
 
 def lines(result: Result, **options: Any) -> list[str]:

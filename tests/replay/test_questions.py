@@ -16,7 +16,9 @@ V3 = "/puppet/v3"
 
 
 def asked(method: str, target: str, body: bytes = b"", media: str = "") -> Question | None:
-    return questions.of(Request((("Content-Type", media),) if media else (), body, method=method, target=target))
+    return questions.question_of(
+        Request((("Content-Type", media),) if media else (), body, method=method, target=target)
+    )
 
 
 @pytest.mark.parametrize(

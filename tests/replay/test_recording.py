@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import pytest
 
 from inspector.errors import InspectorError
+from inspector.model import Exchange, Leg, Request, Response
 from inspector.protocol.kinds import Kind
-from inspector.runs.examples import asked, catalog, plugins, report, talk, together
+from inspector.replay import recording
+from inspector.runs.examples import altered, asked, catalog, content, listing, plugins, report, talk, together
 from tests.support.conversations import Agent
 from tests.support.conversations import together as numbered
 from tests.support.replays import of_records, of_sample
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from inspector.model import Record
+    from inspector.replay.recording import Recording
+    from inspector.runs.examples import ExamplePart
 
 
 def test_a_run_with_its_bootstrap(tmp_path: Path) -> None:
@@ -91,3 +98,90 @@ def test_a_name_that_no_agent_has(tmp_path: Path) -> None:
 
 def test_an_environment_that_there_cannot_be_is_left_out(tmp_path: Path) -> None:
     assert of_records(tmp_path, *talk(catalog(asks="a b;c"), report())).environment is None
+
+
+# -- answers ---------------------------------------------------------------------------------------------------
+
+LEG = Leg("1", "agent")
+
+
+def exchange(response: Response | None, ended: float = 1.0) -> Exchange:
+    return Exchange(LEG, Request(ended=ended), response, seq=7)
+
+
+def test_an_answer_with_its_delay() -> None:
+    found = recording.answer_of(exchange(Response(status=200, body=b"x", started=1.5)))
+    assert (found.seq, found.delay, found.trouble) == (7, 0.5, "")
+    assert found.response is not None
+
+
+@pytest.mark.parametrize("started", [0.5, None, -math.inf, math.nan])
+def test_a_delay_is_never_negative(started: float | None) -> None:
+    assert recording.answer_of(exchange(Response(status=200, started=started))).delay == 0
+
+
+def test_a_delay_is_never_longer_than_an_agent_waits() -> None:
+    assert recording.answer_of(exchange(Response(status=200, started=1e12))).delay == recording.LONGEST
+
+
+def test_no_answer_is_an_answer_too() -> None:
+    found = recording.answer_of(exchange(None))
+    assert (found.response, found.trouble) == (None, "")
+
+
+def test_a_body_that_was_not_recorded() -> None:
+    found = recording.answer_of(exchange(Response(status=200, body=b"xy", lost=5)))
+    assert found.response is None
+    assert found.trouble == "only 2 of its 7 bytes were recorded (puppet_keep_body)"
+
+
+@pytest.mark.parametrize("status", recording.REDIRECTS)
+def test_nobody_is_sent_elsewhere(status: int) -> None:
+    found = recording.answer_of(exchange(Response((("Location", "https://other.example/"),), status=status)))
+    assert (found.response, found.trouble) == (None, "it leads to another server")
+
+
+# -- contents of files -----------------------------------------------------------------------------------------
+
+FILE = b"content\n"
+
+
+def run(tmp_path: Path, fetched: ExamplePart) -> Recording:
+    """The second run lists a directory; a file in it was fetched in the first."""
+    tree = listing("modules/m/tree", {"a.txt": FILE})
+    first: list[Record] = talk(plugins(), catalog(), tree, fetched, report())
+    second = talk(plugins(), catalog(uuid="a-2"), tree, report(uuid="a-2"), after=1000)
+    return of_records(tmp_path, *together(first, second), run=2)
+
+
+def test_a_content_with_the_listed_digest_is_taken(tmp_path: Path) -> None:
+    recorded = run(tmp_path, content("modules/m/tree/a.txt", FILE))
+    ((question, answer),) = recorded.borrowed.items()
+    assert question.subject == "modules/m/tree/a.txt"
+    assert question not in recorded.answers
+    assert answer.response is not None
+    assert answer.response.body == FILE
+
+
+@pytest.mark.parametrize(
+    "fetched",
+    [
+        content("modules/m/tree/a.txt", b"another version"),
+        content("modules/m/tree/b.txt", FILE),
+        altered(content("modules/m/tree/a.txt", FILE), response={"status": 404}),
+        altered(content("modules/m/tree/a.txt", FILE), response={"lost": 3}),
+        altered(content("modules/m/tree/a.txt", FILE), answers={"Content-Encoding": "gzip"}),
+        asked("file_metadata/modules/m/tree/a.txt", []),
+    ],
+)  # fmt: skip
+def test_nothing_else_is(tmp_path: Path, fetched: ExamplePart) -> None:
+    assert run(tmp_path, fetched).borrowed == {}
+
+
+def test_what_the_run_fetched_itself_is_its_own(tmp_path: Path) -> None:
+    tree = listing("modules/m/tree", {"a.txt": FILE})
+    records = talk(plugins(), catalog(), tree, content("modules/m/tree/a.txt", FILE), report())
+    recorded = of_records(tmp_path, *records)
+    assert recorded.borrowed == {}
+    assert any(question.subject == "modules/m/tree/a.txt" for question in recorded.answers)
+    assert all(isinstance(step.record, Exchange) for step in recorded.steps.values())

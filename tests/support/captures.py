@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
-from inspector.model import Connection, Exchange, Handshake, OpenConnection, Present
+from inspector.model import Connection, OpenConnection, Present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,12 +25,8 @@ def save(path: Path, *records: Record) -> Path:
 def keep(capture: Capture, *records: Record) -> None:
     """As the proxy does: each with its connections."""
     for record in records:
-        if isinstance(record, Exchange):
-            capture.note(Connection(record.agent))
-            if record.master:
-                capture.note(Connection(record.master))
-        elif isinstance(record, Handshake):
-            capture.note(Connection(record.leg))
+        for leg in record.legs:
+            capture.note(Connection(leg))
         capture.append(record)
     capture.flush()
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from inspector.analysis.analyzer import Analyzer, retrace
+from inspector.analysis.analyzer import retrace
 from inspector.compare import catalogs, comparison, documents
 from inspector.compare.differences import Differences
 from inspector.compare.masks import Masks
 from inspector.protocol import documents as d
 from inspector.runs.examples import catalog, report, talk
+from tests.support.conversations import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,10 +30,7 @@ type Brief = tuple[str, str, Any, Any]
 def gathered(records: Iterable[Record], label: str = "c.sqlite run 1") -> RunDocuments:
     """What is compared of the only run of a conversation."""
     records = list(records)
-    analyzer = Analyzer()
-    for record in records:
-        analyzer.feed(record)
-    (run,) = analyzer.finish()
+    (run,) = runs_of(records)
     return documents.gather(retrace(records), run.snapshot(), label)
 
 

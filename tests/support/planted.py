@@ -19,7 +19,6 @@ from urllib.parse import quote, unquote
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector.formats.lossless import legs
 from inspector.formats.outgoing import Outgoing
 from inspector.host import pki
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
@@ -265,7 +264,7 @@ def everything(records: Iterable[Record]) -> bytes:
     parts: list[bytes] = []
     for record in records:
         parts.append(str(dataclasses.replace(record, seq=0)).encode("utf-8", "replace"))
-        parts += [der for leg in legs(record) for der in (*leg.peer_chain, *leg.own_chain)]
+        parts += [der for leg in record.legs for der in (*leg.peer_chain, *leg.own_chain)]
         if isinstance(record, Exchange):
             for message in (record.request, record.response):
                 if message is not None:

@@ -35,19 +35,10 @@ def written(path: Path, *records: Record, connections: tuple[Connection, ...] = 
         for connection in connections:
             capture.note(connection)
         for record in records:
-            for leg in legs(record):
+            for leg in record.legs:
                 if leg.id not in {connection.leg.id for connection in connections}:
                     capture.note(Connection(leg))
         return [capture.append(record) for record in records]
-
-
-def legs(record: Record) -> list[Leg]:
-    match record:
-        case Exchange():
-            return [record.agent, *([record.master] if record.master else [])]
-        case Handshake():
-            return [record.leg]
-    return []
 
 
 def read(path: Path, after: int = 0) -> list[Record]:

@@ -90,13 +90,11 @@ class _Reading:
 
     def take(self, records: Iterable[Record]) -> None:
         analyzer = Analyzer((rule_of(ident) for ident in self._by_rule), ledger=Ledger())
-        for record in records:
-            step = analyzer.feed(record)
+        for step in analyzer.steps(records):
             self._survey.unanalyzed += bool(step.unanalyzed)
             self._look(step)
             for run in step.over:
                 self._end(run)
-                analyzer.forget(run)
         for run in analyzer.finish():
             self._end(run)
         for run in list(self._open):  # calls of tools, which are no runs

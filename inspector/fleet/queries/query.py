@@ -67,7 +67,7 @@ class Query:
     sql: str
     parameters: tuple[Parameter, ...] = ()
     judged: bool = False
-    """It asks what nodes were after runs."""
+    """Whether it asks for the states of nodes after runs."""
 
     def __str__(self) -> str:
         return self.name

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """What is refused, and why."""
+    """The kind of what is refused: whose certificate or CRL, and why."""
 
     NODE_ENDED = "node-ended"
     NODE_REVOKED = "node-revoked"
@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What becomes of a node."""
+    """Whether a node breaks."""
 
     BREAKS = "breaks"
     MAY_BREAK = "may break"
@@ -68,11 +68,11 @@ class Effect(NamedTuple):
 
     reason: Reason
     since: float | None
-    """From when on; None: as soon as the CRL is in place."""
+    """When it begins; None: as soon as the CRL is in place."""
 
 
 class _Revocation(NamedTuple):
-    """That a certificate is revoked."""
+    """The revocation of a certificate."""
 
     since: float | None
     """None: it is only assumed."""
@@ -91,7 +91,7 @@ class Judge:
         self._paths = paths
         self._scenario = scenario
         self._shared: dict[tuple[object, ...], list[Effect]] = {}
-        """What is done to nodes that have all in common but their own certificates."""
+        """Effects shared by nodes that differ only in their own certificates."""
 
     def effects(self, node: Node) -> list[Effect]:
         """Return what the scenario does to a node; what is already so is among it."""
@@ -106,7 +106,7 @@ class Judge:
         return found + self._shared[key]
 
     def _above(self, node: Node, own: list[Certificate], able: Abilities) -> Iterator[Effect]:
-        """What becomes of the masters, and of the CAs of both sides."""
+        """Yield the effects of the masters' certificates, and of the CAs of both sides."""
         masters = [self._certificates[name] for name in node.masters if name in self._certificates]
         yield from self._masters(node, masters, able)
         ends = (*own, *masters)

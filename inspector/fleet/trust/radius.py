@@ -9,7 +9,7 @@ from inspector.fleet.trust.effects import Judge, Kind, Verdict
 from inspector.fleet.trust.paths import Paths
 from inspector.fleet.trust.scenario import Scenario
 from inspector.protocol.certificates import printed_serial
-from inspector.text import plural, utc
+from inspector.text import plural, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ class Affected(NamedTuple):
 
     node: Node
     since: float | None
-    """From when on; None: as soon as the CRL is in place."""
+    """When it begins; None: as soon as the CRL is in place."""
 
 
 class Group(NamedTuple):
@@ -35,7 +35,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Radius:
-    """What a scenario does to all nodes. A node may be in several groups."""
+    """The effects of a scenario on all nodes. A node may be in several groups."""
 
     scenario: Scenario
     inventory: Inventory
@@ -46,7 +46,7 @@ class Radius:
     untouched: int
     """How many nodes it does not concern."""
     notes: tuple[str, ...]
-    """What is not known, and what holds for all."""
+    """Notes on missing knowledge, and on all nodes."""
 
     def number(self, verdict: Verdict) -> int:
         """How many nodes have a verdict: of several, the worst one of a node counts."""
@@ -85,7 +85,7 @@ def radius(inventory: Inventory, scenario: Scenario, now: float) -> Radius:
 
 
 def _effects(judge: Judge, node: Node) -> list[Effect]:
-    """What is done to a node, without what its own runs disprove: it worked since, so there is a newer CRL."""
+    """Return the effects on a node, without those that began before its last complete run: it has a newer CRL."""
     return [
         effect
         for effect in judge.effects(node)
@@ -132,7 +132,7 @@ def _about_crls(paths: Paths, inventory: Inventory, scenario: Scenario) -> Itera
     ends = [crl.next_update for one in authorities if (crl := paths.crl(one)) and crl.next_update is not None]
     if scenario.without_crls and ends:
         yield (
-            f"An agent that has CRLs goes on with them until they end, the latest known at {utc(min(ends))[:10]}: a "
+            f"An agent that has CRLs goes on with them until they end, the latest known at {utc_day(min(ends))}: a "
             "download that fails is only logged. New nodes of 6 and later cannot enrol meanwhile."
         )
     elif ends:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from inspector import clocks, regex
 from inspector.errors import InspectorError
 from inspector.protocol.certificates import printed_serial
-from inspector.text import clean, utc
+from inspector.text import clean, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FORMS = "Use --what-if revoke=SERIAL, --what-if date=2027-03-01 or --what-if crl=none."
 _SERIAL = "A serial number is 0x0004, 4, or 00:04, as `puppetserver ca list --all` and openssl print it."
 SCENARIOS = 16
-"""Of one command: a serial number that several CAs gave is a scenario for each."""
+"""The most scenarios of one command: a serial number that several CAs gave is a scenario for each."""
 _NEAR = 4
 """Serial numbers that are named instead of one that is not there."""
 _LARGEST = 400
@@ -30,7 +30,7 @@ _HEXADECIMAL = regex.compile(r"0[xX][0-9A-Fa-f]+|[0-9A-Fa-f]{1,2}(:[0-9A-Fa-f]{2
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is assumed."""
+    """An assumption about certificates and CRLs."""
 
     at: float
     """When, in seconds since the epoch."""
@@ -43,7 +43,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What was asked, before it is known which certificates it is about."""
+    """The assumptions of a command line, before their certificates are looked up."""
 
     at: float
     dated: bool = False
@@ -112,11 +112,11 @@ def _date(value: str, now: float) -> float:
         at = clocks.iso(value)
     except (ValueError, OverflowError) as error:
         raise InspectorError(f"{clean(value)[:100]!r} is not a date.", "Use the form date=2027-03-01.") from error
-    if at < now and utc(at)[:10] == utc(now)[:10]:
+    if at < now and utc_day(at) == utc_day(now):
         return now  # today
     if at < now:
         raise InspectorError(
-            f"{utc(at)[:10]} is in the past.",
+            f"{utc_day(at)} is in the past.",
             "What has ended since is in the list without --what-if; name a date to come.",
         )
     return at

@@ -1,23 +1,25 @@
-"""A blast radius in words and for JSON."""
+"""A blast radius in words and for JSON, with the fixes of the rules as what to do before."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from inspector.fleet.trust.effects import Verdict
-from inspector.fleet.trust.steps import steps
+from inspector.fleet.trust.abilities import numbers
+from inspector.fleet.trust.effects import Kind, Verdict
 from inspector.protocol.certificates import printed_serial
 from inspector.rules import fixes
+from inspector.rules.puppet_commands import FixContext, fill
 from inspector.rules.words import cut
 from inspector.summaries import wording
-from inspector.text import clean, plural, utc
+from inspector.text import clean, plural, utc, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from inspector.fleet.trust.inventory import Certificate
+    from inspector.fleet.trust.inventory import Certificate, Inventory, Node
     from inspector.fleet.trust.listing import Entry
     from inspector.fleet.trust.radius import Affected, Group, Radius
+    from inspector.rules.fixes import Fix
 
 FIRST = 20
 """Nodes of a group that are named."""
@@ -28,10 +30,10 @@ LISTED = ("role", "name", "serial", "until", "days", "last", "issuer")
 def row(entry: Entry, now: float) -> tuple[str, ...]:
     """The cells of a certificate or CRL, for ``LISTED``."""
     days = entry.days(now)
-    until = "no end" if entry.end is None else _day(entry.end)
+    until = "no end" if entry.end is None else utc_day(entry.end)
     role = f"{entry.role}, replaced" if entry.replaced else entry.role
     left = "-" if days is None else f"{days:,}"
-    return (role, clean(cut(entry.name, 100)), clean(entry.serial)[:50], until, left, _day(entry.last),
+    return (role, clean(cut(entry.name, 100)), clean(entry.serial)[:50], until, left, utc_day(entry.last),
             clean(cut(entry.issuer, 100)))  # fmt: skip
 
 
@@ -52,7 +54,7 @@ def plain_entry(entry: Entry, now: float) -> dict[str, Any]:
 
 
 def head(found: Radius) -> str:
-    """What is assumed, and how many nodes break, in a sentence."""
+    """Return the assumption, and how many nodes break, in a sentence."""
     total, breaks, may = len(found.inventory.nodes), found.number(Verdict.BREAKS), found.number(Verdict.MAY_BREAK)
     more = f", {may:,} more may break" if may else ""
     return f"{_supposed(found)}: {breaks:,} of {plural(total, 'node')} break{'s' if breaks == 1 else ''}{more}."
@@ -120,12 +122,12 @@ def _supposed(found: Radius) -> str:
         for one in scenario.revoked
     ]
     parts += ["if no CRL is valid"] if scenario.without_crls else []
-    parts += [f"on {_day(scenario.at)}, if nothing is renewed before"] if scenario.dated else []
+    parts += [f"on {utc_day(scenario.at)}, if nothing is renewed before"] if scenario.dated else []
     return fixes.begun(" and ".join(parts))
 
 
 def _span(nodes: Sequence[Affected]) -> str:
-    times = sorted({_day(one.since) for one in nodes if one.since is not None})
+    times = sorted({utc_day(one.since) for one in nodes if one.since is not None})
     if not times:
         return "with the new CRL"
     return times[0] if len(times) == 1 else f"{times[0]} to {times[-1]}"
@@ -134,16 +136,12 @@ def _span(nodes: Sequence[Affected]) -> str:
 def _named(affected: Affected, group: Group) -> str:
     name = clean(cut(affected.node.certname, 100))
     differ = group.nodes[0].since != group.nodes[-1].since
-    return f"{name} ({_day(affected.since)})" if differ and affected.since is not None else name
+    return f"{name} ({utc_day(affected.since)})" if differ and affected.since is not None else name
 
 
 def _prints(group: Group) -> str:
     name = group.nodes[0].node.certname if len(group.nodes) == 1 else "<certname>"
     return group.reason.prints.replace("{name}", name)
-
-
-def _day(time: float) -> str:
-    return utc(time)[:10]
 
 
 def _plain_certificate(certificate: Certificate) -> dict[str, Any]:
@@ -179,3 +177,53 @@ def _plain_node(affected: Affected) -> dict[str, Any]:
         "agent_version": node.agent_version,
         "last": utc(node.last),
     }
+
+
+# -- what to do before -----------------------------------------------------------------------------------------
+
+_ENROL = (fixes.group("enrol"),)
+_STEPS: dict[Kind, Fix] = {
+    Kind.NODE_ENDED: _ENROL,
+    Kind.NODE_REVOKED: _ENROL,
+    Kind.MASTER_ENDED: (fixes.group("renew_master"),),
+    Kind.MASTER_REVOKED: (fixes.group("renew_master"),),
+    Kind.CA_ENDED: (
+        fixes.advice("give the CA a new certificate for the same key, and put it into ca_crt.pem"),
+        fixes.advice("bring the new bundle to every agent: agents of 8.1 and later fetch it every day, to others copy "
+                     "it as certs/ca.pem"),
+    ),
+    Kind.CA_REVOKED: (fixes.advice("set up a new CA; every node below it enrols anew"), fixes.group("enrol_ca")),
+    Kind.CRL_ENDED: (fixes.group("renew_crl"),),
+    Kind.CRL_MISSING: (fixes.group("renew_crl"),),
+}  # fmt: skip
+
+
+def steps(found: Group, inventory: Inventory) -> Fix:
+    """Return what prevents that the nodes of a group break; empty if they do not."""
+    if found.reason.verdict is Verdict.WORKS:
+        return ()
+    nodes = [affected.node for affected in found.nodes]
+    only = nodes[0] if len(nodes) == 1 else None
+    master = inventory.certificates.get(found.reason.certificate or "")
+    return fill(
+        _STEPS[found.reason.kind],
+        FixContext(
+            name=only.certname if only else None,
+            host=nodes[0].server,
+            master=master.certname if master else None,
+            names=tuple(dict.fromkeys(master.names)) if master else (),
+            early_ca=_early(nodes[0].master_version),
+            early_node=_early_node(nodes),
+        ),
+    )
+
+
+def _early(version: str | None) -> bool | None:
+    """Whether a version is 5 or earlier; None: it is not known."""
+    return None if numbers(version) == (0, 0) else numbers(version) < (6, 0)
+
+
+def _early_node(nodes: list[Node]) -> bool | None:
+    """Whether all agents of nodes are of 5 or earlier; None: it is not known, or they differ."""
+    found = {_early(node.agent_version) for node in nodes}
+    return found.pop() if len(found) == 1 else None

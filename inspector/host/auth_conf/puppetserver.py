@@ -8,23 +8,20 @@ from typing import TYPE_CHECKING
 
 from inspector import regex
 from inspector.host.auth_conf import hocon, patterns
-from inspector.host.auth_conf.entries import KEYS, NO_TEXT, read_entry, value_of
 from inspector.host.auth_conf.hocon import Node
-from inspector.host.auth_conf.rules import GROUP, AuthConf, Refused, Rule, Sort
+from inspector.host.auth_conf.rules import GROUP, AuthConf, Entry, Refused, Rule, Sort, sort_of
 from inspector.text import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from inspector.host.auth_conf.rules import Entry
-
 _METHODS = ("delete", "get", "head", "post", "put")
 _KEYS = {
     "authorization": ("version", "rules", "allow-header-cert-info"),
     "rule": ("match-request", "allow", "deny", "allow-unauthenticated", "sort-order", "name"),
     "match-request": ("path", "type", "method", "query-params"),
-    "entry": KEYS,
+    "entry": ("certname", "extensions", "rbac"),
 }
 _INTEGER = regex.compile(r"[+-]?[0-9]{1,10}")
 _DIGITS = 9
@@ -83,7 +80,7 @@ class _Reader:
         if not isinstance(fields, dict):
             raise Refused(section.line, "`authorization` is not an object")
         self._check_keys("authorization", fields, "authorization")
-        headers = value_of(fields, "allow-header-cert-info")
+        headers = _value_of(fields, "allow-header-cert-info")
         if headers is not None and not isinstance(headers.value, bool):
             raise Refused(headers.line, "allow-header-cert-info is neither true nor false")
         version = fields.get("version")
@@ -126,10 +123,10 @@ class _Reader:
         fields = node.value
         if not isinstance(fields, dict):
             raise Refused(node.line, "a rule is not an object")
-        name = value_of(fields, "name")
+        name = _value_of(fields, "name")
         what = f"the rule {beginning(name.value, 60)!r}" if name and isinstance(name.value, str) else "a rule"
         self._check_keys("rule", fields, what)
-        request = value_of(fields, "match-request")
+        request = _value_of(fields, "match-request")
         if request is None:
             raise Refused(node.line, f"{what} has no match-request")
         if not isinstance(request.value, dict):
@@ -138,7 +135,7 @@ class _Reader:
         for key in ("path", "type"):
             if key not in request.value:
                 raise Refused(request.line, f"match-request of {what} has no {key}")
-        order = value_of(fields, "sort-order")
+        order = _value_of(fields, "sort-order")
         if order is None or name is None:
             raise Refused(node.line, f"{what} has no {'name' if order else 'sort-order'}")
         if type(order.value) is not int or not 1 <= order.value <= 999:
@@ -150,14 +147,14 @@ class _Reader:
             raise Refused(name.line, "the name of a rule is not a text")
         rule = Rule(
             name.value, node.line, path, pattern, order.value, methods, self._entries(fields, what),
-            unauthenticated=unauthenticated, query=_query(value_of(request.value, "query-params"), what),
+            unauthenticated=unauthenticated, query=_query(_value_of(request.value, "query-params"), what),
         )  # fmt: skip
         if pattern:
             _check_groups(rule, what)
         return rule
 
     def _unauthenticated(self, fields: dict[str, Node], node: Node, what: str) -> bool:
-        given = value_of(fields, "allow-unauthenticated")
+        given = _value_of(fields, "allow-unauthenticated")
         named = [key for key in ("allow", "deny") if key in fields]
         if given and named:
             raise Refused(given.line, f"{what} has both allow-unauthenticated and {named[0]}")
@@ -217,7 +214,7 @@ def _query(given: Node | None, what: str) -> dict[str, frozenset[str]] | None:
     for key, node in given.value.items():
         values = node.value if isinstance(node.value, list) else [node]
         if not all(isinstance(value.value, str) for value in values):
-            raise Refused(node.line, f"a value of the query parameter {beginning(key, 60)!r} of {what} {NO_TEXT}")
+            raise Refused(node.line, f"a value of the query parameter {beginning(key, 60)!r} of {what} {_NO_TEXT}")
         namespace, slash, name = key.partition("/")
         query[name if slash else namespace] = frozenset(str(value.value) for value in values)
     return query
@@ -233,3 +230,80 @@ def _check_groups(rule: Rule, what: str) -> None:
                     entry.line or 1,
                     f"{what} has {found[0][:20]}, but the regular expression of its path has no such group",
                 )
+
+
+# -- the entries of allow and deny -----------------------------------------------------------------------------
+
+_NO_TEXT = "is no text: true and false need quotes, and a number is none even with quotes"
+_ALT_NAMES = ("dns-name", "ip", "other-name", "rfc822-name", "x400-address", "directory-name", "edi-party-name", "uri",
+              "registered-id")  # fmt: skip
+_PERMISSION = regex.compile(r"[^\n]*:[^\n]*:[^\n]*")
+
+
+def read_entry(node: Node, where: str, *, allows: bool) -> Entry:
+    """Return an entry, which is a text or an object. Raises Refused; ``where`` says in words where it stands."""
+    fields = node.value
+    if isinstance(fields, str):
+        return _named(fields, node.line, where, allows=allows)
+    if not isinstance(fields, dict):
+        raise Refused(node.line, f"{where} is neither a text nor an object")
+    certname, extensions, rbac = (_value_of(fields, name) for name in _KEYS["entry"])
+    if rbac is not None and not _is_permission(rbac):
+        raise Refused(rbac.line, f"rbac of {where} is no permission")
+    if (certname is extensions is rbac is None) or (certname and extensions):
+        raise Refused(node.line, f"{where} must have exactly one of certname, extensions and rbac")
+    if certname is not None and not isinstance(certname.value, str):
+        raise Refused(certname.line, f"the certname of {where} is not a text")
+    found = _of_extensions(extensions, where, allows=allows) if extensions else None
+    if rbac is not None and not allows:
+        raise Refused(rbac.line, f"{where} has rbac, which cannot deny")
+    if rbac is not None:
+        return Entry(allows, Sort.PERMISSION, "a permission of a role", node.line)
+    return found or _named(str(certname and certname.value), node.line, where, allows=allows)
+
+
+def _value_of(fields: dict[str, Node], key: str) -> Node | None:
+    """Return a value that is neither missing nor null nor false."""
+    node = fields.get(key)
+    return None if node is None or node.value is None or node.value is False else node
+
+
+def _named(text: str, line: int, where: str, *, allows: bool) -> Entry:
+    sort = sort_of(text)
+    if sort is None:
+        raise Refused(line, f"{where} is no name, no domain and no regular expression: {beginning(text, 60)!r}")
+    return Entry(allows, sort, text, line)
+
+
+def _is_permission(node: Node) -> bool:
+    fields = node.value
+    if not isinstance(fields, dict) or [*fields] != ["permission"]:
+        return False
+    text = fields["permission"].value
+    return isinstance(text, str) and _PERMISSION.fullmatch(text) is not None
+
+
+def _of_extensions(node: Node, where: str, *, allows: bool) -> Entry:
+    """Return an entry for certificates with extensions. Raises Refused."""
+    if not isinstance(node.value, dict):
+        raise Refused(node.line, f"extensions of {where} is not an object")
+    extensions: dict[str, tuple[str, ...]] = {}
+    alt_names: dict[str, tuple[str, ...]] | None = None
+    for key, value in node.value.items():
+        if key != "subject-alt-name":
+            extensions[key] = _texts(value, key, where)
+        elif not isinstance(value.value, dict) or not set(value.value) <= {*_ALT_NAMES}:
+            raise Refused(value.line, f"subject-alt-name of {where} has something else than kinds of names")
+        else:
+            alt_names = {kind: _texts(names, kind, where) for kind, names in value.value.items()}
+    shown = [f"{key} {' or '.join(values)}" for key, values in [*extensions.items(), *(alt_names or {}).items()]]
+    text = f"extensions {', '.join(shown)}" if shown else "any extensions"
+    return Entry(allows, Sort.EXTENSIONS, text, node.line, extensions, alt_names)
+
+
+def _texts(node: Node, key: str, where: str) -> tuple[str, ...]:
+    listed = node.value if isinstance(node.value, list) else [node]
+    texts = tuple(item.value for item in listed if isinstance(item.value, str))
+    if len(texts) < len(listed):
+        raise Refused(node.line, f"the extension {beginning(key, 60)!r} of {where} {_NO_TEXT}")
+    return texts

@@ -29,7 +29,7 @@ class Sort(StrEnum):
     EXTENSIONS = "extensions"
     ADDRESS = "address"
     PERMISSION = "permission"
-    """Of Puppet Enterprise's roles."""
+    """A permission of Puppet Enterprise's roles."""
 
 
 _NAME = regex.compile(r"(?:\w[-\w]*\.)+[-\w]+")
@@ -107,7 +107,7 @@ class AuthConf:
     rules: tuple[Rule, ...]
     """In the order in which the master looks at them."""
     warnings: tuple[str, ...] = ()
-    """What the master takes, but hardly as it is meant."""
+    """Settings that the master takes, but hardly as they are meant."""
     headers: bool = False
     """Whether clients are identified by headers (``allow-header-cert-info``)."""
     list_line: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.fleet.trust import text
 from inspector.fleet.trust.radius import radius
 from inspector.fleet.trust.scenario import Scenario
-from tests.support.trust import DAY, NOW, certificate, inventory, node
+from tests.support.trust import DAY, NOW, certificate, crl, inventory, node
 
 ROOT = certificate("root")
 MASTER = certificate("master", ROOT, serial=3, roles=("master",))
@@ -47,3 +47,36 @@ def test_names_of_the_traffic_are_clean() -> None:
     found = radius(fleet, Scenario(NOW, revoked=(hostile,)), NOW)
     printed = [text.head(found), *text.details(found, 80), *(cell for row in text.rows(found) for cell in row)]
     assert all(line.isprintable() for line in printed)
+
+
+NAMED = certificate("master.example", ROOT, serial=3, roles=("master",), names=("DNS:puppet", "DNS:puppet", "DNS:$(x)"))
+WEB = certificate("web.example", ROOT, serial=4, roles=("agent",))
+
+
+def commands(scenario: Scenario, **given: str | None) -> list[str]:
+    fleet = inventory([ROOT, NAMED, WEB], [node("web.example", WEB, NAMED, **given)], crl(ROOT, days=10))
+    found = radius(fleet, scenario, NOW)
+    return [step.command for group in found.groups for step in text.steps(group, fleet) if step.command]
+
+
+def test_steps_for_a_node() -> None:
+    assert commands(Scenario(NOW, revoked=(WEB,))) == [
+        "puppetserver ca clean --certname web.example", "puppet ssl clean; puppet agent -t",
+        "puppetserver ca sign --certname web.example",
+    ]  # fmt: skip
+    assert commands(Scenario(NOW, revoked=(WEB,)), agent_version="5.5.22", master_version="5.5.22")[0] == (
+        "puppet cert clean web.example"
+    )
+
+
+def test_steps_for_a_master() -> None:
+    made = "puppetserver ca generate --certname master.example --subject-alt-names puppet --ca-client"
+    assert made in commands(Scenario(NOW, revoked=(NAMED,)))
+
+
+def test_steps_for_a_crl() -> None:
+    assert any("fix new-crl" in command for command in commands(Scenario(NOW + 20 * DAY, dated=True)))
+
+
+def test_no_steps_where_nothing_breaks() -> None:
+    assert commands(Scenario(NOW, revoked=(NAMED,)), agent_version="7.23.0") == []

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from inspector.host.auth_conf import puppetserver
-from inspector.host.auth_conf.rules import AuthConf, Refused, Sort
+from inspector.host.auth_conf import hocon, puppetserver
+from inspector.host.auth_conf.puppetserver import read_entry
+from inspector.host.auth_conf.rules import AuthConf, Entry, Refused, Sort
 from tests.support import auth_confs
 
 PATH = Path("/etc/auth.conf")
@@ -161,3 +162,54 @@ def test_generated_files_are_read() -> None:
     random = auth_confs.generator(3)
     for _ in range(50):
         assert read(auth_confs.conf(random)).rules
+
+
+# -- the entries of allow and deny -----------------------------------------------------------------------------
+
+
+def entry_of(text: str, *, allows: bool = True) -> Entry:
+    return read_entry(hocon.parse(f"x: {text}")["x"], "an entry", allows=allows)
+
+
+def test_a_name() -> None:
+    for text in ('"a.example"', '{certname: "a.example"}'):
+        entry = entry_of(text)
+        assert (entry.sort, entry.text, entry.line) == (Sort.NAME, "a.example", 1)
+
+
+def test_extensions_and_their_values() -> None:
+    entry = entry_of('{extensions: {pp_role: [web, db], "1.3.6.1": "x", subject-alt-name: {dns-name: a, ip: ["::1"]}}}')
+    assert entry.extensions == {"pp_role": ("web", "db"), "1.3.6.1": ("x",)}
+    assert entry.alt_names == {"dns-name": ("a",), "ip": ("::1",)}
+    assert entry.text == "extensions pp_role web or db, 1.3.6.1 x, dns-name a, ip ::1"
+    assert entry_of("{extensions: {}}").text == "any extensions"
+
+
+def test_a_role_of_puppet_enterprise() -> None:
+    assert entry_of('{rbac: {permission: "a:b:c"}}').sort is Sort.PERMISSION
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("5", "neither a text nor an object"),
+        ("{}", "exactly one of"),
+        ("{certname: a, extensions: {x: y}}", "exactly one of"),
+        ("{certname: 5}", "not a text"),
+        ("{extensions: x}", "not an object"),
+        ("{extensions: {pp_cli_auth: true}}", "true and false need quotes"),
+        ("{extensions: {1.3.6: x}}", "is no text"),
+        ("{extensions: {subject-alt-name: x}}", "kinds of names"),
+        ("{extensions: {subject-alt-name: {dns: x}}}", "kinds of names"),
+        ("{rbac: {permission: x}}", "no permission"),
+        ('"a b"', "is no name, no domain and no regular expression: 'a b'"),
+    ],
+)
+def test_what_puppetserver_does_not_take(text: str, reason: str) -> None:
+    with pytest.raises(Refused, match=reason):
+        entry_of(text)
+
+
+def test_a_role_cannot_be_denied() -> None:
+    with pytest.raises(Refused, match="cannot deny"):
+        entry_of('{rbac: {permission: "a:b:c"}}', allows=False)
