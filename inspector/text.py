@@ -67,9 +67,34 @@ def day(time: float) -> str:
     return _local(time).strftime("%Y-%m-%d")
 
 
+def local_second(time: float) -> str:
+    """Local date and time of day, to the second: ``2026-11-27 14:05:59``."""
+    return f"{day(time)} {clock(time)[:8]}"
+
+
 def utc(time: float) -> str:
     """ISO 8601, UTC, milliseconds: the form of the public JSON."""
     return clocks.date(time).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def utc_day(time: float) -> str:
+    """Date in UTC: ``2026-11-27``."""
+    return utc(time)[:10]
+
+
+def utc_minute(time: float) -> str:
+    """Date and time of day in UTC, to the minute: ``2026-11-27 14:05``."""
+    return utc(time)[:16].replace("T", " ")
+
+
+def utc_second(time: float) -> str:
+    """Date and time of day in UTC, to the second: ``2026-11-27 14:05:59``."""
+    return utc(time)[:19].replace("T", " ")
+
+
+def utc_in_name(time: float) -> str:
+    """Date and time of day in UTC as parts of file names have it: ``20261127T140559Z``."""
+    return clocks.date(time).strftime("%Y%m%dT%H%M%SZ")
 
 
 def size(count: int) -> str:
@@ -110,9 +135,10 @@ def lasting(duration: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def plural(number: int, what: str) -> str:
-    """How many of something: ``1 node``, ``1,000 nodes``."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def plural(number: int, one: str, several: str = "") -> str:
+    """How many of something: ``1 node``, ``1,000 nodes``; with ``several`` as the words where an s is not enough:
+    ``1 file was``, ``2 files were``."""
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
 def beginning(text: str, width: int) -> str:
@@ -154,5 +180,5 @@ def counts(findings: Sequence[Judged]) -> str:
     for severity in ("error", "warning", "notice"):
         number = sum(finding.severity == severity for finding in findings)
         if number:
-            parts.append(f"{number} {severity}{'s' if number > 1 else ''}")
+            parts.append(plural(number, severity))
     return ", ".join(parts)

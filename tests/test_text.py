@@ -1,4 +1,4 @@
-"""How long values are shortened."""
+"""How values are written: moments, plurals, and how long ones are shortened."""
 
 from __future__ import annotations
 
@@ -23,3 +23,17 @@ def test_what_fits_is_not_shortened() -> None:
 
 def test_an_excerpt_says_how_long_the_text_is() -> None:
     assert text.excerpt("x" * 1234, 3) == "xxx… (1,234 characters)"
+
+
+def test_moments_in_utc_are_cut_not_rounded() -> None:
+    time = 1_795_788_359.9996
+    assert text.utc(time) == "2026-11-27T14:05:59.999Z"
+    assert text.utc_second(time) == "2026-11-27 14:05:59"
+    assert text.utc_minute(time) == "2026-11-27 14:05"
+    assert text.utc_day(time) == "2026-11-27"
+    assert text.utc_in_name(time) == "20261127T140559Z"
+
+
+def test_one_is_no_plural() -> None:
+    assert [text.plural(number, "node") for number in (0, 1, 1000)] == ["0 nodes", "1 node", "1,000 nodes"]
+    assert [text.plural(number, "file was", "files were") for number in (1, 2)] == ["1 file was", "2 files were"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from inspector.compare.differences import Section
 from inspector.compare.groups import GROUPED
-from inspector.text import beginning, clean, clock, day, excerpt, plural, seconds
+from inspector.text import beginning, clean, excerpt, local_second, plural, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -200,7 +200,7 @@ def word(value: Any) -> str:
 
 def _side(label: str, documents: RunDocuments) -> Line:
     run = documents.run
-    began = f"{day(run.started)} {clock(run.started)[:8]}"
+    began = local_second(run.started)
     text = f"{label:<7} {documents.label}  {began}  {run.name}  {run.outcome}, {seconds(run.duration)}"
     return Line("head", clean(text))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from inspector.compare import plain, text
 from inspector.compare.text import Line
-from inspector.text import clean, clock, day, excerpt, seconds, size, utc
+from inspector.text import clean, excerpt, local_second, seconds, size, utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ LINES = 20
 def lines(why: Why, *, full: bool = False) -> Iterator[Line]:
     """The lines of an explanation."""
     applied, run = why.applied, why.documents.run
-    began = f"{day(run.started)} {clock(run.started)[:8]}"
+    began = local_second(run.started)
     yield Line("head", clean(f"{why.ref}: {applied.status}"))
     yield Line("note", clean(f"  in {why.documents.label} of {run.name}, {began}{_records(why)}"))
     if applied.time is not None:
@@ -100,7 +100,7 @@ def _before(why: Why, *, full: bool) -> Iterator[Line]:
     if why.before is None:
         yield Line("note", "No earlier run of this node in the capture to compare with.")
         return
-    label = f"{why.before.label}, {day(why.before.run.started)} {clock(why.before.run.started)[:8]}"
+    label = f"{why.before.label}, {local_second(why.before.run.started)}"
     if why.before.without_catalog:
         yield Line("head", clean(f"the run before ({label}) {why.before.without_catalog}"))
     elif not why.differences:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from inspector import clocks
 from inspector.explain.bootstrap_requests import FEW, MANY, Attempt, BootstrapState, Sighting, StateVisit, concerns
 from inspector.explain.trust import Trust
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.waiting_for_certificate import polling
+from inspector.text import utc_second
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -334,7 +334,7 @@ def short(key: str) -> str:
 
 def stamp(time: float) -> str:
     """A time to the second."""
-    return f"{clocks.date(time):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{utc_second(time)} UTC"
 
 
 def _why(attempt: Attempt, visit: StateVisit, attempts: Sequence[Attempt]) -> str | None:

@@ -12,7 +12,7 @@ from inspector.rules import fixes, rule_of
 from inspector.summaries import incidents
 from inspector.summaries.incidents import differences, last_good
 from inspector.summaries.judgement import Judgement
-from inspector.text import clean, plural, utc
+from inspector.text import clean, plural, utc_second
 
 if TYPE_CHECKING:
     from inspector.capture.store import Capture
@@ -161,7 +161,7 @@ def _quoted(seq: int, run: RunBrief, capture: Capture) -> Quoted:
 
 def moment(time: float) -> str:
     """A time for people, in UTC."""
-    return f"{utc(time)[:19].replace('T', ' ')} UTC"
+    return f"{utc_second(time)} UTC"
 
 
 class FixStep(NamedTuple):

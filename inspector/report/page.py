@@ -15,7 +15,7 @@ from inspector import __version__, installation, regex
 from inspector.report import answers, ladders, records, sequences, validity, waterfalls
 from inspector.report.packing import Block
 from inspector.rules.fixes import begun
-from inspector.text import clean, plural, size, utc
+from inspector.text import clean, plural, size, utc_minute
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -125,7 +125,7 @@ def _period(content: ReportContent) -> str:
         return ""
     began = min(run.started for run in content.runs)
     ended = max(run.ended for run in content.runs)
-    first, last = (utc(moment)[:16].replace("T", " ") for moment in (began, ended))
+    first, last = map(utc_minute, (began, ended))
     return f"{first} UTC" if first == last else f"{first} to {last[11:] if first[:10] == last[:10] else last} UTC"
 
 

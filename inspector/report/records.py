@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from inspector.clocks import finite
 from inspector.summaries import wording
 from inspector.summaries.wording import agent
-from inspector.text import clean, utc
+from inspector.text import clean, utc_second
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -111,7 +111,7 @@ def _cells(run: RunBrief) -> list[str]:
 
 def moment_of(run: RunBrief) -> str:
     """When a run began, in UTC, to the second."""
-    return utc(run.started)[:19].replace("T", " ")
+    return utc_second(run.started)
 
 
 def order(runs: Sequence[RunBrief]) -> list[RunBrief]:

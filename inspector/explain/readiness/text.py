@@ -9,7 +9,7 @@ from inspector.explain.readiness.changes import unchecked_for
 from inspector.rules import fixes
 from inspector.rules.words import cut, some, utc
 from inspector.summaries import wording
-from inspector.text import clean
+from inspector.text import clean, plural
 from inspector.text import utc as exact
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ COLUMNS = ("change", "since", "nodes", "last", "record")
 def head(survey: Survey) -> str:
     """Return what was looked at, in a sentence."""
     versions = Counter(version or "unknown version" for version in survey.agents.values())
-    agents = f" ({', '.join(f'{count}x {clean(version)}' for version, count in versions.most_common(6))})"
+    nodes = plural(len(survey.agents), "node")
+    if versions:
+        nodes += f" ({', '.join(f'{count}x {clean(version)}' for version, count in versions.most_common(6))})"
     masters = f", master {clean(', '.join([*survey.masters][:6]))}" if survey.masters else ""
     affected = f"{len(survey.affected)} of {len(survey.changes)} changes concern what was recorded"
-    return (
-        f"{PRODUCTS[survey.target]}: {affected}, of {_nodes(len(survey.agents))}{agents if versions else ''}{masters}"
-    )
+    return f"{PRODUCTS[survey.target]}: {affected}, of {nodes}{masters}"
 
 
 def rows(survey: Survey) -> list[list[str]]:
@@ -117,7 +117,3 @@ def _record(survey: Survey, evidence: Evidence) -> str:
     name = evidence.capture.rpartition("/")[2]
     where = f" of {clean(name)}" if len(survey.captures) > 1 else ""
     return f"record {evidence.record}{where}"
-
-
-def _nodes(count: int) -> str:
-    return f"{count} node{'' if count == 1 else 's'}"
