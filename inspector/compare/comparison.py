@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inspector.compare import catalogs, circumstances, facts, files, reports, requests, times
-from inspector.compare.differences import Differences, Section
+from inspector.compare.differences import Differences, Patterns, Section
 from inspector.compare.facts import Volatile
 from inspector.compare.masks import Masks
-from inspector.compare.patterns import Patterns
 from inspector.text import clean
 
 if TYPE_CHECKING:

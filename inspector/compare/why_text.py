@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from inspector.compare import plain, text
-from inspector.compare.text import Line
+from inspector.compare import diff_lines, plain
+from inspector.compare.diff_lines import Line
 from inspector.text import clean, excerpt, local_second, seconds, size, utc
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def lines(why: Why, *, full: bool = False) -> Iterator[Line]:
     if why.parameters:
         yield Line("head", "parameters")
         for name, value in why.parameters.items():
-            shown = text.word(value)
-            yield Line("plain", f"  {clean(name)} => {shown if full else excerpt(shown, text.LONG)}")
+            shown = diff_lines.word(value)
+            yield Line("plain", f"  {clean(name)} => {shown if full else excerpt(shown, diff_lines.LONG)}")
     if why.files:
         yield Line("head", "files")
     for story in why.files:
@@ -60,7 +60,7 @@ def lines(why: Why, *, full: bool = False) -> Iterator[Line]:
 def _without_resource(documents: RunDocuments) -> str:
     if documents.catalog is not None:
         return "the agent generated it"
-    failure = f" ({excerpt(documents.catalog_failure, text.LONG)})" if documents.catalog_failure else ""
+    failure = f" ({excerpt(documents.catalog_failure, diff_lines.LONG)})" if documents.catalog_failure else ""
     return f"the run {documents.without_catalog}{failure}, and the agent took a cached one"
 
 
@@ -107,7 +107,7 @@ def _before(why: Why, *, full: bool) -> Iterator[Line]:
         yield Line("head", clean(f"the run before ({label}) had the same"))
     else:
         yield Line("head", clean(f"different from the run before ({label})"))
-    yield from text.differences(why.differences, full=full)
+    yield from diff_lines.differences(why.differences, full=full)
 
 
 def fields(why: Why) -> dict[str, Any]:

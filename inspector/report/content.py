@@ -10,10 +10,9 @@ from inspector.explain.master_log.measured import NOTHING
 from inspector.formats.outgoing import summary as withheld_summary
 from inspector.progress import unwatched, watched
 from inspector.report.answers import answers_of
+from inspector.report.data import MessageBlocks, RecordColumns, order
 from inspector.report.ladders import ladder
-from inspector.report.messages import MessageBlocks
 from inspector.report.parts import parts_of
-from inspector.report.records import RecordColumns, order
 from inspector.report.sequences import sequence
 from inspector.report.validity import validity
 from inspector.report.waterfalls import waterfall

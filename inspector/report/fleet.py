@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.fleet.lists import by_state
 from inspector.report import page
-from inspector.report.packing import Block
+from inspector.report.data import Block
 from inspector.summaries.judgement import NodeState
 from inspector.text import clean, plural, utc_minute
 
@@ -125,7 +125,7 @@ def _shares(states: Sequence[tuple[str, int]], total: int) -> list[Bar]:
 
 
 def _stacked(entries: Sequence[tuple[str, str, Sequence[tuple[str, int]]]]) -> Chart | None:
-    """Columns of stacked parts: each a label, a text and its parts from below."""
+    """Return columns of stacked parts; each entry is a label, a text and the parts from bottom to top."""
     most = max((sum(number for _, number in parts) for _, _, parts in entries), default=0)
     if not most:
         return None
@@ -177,7 +177,7 @@ def _trend(found: Overview) -> Trend | None:
 
 
 def _spark(days: Sequence[int]) -> tuple[Bar, ...]:
-    """The findings of a rule by day, small."""
+    """Return the findings of a rule by day, as small bars."""
     most = max(days, default=0)
     step = 100 / max(1, len(days))
     return tuple(

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.compare.differences import Section
-from inspector.compare.patterns import Patterns
+from inspector.compare.differences import Patterns, Section
 from tests.support.compared import brief, decoded, file, found, resource
 
 
