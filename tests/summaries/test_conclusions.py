@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
 from inspector.rules import all_rules, fixes, rule_of
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from inspector.model import Record
-    from inspector.rules import Rule
     from inspector.runs.run import Run
 
 
@@ -29,19 +26,19 @@ def analyzed(records: Sequence[Record]) -> list[Run]:
     return analyzer.finish()
 
 
-@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: str(rule.id))
-def test_a_brief_run_has_the_fixes_of_the_run(rule: Rule) -> None:
+def test_a_brief_run_has_the_fixes_of_the_run() -> None:
     """Also after it was stored."""
-    for records in rule.bad():
-        for run in analyzed(records):
-            brief = IndexedRun.unpacked(IndexedRun.of(conclusions.of_run(run), run.seqs).packed()).brief
-            assert brief == conclusions.of_run(run)
-            for finding in run.findings:
-                if finding.rule not in brief.settled:
-                    assert brief.fix_for(finding.rule) == rule_of(finding.rule).fix_for(run)
-            if brief.cause_found and brief.cause not in brief.settled:
-                steps = brief.fix_for(brief.cause_found.rule)
-                assert brief.steps == (steps if brief.cause_found.severity is Severity.NOTICE else fixes.proved(steps))
+    examples = [(rule.id, records) for rule in all_rules() for records in rule.bad()]
+    for rule, run in ((rule, run) for rule, records in examples for run in analyzed(records)):
+        brief = IndexedRun.unpacked(IndexedRun.of(conclusions.of_run(run), run.seqs).packed()).brief
+        assert brief == conclusions.of_run(run), rule
+        for finding in run.findings:
+            if finding.rule not in brief.settled:
+                assert brief.fix_for(finding.rule) == rule_of(finding.rule).fix_for(run), rule
+        if brief.cause_found and brief.cause not in brief.settled:
+            steps = brief.fix_for(brief.cause_found.rule)
+            expected = steps if brief.cause_found.severity is Severity.NOTICE else fixes.proved(steps)
+            assert brief.steps == expected, rule
 
 
 def test_a_request_that_was_signed_meanwhile_needs_nothing() -> None:
