@@ -7,6 +7,7 @@ the time is an argument. ``bootstrap_text`` formats the result.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from inspector.explain.bootstrap_requests import FEW, MANY, Attempt, BootstrapState, Sighting, StateVisit, concerns
@@ -47,6 +48,17 @@ RISKS = {
 """What an attacker could have done where the agent did not verify the server."""
 
 
+class Condition(StrEnum):
+    """The condition of a step, of what an agent has, or of what one of these is to another."""
+
+    SOUND = "sound"
+    BROKEN = "broken"
+    WAITING = "waiting"
+    """Not there yet, and nothing is wrong with that."""
+    UNKNOWN = "unknown"
+    """Not in the capture."""
+
+
 @dataclass(frozen=True, slots=True)
 class BootstrapStep:
     """One step of the bootstrap: a request, or repetitions of the same request."""
@@ -73,6 +85,18 @@ class BootstrapStep:
     def agent_state(self) -> str | None:
         """The agent's own name for the state; None if it has none."""
         return None if self.old else MACHINE.get(self.state)
+
+    @property
+    def condition(self) -> Condition:
+        """What its last answer means to the agent."""
+        if self.state is BootstrapState.TLS:
+            return Condition.BROKEN
+        if not self.answers:
+            return Condition.UNKNOWN
+        last = self.answers[-1]
+        if last.startswith(("2", "3")):
+            return Condition.SOUND
+        return Condition.WAITING if last.startswith("404") or WAITS in last else Condition.BROKEN
 
     @property
     def risk(self) -> str:
@@ -333,7 +357,7 @@ def short(key: str) -> str:
 
 
 def stamp(time: float) -> str:
-    """A time to the second."""
+    """Return a time in UTC, to the second."""
     return f"{utc_second(time)} UTC"
 
 

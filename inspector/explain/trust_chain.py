@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector.explain.bootstrap import short
+from inspector.explain.bootstrap import Condition, short
 from inspector.explain.bootstrap_requests import BootstrapState
 from inspector.protocol import x509
 from inspector.rules.words import cut
@@ -32,17 +32,6 @@ class Part(StrEnum):
     KEY = "agent's key"
     REQUEST = "signing request"
     CERTIFICATE = "agent's certificate"
-
-
-class Condition(StrEnum):
-    """The condition of a box or a link."""
-
-    SOUND = "sound"
-    BROKEN = "broken"
-    WAITING = "waiting"
-    """Not there yet, and nothing is wrong with that."""
-    UNKNOWN = "unknown"
-    """Not in the capture."""
 
 
 @dataclass(frozen=True, slots=True)

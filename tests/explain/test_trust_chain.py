@@ -8,8 +8,8 @@ import pytest
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.clocks import DAY
-from inspector.explain.bootstrap import Bootstraps
-from inspector.explain.trust_chain import Condition, Part, TrustChain, chain_of
+from inspector.explain.bootstrap import Bootstraps, Condition
+from inspector.explain.trust_chain import Part, TrustChain, chain_of
 from inspector.runs.examples import (
     NAME,
     bundle,
