@@ -65,7 +65,7 @@ _NONE: RequestDetails = ()
 
 @dataclass(slots=True, eq=False)
 class StateVisit:
-    """A step that can still be extended."""
+    """A step of the bootstrap, to which further requests are added."""
 
     state: BootstrapState
     same: str

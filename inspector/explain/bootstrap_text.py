@@ -64,12 +64,12 @@ def _step_text(step: BootstrapStep) -> str:
 
 
 def asked(step: BootstrapStep) -> str:
-    """The request of a step."""
+    """Return the request of a step."""
     return f"{step.state} PUT" if step.state is BootstrapState.CSR else str(step.state)
 
 
 def answered(step: BootstrapStep) -> str:
-    """Its answers."""
+    """Return the answers of a step."""
     return ", then ".join(step.answers)
 
 

@@ -26,7 +26,7 @@ _ADDED = "undef true false tags file line lines characters press x to show it by
 
 
 def contained(catalog: Catalog) -> Item:
-    """Stages, the classes in them, the resources in those."""
+    """Return a catalog as a tree: stages, the classes in them, the resources in those."""
     tree = Containment(resource_outcomes.resources(catalog, None), catalog.edges)
     circular: dict[int, list[int]] = {}
     for number, container in tree.tangled.items():

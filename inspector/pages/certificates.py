@@ -221,7 +221,8 @@ def handshakes(record: Exchange | Handshake, known: TrustContext) -> Item:
 
 
 def _leg(leg: Leg, known: TrustContext, *, recorded: bool) -> Item:
-    """``recorded``: by our own proxy, so what is absent was absent. Of an imported flow it is not known."""
+    """Return one connection as a tree. ``recorded``: our own proxy recorded it, so what is missing did not exist; an
+    imported flow does not say that."""
     none = "none" if recorded else NOT_RECORDED
 
     def inner() -> Iterator[Item]:

@@ -167,7 +167,7 @@ class Filtering:
     def _with_records(
         self, runs: list[RunBrief], terms: Iterable[Term], *, forbids: bool
     ) -> Iterator[Progress[RunBrief]]:
-        """Those of the runs that have a record which matches all terms; with ``forbids``, where all terms are negated,
+        """Return the runs with a record that matches all terms; with ``forbids``, where all terms are negated,
         those without a record that matches the opposite of one of them."""
         cheap, dear = _apart(terms)
         undecided = {run.number for run in runs}

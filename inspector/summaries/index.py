@@ -311,7 +311,7 @@ class Index:
         return page
 
     def _share(self, page: list[Brief]) -> None:
-        """Have equal values in memory once: a hundred thousand records are there at the same time."""
+        """Replace equal values by one object: a hundred thousand records are in memory at the same time."""
         if len(self._shared) > KEPT * PAGE:
             self._shared = {}
         shared = self._shared.setdefault

@@ -276,7 +276,7 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=4096)
 def _filled(fix: Fix, context: FixContext) -> Fix:
-    """A fix with its commands: the same for all runs of an agent."""
+    """Return a fix with its commands filled in; the result is cached, as it is the same for all runs of an agent."""
     return fill(fix, context)
 
 

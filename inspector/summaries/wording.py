@@ -131,7 +131,7 @@ def _doubts(brief: Brief) -> list[str]:
 
 
 def unanalyzed(seq: int, reason: str) -> str:
-    """That a record was not analyzed, as a sentence."""
+    """Return the sentence that a record was not analyzed."""
     return f"record {seq} was not analyzed: {clean(reason)}"
 
 
@@ -162,7 +162,7 @@ def agent(run: Run | RunSnapshot) -> str:
 
 
 def which(run: RunBrief) -> str:
-    """A run by its number, or what the requests are that are part of no run."""
+    """Return the name of a run: its number, or whose requests they are if they belong to no run."""
     return f"run {run.number}" if run.number else f"requests by {clean(run.tool)}" if run.tool else "other requests"
 
 
@@ -228,11 +228,11 @@ def numbers(seqs: Sequence[int]) -> str:
 
 
 class Block(NamedTuple):
-    """Lines that begin with what they are about."""
+    """Lines of which the first begins with a heading."""
 
     lines: list[str]
     marked: str = ""
-    """With that, the first line begins."""
+    """The heading with which the first line begins."""
     severity: Severity | None = None
     """Its severity."""
 
