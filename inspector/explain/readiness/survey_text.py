@@ -9,6 +9,7 @@ from inspector.explain.readiness.changes import unchecked_for
 from inspector.rules import fixes
 from inspector.rules.words import cut, some, utc
 from inspector.summaries import wording
+from inspector.summaries.wording import Labelled
 from inspector.text import clean, plural
 from inspector.text import utc as exact
 
@@ -51,13 +52,16 @@ def details(survey: Survey, change: Change, width: int | None) -> Iterator[str]:
     room = width or wording.PLAIN
     evidence = survey.evidence(change)
     yield f"{change.title} ({change.effect}, {PRODUCTS[change.since]})"
-    yield from wording.wrapped("  nodes:  ", clean(some([each.node for each in evidence], 10)), room)
     latest = evidence[0]
     shows = f"{_record(survey, latest)} of {clean(cut(latest.node, 100))}: {clean(cut(latest.text))}"
-    yield from wording.wrapped("  shows:  ", shows, room)
-    yield from wording.wrapped("  what:   ", change.what, room)
-    yield from wording.labelled("  do:     ", change.fix, room)
-    yield from wording.wrapped("  source: ", "; ".join(change.sources), room)
+    for part in (
+        Labelled("  nodes:  ", clean(some([each.node for each in evidence], 10))),
+        Labelled("  shows:  ", shows),
+        Labelled("  what:   ", change.what),
+        Labelled("  do:     ", change.fix),
+        Labelled("  source: ", "; ".join(change.sources)),
+    ):
+        yield from part.lines(room)
 
 
 def rest(survey: Survey, width: int | None) -> Iterator[str]:
