@@ -138,6 +138,14 @@ def place(capture: Path) -> Path:
     return cache / "puppet-inspector" / f"{hashlib.sha256(bytes(capture.resolve())).hexdigest()[:32]}.index"
 
 
+def inode(path: Path) -> int:
+    """Return the number by which a file is told from another one that took its place; 0 if there is none."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
+
+
 def dictionary(data: bytes) -> zstandard.ZstdCompressionDict:
     """Return the dictionary with which runs are packed."""
     return zstandard.ZstdCompressionDict(data[:DICTIONARY], dict_type=zstandard.DICT_TYPE_RAWCONTENT)
