@@ -249,8 +249,8 @@ class Bootstraps:
         stuck = [(attempt, why) for attempt in attempts if (why := _why(attempt, attempt.last, attempts))]
         stuck.sort(key=lambda entry: entry[0].last.ended)
         for attempt, why in reversed(stuck):
-            if any(_replaces(other, attempt) for other in attempts):
-                continue
+            if any(other.began > attempt.last.ended for other in attempts):
+                continue  # the agent started again: the later attempt shows the outcome
             visit = attempt.last
             wrong = (
                 trust.judged(visit.ended).problems
@@ -310,11 +310,6 @@ def _keys(attempts: Sequence[Attempt]) -> list[Sighting]:
     return sorted(keys, key=lambda key: (key.kind != "client", key.kind != "certificate", key.last))
 
 
-def _replaces(other: Attempt, attempt: Attempt) -> bool:
-    """Whether a stuck agent started again later: then the later attempt shows the outcome."""
-    return other.began > attempt.last.ended
-
-
 def _key(sighting: Sighting) -> KeySighting:
     return KeySighting(
         sighting.kind, sighting.key, sighting.fingerprint, sighting.time, sighting.last,
@@ -339,16 +334,13 @@ def _conclusions(certname: str, keys: Sequence[Sighting], attempts: Sequence[Att
                 yield (f"key mismatch: the agent asked with {short(mine[-1].key)}, the CA gave it the certificate for "
                        f"{short(key.key)} (records {mine[-1].seqs[-1]} and {key.seqs[0]})")  # fmt: skip
     own = [*asked, *used]
-    if any(_in_turn(one, other) for one in own for other in own):
+    in_turn = (one.key != other.key and one.time < other.last and other.time < one.last for one in own for other in own)
+    if any(in_turn):
         yield f"two keys are in use for {certname} in turn: two hosts share the name, or two ssldirs on one host"
     elif len({key.key for key in own}) > 1:
         latest = max(own, key=lambda key: key.last)
         yield (f"the key of {certname} changed: {short(latest.key)} since {stamp(latest.time)}; the host was "
                "installed anew, lost its ssldir, or another host took the name")  # fmt: skip
-
-
-def _in_turn(one: Sighting, other: Sighting) -> bool:
-    return one.key != other.key and one.time < other.last and other.time < one.last
 
 
 def short(key: str) -> str:
