@@ -92,11 +92,10 @@ def test_every_part_of_every_sample_can_be_shown(path: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
-def test_every_rules_examples_can_be_shown(rule: Any) -> None:
-    for talk in rule.bad():
-        for _, _, _, model in models(talk):
-            assert all(harmless(text) for text in texts(model))
+def test_every_rules_examples_can_be_shown() -> None:
+    for rule in all_rules():
+        for _, tab, part, model in itertools.chain.from_iterable(map(models, rule.bad())):
+            assert all(harmless(text) for text in texts(model)), (rule.id, tab, part)
 
 
 def test_hostile_records_are_shown_harmlessly() -> None:
@@ -336,16 +335,15 @@ def test_a_body_is_shown_pretty_as_it_came_and_in_hexadecimal() -> None:
     assert broken.content("pretty").data == b'{"a":'
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"\n", b"ab\ncd", b"ab\ncd\n", b"x" * 50, "ä€𝄞".encode() * 20, b"\x80" * 50, b"a b " * 30]
-)
-def test_lines_are_cut_and_nothing_is_lost(data: bytes) -> None:
-    starts = [*breaks(data, 10), len(data)]
-    pieces = [data[begin:end] for begin, end in itertools.pairwise(starts)]
-    assert b"".join(pieces) == data
-    assert all(len(piece.rstrip(b"\n")) <= 10 for piece in pieces)
-    if data.strip(b"\x80"):
-        assert "\ufffd" not in "".join(piece.decode("utf-8", "replace") for piece in pieces)
+def test_lines_are_cut_and_nothing_is_lost() -> None:
+    rows: list[bytes] = [b"", b"\n", b"ab\ncd", b"ab\ncd\n", b"x" * 50, "ä€𝄞".encode() * 20, b"\x80" * 50, b"a b " * 30]
+    for data in rows:
+        starts = [*breaks(data, 10), len(data)]
+        pieces = [data[begin:end] for begin, end in itertools.pairwise(starts)]
+        assert b"".join(pieces) == data
+        assert all(len(piece.rstrip(b"\n")) <= 10 for piece in pieces), data
+        if data.strip(b"\x80"):
+            assert "\ufffd" not in "".join(piece.decode("utf-8", "replace") for piece in pieces), data
 
 
 def test_timing_and_explain_say_what_is_known() -> None:

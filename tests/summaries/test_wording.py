@@ -23,7 +23,7 @@ from inspector.runs.run import Run
 from inspector.summaries import conclusions, summary, wording
 from inspector.text import WIDTH, clean, counts, seconds, short, size, utc
 from tests.support.briefs import why
-from tests.support.conversations import START, Agent, analyzed, steps, together
+from tests.support.conversations import START, Agent, analyzed, runs_of, steps, together
 from tests.support.hostile import HOSTILE, harmless, hostile_records
 
 
@@ -174,19 +174,13 @@ def test_that_the_certificate_is_refused_is_guessed_only_where_connections_were_
     ]
     for error, words in rows:
         parts = [unanswered(part, error) for part in (plugins(), report())]
-        analyzer = Analyzer()
-        for record in talk(*(altered(part, leg={"peer_chain": carried(made())}) for part in parts)):
-            analyzer.feed(record)
-        (run,) = analyzer.finish()
+        (run,) = runs_of(talk(*(altered(part, leg={"peer_chain": carried(made())}) for part in parts)))
         assert (why(run) or "").startswith(words), error
 
 
 def test_a_legacy_agent_that_stops_before_it_verifies_is_asked_what_it_trusts() -> None:
     """It sends no alert and no report: only its host can say why."""
-    analyzer = Analyzer()
-    for record in talk(ca(), csr(), issued(), version="3.8.7"):
-        analyzer.feed(record)
-    (run,) = analyzer.finish()
+    (run,) = runs_of(talk(ca(), csr(), issued(), version="3.8.7"))
     result = conclusions.of_run(run)
     assert result.verdict is not None
     assert result.steps[0].command == (

@@ -23,6 +23,8 @@ from inspector.rules import rule_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from inspector.runs.run import Run
+
 ROOT = pki.make_ca("Test Root CA", serial=1)
 CA = pki.make_ca("Test CA", ROOT, serial=2)
 MASTER = "master.example"
@@ -240,6 +242,14 @@ def analyzed(*agents: Agent) -> Analyzer:
         pass
     analyzer.finish()
     return analyzer
+
+
+def runs_of(records: Iterable[Record]) -> list[Run]:
+    """The runs of records, once all of them are over."""
+    analyzer = Analyzer()
+    for record in records:
+        analyzer.feed(record)
+    return analyzer.finish()
 
 
 def steps(analyzer: Analyzer, records: Iterable[Record]) -> Iterator[Step]:
