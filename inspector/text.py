@@ -67,6 +67,11 @@ def day(time: float) -> str:
     return _local(time).strftime("%Y-%m-%d")
 
 
+def local_second(time: float) -> str:
+    """Local date and time of day, to the second: ``2026-11-27 14:05:59``."""
+    return f"{day(time)} {clock(time)[:8]}"
+
+
 def utc(time: float) -> str:
     """ISO 8601, UTC, milliseconds: the form of the public JSON."""
     return clocks.date(time).isoformat(timespec="milliseconds").replace("+00:00", "Z")

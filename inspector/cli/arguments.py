@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector import clocks, inputs, rules
-from inspector.compare import patterns
-from inspector.compare.differences import Section
+from inspector.compare.differences import Patterns, Section, patterns_in
 from inspector.errors import InspectorError
 from inspector.proxy.options import capture_path
 from inspector.text import beginning, clean
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from inspector.compare.patterns import Patterns
 
 WARNING = 400
 """Characters of a warning about the site's rules: it may quote them."""
@@ -95,7 +93,7 @@ def ignored_of(arguments: argparse.Namespace) -> Patterns:
     ignored = list(arguments.ignore)
     if arguments.ignore_file:
         try:
-            ignored += patterns.of_lines(inputs.read(arguments.ignore_file, inputs.SMALL).decode())
+            ignored += patterns_in(inputs.read(arguments.ignore_file, inputs.SMALL).decode())
         except OSError as error:
             raise InspectorError(
                 f"Cannot read {arguments.ignore_file}: {error.strerror}.", "Give a file with one pattern on each line."
@@ -104,7 +102,7 @@ def ignored_of(arguments: argparse.Namespace) -> Patterns:
             raise InspectorError(
                 f"{arguments.ignore_file} is not text.", "Give a file with one pattern on each line."
             ) from error
-    return patterns.Patterns(ignored, Section)
+    return Patterns(ignored, Section)
 
 
 def add_full(command: argparse.ArgumentParser, example: str) -> None:

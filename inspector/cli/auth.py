@@ -12,7 +12,7 @@ from inspector.capture.store import Capture
 from inspector.cli.output import print_json
 from inspector.cli.progress import shown
 from inspector.errors import InspectorError
-from inspector.explain.authorization import decision, text
+from inspector.explain.authorization import decision, decision_text
 from inspector.explain.authorization.decision import ANONYMOUS, Client, Question
 from inspector.explain.authorization.traffic import Traffic
 from inspector.host.auth_conf import reading
@@ -74,11 +74,11 @@ def execute(arguments: argparse.Namespace) -> int:
                 if isinstance(record, Exchange):
                     traffic.add(record)
     if arguments.json:
-        print_json(text.plain(traffic))
+        print_json(decision_text.plain(traffic))
     elif arguments.request and not new:
-        print(text.sentence(traffic.groups[0].decision, conf))
+        print(decision_text.sentence(traffic.groups[0].decision, conf))
     else:
-        print(*text.lines(traffic), sep="\n")
+        print(*decision_text.lines(traffic), sep="\n")
     return int(not traffic.quiet)
 
 

@@ -16,11 +16,11 @@ from inspector.cli.opening import add_opening, opened_by
 from inspector.cli.output import print_json, print_line, print_lines
 from inspector.cli.progress import shown
 from inspector.cli.reading import documents_of
-from inspector.compare import comparison, facts, plain, text
+from inspector.compare import comparison, diff_lines, facts, plain
 from inspector.compare.comparison import Choices
+from inspector.compare.diff_lines import Line
 from inspector.compare.differences import Section
 from inspector.compare.groups import Groups
-from inspector.compare.text import Line
 from inspector.errors import InspectorError
 from inspector.formats.outgoing import summary
 from inspector.progress import named, watched
@@ -105,9 +105,9 @@ def execute(arguments: argparse.Namespace) -> int:
             compared = _compared(_pair(names, founds, arguments.agent), founds, choices)
     note = summary(withheld)
     if found is not None:
-        _print(kind, plain.grouped(found), text.grouped(found, full=arguments.full), note)
+        _print(kind, plain.grouped(found), diff_lines.grouped(found, full=arguments.full), note)
         return found.status
-    _print(kind, plain.plain(compared), text.lines(compared, full=arguments.full), note)
+    _print(kind, plain.plain(compared), diff_lines.lines(compared, full=arguments.full), note)
     if len(names) == 1 and names[0].number is None and not arguments.agent and kind == "text":
         _print_others(founds[0], compared.after.name)
     if reason := compared.uncompared.get(Section.CATALOG):

@@ -57,7 +57,7 @@ def execute(arguments: argparse.Namespace) -> int:
     for key, text in explanation.items():
         label = f"{labels.get(key, key) + ':':<11} "
         if key in steps:
-            print(*wording.labelled(label, steps[key], width or wording.PLAIN), sep="\n")
+            print(*wording.Labelled(label, steps[key]).lines(width or wording.PLAIN), sep="\n")
         else:
             print(*(wording.wrapped(label, text, width) if width else [f"{label}{text}"]), sep="\n")
     return 0

@@ -17,7 +17,7 @@ from inspector.text import as_json, beginning, clean
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from inspector.compare.text import Line, Sort
+    from inspector.compare.diff_lines import Line, Sort
     from inspector.summaries.summary import Brief, RunBrief
     from inspector.summaries.whole_messages import Whole
     from inspector.summaries.wording import Block, FixLines

@@ -10,7 +10,7 @@ from inspector.cli.output import columns, print_json, print_line
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, of_nodes
 from inspector.cli.rows import print_rows
-from inspector.explain.readiness import text
+from inspector.explain.readiness import survey_text
 from inspector.explain.readiness.changes import TARGETS
 from inspector.explain.readiness.survey import Survey
 from inspector.progress import named, watched
@@ -43,18 +43,18 @@ def execute(arguments: argparse.Namespace) -> int:
             with unreadable.reported(), Capture.open(path) as capture:
                 survey.add(str(path), watched(capture.records(), one, capture.count()))
     if arguments.json:
-        print_json(text.plain(survey))
+        print_json(survey_text.plain(survey))
     else:
         _print(survey)
     return unreadable.status or int(bool(survey.affected))
 
 
 def _print(survey: Survey) -> None:
-    print_line(text.head(survey))
+    print_line(survey_text.head(survey))
     print()
     if survey.affected:
-        print_rows(text.COLUMNS, text.rows(survey))
+        print_rows(survey_text.COLUMNS, survey_text.rows(survey))
         print()
     for change in survey.affected:
-        print(*text.details(survey, change, columns()), "", sep="\n")
-    print(*text.rest(survey, columns()), sep="\n")
+        print(*survey_text.details(survey, change, columns()), "", sep="\n")
+    print(*survey_text.rest(survey, columns()), sep="\n")

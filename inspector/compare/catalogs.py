@@ -108,7 +108,7 @@ def _add(
 
 
 def _renamed(old: _Side, new: _Side) -> dict[str, Resource]:
-    """The resources with another title of which another name is the same, by their old title."""
+    """Return the resources that have another title and still manage the same thing, by their old title."""
     gone = {name: resource for name, resource in old.resources.items() if name not in new.resources}
     by_name: dict[str, Resource] = {}
     for name, resource in new.resources.items():
@@ -122,7 +122,7 @@ def _renamed(old: _Side, new: _Side) -> dict[str, Resource]:
 
 
 def _own_name(resource: Resource) -> str:
-    """A resource by what it manages: its path or name, or else its title."""
+    """Return a reference that names what a resource manages: by its path or name, or else by its title."""
     parameter = "path" if resource.type.lower() in PATHS else "name"
     name = resource.parameters.get(parameter)
     return key(f"{resource.type}[{name}]") if isinstance(name, str) and name else key(resource.ref)
@@ -239,6 +239,6 @@ def _parents(side: _Side, edges: set[tuple[str, str]], of: set[str]) -> dict[str
 
 
 def _titles(side: _Side, refs: list[str]) -> Any:
-    """References as the catalog writes them; one alone not as a list."""
+    """Return references as the catalog writes them: a list, or the reference itself if there is only one."""
     titles = [side.resources[ref].ref if ref in side.resources else ref for ref in refs]
     return titles[0] if len(titles) == 1 else titles or None

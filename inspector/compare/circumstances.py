@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from inspector.compare.differences import Section
 from inspector.rules.trust import leaf, serial
-from inspector.text import address, utc
+from inspector.text import address, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,7 +67,7 @@ def _certificate(chain: Sequence[bytes]) -> str | None:
     found = leaf(chain)
     if found is None:
         return None
-    until = utc(found.not_after)[:10]
+    until = utc_day(found.not_after)
     return f"{found.common_name or found.subject}, serial {serial(found)}, until {until}, issued by {found.issuer}"
 
 

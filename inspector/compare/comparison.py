@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inspector.compare import catalogs, circumstances, facts, files, reports, requests, times
-from inspector.compare.differences import Differences, Section
+from inspector.compare.differences import Differences, Patterns, Section
+from inspector.compare.documents import masks_of
 from inspector.compare.facts import Volatile
-from inspector.compare.masks import Masks
-from inspector.compare.patterns import Patterns
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def compare(
     choices: Choices | None = None,
     history: Sequence[RunSnapshot] = (),
 ) -> Comparison:
-    """Compare two runs. ``history`` are other good runs of the agent, by which is known what its usual times are."""
+    """Compare two runs. ``history`` are other good runs of the agent, which show its usual times."""
     choices = choices or Choices()
     found, changing = (_differences(before, after, choices) for _ in range(2))
     circumstances.compare(before, after, found)
@@ -101,12 +100,7 @@ def answers(before: RunDocuments, after: RunDocuments, choices: Choices, *, with
 
 
 def _differences(before: RunDocuments, after: RunDocuments, choices: Choices) -> Differences:
-    both = (before, after)
-    masks = Masks(
-        [side.catalog for side in both if side.catalog is not None],
-        [side.facts for side in both if side.facts is not None],
-    )
-    return Differences(masks, choices.ignored, before.own_names | after.own_names)
+    return Differences(masks_of(before, after), choices.ignored, before.own_names | after.own_names)
 
 
 def _catalogs(before: RunDocuments, after: RunDocuments, found: Differences, choices: Choices) -> dict[Section, str]:

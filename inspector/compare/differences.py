@@ -9,11 +9,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+from inspector import regex
 from inspector.compare import meaning, text_diff
-from inspector.compare.patterns import Patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from inspector.compare.masks import Masks
 
@@ -141,3 +141,41 @@ class Differences:
         for name, stands in self._names:
             text = text.replace(name, stands)
         return hashlib.sha256(text).hexdigest()
+
+
+_WILD = {"*": ".*", "?": "."}
+
+
+class Patterns:
+    """Some patterns, without distinction of case."""
+
+    def __init__(self, texts: Iterable[str] = (), sections: Iterable[str] = ()) -> None:
+        """``sections`` are those that a pattern may name."""
+        names, self.texts = set(sections), tuple(texts)
+        self._everywhere: list[regex.Pattern[str]] = []
+        self._of: dict[str, list[regex.Pattern[str]]] = {}
+        for text in self.texts:
+            section, colon, rest = text.partition(":")
+            named = bool(colon) and section.lower() in names
+            pattern = _compiled(rest if named else text)
+            (self._of.setdefault(section.lower(), []) if named else self._everywhere).append(pattern)
+
+    def __bool__(self) -> bool:
+        return bool(self._everywhere or self._of)
+
+    def cover(self, section: str, name: str, part: str = "") -> bool:
+        """Whether a pattern matches a part of what has a name, or all of it."""
+        patterns = [*self._everywhere, *self._of.get(section, ())]
+        addresses = (name, f"{name}/{part}") if part else (name,)
+        return any(pattern.fullmatch(address) for pattern in patterns for address in addresses)
+
+
+def _compiled(text: str) -> regex.Pattern[str]:
+    pattern = "".join(_WILD.get(character) or regex.escape(character) for character in text.strip())
+    return regex.compile(pattern, regex.IGNORECASE | regex.DOTALL)
+
+
+def patterns_in(text: str) -> list[str]:
+    """The patterns in a file: one on each line, without empty lines and those that begin with ``#``."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]

@@ -113,6 +113,14 @@ class RunDocuments:
         return "got no catalog" if self.catalog_failure else "asked for no catalog"
 
 
+def masks_of(*sides: RunDocuments) -> Masks:
+    """Return the masks of all that is secret in some runs."""
+    return Masks(
+        [side.catalog for side in sides if side.catalog is not None],
+        [side.facts for side in sides if side.facts is not None],
+    )
+
+
 def empty(catalog: d.Catalog) -> bool:
     """Whether a catalog has nothing but what every catalog has: the main stage, the classes Main and Settings, and the
     node definition."""

@@ -68,8 +68,9 @@ def compare(before: RunDocuments, after: RunDocuments, found: Differences) -> No
         for field in _FIELDS:
             values = [getattr(use.metadata, field, None) for use in (one, other)]
             if values[0] != values[1]:
-                shown = map(_octal, values) if field == "mode" else values
-                found.add(Section.FILES, name, field, *shown, note=note)
+                if field == "mode":
+                    values = [f"{value:04o}" if isinstance(value, int) else value for value in values]
+                found.add(Section.FILES, name, field, *values, note=note)
         _contents(name, content(one, before), content(other, after), note, found)
 
 
@@ -90,10 +91,6 @@ def _by_name(files: Iterable[FileUse]) -> dict[str, FileUse]:
         if use.metadata is not None or use.name not in found:
             found[use.name] = use
     return found
-
-
-def _octal(value: int | str | None) -> int | str | None:
-    return f"{value:04o}" if isinstance(value, int) else value
 
 
 def _contents(name: str, old: Content, new: Content, note: str, found: Differences) -> None:

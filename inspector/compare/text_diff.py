@@ -79,7 +79,7 @@ def _pieces(edits: list[_Edit]) -> list[tuple[int, int]]:
 
 
 def _edits(old: list[str], new: list[str]) -> list[_Edit]:
-    """What leads from one list of lines to the other."""
+    """Return the edits that turn one list of lines into the other."""
     front = 0
     while front < min(len(old), len(new)) and old[front] == new[front]:
         front += 1

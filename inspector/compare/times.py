@@ -38,6 +38,11 @@ class TimeCompared(NamedTuple):
     """The shortest and the longest time in other good runs of the agent."""
 
     @property
+    def name(self) -> str:
+        """What took the time, in words."""
+        return f"{self.kind} {self.what}" if self.what else "whole run"
+
+    @property
     def difference(self) -> float:
         """Seconds that it took longer."""
         return self.after - self.before

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inspector.compare import comparison, files
 from inspector.compare.differences import Section
-from inspector.compare.masks import Masks
+from inspector.compare.documents import masks_of
 from inspector.explain import resource_outcomes
 from inspector.explain.catalog_graph import CatalogGraph
 from inspector.protocol.kinds import Kind
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from inspector.compare.differences import Difference
     from inspector.compare.documents import RunDocuments
+    from inspector.compare.masks import Masks
     from inspector.explain.catalog_graph import Relation
     from inspector.explain.file_transfers import FileUse
     from inspector.explain.resource_outcomes import Applied
@@ -50,7 +51,7 @@ class Backup(NamedTuple):
 
     @property
     def result(self) -> str:
-        """What came of it."""
+        """What the filebucket answered, in words."""
         if self.method == "HEAD" and self.status in (200, 404):
             return "it is in the bucket already" if self.status == 200 else "it is not in the bucket yet"
         if self.status is None:
@@ -119,11 +120,7 @@ class Resources:
 def explain(resources: Resources, applied: Applied, before: RunDocuments | None = None) -> Why:
     """Explain the outcome of a resource. ``before`` is the run before."""
     documents = resources.documents
-    sides = [side for side in (documents, before) if side is not None]
-    masks = Masks(
-        [side.catalog for side in sides if side.catalog is not None],
-        [side.facts for side in sides if side.facts is not None],
-    )
+    masks = masks_of(documents, *([before] if before is not None else []))
     number = resources.graph.tree.number(applied.ref)
     used = [use for use in documents.files if applied.ref in use.resources]
     return Why(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from inspector.compare import plain, text
-from inspector.compare.text import Line
-from inspector.text import clean, clock, day, excerpt, seconds, size, utc
+from inspector.compare import diff_lines, plain
+from inspector.compare.diff_lines import Line
+from inspector.text import clean, excerpt, local_second, seconds, size, utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ LINES = 20
 def lines(why: Why, *, full: bool = False) -> Iterator[Line]:
     """The lines of an explanation."""
     applied, run = why.applied, why.documents.run
-    began = f"{day(run.started)} {clock(run.started)[:8]}"
+    began = local_second(run.started)
     yield Line("head", clean(f"{why.ref}: {applied.status}"))
     yield Line("note", clean(f"  in {why.documents.label} of {run.name}, {began}{_records(why)}"))
     if applied.time is not None:
@@ -44,8 +44,8 @@ def lines(why: Why, *, full: bool = False) -> Iterator[Line]:
     if why.parameters:
         yield Line("head", "parameters")
         for name, value in why.parameters.items():
-            shown = text.word(value)
-            yield Line("plain", f"  {clean(name)} => {shown if full else excerpt(shown, text.LONG)}")
+            shown = diff_lines.word(value)
+            yield Line("plain", f"  {clean(name)} => {shown if full else excerpt(shown, diff_lines.LONG)}")
     if why.files:
         yield Line("head", "files")
     for story in why.files:
@@ -60,7 +60,7 @@ def lines(why: Why, *, full: bool = False) -> Iterator[Line]:
 def _without_resource(documents: RunDocuments) -> str:
     if documents.catalog is not None:
         return "the agent generated it"
-    failure = f" ({excerpt(documents.catalog_failure, text.LONG)})" if documents.catalog_failure else ""
+    failure = f" ({excerpt(documents.catalog_failure, diff_lines.LONG)})" if documents.catalog_failure else ""
     return f"the run {documents.without_catalog}{failure}, and the agent took a cached one"
 
 
@@ -100,14 +100,14 @@ def _before(why: Why, *, full: bool) -> Iterator[Line]:
     if why.before is None:
         yield Line("note", "No earlier run of this node in the capture to compare with.")
         return
-    label = f"{why.before.label}, {day(why.before.run.started)} {clock(why.before.run.started)[:8]}"
+    label = f"{why.before.label}, {local_second(why.before.run.started)}"
     if why.before.without_catalog:
         yield Line("head", clean(f"the run before ({label}) {why.before.without_catalog}"))
     elif not why.differences:
         yield Line("head", clean(f"the run before ({label}) had the same"))
     else:
         yield Line("head", clean(f"different from the run before ({label})"))
-    yield from text.differences(why.differences, full=full)
+    yield from diff_lines.differences(why.differences, full=full)
 
 
 def fields(why: Why) -> dict[str, Any]:

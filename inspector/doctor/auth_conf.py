@@ -10,7 +10,7 @@ import msgspec
 
 from inspector import regex
 from inspector.doctor.findings import notice
-from inspector.explain.authorization import deciding, text
+from inspector.explain.authorization import decision_text, traffic
 from inspector.explain.authorization.decision import OIDS, Verdict
 from inspector.host.auth_conf import puppetserver
 from inspector.host.auth_conf.rules import Sort
@@ -90,7 +90,7 @@ def explained(run: RunBrief, capture: Capture, conf: AuthConf) -> RunBrief:
     if not refusals or run.verdict is None:
         return run
     first = refusals[0]
-    sentence = text.sentence(first.decision, conf)
+    sentence = decision_text.sentence(first.decision, conf)
     if first.decision.verdict is Verdict.ALLOWED:
         sentence = f"this auth.conf allows it, so the master has another one, or has not read it again ({sentence})"
     elif _extensions(first):
@@ -106,7 +106,7 @@ def others(run: RunBrief, capture: Capture, conf: AuthConf) -> Iterator[Diagnosi
         return
     reported: set[str] = set()
     for refusal in _refusals(run, capture, conf):
-        sentence = text.sentence(refusal.decision, conf)
+        sentence = decision_text.sentence(refusal.decision, conf)
         if sentence not in reported:
             reported.add(sentence)
             detail = f"run {run.number}, record {refusal.seq}, {refusal.request}: {sentence}"
@@ -118,8 +118,8 @@ def _refusals(run: RunBrief, capture: Capture, conf: AuthConf) -> Iterator[_Refu
     for seq in seqs[:MOST]:
         record = capture.record(seq)
         if isinstance(record, Exchange):
-            question = deciding.question(record, conf)
-            yield _Refusal(seq, question, deciding.decide(conf, question))
+            question = traffic.question_of(record, conf)
+            yield _Refusal(seq, question, traffic.decide(conf, question))
 
 
 def _literal(step: Step) -> Step:
@@ -237,7 +237,7 @@ def _changes(refusal: _Refusal, conf: AuthConf) -> Iterator[_Change]:
     else:
         yield _Change(rule.line, advice(f"remove the rule {where}", only_if=condition))
         without = replace(conf, rules=tuple(each for each in conf.rules if each is not rule))
-        decision = deciding.decide(without, refusal.question)
+        decision = traffic.decide(without, refusal.question)
         if decision.verdict is not Verdict.ALLOWED:
             yield from _changes(replace(refusal, decision=decision), without)
 
@@ -291,4 +291,4 @@ def _helps(refusal: _Refusal, conf: AuthConf, line: str) -> bool:
     """Whether an auth.conf with one more line allows the request."""
     (added,) = puppetserver.read(conf.path, f"authorization: {{version: 1, rules: [{line}]}}").rules
     amended = replace(conf, rules=puppetserver.in_order([*conf.rules, added]))
-    return deciding.decide(amended, refusal.question).verdict is Verdict.ALLOWED
+    return traffic.decide(amended, refusal.question).verdict is Verdict.ALLOWED

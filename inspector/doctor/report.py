@@ -233,7 +233,7 @@ def diagnosis_blocks(diagnoses: Sequence[Diagnosis], width: int | None = None) -
         marked = diagnosis.severity.upper()
         lines = wording.flowing(f"{marked} {diagnosis.title}: {diagnosis.detail}", width)
         if diagnosis.steps:
-            lines += wording.labelled("  fix: ", diagnosis.steps, width or wording.PLAIN)
+            lines += wording.Labelled("  fix: ", diagnosis.steps).lines(width or wording.PLAIN)
         yield Block(lines, marked, diagnosis.severity)
     if not diagnoses:
         yield Block(["no problems found"])

@@ -9,7 +9,7 @@ from inspector.explain.bootstrap import short
 from inspector.protocol import documents as d
 from inspector.protocol.files import PLUGIN_MOUNTS, is_plugin
 from inspector.summaries import wording
-from inspector.text import beginning, clean, clock, utc
+from inspector.text import beginning, clean, clock, plural, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,14 +48,6 @@ def known(run: Run, asked: d.CatalogRequest | None = None, got: d.Catalog | None
     return [(label, clean(words)) for label, words in rows]
 
 
-def _number(many: int, one: str) -> str:
-    return f"{many} {one}{'' if many == 1 else 's'}"
-
-
-def _day(time: float) -> str:
-    return utc(time)[:10]
-
-
 def _quoted(text: str) -> str:
     line = text.partition("\n")[0].strip()
     return beginning(line, WORDS + 1)
@@ -86,7 +78,7 @@ def _ca(run: Run) -> str:
     words, good = _bundle(run.cas)
     if good is None or good.items is None:
         return words
-    words += f": {_number(len(good.items), 'certificate')}"
+    words += f": {plural(len(good.items), 'certificate')}"
     if (0, 0) < run.major < (6, 0) and len(good.items) > 1:
         words += ", of which an agent before 6 uses only the first"
     if not good.refresh and any(request.seq == good.seq for request in run.anonymous):
@@ -99,7 +91,7 @@ def _crl(run: Run) -> str:
     if good is None or good.items is None:
         return words
     lists = [
-        f"{crl.issuer}, {f'until {_day(crl.next_update)}' if crl.next_update is not None else 'without an end'}, "
+        f"{crl.issuer}, {f'until {utc_day(crl.next_update)}' if crl.next_update is not None else 'without an end'}, "
         f"{len(crl.revoked)} revoked"
         for crl in good.items[:NAMED]
     ]
@@ -136,7 +128,7 @@ def _certificate(run: Run) -> str:
         (certificate.certificate for certificate in reversed(run.certificates) if certificate.certificate), None
     )
     if served is not None:
-        words = f"issued by {served.issuer}, serial {served.serial}, until {_day(served.not_after)}"
+        words = f"issued by {served.issuer}, serial {served.serial}, until {utc_day(served.not_after)}"
         if run.certificate is None:
             return f"{words}, but for another key than the agent's"
         return words + (", and shows it" if shows else "")
@@ -144,7 +136,7 @@ def _certificate(run: Run) -> str:
         return "already had one, and presents it"
     if not run.certificates:
         return UNSEEN
-    last, many = run.certificates[-1], _number(run.certificates.total, "time")
+    last, many = run.certificates[-1], plural(run.certificates.total, "time")
     if last.status == 404:
         return f"requested {many}: not signed yet" if run.csrs else f"requested {many}: none available"
     return f"requested {many}, not received: {last.status or 'no answer'}"
@@ -170,7 +162,7 @@ def _plugins(run: Run) -> str:
     failed = [name for name in listed if run.files.metadata_answers[name].status != 200]
     words = f"listed {', '.join(listed)}" if listed else "no list seen"
     words += f" ({', '.join(failed)} failed)" if failed else ""
-    return f"{words}; {_number(len(fetched), 'file')} fetched"
+    return f"{words}; {plural(len(fetched), 'file')} fetched"
 
 
 def _facts(run: Run, asked: d.CatalogRequest | None) -> str:
@@ -185,14 +177,14 @@ def _facts(run: Run, asked: d.CatalogRequest | None) -> str:
     words = f"sent {when} as {asked.facts_format or 'unnamed format'}"
     if isinstance(asked.facts, d.Undecodable):
         return f"{words}; cannot be decoded: {_quoted(asked.facts.reason)}"
-    return f"{words}: {_number(len(asked.facts.values), 'fact')}"
+    return f"{words}: {plural(len(asked.facts.values), 'fact')}"
 
 
 def _catalog(run: Run, got: d.Catalog | None) -> str:
     if not run.catalogs:
         return UNSEEN
     last: CatalogAnswer = run.catalogs[-1]
-    again = f" after {_number(run.catalogs.total - 1, 'other')}" if run.catalogs.total > 1 else ""
+    again = f" after {plural(run.catalogs.total - 1, 'other')}" if run.catalogs.total > 1 else ""
     if not last.usable:
         return f"requested{again}, not received: {last.status or 'no answer'} {_quoted(last.text)}".rstrip()
     words = f"got it{again}"
@@ -209,10 +201,10 @@ def _files(run: Run) -> str:
     if not (checked or fetched or files.inlined):
         return UNSEEN
     missing = sum(source.status == 404 for source in checked)
-    words = f"{_number(len(checked), 'source')} requested" + (f" ({missing} not found)" if missing else "")
+    words = f"{plural(len(checked), 'source')} requested" + (f" ({missing} not found)" if missing else "")
     if files.inlined:
         words += f", {len(files.inlined)} listed in the catalog"
-    return f"{words}; {_number(len(fetched), 'file')} fetched"
+    return f"{words}; {plural(len(fetched), 'file')} fetched"
 
 
 def _report(run: Run) -> str:

@@ -7,12 +7,13 @@ the time is an argument. ``bootstrap_text`` formats the result.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from inspector import clocks
 from inspector.explain.bootstrap_requests import FEW, MANY, Attempt, BootstrapState, Sighting, StateVisit, concerns
 from inspector.explain.trust import Trust
 from inspector.protocol.certificates import REQUESTED
+from inspector.text import utc_second
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,6 +47,17 @@ RISKS = {
 """What an attacker could have done where the agent did not verify the server."""
 
 
+class Condition(StrEnum):
+    """The condition of a step, of what an agent has, or of what one of these is to another."""
+
+    SOUND = "sound"
+    BROKEN = "broken"
+    WAITING = "waiting"
+    """Not there yet, and nothing is wrong with that."""
+    UNKNOWN = "unknown"
+    """Not in the capture."""
+
+
 @dataclass(frozen=True, slots=True)
 class BootstrapStep:
     """One step of the bootstrap: a request, or repetitions of the same request."""
@@ -72,6 +84,18 @@ class BootstrapStep:
     def agent_state(self) -> str | None:
         """The agent's own name for the state; None if it has none."""
         return None if self.old else MACHINE.get(self.state)
+
+    @property
+    def condition(self) -> Condition:
+        """What its last answer means to the agent."""
+        if self.state is BootstrapState.TLS:
+            return Condition.BROKEN
+        if not self.answers:
+            return Condition.UNKNOWN
+        last = self.answers[-1]
+        if last.startswith(("2", "3")):
+            return Condition.SOUND
+        return Condition.WAITING if last.startswith("404") or REQUESTED in last else Condition.BROKEN
 
     @property
     def risk(self) -> str:
@@ -224,8 +248,8 @@ class Bootstraps:
         stuck = [(attempt, why) for attempt in attempts if (why := _why(attempt, attempt.last, attempts))]
         stuck.sort(key=lambda entry: entry[0].last.ended)
         for attempt, why in reversed(stuck):
-            if any(_replaces(other, attempt) for other in attempts):
-                continue
+            if any(other.began > attempt.last.ended for other in attempts):
+                continue  # the agent started again: the later attempt shows the outcome
             visit = attempt.last
             wrong = (
                 trust.judged(visit.ended).problems
@@ -285,11 +309,6 @@ def _keys(attempts: Sequence[Attempt]) -> list[Sighting]:
     return sorted(keys, key=lambda key: (key.kind != "client", key.kind != "certificate", key.last))
 
 
-def _replaces(other: Attempt, attempt: Attempt) -> bool:
-    """Whether a stuck agent started again later: then the later attempt shows the outcome."""
-    return other.began > attempt.last.ended
-
-
 def _key(sighting: Sighting) -> KeySighting:
     return KeySighting(
         sighting.kind, sighting.key, sighting.fingerprint, sighting.time, sighting.last,
@@ -314,16 +333,13 @@ def _conclusions(certname: str, keys: Sequence[Sighting], attempts: Sequence[Att
                 yield (f"key mismatch: the agent asked with {short(mine[-1].key)}, the CA gave it the certificate for "
                        f"{short(key.key)} (records {mine[-1].seqs[-1]} and {key.seqs[0]})")  # fmt: skip
     own = [*asked, *used]
-    if any(_in_turn(one, other) for one in own for other in own):
+    in_turn = (one.key != other.key and one.time < other.last and other.time < one.last for one in own for other in own)
+    if any(in_turn):
         yield f"two keys are in use for {certname} in turn: two hosts share the name, or two ssldirs on one host"
     elif len({key.key for key in own}) > 1:
         latest = max(own, key=lambda key: key.last)
         yield (f"the key of {certname} changed: {short(latest.key)} since {stamp(latest.time)}; the host was "
                "installed anew, lost its ssldir, or another host took the name")  # fmt: skip
-
-
-def _in_turn(one: Sighting, other: Sighting) -> bool:
-    return one.key != other.key and one.time < other.last and other.time < one.last
 
 
 def short(key: str) -> str:
@@ -332,8 +348,8 @@ def short(key: str) -> str:
 
 
 def stamp(time: float) -> str:
-    """A time to the second."""
-    return f"{clocks.date(time):%Y-%m-%d %H:%M:%S} UTC"
+    """Return a time in UTC, to the second."""
+    return f"{utc_second(time)} UTC"
 
 
 def _why(attempt: Attempt, visit: StateVisit, attempts: Sequence[Attempt]) -> str | None:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
-from inspector import clocks
 from inspector.model import Exchange, Handshake
 from inspector.protocol import bodies, kinds
 from inspector.protocol import documents as d
 from inspector.protocol.certificates import REQUESTED, REVOKED, SIGNED
 from inspector.rules.words import cut, some
 from inspector.runs.observations import Bounded
+from inspector.text import utc_day
 
 if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
@@ -63,7 +63,7 @@ _NONE: RequestDetails = ()
 
 @dataclass(slots=True, eq=False)
 class StateVisit:
-    """A step that can still be extended."""
+    """A step of the bootstrap, to which further requests are added."""
 
     state: BootstrapState
     same: str
@@ -284,16 +284,20 @@ def _digest(exchange: Exchange) -> str:
 
 
 def _bundle(exchange: Exchange, answered: d.Certificates) -> RequestDetails:
-    held = [f"{certificate.subject} until {day(certificate.not_after)}" for certificate in answered.certificates[:FEW]]
+    held = [
+        f"{certificate.subject} until {utc_day(certificate.not_after)}" for certificate in answered.certificates[:FEW]
+    ]
     return ("sha256", _digest(exchange)), ("certificates", some(held))
 
 
 def _lists(answered: d.RevocationLists) -> RequestDetails:
     ends = [crl.next_update for crl in answered.crls if crl.next_update is not None]
     revoked = sum(len(crl.revoked) for crl in answered.crls)
-    lists = [crl.issuer + (f" until {day(crl.next_update)}" if crl.next_update else "") for crl in answered.crls[:FEW]]
+    lists = [
+        crl.issuer + (f" until {utc_day(crl.next_update)}" if crl.next_update else "") for crl in answered.crls[:FEW]
+    ]
     facts = (("lists", some(lists)), ("revoked", str(revoked)))
-    return (("expires", day(min(ends))), *facts) if ends else facts
+    return (("expires", utc_day(min(ends))), *facts) if ends else facts
 
 
 def _csr(asked: d.CertificateRequest) -> RequestDetails:
@@ -309,13 +313,8 @@ def _certificate(certificate: d.Certificate) -> RequestDetails:
         ("key", certificate.key),
         ("fingerprint", certificate.fingerprint),
         ("serial", str(certificate.serial)),
-        ("until", day(certificate.not_after)),
+        ("until", utc_day(certificate.not_after)),
     )
-
-
-def day(time: float) -> str:
-    """The day of a time, UTC."""
-    return f"{clocks.date(time):%Y-%m-%d}"
 
 
 def _sighting(kind: KeyRole, document: d.CertificateRequest | d.Certificate, exchange: Exchange) -> Sighting:

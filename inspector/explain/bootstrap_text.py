@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from inspector import regex
 from inspector.explain.bootstrap import short, stamp
-from inspector.explain.bootstrap_requests import NEAR, BootstrapState, day
+from inspector.explain.bootstrap_requests import NEAR, BootstrapState
 from inspector.rules.words import lasting
 from inspector.summaries import wording
-from inspector.text import clean, utc
+from inspector.text import clean, utc, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,12 +64,12 @@ def _step_text(step: BootstrapStep) -> str:
 
 
 def asked(step: BootstrapStep) -> str:
-    """The request of a step."""
+    """Return the request of a step."""
     return f"{step.state} PUT" if step.state is BootstrapState.CSR else str(step.state)
 
 
 def answered(step: BootstrapStep) -> str:
-    """Its answers."""
+    """Return the answers of a step."""
     return ", then ".join(step.answers)
 
 
@@ -137,15 +137,15 @@ def period(key: KeySighting) -> str:
 def judged(bootstrap: AgentBootstrap, now: Judgement) -> str:
     """The agent's judgement at a time of its CA, CRLs and certificate."""
     if now.problems:
-        return f"refuses on {day(now.at)}: {'; '.join(now.problems)}"
-    return f"{'the trust it received is accepted on' if bootstrap.stuck else 'works on'} {day(now.at)}"
+        return f"refuses on {utc_day(now.at)}: {'; '.join(now.problems)}"
+    return f"{'the trust it received is accepted on' if bootstrap.stuck else 'works on'} {utc_day(now.at)}"
 
 
 def outlook(bootstrap: AgentBootstrap) -> list[tuple[str, list[str]]]:
     """The days on which new errors will appear, and which."""
     return [
         (on, [_coming(problem) for forecast in same for problem in forecast.problems])
-        for on, same in groupby(bootstrap.breaks, key=lambda forecast: day(forecast.at))
+        for on, same in groupby(bootstrap.breaks, key=lambda forecast: utc_day(forecast.at))
     ]
 
 

@@ -153,7 +153,7 @@ class CatalogGraph:
 
     @cached_property
     def cycles(self) -> dict[int, int]:
-        """The resources that have to be applied before themselves, each with a number that all of its cycle have.
+        """The resources that are in a cycle of dependencies, each with the number of its cycle.
 
         As an agent sees it: a container begins before what it contains, and ends after that.
         """

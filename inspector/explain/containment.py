@@ -79,7 +79,7 @@ class Containment:
         return found
 
     def outcome(self, number: int) -> Applied:
-        """A resource and its outcome; of what is only referred to, just its reference."""
+        """Return a resource and its outcome; only its reference if the catalog just refers to it."""
         if number < self.known:
             return self._outcomes[number]
         ref = self.refs[number]
@@ -110,7 +110,7 @@ class Containment:
 
     @cached_property
     def contents(self) -> list[list[int]]:
-        """What each contains, in the order of the catalog."""
+        """The contents of each resource, in the order of the catalog."""
         found: list[list[int]] = [[] for _ in self.parents]
         for number, parent in enumerate(self.parents):
             if parent is not None:
@@ -119,7 +119,7 @@ class Containment:
 
     @property
     def roots(self) -> list[int]:
-        """What is in no container, and is not only referred to without containing anything."""
+        """The resources without a container, except those that are only referred to and contain nothing."""
         return [
             number
             for number, parent in enumerate(self.parents)

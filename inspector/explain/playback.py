@@ -100,7 +100,7 @@ class Player:
         return self.skip and self._silence() is not None
 
     def _silence(self) -> tuple[float, float] | None:
-        """The long silence at the current time, without its last moment."""
+        """Return the long silence that the current time is in; its end does not belong to it."""
         at = bisect_right(self._silences, (self.at, float("inf"))) - 1
         return self._silences[at] if at >= 0 and self.at < self._silences[at][1] else None
 

@@ -224,7 +224,7 @@ def shown(value: Any) -> str:
 
 
 def _with_errors(applied: list[Applied], report: d.Report) -> list[Applied]:
-    """The resources; of those with empty statuses only the log tells which failed."""
+    """Return the resources with the failures that the log reports: statuses of old agents are empty."""
     empty = [resource for resource in applied if resource.result == _EMPTY]
     failed = logged(empty, errors(report))
     return [replace(one, status=Status.FAILED) if one.ref in failed else one for one in applied]

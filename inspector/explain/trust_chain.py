@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector.explain.bootstrap import short
-from inspector.explain.bootstrap_requests import BootstrapState, day
+from inspector.explain.bootstrap import Condition, short
+from inspector.explain.bootstrap_requests import BootstrapState
 from inspector.protocol import x509
 from inspector.rules.words import cut
+from inspector.text import plural, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,17 +32,6 @@ class Part(StrEnum):
     KEY = "agent's key"
     REQUEST = "signing request"
     CERTIFICATE = "agent's certificate"
-
-
-class Condition(StrEnum):
-    """The condition of a box or a link."""
-
-    SOUND = "sound"
-    BROKEN = "broken"
-    WAITING = "waiting"
-    """Not there yet, and nothing is wrong with that."""
-    UNKNOWN = "unknown"
-    """Not in the capture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +133,7 @@ def _ca(trust: Trust | None, steps: Iterable[BootstrapStep]) -> Box:
         return _unknown(Part.CA)
     seqs = next((step.seqs for step in steps if step.state is BootstrapState.CA), ())
     ends = min(certificate.not_after for certificate in trust.held)
-    lines = (cut(trust.held[0].subject), f"until {day(ends)}", "" if trust.own else "as other agents got it")
+    lines = (cut(trust.held[0].subject), f"until {utc_day(ends)}", "" if trust.own else "as other agents got it")
     return Box(Part.CA, _filled(lines), Condition.SOUND, seqs if trust.own else ())
 
 
@@ -152,8 +142,7 @@ def _crl(trust: Trust | None, covers: Link) -> Box:
         return _unknown(Part.CRL)
     ends = [crl.next_update for crl in trust.crls if crl.next_update is not None]
     revoked = sum(len(crl.revoked) for crl in trust.crls)
-    number = len(trust.crls)
-    lines = (f"{number} list{'' if number == 1 else 's'}, {revoked} revoked", f"until {day(min(ends))}" if ends else "")
+    lines = (f"{plural(len(trust.crls), 'list')}, {revoked} revoked", f"until {utc_day(min(ends))}" if ends else "")
     return Box(Part.CRL, _filled(lines), covers.condition)
 
 
@@ -165,7 +154,7 @@ def _master(bootstrap: AgentBootstrap) -> Box:
     except x509.Malformed:
         return Box(Part.MASTER, ("unreadable",), Condition.BROKEN)
     called = f"called {cut(bootstrap.host)}" if bootstrap.host else ""
-    return Box(Part.MASTER, _filled((cut(leaf.subject), f"until {day(leaf.not_after)}", called)), Condition.SOUND)
+    return Box(Part.MASTER, _filled((cut(leaf.subject), f"until {utc_day(leaf.not_after)}", called)), Condition.SOUND)
 
 
 def _trusts(trust: Trust | None, at: float, refusal: _Refusal | None) -> tuple[Link, Link]:
@@ -225,7 +214,7 @@ def _certificate(own: KeySighting | None, bootstrap: AgentBootstrap) -> Box:
     if certificate is None:
         waits = bootstrap.stuck is not None and bootstrap.stuck.state is BootstrapState.CERTIFICATE
         return Box(Part.CERTIFICATE, ("not there yet",), Condition.WAITING) if waits else _unknown(Part.CERTIFICATE)
-    lines = (cut(certificate.subject), f"until {day(certificate.not_after)}", f"serial {certificate.serial}"[:30])
+    lines = (cut(certificate.subject), f"until {utc_day(certificate.not_after)}", f"serial {certificate.serial}"[:30])
     return Box(Part.CERTIFICATE, _filled(lines), Condition.SOUND, own.seqs if own else ())
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, unquote_plus
 
 from inspector import regex
-from inspector.model import Exchange, Gap, Handshake, Place
-from inspector.protocol import decode
-from inspector.protocol.bodies import content_type
+from inspector.model import Place
+from inspector.summaries import filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from inspector.model import Message, Record
+    from inspector.model import Record
 
 PIECE = 2**18
 """Characters that are searched at once: no key waits for longer."""
@@ -78,38 +76,9 @@ class Needle:
                     yield first, end
 
 
-def texts(record: Record) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The texts of a record with their places: decoded and as recorded (see ``filters.texts``)."""
-    match record:
-        case Exchange():
-            yield "target", (unquote(record.request.target), record.request.target)
-            yield "error", (record.error or "",)
-            yield from _message_texts("request", record.request)
-            if record.response:
-                yield "response reason", (record.response.reason,)
-                yield from _message_texts("response", record.response)
-        case Handshake():
-            for text in (record.reason, record.alert or "", *record.culprits):
-                yield "TLS", (text,)
-        case Gap():
-            yield "gap", (record.reason,)
-
-
-def _message_texts(which: str, message: Message) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for name, value in message.headers:
-        yield f"{which} header", (f"{name}: {value}",)
-    body = decode.content(message)
-    text = (message.body if body is None else body).decode(errors="replace")
-    if content_type(message) == "application/x-www-form-urlencoded":
-        once = unquote_plus(text)
-        yield f"{which} body", (unquote_plus(once), once, text)  # a catalog request's facts are encoded once more
-    else:
-        yield f"{which} body", (text,)
-
-
 def hits(record: Record, needle: Needle) -> Iterator[Hit]:
     """The matches of a text in a record: one per line, in the most readable form."""
-    for where, forms in texts(record):
+    for where, forms in filters.texts(record):
         for text in forms:
             found = list(_lines(text, needle))
             if found:

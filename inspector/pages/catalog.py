@@ -26,7 +26,7 @@ _ADDED = "undef true false tags file line lines characters press x to show it by
 
 
 def contained(catalog: Catalog) -> Item:
-    """Stages, the classes in them, the resources in those."""
+    """Return a catalog as a tree: stages, the classes in them, the resources in those."""
     tree = Containment(resource_outcomes.resources(catalog, None), catalog.edges)
     circular: dict[int, list[int]] = {}
     for number, container in tree.tangled.items():
@@ -65,16 +65,11 @@ def by_type(catalog: Catalog) -> Item:
         return Item(kind, inner=lambda: many(found, resource, lambda resource: resource.title), note=str(len(found)))
 
     def types() -> Iterator[Item]:
-        for kind, found in groupby(
-            sorted(catalog.resources, key=lambda resource: (resource.type, resource.title)), _type
-        ):
+        ordered = sorted(catalog.resources, key=lambda resource: (resource.type, resource.title))
+        for kind, found in groupby(ordered, lambda resource: resource.type):
             yield type_(kind, list(found))
 
     return Item("by type", inner=types)
-
-
-def _type(resource: Resource) -> str:
-    return resource.type
 
 
 def about(catalog: Catalog) -> Item:

@@ -77,7 +77,7 @@ def _lines(tree: Containment, opened: Collection[int], wanted: Collection[int] |
 def _children(
     numbers: list[int], wanted: Collection[int] | None, depth: int, around: str
 ) -> Iterator[tuple[int, int, str, str]]:
-    """Some siblings in reverse, each with the lines that lead to what is in it, and to itself."""
+    """Yield siblings in reverse order, each with the lines that lead to its contents, and to itself."""
     last = True
     for number in reversed(numbers):
         if wanted is None or number in wanted:

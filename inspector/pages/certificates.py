@@ -15,9 +15,9 @@ from inspector.privacy import secrets
 from inspector.protocol import x509
 from inspector.protocol.certificates import printed_serial
 from inspector.protocol.signatures import signed_by
-from inspector.rules.words import some
+from inspector.rules.words import some, utc
 from inspector.summaries import wording
-from inspector.text import utc
+from inspector.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -55,10 +55,6 @@ class TrustContext:
         return TrustContext(self.at, tuple(more.values()), tuple(lists.values()), trusted, (*requests, *self.requests))
 
 
-def _moment(time: float) -> str:
-    return utc(time)[:16].replace("T", " ") + " UTC"
-
-
 def verdicts(certificate: Certificate, known: TrustContext) -> Iterator[Item]:
     """The state of a certificate at the record's time: signature, dates, revocation."""
     named = [candidate for candidate in known.certificates if candidate.subject == certificate.issuer]
@@ -72,9 +68,9 @@ def verdicts(certificate: Certificate, known: TrustContext) -> Iterator[Item]:
     else:
         yield Item("signed by", f"{certificate.issuer}; its certificate is not in this run", style=DOUBT)
     if known.at > certificate.not_after:
-        yield Item("validity", f"expired on {_moment(certificate.not_after)}", style=BAD)
+        yield Item("validity", f"expired on {utc(certificate.not_after)}", style=BAD)
     elif known.at < certificate.not_before:
-        yield Item("validity", f"not valid before {_moment(certificate.not_before)}", style=BAD)
+        yield Item("validity", f"not valid before {utc(certificate.not_before)}", style=BAD)
     else:
         days = int((certificate.not_after - known.at) // clocks.DAY)
         yield Item("validity", f"valid at the time of this record, {days:,} days left", style=GOOD)
@@ -89,9 +85,9 @@ def verdicts(certificate: Certificate, known: TrustContext) -> Iterator[Item]:
     revoked = next((entry for crl in lists for entry in crl.entries if entry.serial == certificate.serial), None)
     if revoked:
         why = f" ({revoked.reason})" if revoked.reason else ""
-        yield Item("revoked", f"yes, on {_moment(revoked.date)}{why}", style=BAD)
+        yield Item("revoked", f"yes, on {utc(revoked.date)}{why}", style=BAD)
     elif lists:
-        yield Item("revoked", f"no, by the CRL of {_moment(lists[0].last_update)}", style=GOOD)
+        yield Item("revoked", f"no, by the CRL of {utc(lists[0].last_update)}", style=GOOD)
     elif certificate.subject != certificate.issuer:
         yield Item("revoked", "unknown: no CRL of the issuer in this run", style=DOUBT)
 
@@ -103,8 +99,8 @@ def certificate(certificate: Certificate, known: TrustContext, name: str = "", *
         yield from verdicts(certificate, known)
         yield Item("issuer", certificate.issuer)
         yield Item("serial", f"{printed_serial(certificate.serial)} ({certificate.serial})")
-        yield Item("not before", _moment(certificate.not_before))
-        yield Item("not after", _moment(certificate.not_after))
+        yield Item("not before", utc(certificate.not_before))
+        yield Item("not after", utc(certificate.not_after))
         yield Item("fingerprint (SHA256)", certificate.fingerprint)
         yield Item("key", f"{_key(certificate.key_type, certificate.key_size)}, SHA-256 {certificate.key}")
         yield Item("signature", certificate.signature or "no digest")
@@ -163,9 +159,9 @@ def crl(crl: RevocationList, known: TrustContext) -> Item:
         else:
             yield Item("signed by", "a CA whose certificate is not in this run", style=DOUBT)
         if crl.next_update is not None and known.at > crl.next_update:
-            yield Item("validity", f"expired on {_moment(crl.next_update)}", style=BAD)
+            yield Item("validity", f"expired on {utc(crl.next_update)}", style=BAD)
         elif known.at < crl.last_update:
-            yield Item("validity", f"not valid before {_moment(crl.last_update)}", style=BAD)
+            yield Item("validity", f"not valid before {utc(crl.last_update)}", style=BAD)
         else:
             yield Item("validity", "valid at the time of this record", style=GOOD)
         for one in known.certificates:
@@ -174,14 +170,14 @@ def crl(crl: RevocationList, known: TrustContext) -> Item:
                     "revokes", f"{one.subject} (serial {printed_serial(one.serial)}), recorded in this run", style=BAD
                 )
         yield Item("number", crl.number)
-        yield Item("last update", _moment(crl.last_update))
-        yield Item("next update", _moment(crl.next_update) if crl.next_update is not None else "none")
+        yield Item("last update", utc(crl.last_update))
+        yield Item("next update", utc(crl.next_update) if crl.next_update is not None else "none")
         yield Item("signature", crl.signature or "no digest")
         yield Item("revoked", inner=lambda: map(_revoked, crl.entries), note=f"{len(crl.entries)} serial numbers")
 
     def _revoked(entry: Revoked) -> Item:
         why = f", {entry.reason}" if entry.reason else ""
-        return Item(printed_serial(entry.serial), f"on {_moment(entry.date)}{why}")
+        return Item(printed_serial(entry.serial), f"on {utc(entry.date)}{why}")
 
     return Item(f"CRL of {crl.issuer}", inner=inner, opened=True)
 
@@ -225,7 +221,8 @@ def handshakes(record: Exchange | Handshake, known: TrustContext) -> Item:
 
 
 def _leg(leg: Leg, known: TrustContext, *, recorded: bool) -> Item:
-    """``recorded``: by our own proxy, so what is absent was absent. Of an imported flow it is not known."""
+    """Return one connection as a tree. ``recorded``: our own proxy recorded it, so what is missing did not exist; an
+    imported flow does not say that."""
     none = "none" if recorded else NOT_RECORDED
 
     def inner() -> Iterator[Item]:
@@ -262,7 +259,7 @@ def _chain(name: str, chain: Sequence[bytes], known: TrustContext, *, recorded: 
 
     if not chain:
         return Item(name, "no certificate" if recorded else NOT_RECORDED)
-    return Item(name, inner=inner, note=f"{len(chain)} certificate{'s' if len(chain) > 1 else ''}", opened=True)
+    return Item(name, inner=inner, note=plural(len(chain), "certificate"), opened=True)
 
 
 def _problems(leg: Leg, known: TrustContext) -> Iterator[Item]:

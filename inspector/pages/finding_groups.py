@@ -11,7 +11,7 @@ from rich.text import Text
 from inspector.analysis.verdicts import effects
 from inspector.pages import palette
 from inspector.rules import rule_of
-from inspector.text import clean, clock, counts, day, plural
+from inspector.text import clean, counts, local_second, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -179,7 +179,7 @@ class Group:
 
 
 def _moment(time: float) -> str:
-    return f"{day(time)} {clock(time)[:8]}" if time else "-"
+    return local_second(time) if time else "-"
 
 
 def grouped(runs: Iterable[RunBrief], order: Order, least: Severity) -> list[Group]:

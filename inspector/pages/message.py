@@ -141,7 +141,7 @@ class Body:
         return sizes + (f", {size(self.message.lost)} more not recorded" if self.message.lost else "")
 
     def _pretty(self) -> bytes:
-        """Formatted for reading; raw if that is not possible."""
+        """Return the body formatted for reading; as it came if that is not possible."""
         if self.plain is None:
             return self.message.body
         try:

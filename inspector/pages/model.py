@@ -133,7 +133,7 @@ class Item:
 
 
 def many[T](found: Sequence[T], make: Callable[[T], Item], name: Callable[[T], str]) -> list[Item]:
-    """One item each. Many are grouped in branches, which create them when opened."""
+    """Return one item for each value. Many items are grouped in branches, which create them when opened."""
     if len(found) <= BATCH:
         return [make(value) for value in found]
 

@@ -134,7 +134,7 @@ def _table(table: Table) -> Iterator[str]:
         return
     places = range(len(table.fields))
     rows = [[_hidden(table.cell(row, at).plain) for at in places] for row in range(min(LINES, len(table.rows)))]
-    rows = [[field.title for field in table.fields], *([_short(cell) for cell in row] for row in rows)]
+    rows = [[field.title for field in table.fields], *([excerpt(cell, LONGEST) for cell in row] for row in rows)]
     widths = [min(ALIGNED, max(len(row[at]) for row in rows)) for at in places]
     for row in rows:
         cells = (
@@ -161,10 +161,6 @@ def _text(content: Content) -> Iterator[str]:
 def _more(number: int) -> Iterator[str]:
     if number > LINES:
         yield f"... {number - LINES:,} more lines; --json prints all"
-
-
-def _short(text: str) -> str:
-    return excerpt(text, LONGEST)
 
 
 def _hidden(text: str) -> str:

@@ -103,7 +103,7 @@ def _source(path: str, ref: str) -> bool:
 
 
 def events(report: Report) -> Table:
-    """What happened to each property."""
+    """Return the events of a report: one row for each property that was touched."""
     rows: list[tuple[Cell, ...]] = [
         (
             _state(event.status or "?"),
@@ -152,7 +152,7 @@ def logs(report: Report) -> Table:
 
 
 def metrics(report: Report) -> Item:
-    """Numbers by group, the largest first."""
+    """Return the metrics by group, the largest number first."""
 
     def group(numbers: dict[str, float]) -> Iterator[Item]:
         for name, number in sorted(numbers.items(), key=lambda item: -item[1]):

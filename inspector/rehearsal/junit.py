@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-from inspector.compare import text
+from inspector.compare import diff_lines
 from inspector.formats.junit import printable, serialized
 from inspector.text import clean, plural
 
@@ -34,7 +34,9 @@ def document(result: Result) -> str:
             failures += 1
             message = plural(len(found.differences), "difference")
             failure = ET.SubElement(case, "failure", type="changed", message=message)
-            failure.text = printable("\n".join(line.text for line in text.differences(found.differences, full=True)))
+            failure.text = printable(
+                "\n".join(line.text for line in diff_lines.differences(found.differences, full=True))
+            )
         if name in logs:
             ET.SubElement(case, "system-out").text = printable("\n".join(logs[name]))
     for name, count in (("tests", len(each)), ("failures", failures), ("errors", errors)):

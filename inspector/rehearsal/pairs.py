@@ -15,8 +15,7 @@ import msgspec
 from inspector.capture.store import Capture
 from inspector.compare import documents
 from inspector.compare.comparison import Choices
-from inspector.compare.differences import Section
-from inspector.compare.patterns import Patterns
+from inspector.compare.differences import Patterns, Section
 from inspector.errors import InspectorError
 from inspector.model import REHEARSAL_OF, Exchange
 from inspector.rehearsal import answers, comparing, requests

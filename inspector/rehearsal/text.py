@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inspector.compare import text
-from inspector.compare.text import Line
+from inspector.compare import diff_lines
+from inspector.compare.diff_lines import Line
 from inspector.rehearsal.result import PERCENTILES, SLOWEST
 from inspector.text import clean, excerpt, plural, seconds
 
@@ -38,7 +38,9 @@ def lines(plan: Plan, result: Result, *, full: bool = False) -> Iterator[Line]:
         by = f" by {' or '.join(str(target) for target in plan.targets)}" if plan.old else ""
         yield from _noise(result, by, full=full)
     if result.unmeasured:
-        nodes = f"{plural(len(result.unmeasured), 'node')} got no catalog: {text.names(result.unmeasured, full=full)}"
+        nodes = (
+            f"{plural(len(result.unmeasured), 'node')} got no catalog: {diff_lines.names(result.unmeasured, full=full)}"
+        )
         yield Line("plain", f"  noise of {plan.old} not known: {nodes}")
     if result.waited:
         yield Line("plain", f"  it was too busy at times: waited {seconds(result.waited)}")
@@ -63,7 +65,7 @@ def _found(result: Result, *, full: bool) -> Iterator[Line]:
         yield Line("plain", f"  not compared: {files} for which the agents did not ask when they were recorded")
     yield from _times(result, full=full)
     yield Line("plain", "")
-    yield from text.nodes(result.groups, full=full)
+    yield from diff_lines.nodes(result.groups, full=full)
     yield from _logs(result, full=full)
 
 
@@ -78,10 +80,10 @@ def _noise(result: Result, by: str, *, full: bool) -> Iterator[Line]:
     noise = "have them" if result.noisy else "are equal"
     yield Line("plain", f"  noise: {f'{found}: ' if result.noisy else ''}two compiles of the same{by} {noise}")
     places = sorted(result.noise.items(), key=lambda item: -len(item[1]))
-    for address, nodes in places if full else places[: text.MOST]:
-        yield Line("note", f"    {clean(address)}: {text.names(nodes, full=full)}")
-    if not full and len(places) > text.MOST:
-        yield Line("note", f"    ... {len(places) - text.MOST:,} more (--full)")
+    for address, nodes in places if full else places[: diff_lines.MOST]:
+        yield Line("note", f"    {clean(address)}: {diff_lines.names(nodes, full=full)}")
+    if not full and len(places) > diff_lines.MOST:
+        yield Line("note", f"    ... {len(places) - diff_lines.MOST:,} more (--full)")
 
 
 def _logs(result: Result, *, full: bool) -> Iterator[Line]:
@@ -90,13 +92,13 @@ def _logs(result: Result, *, full: bool) -> Iterator[Line]:
         return
     yield Line("plain", "")
     yield Line("head", "what the master logged while it compiled")
-    for each in found if full else found[: text.MOST]:
+    for each in found if full else found[: diff_lines.MOST]:
         place = f"  ({clean(each.place)})" if each.place else ""
-        message = clean(excerpt(each.message, text.WHOLE if full else 600))
+        message = clean(excerpt(each.message, diff_lines.WHOLE if full else 600))
         yield Line("plain", f"  {clean(each.level)} {message}{place}")
-        yield Line("note", f"    {plural(len(each.nodes), 'node')}: {text.names(each.nodes, full=full)}")
-    if not full and len(found) > text.MOST:
-        yield Line("note", f"  ... {len(found) - text.MOST:,} more (--full)")
+        yield Line("note", f"    {plural(len(each.nodes), 'node')}: {diff_lines.names(each.nodes, full=full)}")
+    if not full and len(found) > diff_lines.MOST:
+        yield Line("note", f"  ... {len(found) - diff_lines.MOST:,} more (--full)")
 
 
 def older(result: Result) -> bool:
@@ -132,8 +134,8 @@ def bisected(found: Bisected, *, full: bool = False) -> Iterator[Line]:
         return
     yield Line("head", f"{what} depends on {plural(len(found.facts), 'fact')} ({tried})")
     for fact in found.facts:
-        before = "not there" if fact.before is None else excerpt(text.word(fact.before), text.LONG)
-        after = "not there" if fact.after is None else excerpt(text.word(fact.after), text.LONG)
+        before = "not there" if fact.before is None else excerpt(diff_lines.word(fact.before), diff_lines.LONG)
+        after = "not there" if fact.after is None else excerpt(diff_lines.word(fact.after), diff_lines.LONG)
         yield Line("changed", f"  {clean(fact.name)}: {before} -> {after}")
     yield Line("plain", "what they change")
-    yield from text.differences(found.differences, full=full)
+    yield from diff_lines.differences(found.differences, full=full)

@@ -12,7 +12,7 @@ from inspector.rules import fixes, rule_of
 from inspector.summaries import incidents
 from inspector.summaries.incidents import differences, last_good
 from inspector.summaries.judgement import Judgement
-from inspector.text import clean, plural, utc
+from inspector.text import clean, plural, utc_second
 
 if TYPE_CHECKING:
     from inspector.capture.store import Capture
@@ -66,7 +66,7 @@ class Answer:
 
     @property
     def state(self) -> str:
-        """What became of the run, in a word."""
+        """The result of the run, in a word."""
         errors = any(found.severity == Severity.ERROR for found in self.run.findings)
         if self.run.outcome == "waiting" and not errors:
             return "waiting"
@@ -76,14 +76,14 @@ class Answer:
 
     @property
     def where(self) -> str:
-        """On which nodes, in words."""
+        """The node, or how many nodes there are, in words."""
         if len(self.nodes) == 1:
             return clean(self.nodes[0])
         return plural(len(self.nodes), "node")
 
     @property
     def named(self) -> list[str]:
-        """The first nodes."""
+        """The names of the first nodes."""
         return [clean(node) for node in self.nodes[:NAMED]]
 
 
@@ -161,7 +161,7 @@ def _quoted(seq: int, run: RunBrief, capture: Capture) -> Quoted:
 
 def moment(time: float) -> str:
     """A time for people, in UTC."""
-    return f"{utc(time)[:19].replace('T', ' ')} UTC"
+    return f"{utc_second(time)} UTC"
 
 
 class FixStep(NamedTuple):

@@ -10,10 +10,9 @@ from inspector.explain.master_log.measured import NOTHING
 from inspector.formats.outgoing import summary as withheld_summary
 from inspector.progress import unwatched, watched
 from inspector.report.answers import answers_of
+from inspector.report.data import MessageBlocks, RecordColumns, order
 from inspector.report.ladders import ladder
-from inspector.report.messages import MessageBlocks
 from inspector.report.parts import parts_of
-from inspector.report.records import RecordColumns, order
 from inspector.report.sequences import sequence
 from inspector.report.validity import validity
 from inspector.report.waterfalls import waterfall
@@ -115,7 +114,7 @@ def gathered(
             sections.append(
                 RunSection(
                     run,
-                    _deviations(run),
+                    tuple(FoundDeviation(each, rule_of(each.rule), each.rule in run.symptoms) for each in run.ordered),
                     waterfall(run, briefs, times),
                     sequence(run, briefs),
                     tuple(parts_of(source, capture, run, briefs)),
@@ -124,10 +123,6 @@ def gathered(
     ladders, axis = _bootstraps(copy, runs, watch)
     records, messages = _records(copy, watch, bodies=bodies)
     return ReportContent(copy, answers_of(copy), runs, sections, ladders, axis, records, messages, times)
-
-
-def _deviations(run: RunBrief) -> tuple[FoundDeviation, ...]:
-    return tuple(FoundDeviation(found, rule_of(found.rule), found.rule in run.symptoms) for found in run.ordered)
 
 
 def _bootstraps(copy: LeavingCapture, runs: list[RunBrief], watch: Watch) -> tuple[list[Ladder], ValidityAxis | None]:

@@ -39,7 +39,7 @@ class Selection(NamedTuple):
 
     @property
     def terms(self) -> str:
-        """The same as a filter; empty: all runs."""
+        """The selection as a filter; empty: all runs."""
         agent = (self.agent or "").replace("\\", "\\\\").replace('"', '\\"')
         named = (f"run:{self.run}" if self.run is not None else "", f'agent:"{agent}"' if agent else "", self.filter)
         return " ".join(filter(None, (term.strip() for term in named)))

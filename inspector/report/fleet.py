@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.fleet.lists import by_state
 from inspector.report import page
-from inspector.report.packing import Block
+from inspector.report.data import Block
 from inspector.summaries.judgement import NodeState
-from inspector.text import clean, plural, utc
+from inspector.text import clean, plural, utc_minute
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +90,7 @@ COLUMNS = ("node", "state", "cause", "version", "environment", "runs", "not comp
 
 def _row(node: Node) -> list[str | int]:
     texts = (node.certname, str(node.now), node.cause, node.version, node.environment)
-    return [*(clean(text or "") for text in texts), node.runs, node.bad, utc(node.last)[:16].replace("T", " ")]
+    return [*(clean(text or "") for text in texts), node.runs, node.bad, utc_minute(node.last)]
 
 
 def _left(seconds: float) -> str:
@@ -109,7 +109,7 @@ def _tone(found: Overview) -> str:
 def _period(began: float, ended: float) -> str:
     if not ended:
         return ""
-    first, last = (utc(moment)[:16].replace("T", " ") for moment in (began, ended))
+    first, last = map(utc_minute, (began, ended))
     return f"{first} to {last[11:] if first[:10] == last[:10] else last} UTC"
 
 
@@ -125,7 +125,7 @@ def _shares(states: Sequence[tuple[str, int]], total: int) -> list[Bar]:
 
 
 def _stacked(entries: Sequence[tuple[str, str, Sequence[tuple[str, int]]]]) -> Chart | None:
-    """Columns of stacked parts: each a label, a text and its parts from below."""
+    """Return columns of stacked parts; each entry is a label, a text and the parts from bottom to top."""
     most = max((sum(number for _, number in parts) for _, _, parts in entries), default=0)
     if not most:
         return None
@@ -177,7 +177,7 @@ def _trend(found: Overview) -> Trend | None:
 
 
 def _spark(days: Sequence[int]) -> tuple[Bar, ...]:
-    """The findings of a rule by day, small."""
+    """Return the findings of a rule by day, as small bars."""
     most = max(days, default=0)
     step = 100 / max(1, len(days))
     return tuple(

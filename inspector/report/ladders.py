@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inspector.explain import bootstrap_text
-from inspector.explain.bootstrap import stamp
-from inspector.explain.bootstrap_requests import BootstrapState
-from inspector.explain.trust_chain import Condition, Part, chain_of
-from inspector.protocol.certificates import REQUESTED
+from inspector.explain.bootstrap import Condition, stamp
+from inspector.explain.trust_chain import Part, chain_of
 from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
@@ -122,12 +120,6 @@ def _conclusions(bootstrap: AgentBootstrap) -> Iterable[str]:
 
 
 def _rung(step: BootstrapStep) -> Rung:
-    last = step.answers[-1] if step.answers else ""
-    refused = step.state is BootstrapState.TLS
-    waits = last.startswith("404") or REQUESTED in last
-    condition = Condition.BROKEN if refused else Condition.SOUND if last[:1] in ("2", "3") else Condition.UNKNOWN
-    if last and condition is Condition.UNKNOWN:
-        condition = Condition.WAITING if waits else Condition.BROKEN
     return Rung(
         stamp(step.began)[:19],
         step.agent_state or "",
@@ -137,7 +129,7 @@ def _rung(step: BootstrapStep) -> Rung:
         bootstrap_text.trusted(step),
         step.risk,
         tuple((name, clean(value)) for name, value in step.facts),
-        condition,
+        step.condition,
         step.seqs,
     )
 

@@ -10,7 +10,7 @@ from inspector.report.page import rendered
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from inspector.compare.text import Line, Sort
+    from inspector.compare.diff_lines import Line, Sort
 
 _TEXT: frozenset[Sort] = frozenset({"hunk", "old", "new", "same"})
 """Lines of a text."""

@@ -12,10 +12,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from inspector import __version__, installation, regex
-from inspector.report import answers, ladders, records, sequences, validity, waterfalls
-from inspector.report.packing import Block
+from inspector.report import answers, data, ladders, sequences, validity, waterfalls
+from inspector.report.data import Block
 from inspector.rules.fixes import begun
-from inspector.text import clean, plural, size, utc
+from inspector.text import clean, plural, size, utc_minute
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -66,7 +66,7 @@ def _environment() -> Environment:
 
 
 def _marked(text: str) -> Markup:
-    """What stands between backticks, as code."""
+    """Return a text in which what stands between backticks is code."""
     return Markup(_TICKED.sub(r"<code>\1</code>", str(escape(clean(text)))))  # noqa: S704 - it is escaped
 
 
@@ -113,7 +113,7 @@ def html(content: ReportContent) -> str:
         answers=content.answers,
         period=_period(content),
         sections=content.sections[:INLINE],
-        rows=[(run, records.moment_of(run)) for run in runs[:ROWS]],
+        rows=[(run, data.moment_of(run)) for run in runs[:ROWS]],
         inline={section.run.number for section in content.sections[:INLINE]},
         blocks=blocks,
         large=large,
@@ -125,7 +125,7 @@ def _period(content: ReportContent) -> str:
         return ""
     began = min(run.started for run in content.runs)
     ended = max(run.ended for run in content.runs)
-    first, last = (utc(moment)[:16].replace("T", " ") for moment in (began, ended))
+    first, last = map(utc_minute, (began, ended))
     return f"{first} UTC" if first == last else f"{first} to {last[11:] if first[:10] == last[:10] else last} UTC"
 
 
@@ -137,9 +137,9 @@ def _blocks(content: ReportContent) -> list[Block]:
     for number, group in enumerate(batched(content.sections[INLINE:], TOGETHER)):
         made.append(Block.of(f"sections-{number}", {each.run.number: section.render(section=each) for each in group}))
         places |= {each.run.number: number for each in group}
-    runs = records.runs_plain(content.runs)
+    runs = data.runs_plain(content.runs)
     latest = max((run.ended for run in content.runs), default=None)
-    made.append(Block.of("runs", {"runs": runs, "places": places, "latest": latest, "columns": records.COLUMNS}))
+    made.append(Block.of("runs", {"runs": runs, "places": places, "latest": latest, "columns": data.COLUMNS}))
     made.append(Block.of("records", content.records.plain()))
     made += content.messages.blocks() if content.messages else ()
     return made

@@ -67,10 +67,8 @@ def _resources(applied: Sequence[Applied]) -> Drawing:
         )
         for each in ordered[:MOST]
     )
-    more = len(applied) - len(rows)
-    note = f"… {more:,} more resources in the capture" if more else ""
     heads = ("status", "resource", "file:line", "seconds", "events")
-    return Drawing(f"Catalog: {len(applied):,} resources", heads=heads, rows=rows, note=note)
+    return _bounded(f"Catalog: {len(applied):,} resources", heads, rows, len(applied), "resources")
 
 
 def _by_file(applied: Sequence[Applied]) -> Drawing:
@@ -95,10 +93,8 @@ def _files(found: RunDocuments) -> Drawing:
         (str(use.state), clean(use.name), size(use.size) if use.size else "", str(use.asking), f"#{use.seq}")
         for use in sorted(found.files, key=lambda use: _WORST_FILES[use.state])[:MOST]
     )
-    more = len(found.files) - len(rows)
     heads = ("state", "file", "bytes", "learned from", "record")
-    note = f"… {more:,} more files in the capture" if more else ""
-    return Drawing(f"Files: {len(found.files):,}", heads=heads, rows=rows, note=note)
+    return _bounded(f"Files: {len(found.files):,}", heads, rows, len(found.files), "files")
 
 
 def _connections(capture: Capture, briefs: Sequence[Brief]) -> Drawing:
@@ -126,6 +122,10 @@ def _connections(capture: Capture, briefs: Sequence[Brief]) -> Drawing:
             )
         )
     heads = ("connection", "opened", "TLS", "version", "certificate", "identity", "requests", "closed by")
-    more = len(every) - len(rows)
-    note = f"… {more:,} more connections in the capture" if more else ""
-    return Drawing(f"Connections: {len(every):,}", heads=heads, rows=tuple(rows), note=note)
+    return _bounded(f"Connections: {len(every):,}", heads, tuple(rows), len(every), "connections")
+
+
+def _bounded(title: str, heads: tuple[str, ...], rows: tuple[tuple[str, ...], ...], total: int, what: str) -> Drawing:
+    """A table that has the first of ``total`` rows."""
+    more = total - len(rows)
+    return Drawing(title, heads=heads, rows=rows, note=f"… {more:,} more {what} in the capture" if more else "")

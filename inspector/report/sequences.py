@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from inspector.explain.sequence import HandshakeLine, ResponseArrow, arranged
-from inspector.explain.timeline import entries
+from inspector.explain.timeline import HandshakeLine, ResponseArrow, arranged, entries
 from inspector.text import beginning, clean, seconds, size
 
 if TYPE_CHECKING:

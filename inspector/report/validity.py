@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector import clocks
 from inspector.protocol import x509
-from inspector.text import clean, utc
+from inspector.text import clean, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -82,14 +82,14 @@ def validity(bootstraps: Iterable[AgentBootstrap], at: float) -> ValidityAxis | 
         return round(min(1.0, max(0.0, (moment - first) / (last - first))) * WIDTH, 1)
 
     bars = tuple(_bar(valid, at, place(valid.began), place(valid.ended or last)) for valid in found[:MOST])
-    return ValidityAxis(bars, place(at), utc(first)[:10], utc(last)[:10], max(0, len(found) - MOST))
+    return ValidityAxis(bars, place(at), utc_day(first), utc_day(last), max(0, len(found) - MOST))
 
 
 def _bar(valid: Valid, at: float, x: float, end: float) -> ValidityBar:
     late = valid.ended is not None and at > valid.ended
     state = "expired" if late else "not yet valid" if at < valid.began else "valid"
-    ended = utc(valid.ended)[:10] if valid.ended is not None else "no end"
-    return ValidityBar(valid.kind, clean(valid.name), clean(valid.issuer), valid.serial, utc(valid.began)[:10], ended,
+    ended = utc_day(valid.ended) if valid.ended is not None else "no end"
+    return ValidityBar(valid.kind, clean(valid.name), clean(valid.issuer), valid.serial, utc_day(valid.began), ended,
                        state, x, max(3.0, round(end - x, 1)))  # fmt: skip
 
 

@@ -52,7 +52,8 @@ def _keys(begun: str) -> list[str]:
 
 
 def _meant(begun: str) -> list[str]:
-    """What a plain word may mean: a value that only one key has. What is not complete has several outcomes."""
+    """Return the terms that a plain word may mean: values that only one key has. For the outcomes other than complete,
+    that includes ``!outcome:complete``."""
     if len(begun) < SHORT:
         return []
     found = [f"{key}:{value}" for key in ("outcome", "severity") for value in _known(key) if value.startswith(begun)]

@@ -157,17 +157,16 @@ class Filtering:
     def read_runs(self, text: str) -> Iterator[Progress[RunBrief]]:
         """Like ``read_briefs``, for runs; all are in the last report."""
         chosen = self.parse(text)
-        forbids = bool(chosen.about_exchanges) and all(term.negated for term in chosen.about_exchanges)
         printed = self._printed if any(term.asks.words for term in chosen.about_runs) else lambda _: ""
-        runs = [run for run in self._source.runs if chosen.matches_run(run, printed(run), marked=not forbids)]
+        runs = [run for run in self._source.runs if chosen.matches_run(run, printed(run), marked=not chosen.forbids)]
         if not chosen.about_exchanges:
             return iter((Progress(len(runs), len(runs), runs),))
-        return self._with_records(runs, chosen.about_exchanges, forbids=forbids)
+        return self._with_records(runs, chosen.about_exchanges, forbids=chosen.forbids)
 
     def _with_records(
         self, runs: list[RunBrief], terms: Iterable[Term], *, forbids: bool
     ) -> Iterator[Progress[RunBrief]]:
-        """Those of the runs that have a record which matches all terms; with ``forbids``, where all terms are negated,
+        """Return the runs with a record that matches all terms; with ``forbids``, where all terms are negated,
         those without a record that matches the opposite of one of them."""
         cheap, dear = _apart(terms)
         undecided = {run.number for run in runs}

@@ -104,7 +104,7 @@ class Filter:
 
     def marks(self, candidate: Candidate) -> bool:
         """Whether this record decides about its run, for ``matches_run``."""
-        if self._forbids:
+        if self.forbids:
             return any(term.asks.step(candidate) for term in self.about_exchanges)
         return bool(self.about_exchanges) and all(
             term.asks.step(candidate) is not term.negated for term in self.about_exchanges
@@ -116,7 +116,7 @@ class Filter:
         for term in self.about_runs:
             if term.asks.run is None or term.asks.run(run, line) is term.negated:
                 return False
-        return not self.about_exchanges or marked is not self._forbids
+        return not self.about_exchanges or marked is not self.forbids
 
     @property
     def reads(self) -> bool:
@@ -124,7 +124,8 @@ class Filter:
         return any(term.asks.reads for term in self.terms)
 
     @property
-    def _forbids(self) -> bool:
+    def forbids(self) -> bool:
+        """Whether only exchanges decide, and all terms about them are negated: no record may match any."""
         return bool(self.about_exchanges) and all(term.negated for term in self.about_exchanges)
 
 
@@ -313,7 +314,8 @@ def _text(value: str) -> Asks:
 
     def step_is(candidate: Candidate) -> bool:
         record = candidate.record()
-        return record is not None and any(part in text for text in map(str.casefold, texts(record)) for part in wanted)
+        folded = (form.casefold() for _, forms in (texts(record) if record else ()) for form in forms)
+        return any(part in text for text in folded for part in wanted)
 
     return Asks(step_is, reads=True)
 
@@ -445,30 +447,31 @@ def _moment(text: str, latest: float | None) -> float:
 # -- texts of records -----------------------------------------------------------------------------------
 
 
-def texts(record: Record) -> Iterator[str]:
-    """The texts of a record, one by one: bodies without their encoding; percent-encoded text also decoded."""
+def texts(record: Record) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the texts of a record with their places, each in its forms, the most readable one first: bodies without
+    their encoding; percent-encoded text decoded and as it is."""
     match record:
         case Exchange():
-            target = record.request.target
-            yield target
-            yield unquote(target)
-            yield record.error or ""
-            yield from _texts_of(record.request)
+            yield "target", (unquote(record.request.target), record.request.target)
+            yield "error", (record.error or "",)
+            yield from _texts_of("request", record.request)
             if record.response:
-                yield record.response.reason
-                yield from _texts_of(record.response)
+                yield "response reason", (record.response.reason,)
+                yield from _texts_of("response", record.response)
         case Handshake():
-            yield from (record.reason, record.alert or "", *record.culprits)
+            for text in (record.reason, record.alert or "", *record.culprits):
+                yield "TLS", (text,)
         case Gap():
-            yield record.reason
+            yield "gap", (record.reason,)
 
 
-def _texts_of(message: Message) -> Iterator[str]:
-    yield from (f"{name}: {value}" for name, value in message.headers)
+def _texts_of(which: str, message: Message) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for name, value in message.headers:
+        yield f"{which} header", (f"{name}: {value}",)
     body = decode.content(message)
     text = (message.body if body is None else body).decode(errors="replace")
-    yield text
     if content_type(message) == "application/x-www-form-urlencoded":
-        text = unquote_plus(text)
-        yield text
-        yield unquote_plus(text)  # the facts in a catalog request are encoded twice
+        once = unquote_plus(text)
+        yield f"{which} body", (unquote_plus(once), once, text)  # the facts in a catalog request are encoded twice
+    else:
+        yield f"{which} body", (text,)

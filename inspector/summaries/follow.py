@@ -297,7 +297,7 @@ class Follower:
         yield from self._judge(present)
 
     def _judge(self, present: Present) -> Iterator[PrintedLine]:
-        """Tell the runs that are over, and what is under way."""
+        """Yield lines about runs that are over, and about what is under way."""
         self.present, now = present, time.time()
         known = set(self._analyzer.runs)
         for run in {*self._open, *self._counted, *self._errors} - known:
@@ -330,7 +330,7 @@ class Follower:
         return facts
 
     def _latest(self) -> dict[object, tuple[float, Run]]:
-        """The latest run of each agent, and when it began."""
+        """Return when the latest run of each agent began, with that run."""
         latest: dict[object, tuple[float, Run]] = {}
         for run in self._open:
             whose = _agent(self._facts(run))
@@ -339,7 +339,7 @@ class Follower:
         return latest
 
     def _sum_up(self, run: Run, state: RunState, silence: float) -> Iterator[PrintedLine]:
-        """A run that nothing more is expected of, or that waits."""
+        """Yield the summary of a run from which no more records are expected, or that waits."""
         trouble: list[str] = []
         self._summed[run] = len(run.seqs)
         made = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run, trouble)))
@@ -378,7 +378,7 @@ class Follower:
                 yield PrintedLine(line, run=run, trouble=() if at else tuple(trouble))
 
     def _announce(self, moment: Moment, runs: dict[int | None, Run]) -> Iterator[PrintedLine]:
-        """What agents do that lasts."""
+        """Yield lines about what agents do for a long time."""
         announced, self._announced = self._announced, {}
         for each in self.under_way:
             run = runs[each.run.number] if each.run else None
@@ -402,5 +402,5 @@ class Follower:
 
 
 def _agent(run: RunSnapshot) -> object:
-    """Whose run it is."""
+    """Return the name of the agent whose run it is."""
     return run.name, run.stranger, run.tool

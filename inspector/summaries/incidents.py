@@ -61,7 +61,7 @@ class Incidents(NamedTuple):
 
     @property
     def every(self) -> list[Incident]:
-        """Those of now, and the past ones."""
+        """All of them, those of now first."""
         return [*self.now, *self.past]
 
 

@@ -138,6 +138,14 @@ def place(capture: Path) -> Path:
     return cache / "puppet-inspector" / f"{hashlib.sha256(bytes(capture.resolve())).hexdigest()[:32]}.index"
 
 
+def inode(path: Path) -> int:
+    """Return the number by which a file is told from another one that took its place; 0 if there is none."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
+
+
 def dictionary(data: bytes) -> zstandard.ZstdCompressionDict:
     """Return the dictionary with which runs are packed."""
     return zstandard.ZstdCompressionDict(data[:DICTIONARY], dict_type=zstandard.DICT_TYPE_RAWCONTENT)
@@ -311,7 +319,7 @@ class Index:
         return page
 
     def _share(self, page: list[Brief]) -> None:
-        """Have equal values in memory once: a hundred thousand records are there at the same time."""
+        """Replace equal values by one object: a hundred thousand records are in memory at the same time."""
         if len(self._shared) > KEPT * PAGE:
             self._shared = {}
         shared = self._shared.setdefault

@@ -90,13 +90,13 @@ class IndexedCapture:
         self._by_number = {run.brief.number: run.judged(made.runs[Path(), run.brief.number]) for run in numbered}
 
     def _forget_all(self) -> None:
-        """Forget what was read, of an index that was replaced."""
+        """Drop everything that was read: the index was replaced by another one."""
         self._runs, self._gone, self._by_number, self._replaced = {}, {}, {}, {}
         self.judgement = Judgement()
         self._signs = -1, {}
 
     def _doubt(self, error: CaptureError) -> None:
-        """Handle an index that cannot be read."""
+        """Decide what happens after an index could not be read."""
         raise error
 
     # -- runs -----------------------------------------------------------------------------------------
@@ -131,7 +131,8 @@ class IndexedCapture:
         return found.seqs if found else ()
 
     def _numbered(self, number: int) -> IndexedRun | None:
-        """A run by its number; by one that it had before the whole capture was read, the run that it became."""
+        """Return the run with a number; None if there is none. If a run had this number until the whole capture was
+        read, return the run that replaced it."""
         found = self._by_number.get(number)
         if found is None and number in self._replaced and (owner := self.owner(self._replaced[number])):
             return self._by_number.get(owner.number)
@@ -157,7 +158,7 @@ class IndexedCapture:
         return None
 
     def _judged(self, run: RunBrief) -> RunBrief:
-        """A run as it was judged."""
+        """Return a run with the verdict that the judgement of its node gave it."""
         found = self._by_number.get(run.number) if run.number else None
         return found.brief if found else run
 

@@ -89,7 +89,7 @@ def _mine(target: Path) -> Iterator[bool]:
         else:
             # The previous owner may have removed the file: then another process may have a lock on a new file at its
             # path.
-            mine = _inode(Path(f"{target}.lock")) == os.fstat(descriptor).st_ino
+            mine = index.inode(Path(f"{target}.lock")) == os.fstat(descriptor).st_ino
             try:
                 yield mine
             finally:
@@ -135,7 +135,7 @@ class _Writer:
         self._db.execute("PRAGMA synchronous = OFF")  # an index damaged by a power failure is rebuilt
         self._packer: zstandard.ZstdCompressor | None = None
         self._load_dictionary()
-        self._inode = _inode(target)
+        self._inode = index.inode(target)
 
     def close(self) -> None:
         self._db.close()
@@ -198,7 +198,7 @@ class _Writer:
     @contextlib.contextmanager
     def _written_together(self, meta: dict[str, object]) -> Iterator[None]:
         """Write in one transaction, which readers see as one change."""
-        if _inode(self._target) != self._inode:
+        if index.inode(self._target) != self._inode:
             raise CaptureError(f"The index {self._target} was removed.", "It will be rebuilt.")
         self._change += 1
         self._db.execute("BEGIN IMMEDIATE")
@@ -323,13 +323,6 @@ class _Pages:
     def _pack(self, page: dict[int, bytes]) -> bytes:
         head = bytes((0xDC, *len(page).to_bytes(2)))  # MessagePack's array of so many items
         return self._packer.compress(head + b"".join(page[seq] for seq in sorted(page)))
-
-
-def _inode(path: Path) -> int:
-    try:
-        return path.stat().st_ino
-    except OSError:
-        return 0
 
 
 def _anew(target: Path) -> None:

@@ -71,8 +71,8 @@ class CaptureEntry:
             return name, "-", "-", size, "-", "-", "-", state or "empty"
         return (
             name,
-            f"{text.day(known.begun)} {text.clock(known.begun)[:8]}",
-            f"{text.day(known.ended)} {text.clock(known.ended)[:8]}",
+            text.local_second(known.begun),
+            text.local_second(known.ended),
             size,
             str(known.agents),
             str(known.runs),

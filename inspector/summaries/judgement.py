@@ -95,14 +95,14 @@ class Standing(NamedTuple):
 
     @classmethod
     def of(cls, run: RunBrief) -> Standing:
-        """What a node is after this run, whatever was before."""
+        """Return the state of a node after this run alone."""
         verdict, state = run.verdict, _state_after(run)
         if verdict is None or state is NodeState.WELL:
             return cls(state, None, None, verdict.since if verdict else run.started, verdict is not None)
         return cls(state, run.cause, verdict.reason, verdict.since, verdict.certainty != "not visible")
 
     def after(self, before: Standing | None) -> Standing:
-        """The same, with what the node was before: ``before`` itself if that explains this failure."""
+        """Return the state after this run, given the state before; ``before`` itself if it explains this failure."""
         if before is None or before.state is not self.state:
             return self
         if self.state is NodeState.FAILING and not self.explained and before.cause is not None:
@@ -471,7 +471,7 @@ def judged(run: RunBrief, state: RunState, silence: float) -> tuple[RunBrief, bo
 
 
 def _take(node: Node, judged: JudgedRun) -> None:
-    """Let the next run decide, if it says how the node is."""
+    """Make the next run decide the state of its node, if its outcome is conclusive."""
     if judged.standing is None:
         return
     node.before = node.latest.run if node.latest else None

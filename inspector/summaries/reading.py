@@ -119,7 +119,7 @@ def read(path: Path, filtered: str = "", watch: Watch = unwatched, now: float | 
 
 
 def _raise(error: CaptureError) -> None:
-    """Let one capture that cannot be read end the reading of all."""
+    """Raise the error: one capture that cannot be read ends the reading of all."""
     raise error
 
 

@@ -99,7 +99,7 @@ class Source(IndexedCapture):
 
     def poll(self) -> bool:
         """Read what was added since the last call. Returns True if anything was. Raises CaptureError."""
-        if self._index is not None and (self._spoiled or _inode(self._place) != self._inode):
+        if self._index is not None and (self._spoiled or index.inode(self._place) != self._inode):
             self._take(None)  # another process rebuilt it, or has to rebuild it
         with self.capture() as capture:
             self.total = capture.last
@@ -154,7 +154,7 @@ class Source(IndexedCapture):
         if self._index:
             self._index.close()
         self._index = found
-        self._inode, self._spoiled = _inode(self._place), False
+        self._inode, self._spoiled = index.inode(self._place), False
         self.state, self.last, self.unanalyzed = _NOTHING, 0, {}
         self._forget_all()
 
@@ -248,10 +248,3 @@ class Source(IndexedCapture):
         """A connection by its id, and how it ended. Raises CaptureError."""
         with self.capture() as capture:
             return capture.connection(ident)
-
-
-def _inode(path: Path) -> int:
-    try:
-        return path.stat().st_ino
-    except OSError:
-        return 0

@@ -20,7 +20,7 @@ from inspector.rules.fixes import Fix, advice, plain, proved
 from inspector.rules.puppet_commands import UNKNOWN, FixContext, fill
 from inspector.rules.trust import leaf
 from inspector.runs.snapshot import RunSnapshot, RunState
-from inspector.text import utc
+from inspector.text import utc_second
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -160,7 +160,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def message(self) -> str:
         """What happened, why and since when."""
-        when = f"{'at' if self.is_over else 'since'} {utc(self.since)[:19].replace('T', ' ')} UTC"
+        when = f"{'at' if self.is_over else 'since'} {utc_second(self.since)} UTC"
         also = f"; not from it: {', '.join(self.besides)}" if self.besides else ""
         if self.cause is None:
             unseen = "; the cause is not visible in the traffic" if self.certainty == "not visible" else ""
@@ -276,7 +276,7 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=4096)
 def _filled(fix: Fix, context: FixContext) -> Fix:
-    """A fix with its commands: the same for all runs of an agent."""
+    """Return a fix with its commands filled in; the result is cached, as it is the same for all runs of an agent."""
     return fill(fix, context)
 
 

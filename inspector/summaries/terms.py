@@ -14,7 +14,7 @@ _BARE = regex.compile(r"\S*", regex.DOTALL)
 
 
 class TypedTerm(NamedTuple):
-    """A term, still without meaning."""
+    """A term as it was typed; its key and value are not checked yet."""
 
     begin: int
     end: int

@@ -118,7 +118,7 @@ class UnderWay[R: RunSnapshot]:
 
     @property
     def words(self) -> str:
-        """What, and for how long, without the name."""
+        """What the agent does and for how long, without its name."""
         so_far = " so far" if self.request else ""
         last = f" ({lasting(self.before)} last time)" if self.before else ""
         return f"{self.activity}, {lasting(self.seconds)}{so_far}{last}"
@@ -229,7 +229,7 @@ def _verified(connection: OpenConnection | None) -> str | None:
 
 
 def _claimed(request: OpenRequest) -> str | None:
-    """The name in the target of a request that needs no certificate, as an agent asks that has none yet."""
+    """Return the name in the target of a request that needs no certificate: agents without one send those."""
     match = endpoints.match(request.method, request.target)
     return match.certname if match and match.endpoint.access is Access.ANYBODY else None
 

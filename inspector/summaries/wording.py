@@ -131,7 +131,7 @@ def _doubts(brief: Brief) -> list[str]:
 
 
 def unanalyzed(seq: int, reason: str) -> str:
-    """That a record was not analyzed, as a sentence."""
+    """Return the sentence that a record was not analyzed."""
     return f"record {seq} was not analyzed: {clean(reason)}"
 
 
@@ -162,7 +162,7 @@ def agent(run: Run | RunSnapshot) -> str:
 
 
 def which(run: RunBrief) -> str:
-    """A run by its number, or what the requests are that are part of no run."""
+    """Return the name of a run: its number, or whose requests they are if they belong to no run."""
     return f"run {run.number}" if run.number else f"requests by {clean(run.tool)}" if run.tool else "other requests"
 
 
@@ -228,11 +228,11 @@ def numbers(seqs: Sequence[int]) -> str:
 
 
 class Block(NamedTuple):
-    """Lines that begin with what they are about."""
+    """Lines of which the first begins with a heading."""
 
     lines: list[str]
     marked: str = ""
-    """With that, the first line begins."""
+    """The heading with which the first line begins."""
     severity: Severity | None = None
     """Its severity."""
 
@@ -245,6 +245,23 @@ def verdict(run: RunBrief, width: int | None = None, where: str = "", *, times: 
     return Block(flowing(f"{marked} {run.verdict.message}{past}", width), marked, severity)
 
 
+class Labelled(NamedTuple):
+    """A text, or the steps of a fix, behind a label."""
+
+    label: str
+    """With the spaces before and behind it."""
+    content: str | Fix
+
+    def lines(self, width: int = PLAIN) -> list[str]:
+        """Return its lines for a console of some width; the steps of a fix are numbered."""
+        label, content = self
+        if isinstance(content, str):
+            return wrapped(label, content, width)
+        below = " " * len(label)
+        steps = fixes.lines(content, width - len(label))
+        return [f"{below if at else label}{clean(line)}" for at, line in enumerate(steps)]
+
+
 def finding(
     found: Finding,
     run: RunBrief,
@@ -252,35 +269,39 @@ def finding(
     *,
     brief: bool = False,
     width: int | None = None,
-    steps: int | None = None,
     fixed: str = "",
 ) -> list[str]:
     """A finding with its evidence, and unless ``brief`` its explanation and fix.
 
-    ``where`` says which capture the run is in, if there are several; ``width`` is that of the terminal, ``steps`` that
-    of the fix if it is another; ``fixed`` names the run for which the fix was printed already.
+    ``where`` says which capture the run is in, if there are several; ``width`` is that of the terminal; ``fixed`` names
+    the run for which the fix was printed already.
     """
-    rule = rule_of(found.rule)
-    name = agent(run)
-    evidence = numbers(found.seqs) if found.seqs else "the whole run"
-    lines = [
-        *flowing(f"{found.severity.upper()} {found.rule} {rule.title}: {clean(found.message)}", width),
-        *flowing(f"  {clean(where)}{which(run)} of {name}; evidence: {evidence}", width),
-    ]
-    if not brief:
-        lines += wrapped("  why:    ", rule.explanation, width or PLAIN)
-        if fixed:
-            lines += flowing(f"  fix:    above, for {clean(fixed)}", width)
+    lines = [line for text in stated(found, run, where) for line in flowing(text, width)]
+    for part in () if brief else explained(found, run):
+        if fixed and not isinstance(part.content, str):
+            lines += flowing(f"{part.label}above, for {clean(fixed)}", width)
         else:
-            lines += labelled("  fix:    ", run.fix_for(found.rule), steps or width or PLAIN)
-        lines += wrapped("  source: ", rule.source, width or PLAIN)
+            lines += part.lines(width or PLAIN)
     return [*lines, ""]
 
 
-def labelled(label: str, fix: Fix, width: int = PLAIN) -> list[str]:
-    """A fix in numbered lines behind a label."""
-    below = " " * len(label)
-    return [f"{below if at else label}{clean(line)}" for at, line in enumerate(fixes.lines(fix, width - len(label)))]
+def stated(found: Finding, run: RunBrief, where: str = "") -> tuple[str, str]:
+    """Return what was found and where: two lines, of any length."""
+    evidence = numbers(found.seqs) if found.seqs else "the whole run"
+    return (
+        f"{found.severity.upper()} {found.rule} {rule_of(found.rule).title}: {clean(found.message)}",
+        f"  {clean(where)}{which(run)} of {agent(run)}; evidence: {evidence}",
+    )
+
+
+def explained(found: Finding, run: RunBrief) -> tuple[Labelled, Labelled, Labelled]:
+    """Return why it was found, its fix and the source of its rule."""
+    rule = rule_of(found.rule)
+    return (
+        Labelled("  why:    ", rule.explanation),
+        Labelled("  fix:    ", run.fix_for(found.rule)),
+        Labelled("  source: ", rule.source),
+    )
 
 
 class FixLines:
@@ -293,7 +314,7 @@ class FixLines:
     def of(self, fix: Fix, where: str) -> list[str]:
         """The lines of a fix; ``where`` names the run that it is for."""
         known = self._printed.setdefault(fix, where)
-        return labelled("  fix: ", fix, self._width) if known == where else [f"  fix: as for {known}"]
+        return Labelled("  fix: ", fix).lines(self._width) if known == where else [f"  fix: as for {known}"]
 
     def where(self, fix: Fix) -> str:
         """The run for which a fix was printed; empty if it was not."""

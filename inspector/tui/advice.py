@@ -22,22 +22,19 @@ ANSWERS = 3
 """Number of certificates sent last by a CA; one of them may be the agent's."""
 LEAST = 40
 """Columns of a fix at least."""
-_FURTHER = " " * 10
-"""Prefix of continuation lines in the result of ``wording.finding``."""
+LABEL = 10
+"""Columns of a label."""
 
 
 def text(finding: Finding, run: RunBrief, width: int | None = None) -> Text:
     """The full text of a finding; the pane, which is so wide, wraps its lines, but not those of the fix."""
-    content = Text()
-    steps = False
-    for at, line in enumerate(wording.finding(finding, run, steps=width and max(width, LEAST))):
-        if not line.startswith(_FURTHER):
-            steps = line.startswith("  fix:")
-        elif not steps:
-            content.append(f" {line.strip()}")
-            continue
-        content.append("\n" if at else "")
-        content.append(line, style="" if at else f"bold {palette.SEVERITIES[finding.severity]}")
+    head, where = wording.stated(finding, run)
+    content = Text().append(head, style=f"bold {palette.SEVERITIES[finding.severity]}").append(f"\n{where}\n")
+    for part in wording.explained(finding, run):
+        if isinstance(part.content, str):
+            content.append(f"{part.label}{part.content}\n")
+        else:
+            content.append("\n".join([*part.lines(max(width, LEAST) if width else wording.PLAIN), ""]))
     return content
 
 
@@ -55,12 +52,12 @@ def hung(content: Text) -> Group:
     """Wrap lines with a label behind the label."""
     lines: list[Text | Table] = []
     for line in content.split("\n"):
-        label, rest = line.divide([len(_FURTHER)])[:2] if len(line) > len(_FURTHER) else (line, Text())
+        label, rest = line.divide([LABEL])[:2] if len(line) > LABEL else (line, Text())
         if not label.plain.strip().endswith(":") or not label.plain.startswith("  "):
             lines.append(line)
             continue
         grid = Table.grid(expand=True)
-        grid.add_column(width=len(_FURTHER))
+        grid.add_column(width=LABEL)
         grid.add_column(ratio=1)
         rest.overflow = "fold"
         grid.add_row(label, rest)

@@ -9,11 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from inspector.explain import bootstrap_text
-from inspector.explain.bootstrap import stamp
+from inspector.explain.bootstrap import Condition, stamp
 from inspector.explain.bootstrap_requests import BootstrapState
 from inspector.model import Severity
 from inspector.pages import palette
-from inspector.protocol.certificates import REQUESTED
 from inspector.summaries import wording
 from inspector.text import clean
 from inspector.tui.columns import Column
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 _BAD = palette.SEVERITIES[Severity.ERROR]
 _GOOD = palette.OUTCOMES["complete"]
 _DOUBTFUL = palette.SEVERITIES[Severity.WARNING]
+_STYLES = {Condition.SOUND: _GOOD, Condition.WAITING: _DOUBTFUL, Condition.BROKEN: _BAD, Condition.UNKNOWN: ""}
 _LETTERS = ("cyan", _BAD, _DOUBTFUL, "magenta")
 
 DIGITS = 16
@@ -63,11 +63,7 @@ def _rung(step: BootstrapStep) -> Text:
     refused = step.state is BootstrapState.TLS
     arrow = f"─ {bootstrap_text.asked(step)} ".ljust(16, "─") + ("✗" if refused else "▶")
     text = Text(arrow, style=_BAD if refused else "")
-    answer = clean(bootstrap_text.answered(step))
-    last = step.answers[-1] if step.answers else ""
-    waits = last.startswith("404") or REQUESTED in last
-    style = _GOOD if last[:1] in "23" else _DOUBTFUL if waits else _BAD
-    return text.append(f" {answer}", style=style if last else "")
+    return text.append(f" {clean(bootstrap_text.answered(step))}", style=_STYLES[step.condition])
 
 
 def _trusted(step: BootstrapStep) -> Text:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual.binding import Binding
 
-from inspector.compare import comparison, documents, text
-from inspector.pages import difference_lines, languages
-from inspector.pages.difference_lines import DifferenceLine
+from inspector.compare import comparison, diff_lines, documents
+from inspector.compare.diff_lines import DifferenceLine
+from inspector.pages import languages
 from inspector.pages.styles import ADDED, DOUBT, REMOVED
 from inspector.summaries import incidents
 from inspector.text import beginning, clean, plural
@@ -110,7 +110,7 @@ class ComparedView(PartView[DifferenceLine]):
             if item.note:
                 details.line("", item.note)
             return
-        before, after = text.values(difference, text.WHOLE)
+        before, after = diff_lines.values(difference, diff_lines.WHOLE)
         if before:
             details.line("before", before)
         if after:
@@ -122,7 +122,7 @@ class ComparedView(PartView[DifferenceLine]):
         whole = difference.after if isinstance(difference.after, dict) else difference.before
         if not before and not after and isinstance(whole, dict):
             for name, value in whole.items():
-                details.line(str(name), text.word(value))
+                details.line(str(name), diff_lines.word(value))
         if difference.lines:
             details.line("", "\n".join(difference.lines), language=languages.DIFF)
 
@@ -158,6 +158,6 @@ class DifferencesView(ComparedView):
                     return documents.of_run(capture, seqs, run, f"run {run.label}", source.unanalyzed)
 
                 compared = comparison.compare(of(before), of(after), history=others[-_HISTORY:])
-                return difference_lines.lines(compared)
+                return diff_lines.rows(compared)
 
         return read

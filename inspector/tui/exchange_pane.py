@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from inspector.errors import CaptureError
-from inspector.pages import evidence, palette
+from inspector.pages import palette
 from inspector.pages import tabs as pages
 from inspector.pages.model import WRONG
 from inspector.text import clean
@@ -64,7 +64,7 @@ class ExchangePane(DocPane):
             if step is not None:
                 others = [found for step in related if (found := source.step(step))]
                 tabs = pages.tabs(step, pages.known(step, others))
-                place = evidence.locate(finding.places, tabs) if finding and not place else place
+                place = pages.locate(finding.places, tabs) if finding and not place else place
             else:
                 trouble = f"There is no record {seq}."
         except CaptureError as error:

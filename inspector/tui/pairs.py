@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from inspector.compare import text
-from inspector.pages import difference_lines
+from inspector.compare import diff_lines
 from inspector.pages.styles import ADDED, BAD, DOUBT, GOOD, HEADING, REMOVED
 from inspector.progress import unwatched
 from inspector.protocol.kinds import Kind
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from inspector.compare.comparison import Comparison
-    from inspector.pages.difference_lines import DifferenceLine
+    from inspector.compare.diff_lines import DifferenceLine
     from inspector.rehearsal.pairs import Pair
     from inspector.rehearsal.result import Result
 
@@ -127,7 +126,7 @@ class PairsView(PartView["Pair"]):
                 details.line(f"group {number}", f"the same on {', '.join(others[:_NAMED])}{more}", "bold")
             else:
                 details.line(f"group {number}", "on this node only", "bold")
-            for line in text.differences(group.differences, full=True, indent=""):
+            for line in diff_lines.differences(group.differences, full=True, indent=""):
                 details.draw(Text(line.text, _LINES.get(line.sort, "")))
 
 
@@ -148,7 +147,7 @@ class PairView(ComparedView):
     def prepare(self) -> Callable[[], Sequence[DifferenceLine]]:
         def read() -> Sequence[DifferenceLine]:
             self._compared = self._pairs.one(self._node, unwatched)
-            return difference_lines.lines(self._compared)
+            return diff_lines.rows(self._compared)
 
         return read
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from inspector.explain.sequence import HandshakeLine, ResponseArrow, arranged
-from inspector.explain.timeline import Entry
+from inspector.explain.timeline import Entry, HandshakeLine, ResponseArrow, arranged
 from inspector.model import Severity
 from inspector.pages import palette
 from inspector.text import clean, seconds, size

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from inspector.explain.trust_chain import Condition, Part
+from inspector.explain.bootstrap import Condition
+from inspector.explain.trust_chain import Part
 from inspector.pages.styles import BAD, DOUBT, GOOD
 from inspector.text import clean
 

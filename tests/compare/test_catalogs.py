@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.compare.differences import Section
-from inspector.compare.patterns import Patterns
+from inspector.compare.differences import Patterns, Section
 from tests.support.compared import brief, decoded, file, found, resource
 
 
@@ -36,9 +34,8 @@ def test_files_and_lines_are_shown_and_are_no_change() -> None:
     assert difference.places == ("/m/site.pp:1", "/m/site.pp:9")
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
+def test_the_same_in_other_words() -> None:
+    rows: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = [
         ([resource("File", "/a/")], [resource("file", "/a")]),
         ([resource("Class", "Main")], [resource("Class", "main")]),
         ([file("/a"), file("/b")], [file("/b"), file("/a")]),
@@ -48,11 +45,10 @@ def test_files_and_lines_are_shown_and_are_no_change() -> None:
         ([file("/a", require="File[/b]"), file("/b")], [file("/a", require=["File[/b/]"]), file("/b")]),
         ([file("/a", require=["File[b]", "File[c]"]), file("b", path="/b"), file("c", alias="d")],
          [file("/a", require=["File[d]", "File[/b]"]), file("b", path="/b"), file("c", alias="d")]),
-    ],
-)  # fmt: skip
-def test_the_same_in_other_words(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
-    assert changes(before, after) == []
-    assert changes(after, before) == []
+    ]  # fmt: skip
+    for before, after in rows:
+        assert changes(before, after) == [], before
+        assert changes(after, before) == [], before
 
 
 def test_true_is_not_one() -> None:
@@ -164,18 +160,16 @@ def test_several_with_one_reference_are_compared_one_by_one() -> None:
     assert changes([one, one], [one, other]) == [("changed", "Notify[x]/message", "a", "b")]
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
+def test_relationships_that_are_no_plain_text_are_compared_too() -> None:
+    rows: list[tuple[object, object]] = [
         ({"__ptype": "Deferred", "name": "a", "arguments": []}, {"__ptype": "Deferred", "name": "b", "arguments": []}),
         (None, {"__ptype": "Deferred", "name": "b", "arguments": []}),
         ({"__ptype": "Sensitive", "__pvalue": "File[/a]"}, {"__ptype": "Sensitive", "__pvalue": "File[/b]"}),
         ([1], [2]),
-    ],
-)
-def test_relationships_that_are_no_plain_text_are_compared_too(before: object, after: object) -> None:
-    sides = [[file("/x", **({} if value is None else {"require": value}))] for value in (before, after)]
-    assert [address for _, address, *_ in changes(*sides)] == ["File[/x]/require"]
+    ]
+    for before, after in rows:
+        sides = [[file("/x", **({} if value is None else {"require": value}))] for value in (before, after)]
+        assert [address for _, address, *_ in changes(*sides)] == ["File[/x]/require"], before
 
 
 PARAMETERS = st.dictionaries(

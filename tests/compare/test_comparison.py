@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.compare.comparison import Choices
-from inspector.compare.differences import Section
+from inspector.compare.differences import Patterns, Section
 from inspector.compare.facts import Volatile
-from inspector.compare.patterns import Patterns
 from inspector.model import Exchange
 from inspector.runs.examples import catalog, report, talk
 from tests.support.compared import compared, file, resource, run_of

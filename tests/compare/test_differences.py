@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from inspector.compare.differences import Differences, Section
+from inspector.compare.differences import Differences, Patterns, Section, patterns_in
 from inspector.compare.masks import Masks
-from inspector.compare.patterns import Patterns
 
 
 def test_kinds_of_change() -> None:
@@ -56,3 +55,38 @@ def test_ignored() -> None:
     found.add(Section.FACTS, "a", "x", 1, 2)
     found.add(Section.FACTS, "a", "y", 1, 2)
     assert (len(found.found), found.ignored) == (1, {Section.FACTS: 1})
+
+
+SECTIONS = ("catalog", "facts")
+
+
+def test_covers() -> None:
+    rows: list[tuple[str, str, str, str, bool]] = [
+        ("File[/etc/motd]", "catalog", "File[/etc/motd]", "mode", True),
+        ("File[/etc/motd]", "catalog", "File[/etc/motd]", "", True),
+        ("File[/etc/motd]", "catalog", "File[/etc/motd2]", "", False),
+        ("file[/ETC/*]", "catalog", "File[/etc/motd]", "", True),
+        ("*[*]/mode", "catalog", "File[/etc/motd]", "mode", True),
+        ("*[*]/mode", "catalog", "File[/etc/motd]", "owner", False),
+        ("Exec", "catalog", "Exec[a]", "", False),
+        ("facts:os.*", "facts", "os.name", "", True),
+        ("facts:os.*", "catalog", "os.name", "", False),
+        ("Facts:os.*", "facts", "os.name", "", True),
+        ("os.?ame", "facts", "os.name", "", True),
+        ("os.name", "facts", "os_name", "", False),
+        ("facts:*", "facts", "anything\nelse", "", True),
+        ("a:b", "facts", "a:b", "", True),
+        ("File[[ab]]", "catalog", "File[a]", "", False),
+    ]
+    for pattern, section, name, part, expected in rows:
+        assert Patterns([pattern], SECTIONS).cover(section, name, part) is expected, pattern
+
+
+def test_none() -> None:
+    assert not Patterns()
+    assert not Patterns().cover("facts", "a")
+    assert Patterns(["facts:a"], SECTIONS)
+
+
+def test_a_file_of_patterns() -> None:
+    assert patterns_in("# a comment\n\n  File[/a b] \r\nfacts:x\n") == ["File[/a b]", "facts:x"]

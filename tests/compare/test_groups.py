@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inspector.compare import plain, text
+from inspector.compare import diff_lines, plain
 from inspector.compare.groups import Groups
 from inspector.runs.examples import catalog, report, talk
 from tests.support.compared import compared, file
@@ -91,7 +91,7 @@ def test_exit_status() -> None:
 def test_as_text_and_json() -> None:
     found = grouped(*nodes())
     found.only_before.append("old.example")
-    lines = [line.text for line in text.grouped(found)]
+    lines = [line.text for line in diff_lines.grouped(found)]
     assert lines[:3] == [
         "6 nodes compared: 5 changed, 1 without a change; 2 not compared",
         "",

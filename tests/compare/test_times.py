@@ -15,20 +15,18 @@ def run(duration: float, catalog: float | None = None) -> RunSnapshot:
     return RunSnapshot(number=1, duration=duration, spans=spans)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "noise"),
-    [
+def test_two_runs_alone() -> None:
+    rows: list[tuple[float, float, str]] = [
         (0.001, 0.049, "less than 50 ms apart"),
         (1.0, 1.9, "less than 2 times, of one run each"),
         (1.0, 2.1, ""),
         (2.1, 1.0, ""),
         (0.0, 1.0, ""),
-    ],
-)
-def test_two_runs_alone(before: float, after: float, noise: str) -> None:
-    (whole,) = times.phases(run(before), run(after))
-    assert whole.noise == noise
-    assert whole.difference == pytest.approx(after - before)
+    ]
+    for before, after, noise in rows:
+        (whole,) = times.phases(run(before), run(after))
+        assert whole.noise == noise, before
+        assert whole.difference == pytest.approx(after - before), before
 
 
 def test_beside_other_runs() -> None:

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from inspector.analysis.analyzer import Analyzer
 from inspector.explain import bootstrap as module
 from inspector.explain.bootstrap import AgentBootstrap, Bootstraps
-from inspector.explain.bootstrap_requests import BootstrapState, day
+from inspector.explain.bootstrap_requests import BootstrapState
 from inspector.explain.bootstrap_text import lines, plain
 from inspector.host.pki import make_ca
 from inspector.model import Exchange
@@ -36,6 +36,7 @@ from inspector.runs.examples import (
     unanswered,
     wait,
 )
+from inspector.text import utc_day
 from tests.support.conversations import SIGNED, WAITS, Agent
 from tests.support.conversations import together as at_once
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
@@ -160,7 +161,7 @@ def test_observations_have_the_digests_that_people_compare() -> None:
         facts[1]["lists"] == f"CN=Sample CA until {facts[1]['expires']}, CN=Sample Root CA until {facts[1]['expires']}"
     )
     assert ends
-    assert facts[1]["expires"] == day(ends)
+    assert facts[1]["expires"] == utc_day(ends)
     text = " ".join(" ".join(lines(bootstrap)).split())
     assert facts[0]["sha256"] in text
     assert facts[2]["fingerprint"] in text

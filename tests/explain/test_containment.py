@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,9 +36,8 @@ def drawn(found: Containment) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize(
-    ("declared", "reference"),
-    [
+def test_a_resource_is_found_by_each_of_its_names() -> None:
+    rows: list[tuple[d.Resource, str]] = [
         (resource("File[/a]"), "File[/a]"),
         (resource("File[/a]"), "File[/a/]"),
         (resource("File[/a/]", path="/a"), "File[/a]"),
@@ -55,15 +53,13 @@ def drawn(found: Containment) -> list[str]:
         (resource("Class[Foo::Bar]"), "class[::foo::bar]"),
         (resource("Foo::Bar[x y]"), "Foo::Bar[x y]"),
         (resource("File[a[1]]"), "File[a[1]]"),
-    ],
-)
-def test_a_resource_is_found_by_each_of_its_names(declared: d.Resource, reference: str) -> None:
-    assert tree("Notify[other]", declared).find(reference) == 1
+    ]
+    for declared, reference in rows:
+        assert tree("Notify[other]", declared).find(reference) == 1, declared
 
 
-@pytest.mark.parametrize(
-    ("declared", "reference"),
-    [
+def test_what_an_agent_does_not_find_is_not_found() -> None:
+    rows: list[tuple[d.Resource, str]] = [
         (resource("Exec[c]", command="/bin/true"), "Exec[/bin/true]"),
         (resource("Exec[c]", name="d"), "Exec[d]"),
         (resource("Package[c]", name="coreutils"), "Package[coreutils]"),
@@ -71,10 +67,9 @@ def test_a_resource_is_found_by_each_of_its_names(declared: d.Resource, referenc
         (resource("Notify[c]"), "Notify"),
         (resource("Notify[c]", alias=None, name={"a": 1}), "Notify[]"),
         (resource("File[/a]"), "File[/a/b]"),
-    ],
-)
-def test_what_an_agent_does_not_find_is_not_found(declared: d.Resource, reference: str) -> None:
-    assert tree(declared).find(reference) is None
+    ]
+    for declared, reference in rows:
+        assert tree(declared).find(reference) is None, declared
 
 
 def test_a_title_comes_before_the_alias_of_another() -> None:

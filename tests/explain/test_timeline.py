@@ -13,7 +13,17 @@ from textual.app import App
 from textual.events import MouseScrollDown, MouseScrollUp
 
 from inspector.explain.master_log.measured import MasterTime, MasterTimes
-from inspector.explain.timeline import SILENCES, Axis, Entry, entries, opening, pieces
+from inspector.explain.timeline import (
+    SILENCES,
+    Axis,
+    Entry,
+    HandshakeLine,
+    ResponseArrow,
+    arranged,
+    entries,
+    opening,
+    pieces,
+)
 from inspector.model import Phase
 from inspector.summaries.source import Source
 from inspector.summaries.summary import Brief, RunBrief, Times
@@ -649,3 +659,18 @@ def test_of_ten_thousand_records_only_what_is_on_the_screen_is_drawn(kind: Kind)
         assert len({id(entry) for entry in asked}) < 100
 
     show(kind, run_of(briefs), briefs, act)
+
+
+def test_an_answer_follows_its_request_and_a_handshake_precedes_it(tmp_path: Path) -> None:
+    found = [line for line in arranged(entries(*of("mismatched-key", tmp_path))) if line.kind == "record"]
+    assert [(type(line), line.seq) for line in found] == [
+        (HandshakeLine, 1), (Entry, 1), (ResponseArrow, 1), (HandshakeLine, 2) if len(found) == 6 else (Entry, 2),
+        *([(Entry, 2)] if len(found) == 6 else []), (ResponseArrow, 2),
+    ]  # fmt: skip
+    assert len({line.key for line in found}) == len(found)
+
+
+def test_lines_of_a_diagram_are_in_the_order_of_time(tmp_path: Path) -> None:
+    found = arranged(entries(*of("first-run", tmp_path)))
+    assert [line.began for line in found] == sorted(line.began for line in found)
+    assert sum(isinstance(line, ResponseArrow) for line in found) == 22

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from inspector.analysis.analyzer import Analyzer
 from inspector.clocks import DAY
-from inspector.explain.bootstrap import Bootstraps
-from inspector.explain.trust_chain import Condition, Part, TrustChain, chain_of
+from inspector.explain.bootstrap import Bootstraps, Condition
+from inspector.explain.trust_chain import Part, TrustChain, chain_of
 from inspector.runs.examples import (
     NAME,
     bundle,
@@ -63,9 +61,8 @@ def test_a_healthy_bootstrap_holds_in_all_links() -> None:
     assert found.broken == []
 
 
-@pytest.mark.parametrize(
-    ("parts", "source", "target", "breaks"),
-    [
+def test_each_fault_breaks_at_its_link() -> None:
+    rows: list[tuple[tuple[ExamplePart, ...], Part, Part, str]] = [
         ((ca(), crl(expired=True)), Part.CRL, Part.CA, "expired"),
         ((ca(), crl(complete=False)), Part.CRL, Part.CA, "missing"),
         ((ca(), crl(starts=DAY, ends=2 * DAY)), Part.CRL, Part.CA, "not yet valid"),
@@ -78,14 +75,13 @@ def test_a_healthy_bootstrap_holds_in_all_links() -> None:
             Part.CA, Part.CERTIFICATE, "revoked",
         ),
         ((refused("certificate_expired"),), Part.CA, Part.MASTER, "expired"),
-    ],
-)  # fmt: skip
-def test_each_fault_breaks_at_its_link(parts: tuple[ExamplePart, ...], source: Part, target: Part, breaks: str) -> None:
-    found = chain(*parts)
-    (link,) = found.broken
-    assert (link.source, link.target, link.breaks) == (source, target, breaks)
-    assert link.why
-    assert found.link(source, target) is link
+    ]  # fmt: skip
+    for parts, source, target, breaks in rows:
+        found = chain(*parts)
+        (link,) = found.broken
+        assert (link.source, link.target, link.breaks) == (source, target, breaks), parts
+        assert link.why, parts
+        assert found.link(source, target) is link, parts
 
 
 def test_what_does_not_fit_is_broken_and_what_made_it_is_not() -> None:

@@ -34,9 +34,8 @@ def pieces(text: str, name: str) -> list[list[tuple[str, str]]]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("name", "line", "expected"),
-    [
+def test_what_a_line_is_made_of() -> None:
+    rows: list[tuple[str, str, str]] = [
         ("x.json", '  "a": "b\\"c", "n": -1.5e3,', 'key:"a" string:"b\\"c" key:"n" number:-1.5e3'),
         ("x.json", '[true, null, "File[/etc/motd]"]', 'boolean:true null:null reference:"File[/etc/motd]"'),
         ("x.json", '"open', 'string:"open'),
@@ -65,16 +64,14 @@ def pieces(text: str, name: str) -> list[list[tuple[str, str]]]:
         ("x.diff", "@@ -1 +1 @@ f", "reference:@@ -1 +1 @@ f"),
         ("x.diff", "+++ b/x", "heading:+++ b/x"),
         ("x.bin", "if 'a' => 1", ""),
-    ],
-)  # fmt: skip
-def test_what_a_line_is_made_of(name: str, line: str, expected: str) -> None:
-    found = pieces(line, name)[0]
-    assert " ".join(f"{kind}:{text}" for text, kind in found) == expected
+    ]  # fmt: skip
+    for name, line, expected in rows:
+        found = pieces(line, name)[0]
+        assert " ".join(f"{kind}:{text}" for text, kind in found) == expected, name
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "kinds"),
-    [
+def test_what_goes_on_over_lines() -> None:
+    rows: list[tuple[str, str, list[str]]] = [
         ("x.pp", "a /* b\n c\n d */ 1", ["comment", "comment", "comment number"]),
         ("x.pp", "'a\nb\\'\nc' 1", ["string", "string", "string number"]),
         ("x.pp", '$a = @("END"/L)\n  "x\n  | END\n1', ["variable keyword", "string", "string", "number"]),
@@ -88,10 +85,9 @@ def test_what_a_line_is_made_of(name: str, line: str, expected: str) -> None:
         ("x.conf.epp", "a = 1\n<% if $b {\n 'c' %>d\nd = 2",
          ["key number", "heading keyword variable", "string heading key", "key number"]),
         ("x.erb", "if <%# c %> if <%= 'a%>' %>", ["comment heading string heading"]),
-    ],
-)  # fmt: skip
-def test_what_goes_on_over_lines(name: str, text: str, kinds: list[str]) -> None:
-    assert [" ".join(kind for _, kind in line) for line in pieces(text, name)] == kinds
+    ]  # fmt: skip
+    for name, text, kinds in rows:
+        assert [" ".join(kind for _, kind in line) for line in pieces(text, name)] == kinds, name
 
 
 HOSTILE = st.lists(
@@ -178,9 +174,8 @@ def test_what_is_too_long_is_plain_from_there_on() -> None:
     assert not colours.text(len(lines) - 8, len(lines) - 1).spans
 
 
-@pytest.mark.parametrize(
-    ("value", "style"),
-    [
+def test_values_have_the_colour_of_their_type() -> None:
+    rows: list[tuple[object, str]] = [
         (None, styles.NULL),
         (True, styles.BOOLEAN),
         (1, styles.NUMBER),
@@ -194,11 +189,10 @@ def test_what_is_too_long_is_plain_from_there_on() -> None:
         (Secret("x"), styles.SECRET),
         (Rich("Sensitive", "x"), styles.SECRET),
         (Rich("Timestamp", "2026"), styles.REFERENCE),
-    ],
-)
-def test_values_have_the_colour_of_their_type(value: object, style: str) -> None:
-    assert highlight.style_of(value) == style
-    assert highlight.value("as it is written", value).style == style
+    ]
+    for value, style in rows:
+        assert highlight.style_of(value) == style, value
+        assert highlight.value("as it is written", value).style == style, value
 
 
 def test_each_kind_of_value_has_a_colour_of_its_own() -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from inspector.pages import languages
 from inspector.pages.languages import CONF, DIFF, JSON, PLAIN, PUPPET, PYTHON, RUBY, SHELL, XML, YAML
 
 
-@pytest.mark.parametrize(
-    ("name", "language"),
-    [
+def test_a_files_language_by_its_name() -> None:
+    rows: list[tuple[str, languages.Language]] = [
         ("/puppet/v3/file_content/modules/demo/init.pp", PUPPET),
         ("lib/puppet/type/x.RB", RUBY),
         ("Puppetfile", RUBY),
@@ -29,15 +26,13 @@ from inspector.pages.languages import CONF, DIFF, JSON, PLAIN, PUPPET, PYTHON, R
         ("", PLAIN),
         (".", PLAIN),
         ("pp", PLAIN),
-    ],
-)
-def test_a_files_language_by_its_name(name: str, language: languages.Language) -> None:
-    assert languages.of_file(name) is language
+    ]
+    for name, language in rows:
+        assert languages.of_file(name) is language, name
 
 
-@pytest.mark.parametrize(
-    ("data", "language"),
-    [
+def test_a_texts_language_by_its_beginning() -> None:
+    rows: list[tuple[bytes, languages.Language]] = [
         (b"#!/bin/sh\n", SHELL),
         (b"#!/usr/bin/env bash -e\n", SHELL),
         (b"#! /opt/puppetlabs/puppet/bin/ruby\n", RUBY),
@@ -49,10 +44,9 @@ def test_a_files_language_by_its_name(name: str, language: languages.Language) -
         (b"text @@ --- more", PLAIN),
         (b"# comment", PLAIN),
         (b"\x00\xff\x1b[2J", PLAIN),
-    ],
-)
-def test_a_texts_language_by_its_beginning(data: bytes, language: languages.Language) -> None:
-    assert languages.of_file("facts.d/made", data) is language
+    ]
+    for data, language in rows:
+        assert languages.of_file("facts.d/made", data) is language, data
 
 
 def test_a_template_is_in_the_language_of_the_file_that_it_makes_and_in_that_of_its_code() -> None:

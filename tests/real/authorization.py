@@ -19,7 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from inspector.explain.authorization import deciding, decision, targets
+from inspector.explain.authorization import decision, targets, traffic
 from inspector.explain.authorization.decision import ANONYMOUS, Decision, Question, Verdict
 from inspector.host.auth_conf import reading
 from tests.real.puppet import RealMaster
@@ -163,7 +163,7 @@ def _compare_one(comparison: Comparison, clients: Clients, conf: AuthConf, rando
         pem = ssl.DER_cert_to_PEM_cert(clients.certificate(peer)).encode() if peer else b""
         headers = auth_confs.headers(random, peer, pem)
         client = ANONYMOUS  # only headers count
-    found = deciding.decide(conf, Question(method, target, client, headers))
+    found = traffic.decide(conf, Question(method, target, client, headers))
     comparison.counts[found.verdict] += 1
     status = clients.ask(method, target, peer, headers)
     if found.verdict is Verdict.UNDECIDED:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.compare.comparison import Choices
-from inspector.compare.differences import Section
-from inspector.compare.patterns import Patterns
+from inspector.compare.differences import Patterns, Section
 from inspector.errors import InspectorError
 from inspector.progress import unwatched
 from inspector.rehearsal import pairs

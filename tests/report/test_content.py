@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector.report import content as module
-from inspector.report.messages import MessageBlocks
+from inspector.report.data import MessageBlocks
 from tests.support.captures import save
 from tests.support.nodes import uncompiled, well
 from tests.support.pages import content_of, sample

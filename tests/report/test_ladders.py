@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.explain.trust_chain import Condition
+from inspector.explain.bootstrap import Condition
 from inspector.report.ladders import HEIGHT, LETTERS, WIDTH, Ladder
 from tests.support.pages import content_of, sample
 

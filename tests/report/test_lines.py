@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.compare.text import Line
+from inspector.compare.diff_lines import Line
 from inspector.report.lines import groups, html
 from tests.support.hostile import HOSTILE, harmless
 from tests.support.pages import ATTACK

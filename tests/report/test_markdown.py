@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-import pytest
-
 from inspector.report import markdown
 from inspector.report.answers import Answers, answers_of
 from inspector.report.markdown import MOST, lines
@@ -15,7 +13,6 @@ from tests.support.captures import save
 from tests.support.hostile import harmless, hostile_records
 from tests.support.nodes import refused, uncompiled, well
 from tests.support.pages import copied, sample
-from tests.support.recorded import SAMPLES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,12 +30,7 @@ def test_it_has_cause_fix_and_evidence() -> None:
         assert word in text
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_it_is_short(path: Path) -> None:
-    assert len(written(path)) < 60
-
-
-def test_many_causes_are_short_too(tmp_path: Path) -> None:
+def test_it_is_short_whatever_the_causes_are(tmp_path: Path) -> None:
     records = [
         record for number in range(1, 30) for record in (*uncompiled(number), *refused(number), *well(number, 9e4))
     ]

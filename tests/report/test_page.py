@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.report import page
-from inspector.report.packing import Block
+from inspector.report.data import Block
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 from tests.support.captures import save
 from tests.support.hostile import harmless, hostile_records

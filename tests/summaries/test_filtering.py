@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from inspector.capture.merge import merge
 from inspector.errors import InspectorError
 from inspector.summaries.filtering import Filtering
 from inspector.summaries.source import Source
 from tests.support.briefs import all_briefs
 from tests.support.recorded import SAMPLES
-from tests.tui.screens import sample
+from tests.tui.screens import indexed, sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ FILTERS = [
     "version:>=7",
     "since:1s",
     "until:1s",
-    "since:2s phase:report",
+    "since:5s phase:report",
     "text:mode",
     'text:"Could not find"',
     "-text:mode",
@@ -66,9 +67,12 @@ FILTERS = [
 ]
 
 
-@pytest.fixture(scope="module", params=SAMPLES, ids=lambda path: path.stem)
-def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
-    with Source(sample(request.param.stem, tmp_path_factory.mktemp("sample"))) as opened:
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
+    """All samples in one capture: each filter leaves something of it, and few leave all."""
+    path = tmp_path_factory.mktemp("samples") / "all.sqlite"
+    merge(SAMPLES, path)
+    with Source(indexed(path)) as opened:
         yield opened
 
 
@@ -79,29 +83,23 @@ def listed(run: Run, command: str, capture: Path, text: str, key: str) -> list[i
     return [row[key] for row in document]
 
 
-@pytest.mark.parametrize("text", FILTERS)
-def test_the_same_as_on_the_command_line(source: Source, run: Run, text: str) -> None:
+def test_the_same_as_on_the_command_line(source: Source, run: Run) -> None:
     filtering = Filtering(source)
-    assert [brief.number for brief in filtering.runs(text)] == listed(run, "runs", source.path, text, "run")
-    assert [brief.seq for brief in filtering.briefs(text)] == listed(run, "list", source.path, text, "seq")
-
-
-@pytest.mark.parametrize("text", ["", "phase:catalog", "-status:200", "text:mode", "node1", "rule:any"])
-def test_of_one_run_the_same_as_of_all(source: Source, text: str) -> None:
-    filtering = Filtering(source)
-    through = {brief.seq for brief in filtering.briefs(text)}
-    for run in source.runs:
-        own = [brief.seq for brief in filtering.briefs(text, run.number)]
-        assert own == [seq for seq in source.seqs(run.number) if seq in through]
-
-
-@pytest.mark.slow
-def test_the_filters_tell_the_samples_apart(run: Run) -> None:
-    """Or the comparison above would compare nothing with nothing."""
     for text in FILTERS:
-        records = sum(len(listed(run, "list", path, text, "seq")) for path in SAMPLES)
-        runs = sum(len(listed(run, "runs", path, text, "run")) for path in SAMPLES)
-        assert records or runs, text
+        runs = [brief.number for brief in filtering.runs(text)]
+        records = [brief.seq for brief in filtering.briefs(text)]
+        assert runs == listed(run, "runs", source.path, text, "run"), text
+        assert records == listed(run, "list", source.path, text, "seq"), text
+        assert runs or records, text
+
+
+def test_of_one_run_the_same_as_of_all(source: Source) -> None:
+    filtering = Filtering(source)
+    for text in ("", "phase:catalog", "-status:200", "text:mode", "node1", "rule:any"):
+        through = {brief.seq for brief in filtering.briefs(text)}
+        for run in source.runs:
+            own = [brief.seq for brief in filtering.briefs(text, run.number)]
+            assert own == [seq for seq in source.seqs(run.number) if seq in through], (text, run.number)
 
 
 def test_a_mistake_is_reported(source: Source) -> None:

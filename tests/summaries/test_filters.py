@@ -74,9 +74,8 @@ def test_the_conversation_is_what_the_tests_think() -> None:
     assert [record.seq for record in conversation()] == ALL
 
 
-@pytest.mark.parametrize(
-    ("text", "seqs"),
-    [
+def test_what_a_filter_lets_through() -> None:
+    rows: list[tuple[str, list[int]]] = [
         ("", ALL),
         ("agent:a.example", [1, 2, 3, 4, 5, 6]),
         ("agent:A*", [1, 2, 3, 4, 5, 6]),
@@ -135,15 +134,13 @@ def test_the_conversation_is_what_the_tests_think() -> None:
         ("(alert", [12]),
         ("[", []),
         (".*", []),
-    ],
-)  # fmt: skip
-def test_what_a_filter_lets_through(text: str, seqs: list[int]) -> None:
-    assert through(text) == seqs
+    ]  # fmt: skip
+    for text, seqs in rows:
+        assert through(text) == seqs, text
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
+def test_which_runs_a_filter_lets_through() -> None:
+    rows: list[tuple[str, list[str]]] = [
         ("", ["a.example", "b.example", "c.example"]),
         ("agent:b*", ["b.example"]),
         ("agent:192.0.2.3", ["c.example"]),
@@ -170,10 +167,9 @@ def test_what_a_filter_lets_through(text: str, seqs: list[int]) -> None:
         ("text:'could not find'", ["b.example"]),
         ("path:/modules/", ["a.example", "b.example"]),
         ("complete", ["a.example"]),
-    ],
-)
-def test_which_runs_a_filter_lets_through(text: str, names: list[str]) -> None:
-    assert runs(text) == names
+    ]
+    for text, names in rows:
+        assert runs(text) == names, text
 
 
 def test_durations_and_sizes() -> None:
@@ -308,9 +304,8 @@ _CATALOG: Step = next(steps(Analyzer(), together(Agent().catalog())))
 KNOWN = {"agent": ["web1.example", "web2.example", "my node", 'q"\\ x', "'s", "\x1b[2J"], "env": ["production"]}
 
 
-@pytest.mark.parametrize(
-    ("text", "completions"),
-    [
+def test_a_filter_is_completed() -> None:
+    rows: list[tuple[str, list[str]]] = [
         ("ph", ["phase:"]),
         ("PH", ["phase:"]),
         ("!ph", ["!phase:"]),
@@ -339,11 +334,10 @@ KNOWN = {"agent": ["web1.example", "web2.example", "my node", 'q"\\ x', "'s", "\
         ('text:"a b" ph', ['text:"a b" phase:']),
         ('text:"a"b ph', []),
         ("it's ph", ["it's phase:"]),
-    ],
-)
-def test_a_filter_is_completed(text: str, completions: list[str]) -> None:
-    found = completion.complete(text, KNOWN)
-    assert sorted(found) == sorted(completions)
+    ]
+    for text, completions in rows:
+        found = completion.complete(text, KNOWN)
+        assert sorted(found) == sorted(completions), text
 
 
 def test_the_rules_of_a_capture_come_before_the_others() -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from msgspec.structs import replace
 
-from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
 from inspector.runs.examples import (
     ca,
@@ -22,7 +20,7 @@ from inspector.summaries import conclusions
 from inspector.summaries.incidents import of
 from inspector.summaries.judgement import Judgement, NodeState, of_runs
 from inspector.summaries.summary import Conclusion, RunBrief
-from tests.support.conversations import SIGNED
+from tests.support.conversations import SIGNED, runs_of
 from tests.support.nodes import refused, uncompiled, well
 
 if TYPE_CHECKING:
@@ -31,11 +29,13 @@ if TYPE_CHECKING:
     from inspector.model import Record
 
 
+def briefs(*conversations: Sequence[Record]) -> list[RunBrief]:
+    records = sorted(together(*conversations), key=lambda record: record.time)
+    return list(map(conclusions.of_run, runs_of(records)))
+
+
 def shown(*conversations: Sequence[Record]) -> Judgement:
-    analyzer = Analyzer()
-    for record in sorted(together(*conversations), key=lambda record: record.time):
-        analyzer.feed(record)
-    return of_runs(list(map(conclusions.of_run, analyzer.finish())))
+    return of_runs(briefs(*conversations))
 
 
 def numbers(found: Judgement) -> tuple[int, int, int]:
@@ -95,10 +95,7 @@ def test_whether_a_node_failed_says_its_latest_run() -> None:
 
 def _twice(*outcomes: str) -> Iterator[tuple[RunBrief, Any]]:
     """Two runs of a node with one cause, and how each is to end."""
-    analyzer = Analyzer()
-    for record in sorted(together(uncompiled(2), uncompiled(2, after=600)), key=lambda record: record.time):
-        analyzer.feed(record)
-    return zip(map(conclusions.of_run, analyzer.finish()), outcomes, strict=True)
+    return zip(briefs(uncompiled(2), uncompiled(2, after=600)), outcomes, strict=True)
 
 
 def test_what_later_runs_could_not_show_is_not_over() -> None:
@@ -109,9 +106,8 @@ def test_what_later_runs_could_not_show_is_not_over() -> None:
     assert incident.over
 
 
-@pytest.mark.parametrize(
-    ("name", "reason", "expected"),
-    [
+def test_what_differs_between_nodes_is_not_part_of_the_cause() -> None:
+    rows: list[tuple[str, str, str]] = [
         ("a.example", "no catalog for a.example: x on node a.example", "no catalog: x"),
         ("a.example", "handshakes with a.example end", "handshakes with the node end"),
         (
@@ -129,17 +125,17 @@ def test_what_later_runs_could_not_show_is_not_over() -> None:
         ("a.example", "no 'role for a.example' in a.example", "no 'role for a.example' in the node"),
         ("a.example", "the agent's name 'a.example', or a.example", "the agent's name 'a.example', or the node"),
         ("a.example", "for a.example", ""),
-    ],
-)
-def test_what_differs_between_nodes_is_not_part_of_the_cause(name: str, reason: str, expected: str) -> None:
-    def failed(name: str, reason: str) -> RunBrief:
-        verdict = Conclusion(
-            lead="", reason=reason, cause="T05", severity=Severity.ERROR, certainty="certain", since=1.0
-        )
-        return RunBrief(number=1, certname=name, outcome="refused", verdict=verdict)
+    ]
+    for name, reason, expected in rows:
 
-    (incident,) = of(of_runs([failed(name, reason)])).now
-    assert incident.reason == expected
+        def failed(name: str, reason: str) -> RunBrief:
+            verdict = Conclusion(
+                lead="", reason=reason, cause="T05", severity=Severity.ERROR, certainty="certain", since=1.0
+            )
+            return RunBrief(number=1, certname=name, outcome="refused", verdict=verdict)
+
+        (incident,) = of(of_runs([failed(name, reason)])).now
+        assert incident.reason == expected, name
 
 
 def test_what_is_quoted_keeps_the_name_and_nodes_with_the_same_failure_are_one_incident() -> None:

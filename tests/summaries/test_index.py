@@ -22,7 +22,7 @@ from inspector.model import Gap
 from inspector.summaries import index, indexer, listing, wording
 from tests.support.briefs import all_briefs, verdict_of
 from tests.support.captures import save
-from tests.support.conversations import START, Agent, together
+from tests.support.conversations import START, Agent, runs_of, together
 from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
@@ -63,11 +63,9 @@ def index_lines(capture: Path) -> tuple[list[str], list[str]]:
 
 def analysed(capture: Path) -> tuple[list[str], list[str]]:
     """The same from the records themselves."""
-    analyzer = Analyzer()
     with Capture.open(capture) as records:
-        for record in records.records():
-            analyzer.feed(record)
-    runs = [f"{wording.run_row(run.snapshot())} {verdict_of(run)} {list(run.seqs)}" for run in analyzer.finish()]
+        found = runs_of(records.records())
+    runs = [f"{wording.run_row(run.snapshot())} {verdict_of(run)} {list(run.seqs)}" for run in found]
     lines = []
     for brief, run in listing.listed(capture):
         rules = sorted({sign.rule for sign in brief.signs})

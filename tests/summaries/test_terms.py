@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.summaries import terms
 
 
-@pytest.mark.parametrize(
-    ("text", "negated", "key", "value", "closed"),
-    [
+def test_a_term() -> None:
+    rows: list[tuple[str, bool, str | None, str, bool]] = [
         ("word", False, None, "word", True),
         ("  word other", False, None, "word", True),
         ("key:value", False, "key", "value", True),
@@ -28,17 +26,17 @@ from inspector.summaries import terms
         ('key:"not closed', False, "key", "not closed", False),
         ("'not closed", False, None, "not closed", False),
         ("it's", False, None, "it's", True),
-    ],
-)
-def test_a_term(text: str, negated: bool, key: str | None, value: str, closed: bool) -> None:
-    term = terms.read(text, 0)
-    assert term
-    assert (term.negated, term.key, term.value, term.closed) == (negated, key, value, closed)
+    ]
+    for text, negated, key, value, closed in rows:
+        term = terms.read(text, 0)
+        assert term, text
+        assert (term.negated, term.key, term.value, term.closed) == (negated, key, value, closed), text
 
 
-@pytest.mark.parametrize("text", ['"a"b', "key:'a'b", '""x'])
-def test_a_quote_within_a_word_is_no_term(text: str) -> None:
-    assert terms.read(text, 0) is None
+def test_a_quote_within_a_word_is_no_term() -> None:
+    rows: list[str] = ['"a"b', "key:'a'b", '""x']
+    for text in rows:
+        assert terms.read(text, 0) is None, text
 
 
 @given(st.text(st.sampled_from("ab:-!'\"\\ \t\né"), max_size=40))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.model import Handshake
 from inspector.privacy.patterns import MASK
 from inspector.runs.examples import catalog, plugins, refused, report, talk
 from inspector.summaries import whole_messages
 from tests.support.captures import save
+from tests.support.conversations import runs_of
 from tests.support.json_output import strict, valid
 
 if TYPE_CHECKING:
@@ -70,24 +70,22 @@ def test_control_characters_are_cleaned_line_by_line() -> None:
     assert text == "one\\x1b]0;x\\x07\ntwo\\x202e"
 
 
-@pytest.mark.parametrize("lines", ["hunter-2-hunter", "hunter-2-hunter\nand the next line"])
-def test_secrets_are_masked_as_in_findings(lines: str) -> None:
-    secret = {"__ptype": "Sensitive", "__pvalue": lines}
-    status = {"File[/x]": {"failed": True, "events": [{"status": "failure", "desired_value": secret}]}}
-    records = talk(report(result="failed", resource_statuses=status, logs=[
-        {"level": "err", "source": "Puppet", "message": "could not set hunter-2-hunter on it"},
-    ]))  # fmt: skip
-    text = whole_messages.of_record(records[-1])
-    assert text == f"Puppet: could not set {MASK} on it"
+def test_secrets_are_masked_as_in_findings() -> None:
+    rows: list[str] = ["hunter-2-hunter", "hunter-2-hunter\nand the next line"]
+    for lines in rows:
+        secret = {"__ptype": "Sensitive", "__pvalue": lines}
+        status = {"File[/x]": {"failed": True, "events": [{"status": "failure", "desired_value": secret}]}}
+        records = talk(report(result="failed", resource_statuses=status, logs=[
+            {"level": "err", "source": "Puppet", "message": "could not set hunter-2-hunter on it"},
+        ]))  # fmt: skip
+        text = whole_messages.of_record(records[-1])
+        assert text == f"Puppet: could not set {MASK} on it", lines
 
 
 def test_the_evidence_of_a_cause_leads_to_it(tmp_path: Path) -> None:
     path = failed(tmp_path)
-    analyzer = Analyzer()
     with Capture.open(path) as capture:
-        for record in capture.records():
-            analyzer.feed(record)
-        (run,) = analyzer.finish()
+        (run,) = runs_of(capture.records())
         cause = next(finding for finding in run.findings if finding.rule == "S01")
         assert LONG not in cause.message
         assert whole_messages.of_finding(cause, capture) == LONG

@@ -23,7 +23,7 @@ from inspector.runs.run import Run
 from inspector.summaries import conclusions, summary, wording
 from inspector.text import WIDTH, clean, counts, seconds, short, size, utc
 from tests.support.briefs import why
-from tests.support.conversations import START, Agent, analyzed, steps, together
+from tests.support.conversations import START, Agent, analyzed, runs_of, steps, together
 from tests.support.hostile import HOSTILE, harmless, hostile_records
 
 
@@ -141,18 +141,16 @@ def test_an_error_in_a_run_is_why() -> None:
     assert why(run) == "B08 the master has no CRL: the agent stops with 'CRL is missing from the server'"
 
 
-@pytest.mark.parametrize(
-    ("target", "name", "expected"),
-    [
+def test_a_path_is_shown_without_what_every_line_repeats() -> None:
+    rows: list[tuple[str, str | None, str]] = [
         ("/puppet/v3/catalog/a.example?environment=x", "a.example", "catalog/~"),
         ("/puppet-ca/v1/certificate/a.example", None, "certificate/a.example"),
         ("/production/certificate/ca?", "a.example", "/production/certificate/ca"),
         ("/puppet/v3/file_content/modules/" + "x" * 60, None, "file_content/modules/x" + "…" + "x" * 23),
-    ],
-)
-def test_a_path_is_shown_without_what_every_line_repeats(target: str, name: str | None, expected: str) -> None:
-    assert short(target, name) == expected
-    assert len(short(target, name)) <= WIDTH
+    ]
+    for target, name, expected in rows:
+        assert short(target, name) == expected, target
+        assert len(short(target, name)) <= WIDTH, target
 
 
 def test_numbers_for_people() -> None:
@@ -169,28 +167,20 @@ def test_numbers_for_people() -> None:
     assert counts(findings) == "2 errors, 1 notice"
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
+def test_that_the_certificate_is_refused_is_guessed_only_where_connections_were_closed() -> None:
+    rows: list[tuple[str, str]] = [
         ("server closed connection", "the master closed every connection without an answer: most often because"),
         ("no buffer space available", "no request was answered: no buffer space available"),
-    ],
-)
-def test_that_the_certificate_is_refused_is_guessed_only_where_connections_were_closed(error: str, words: str) -> None:
-    parts = [unanswered(part, error) for part in (plugins(), report())]
-    analyzer = Analyzer()
-    for record in talk(*(altered(part, leg={"peer_chain": carried(made())}) for part in parts)):
-        analyzer.feed(record)
-    (run,) = analyzer.finish()
-    assert (why(run) or "").startswith(words)
+    ]
+    for error, words in rows:
+        parts = [unanswered(part, error) for part in (plugins(), report())]
+        (run,) = runs_of(talk(*(altered(part, leg={"peer_chain": carried(made())}) for part in parts)))
+        assert (why(run) or "").startswith(words), error
 
 
 def test_a_legacy_agent_that_stops_before_it_verifies_is_asked_what_it_trusts() -> None:
     """It sends no alert and no report: only its host can say why."""
-    analyzer = Analyzer()
-    for record in talk(ca(), csr(), issued(), version="3.8.7"):
-        analyzer.feed(record)
-    (run,) = analyzer.finish()
+    (run,) = runs_of(talk(ca(), csr(), issued(), version="3.8.7"))
     result = conclusions.of_run(run)
     assert result.verdict is not None
     assert result.steps[0].command == (

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from inspector.compare.comparison import Choices, Comparison
-    from inspector.compare.differences import Difference
+    from inspector.compare.differences import Difference, Patterns
     from inspector.compare.documents import RunDocuments
-    from inspector.compare.patterns import Patterns
     from inspector.model import Record
 
 type Brief = tuple[str, str, Any, Any]

@@ -12,7 +12,7 @@ import pytest
 from inspector.capture.store import Capture
 from inspector.cli import main as cli
 from inspector.model import Connection, Exchange, Finding, Handshake, Place, Severity
-from inspector.pages import evidence
+from inspector.pages import tabs
 from inspector.pages.content import Content
 from inspector.pages.model import Field, Table, of
 from inspector.pages.tabs import Tab, TabPart
@@ -354,7 +354,7 @@ def test_a_finding_opens_where_its_evidence_is(tmp_path: Path, name: str) -> Non
                     assert step
                     pane.show(seq, finding)
                     await settled(pilot, app)
-                    place = evidence.locate(finding.places, pane.tabs)
+                    place = tabs.locate(finding.places, pane.tabs)
                     assert place
                     assert pane.tab.lower() == place.tab
                     assert finding.rule in screen_text(app)

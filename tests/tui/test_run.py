@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 from inspector.capture.store import Capture
 from inspector.cli.main import main
 from inspector.explain.master_log.measured import MasterTime, MasterTimes
-from inspector.explain.sequence import HandshakeLine
+from inspector.explain.timeline import HandshakeLine
 from inspector.model import Exchange, OpenRequest, Present
 from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.bytes import Bytes

@@ -13,13 +13,11 @@ import pytest
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.pages import body_search as searched
-from inspector.pages.body_search import Needle, hits, texts
-from inspector.summaries import filters
+from inspector.pages.body_search import Needle, hits
 from inspector.summaries.filtering import Filtering
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.rows import Rows
 from inspector.tui.search import SearchView
-from tests.support.recorded import SAMPLES, records_of
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text
 
 if TYPE_CHECKING:
@@ -89,13 +87,6 @@ def test_of_a_huge_body_only_what_is_near_is_shown(monkeypatch: pytest.MonkeyPat
 def test_folding_may_change_the_length() -> None:
     ((where, _, _, _),) = found(answer("Die Straße".encode()), "STRASSE")
     assert where == "response body"
-
-
-@pytest.mark.parametrize("sample_", SAMPLES, ids=lambda path: path.stem)
-def test_it_looks_where_the_filter_looks(sample_: Path) -> None:
-    for record in records_of(sample_):
-        forms = {form for _, forms in texts(record) for form in forms}
-        assert forms - {""} == set(filters.texts(record)) - {""}
 
 
 # -- the view ---------------------------------------------------------------------------------------------

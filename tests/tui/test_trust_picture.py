@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from inspector.explain.trust_chain import Box, Condition, Link, Part, TrustChain
+from inspector.explain.bootstrap import Condition
+from inspector.explain.trust_chain import Box, Link, Part, TrustChain
 from inspector.pages.styles import GOOD
 from inspector.tui.trust_picture import WIDE, picture
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cryptography import x509 as cx509
 
+from inspector.host.auth_conf.rules import Sort
 from inspector.protocol import x509
 
 if TYPE_CHECKING:
@@ -128,3 +129,24 @@ class Decision:
     """In a clause."""
     entry: Entry | None = None
     """The entry of the rule that is for this client; None: none is."""
+
+
+def name_parts(name: str) -> list[str]:
+    """Return the parts of a name, from the last to the first, in lower case. Dots at its end do not count."""
+    pieces = name.lower().split(".")
+    while len(pieces) > 1 and not pieces[-1]:
+        pieces.pop()
+    return [] if pieces == [""] and name else pieces[::-1]
+
+
+def is_for(sort: Sort | None, text: str, name: str) -> bool:
+    """Whether an entry with a name or a domain is for a client."""
+    match sort:
+        case Sort.ANY:
+            return True
+        case Sort.DOMAIN:
+            domain = name_parts(text)[:-1]
+            return name_parts(name)[: len(domain)] == domain
+        case Sort.WORD:
+            return name_parts(name) == [text]
+    return name_parts(name) == name_parts(text)

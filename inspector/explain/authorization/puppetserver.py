@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from inspector import regex
-from inspector.explain.authorization import decision, names, targets
+from inspector.explain.authorization import decision, targets
 from inspector.explain.authorization.decision import ANONYMOUS, Client, Decision, Verdict
 from inspector.host.auth_conf import patterns
 from inspector.host.auth_conf.rules import GROUP, Sort, sort_of
@@ -170,7 +170,7 @@ def _is_for(entry: Entry, client: Client, groups: Sequence[str | None], asked: A
             sort, text = entry.sort, entry.text
     if sort is Sort.PATTERN:
         return _matches(text[1:-1], client)
-    return any(names.equal(sort, text, name) for name in client.names)
+    return any(decision.is_for(sort, text, name) for name in client.names)
 
 
 def _filled(text: str, groups: Sequence[str | None]) -> str:
@@ -188,7 +188,7 @@ def _filled(text: str, groups: Sequence[str | None]) -> str:
         return value
 
     # As puppetserver does: part by part, without the dots at the end, in lower case.
-    pieces = names.parts(text)[::-1]
+    pieces = decision.name_parts(text)[::-1]
     return ".".join(GROUP.sub(group, piece) for piece in pieces)
 
 

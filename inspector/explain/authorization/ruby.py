@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
 from inspector import regex
-from inspector.explain.authorization import names
-from inspector.explain.authorization.decision import Decision, Verdict
+from inspector.explain.authorization.decision import Decision, Verdict, is_for, name_parts
 from inspector.host.auth_conf import patterns
 from inspector.host.auth_conf.ruby import unordered
 from inspector.host.auth_conf.rules import Sort, sort_of
@@ -166,7 +165,7 @@ def _filled(rule: Rule, groups: Sequence[str | None]) -> Iterator[tuple[Entry, S
 
     for entry in rule.entries:
         if entry.sort is Sort.GROUP:
-            pieces = names.parts(entry.text)[::-1]
+            pieces = name_parts(entry.text)[::-1]
             text = ".".join(_GROUP.sub(group, piece) for piece in pieces)
             sort = sort_of(text)
             yield entry, None if text == "*" else sort, text
@@ -184,7 +183,7 @@ def _most_specific_first(
         entry, sort, text = each
         inexact = sort in (Sort.DOMAIN, Sort.PATTERN) or (sort is Sort.ADDRESS and ("/" in text or "*" in text))
         # Between a domain and a regular expression it only counts which one denies.
-        length = len(names.parts(text)) - 1 if sort is Sort.DOMAIN and not expressions else 0
+        length = len(name_parts(text)) - 1 if sort is Sort.DOMAIN and not expressions else 0
         return inexact, sort is not Sort.ADDRESS, -length, entry.allows
 
     return sorted(filled, key=place)
@@ -200,4 +199,4 @@ def _expression(text: str) -> patterns.Pattern:
 def _is_for(expression: patterns.Pattern | None, sort: Sort | None, text: str, name: str) -> bool:
     if expression is not None:
         return expression.search(name, groups=False) is not None
-    return names.equal(sort, text, name)
+    return is_for(sort, text, name)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from inspector.explain.authorization import deciding
-from inspector.explain.authorization.decision import Verdict
+from inspector.explain.authorization import puppetserver, ruby
+from inspector.explain.authorization.decision import ANONYMOUS, Question, Verdict, of_der
 from inspector.protocol import endpoints
 from inspector.protocol.kinds import Kind
 
 if TYPE_CHECKING:
-    from inspector.explain.authorization.decision import Decision, Question
+    from inspector.explain.authorization.decision import Client, Decision
     from inspector.host.auth_conf.rules import AuthConf
     from inspector.model import Exchange
 
@@ -51,8 +51,8 @@ class Traffic:
 
     def add(self, exchange: Exchange) -> None:
         """Add a recorded request."""
-        question = deciding.question(exchange, self.conf)
-        group = self._place(question, deciding.question(exchange, self.new) if self.new else None)
+        question = question_of(exchange, self.conf)
+        group = self._place(question, question_of(exchange, self.new) if self.new else None)
         if group is None:
             return
         node = question.client.name or f"{exchange.agent.address or 'an unknown address'} without a certificate"
@@ -69,10 +69,10 @@ class Traffic:
 
     def _place(self, question: Question, again: Question | None) -> Group | None:
         """Return the group of a request; None if it is in none, because nothing would change."""
-        decision = deciding.decide(self.conf, question)
+        decision = decide(self.conf, question)
         self.requests += 1
         self.counts[decision.verdict] = self.counts.get(decision.verdict, 0) + 1
-        then = deciding.decide(self.new, again) if self.new and again else None
+        then = decide(self.new, again) if self.new and again else None
         if then is not None and then.verdict is decision.verdict and then.verdict is not Verdict.UNDECIDED:
             return None
         found = endpoints.match(question.method, question.target)
@@ -120,3 +120,25 @@ def _contradicts(decision: Decision, exchange: Exchange) -> bool:
     # Of static content some paths are refused by the master itself.
     own_reasons = found is not None and found.endpoint.kind is Kind.STATIC_CONTENT
     return decision.verdict is Verdict.ALLOWED and status == 403 and not own_reasons
+
+
+def decide(conf: AuthConf, question: Question) -> Decision:
+    """Return what a master with these rules says to a request."""
+    return ruby.decide(conf, question) if conf.kind == "ruby" else puppetserver.decide(conf, question)
+
+
+def question_of(exchange: Exchange, conf: AuthConf) -> Question:
+    """Return what a master is asked by a recorded request: with the identity that the proxy used for it."""
+    request = exchange.request
+    return Question(request.method, request.target, _client(exchange, conf), request.headers)
+
+
+def _client(exchange: Exchange, conf: AuthConf) -> Client:
+    identity = exchange.identity
+    chain = exchange.agent.peer_chain
+    if identity is not None:
+        if identity.certname is None or (identity.mode == "headers" and not conf.headers and conf.kind != "ruby"):
+            return ANONYMOUS
+        if exchange.master is not None and exchange.master.own_chain and identity.mode != "headers":
+            chain = exchange.master.own_chain
+    return of_der(chain[0]) if chain else ANONYMOUS

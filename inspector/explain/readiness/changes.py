@@ -21,7 +21,7 @@ TARGETS = (8, 9)
 
 
 class Effect(StrEnum):
-    """What a version does to what there was."""
+    """The effect of a version on something that older versions have."""
 
     REMOVED = "removed"
     DEFAULT = "changed default"

@@ -44,7 +44,7 @@ class Evidence:
 
 @dataclass(slots=True)
 class Survey:
-    """What captures show of the way to a version."""
+    """What captures show about an upgrade to a version."""
 
     target: int
     captures: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Survey:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The changes that it looks for."""
+        """The changes that the survey looks for."""
         return for_version(self.target)
 
     @property

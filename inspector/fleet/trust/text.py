@@ -86,7 +86,8 @@ def details(found: Radius, width: int | None) -> Iterator[str]:
         fix = steps(group, found.inventory)
         if fix and fix not in done:
             done.add(fix)
-            yield from wording.labelled("  before: " if group in found.groups else "  do:     ", fix, room)
+            label = "  before: " if group in found.groups else "  do:     "
+            yield from wording.Labelled(label, fix).lines(room)
         yield ""
     if found.untouched:
         other = "other " if found.groups or found.already else ""

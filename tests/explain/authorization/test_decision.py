@@ -9,8 +9,17 @@ from cryptography import x509 as cx509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector.explain.authorization.decision import ANONYMOUS, Client, Question, of_certificate, of_der
+from inspector.explain.authorization.decision import (
+    ANONYMOUS,
+    Client,
+    Question,
+    is_for,
+    name_parts,
+    of_certificate,
+    of_der,
+)
 from inspector.host import pki
+from inspector.host.auth_conf.rules import Sort
 from inspector.protocol import x509
 from tests.support.auth_confs import PP_CLI_AUTH
 from tests.support.conversations import CA
@@ -56,3 +65,33 @@ def test_a_text_of_another_type_is_another_text() -> None:
         .sign(CA.key, hashes.SHA256())
     )
     assert of_der(made.public_bytes(Encoding.DER)).extensions == {PP_CLI_AUTH: "\x13\x04true"}
+
+
+def test_parts() -> None:
+    rows: list[tuple[str, list[str]]] = [
+        ("A.b.Example", ["example", "b", "a"]),
+        ("a.", ["a"]),
+        (".a", ["a", ""]),
+        ("...", []),
+        ("", [""]),
+        ("a", ["a"]),
+    ]
+    for name, parts in rows:
+        assert name_parts(name) == parts, name
+
+
+def test_equal() -> None:
+    rows: list[tuple[Sort, str, str, bool]] = [
+        (Sort.ANY, "*", "x", True),
+        (Sort.NAME, "A.Example", "a.example", True),
+        (Sort.NAME, "a.example", "a.example.", True),
+        (Sort.DOMAIN, "*.Example", "x.y.example", True),
+        (Sort.DOMAIN, "*.example", "example", True),
+        (Sort.DOMAIN, "*.b.example", "a.example", False),
+        (Sort.WORD, "host", "HOST", True),
+        (Sort.WORD, "HOST", "host", False),
+        (Sort.WORD, "a.example.", "a.example", False),
+        (Sort.GROUP, "$1", "$1", True),
+    ]
+    for sort, text, name, equal in rows:
+        assert is_for(sort, text, name) is equal, sort

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
-import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector.explain.authorization import puppetserver
@@ -35,9 +34,8 @@ def decide(
     return puppetserver.decide(read, Question(method, target, client, headers))
 
 
-@pytest.mark.parametrize(
-    ("method", "target", "name", "verdict", "rule", "why"),
-    [
+def test_usual_rules() -> None:
+    rows: list[tuple[str, str, str | None, str, str | None, str]] = [
         ("GET", "/puppet/v3/catalog/a.example?x=1", "a.example", "allowed", "own catalog",
          "allow $1, which is a.example"),
         ("get", "/puppet/v3/catalog/A.Example", "a.example", "allowed", "own catalog", "allow $1, which is A.Example"),
@@ -55,12 +53,11 @@ def decide(
         ("GET", "/puppet-ca/v1/certificate/ca", None, "allowed", "bootstrap", "allow-unauthenticated"),
         ("GET", "/puppet/v3/../x", "a.example", "not asked", None, "the path has `.` or `..`: 400"),
         ("GET", "/puppet/v3/file_content/../../../metrics/v2/list", "a.example", "allowed", "files", "allow *"),
-    ],
-)  # fmt: skip
-def test_usual_rules(method: str, target: str, name: str | None, verdict: str, rule: str | None, why: str) -> None:
-    client = Client(name, {}) if name else ANONYMOUS
-    found = decide(auth_confs.USUAL, target, client, method)
-    assert (found.verdict, found.rule and found.rule.name, found.why) == (verdict, rule, why)
+    ]  # fmt: skip
+    for method, target, name, verdict, rule, why in rows:
+        client = Client(name, {}) if name else ANONYMOUS
+        found = decide(auth_confs.USUAL, target, client, method)
+        assert (found.verdict, found.rule and found.rule.name, found.why) == (verdict, rule, why), method
 
 
 def test_what_no_rule_is_for_is_denied() -> None:
@@ -75,9 +72,8 @@ def test_the_first_rule_decides_by_sort_order_and_then_by_name() -> None:
     assert decide(f"{rule(name='z', order=1)}, {denies}").verdict is Verdict.ALLOWED
 
 
-@pytest.mark.parametrize(
-    ("allow", "extensions", "why"),
-    [
+def test_a_denial_says_what_the_certificate_lacks() -> None:
+    rows: list[tuple[str, dict[str, str], str]] = [
         ('{extensions: {pp_cli_auth: "true"}}', {}, "the certificate has no pp_cli_auth"),
         ('{extensions: {pp_role: [web, db]}}', {PP_ROLE: "app"}, "pp_role of the certificate is 'app'"),
         ('{extensions: {pp_region: [], pp_role: web}}', {}, "the certificate has no pp_role"),
@@ -86,11 +82,10 @@ def test_the_first_rule_decides_by_sort_order_and_then_by_name() -> None:
         ('[b.example, {extensions: {pp_role: web}}]', {}, "no entry is for a.example; the certificate has no pp_role"),
         ('[{extensions: {pp_role: web}}, {extensions: {pp_role: db}}]', {PP_ROLE: "web\x1b"},
          "pp_role of the certificate is 'web\\x1b'"),
-    ],
-)  # fmt: skip
-def test_a_denial_says_what_the_certificate_lacks(allow: str, extensions: dict[str, str], why: str) -> None:
-    found = decide(rule(rest=f"allow: {allow}"), client=Client("a.example", extensions))
-    assert (found.verdict, found.why) == (Verdict.DENIED, why)
+    ]  # fmt: skip
+    for allow, extensions, why in rows:
+        found = decide(rule(rest=f"allow: {allow}"), client=Client("a.example", extensions))
+        assert (found.verdict, found.why) == (Verdict.DENIED, why), allow
 
 
 def test_deny_is_compared_before_allow() -> None:
@@ -98,9 +93,8 @@ def test_deny_is_compared_before_allow() -> None:
     assert decide(rule(rest='allow: "*", deny: "*.org"')).verdict is Verdict.ALLOWED
 
 
-@pytest.mark.parametrize(
-    ("request_", "query", "verdict"),
-    [
+def test_query_parameters() -> None:
+    rows: list[tuple[str, str, Verdict]] = [
         ("query-params: {e: production}", "?e=production", Verdict.ALLOWED),
         ("query-params: {e: production}", "?e=test&e=production", Verdict.ALLOWED),
         ("query-params: {e: production}", "?e=test", Verdict.DENIED),
@@ -110,20 +104,18 @@ def test_deny_is_compared_before_allow() -> None:
         ("query-params: {e: [a, b], f: c}", "?f=c&e=b", Verdict.ALLOWED),
         ("query-params: {e: [a, b], f: c}", "?e=b", Verdict.DENIED),
         ("query-params: {e: []}", "?e=b", Verdict.DENIED),
-    ],
-)
-def test_query_parameters(request_: str, query: str, verdict: Verdict) -> None:
-    conf = rule(request=f"path: /puppet-ca/, type: path, {request_}")
-    assert decide(conf, f"/puppet-ca/x{query}").verdict is verdict
+    ]
+    for request_, query, verdict in rows:
+        conf = rule(request=f"path: /puppet-ca/, type: path, {request_}")
+        assert decide(conf, f"/puppet-ca/x{query}").verdict is verdict, request_
 
 
 WEB = Client("a.example", {PP_ROLE: "web", PP_CLI_AUTH: "true"}, {"dns-name": ("a.example", "alias.example")})
 SITE = Client("a.example", {PRIVATE: "site"})
 
 
-@pytest.mark.parametrize(
-    ("entry", "client", "verdict"),
-    [
+def test_entries() -> None:
+    rows: list[tuple[str, Client, str]] = [
         ('{extensions: {pp_role: "web"}}', WEB, "allowed"),
         (f'{{extensions: {{"{PP_ROLE}": "web"}}}}', WEB, "allowed"),
         ("{extensions: {pp_role: [db, web], pp_cli_auth: \"true\"}}", WEB, "allowed"),
@@ -146,10 +138,9 @@ SITE = Client("a.example", {PRIVATE: "site"})
         ('"/(?=a)a/"', WEB, "not decided"),
         ('{rbac: {permission: "a:b:c"}}', WEB, "denied"),
         ('"$1"', WEB, "fails"),
-    ],
-)  # fmt: skip
-def test_entries(entry: str, client: Client, verdict: str) -> None:
-    assert decide(rule(rest=f"allow: {entry}"), client=client).verdict == verdict
+    ]  # fmt: skip
+    for entry, client, verdict in rows:
+        assert decide(rule(rest=f"allow: {entry}"), client=client).verdict == verdict, entry
 
 
 def test_short_names_are_not_known_below_status() -> None:
@@ -159,9 +150,8 @@ def test_short_names_are_not_known_below_status() -> None:
     assert decide(numbers, "/status/v1", WEB).verdict is Verdict.ALLOWED
 
 
-@pytest.mark.parametrize(
-    ("text", "target", "verdict"),
-    [
+def test_parts_of_the_path_in_an_entry() -> None:
+    rows: list[tuple[str, str, str]] = [
         ("$2.$1", "example/a", "allowed"),
         ("$01.$2", "example/a", "denied"),
         ("$02.$01", "example/a", "allowed"),
@@ -171,11 +161,10 @@ def test_short_names_are_not_known_below_status() -> None:
         ("$3", "example/a", "fails"),
         ("$1", "A.EXAMPLE/x", "allowed"),
         ("$1", "a/x", "denied"),
-    ],
-)
-def test_parts_of_the_path_in_an_entry(text: str, target: str, verdict: str) -> None:
-    conf = rule(request='path: "^/puppet-ca/([^/]+)/([^/]+)(/z)?$", type: regex', rest=f'allow: "{text}"')
-    assert decide(conf, f"/puppet-ca/{target}").verdict == verdict
+    ]
+    for text, target, verdict in rows:
+        conf = rule(request='path: "^/puppet-ca/([^/]+)/([^/]+)(/z)?$", type: regex', rest=f'allow: "{text}"')
+        assert decide(conf, f"/puppet-ca/{target}").verdict == verdict, text
 
 
 def test_a_number_that_java_does_not_read() -> None:
@@ -201,9 +190,8 @@ HEADERS = f"authorization: {{version: 1, allow-header-cert-info: true, rules: [{
 PEM = quote(pki.sign(CA, pki.new_key().public_key(), "h.example").public_bytes(Encoding.PEM).decode(), safe="")
 
 
-@pytest.mark.parametrize(
-    ("verify", "name", "verdict"),
-    [
+def test_clients_in_headers() -> None:
+    rows: list[tuple[str, str, str]] = [
         ("SUCCESS", "CN=h.example", "allowed"),
         ("SUCCESS", "/O=x/CN=h.example", "allowed"),
         ("SUCCESS", "cn = h.example, O=x", "allowed"),
@@ -214,11 +202,10 @@ PEM = quote(pki.sign(CA, pki.new_key().public_key(), "h.example").public_bytes(E
         ("SUCCESS", "nonsense=1,CN=h.example", "not decided"),
         ("NONE", "CN=h.example", "denied"),
         ("success", "CN=h.example", "denied"),
-    ],
-)
-def test_clients_in_headers(verify: str, name: str, verdict: str) -> None:
-    headers = (("X-Client-Verify", verify), ("X-Client-DN", name))
-    assert decide(HEADERS, headers=headers).verdict == verdict
+    ]
+    for verify, name, verdict in rows:
+        headers = (("X-Client-Verify", verify), ("X-Client-DN", name))
+        assert decide(HEADERS, headers=headers).verdict == verdict, verify
 
 
 def test_certificates_in_headers() -> None:

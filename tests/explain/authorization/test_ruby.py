@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from inspector.explain.authorization import ruby
 from inspector.explain.authorization.decision import ANONYMOUS, Client, Decision, Question, Verdict
 from inspector.host.auth_conf import ruby as files
@@ -17,9 +15,8 @@ def decide(conf: str, method: str, target: str, client: Client = A) -> Decision:
     return ruby.decide(files.read(Path("auth.conf"), f"path /zz\n{conf}"), Question(method, target, client))
 
 
-@pytest.mark.parametrize(
-    ("method", "target", "client", "verdict", "rule"),
-    [
+def test_rules_that_the_master_adds() -> None:
+    rows: list[tuple[str, str, Client, str, str | None]] = [
         ("GET", "/production/catalog/a.example", A, "allowed", "path ~ ^/catalog/([^/]+)$"),
         ("POST", "/production/catalog/a.example", A, "allowed", "path ~ ^/catalog/([^/]+)$"),
         ("GET", "/production/catalog/b.example", A, "denied", "path ~ ^/catalog/([^/]+)$"),
@@ -38,16 +35,14 @@ def decide(conf: str, method: str, target: str, client: Client = A) -> Decision:
         ("GET", "/production/catalog", A, "not asked", None),
         ("PUT", "/production/file_metadatas/x", A, "not asked", None),
         ("GET", "/production/file_content/a/../b", A, "not decided", None),
-    ],
-)
-def test_rules_that_the_master_adds(method: str, target: str, client: Client, verdict: str, rule: str | None) -> None:
-    found = decide("", method, target, client)
-    assert (found.verdict, found.rule and found.rule.name) == (verdict, rule)
+    ]
+    for method, target, client, verdict, rule in rows:
+        found = decide("", method, target, client)
+        assert (found.verdict, found.rule and found.rule.name) == (verdict, rule), method
 
 
-@pytest.mark.parametrize(
-    ("rule", "method", "client", "verdict"),
-    [
+def test_entries() -> None:
+    rows: list[tuple[str, str, Client, str]] = [
         ("allow a.example", "GET", A, "allowed"),
         ("allow A.EXAMPLE", "GET", A, "allowed"),
         ("allow *.example\ndeny a.example", "GET", A, "denied"),
@@ -70,25 +65,22 @@ def test_rules_that_the_master_adds(method: str, target: str, client: Client, ve
         ("allow_ip 10.0.0.1", "GET", A, "not decided"),
         ("deny_ip 10.0.0.1", "GET", A, "denied"),
         ("deny_ip 10.0.0.1\nallow a.example", "GET", A, "not decided"),
-    ],
-)
-def test_entries(rule: str, method: str, client: Client, verdict: str) -> None:
-    assert decide(f"path /thing\n{rule}", method, "/production/thing/x", client).verdict == verdict
+    ]
+    for rule, method, client, verdict in rows:
+        assert decide(f"path /thing\n{rule}", method, "/production/thing/x", client).verdict == verdict, rule
 
 
-@pytest.mark.parametrize(
-    ("key", "verdict"),
-    [
+def test_parts_of_the_path() -> None:
+    rows: list[tuple[str, str]] = [
         ("a.example", "allowed"),
         ("A.example", "allowed"),
         ("b.example", "denied"),
         ("*.example", "allowed"),
         ("*", "fails"),
         ("x%20y", "fails"),
-    ],
-)
-def test_parts_of_the_path(key: str, verdict: str) -> None:
-    assert decide("path ~ ^/thing/([^/]+)$\nallow $1", "GET", f"/production/thing/{key}").verdict == verdict
+    ]
+    for key, verdict in rows:
+        assert decide("path ~ ^/thing/([^/]+)$\nallow $1", "GET", f"/production/thing/{key}").verdict == verdict, key
 
 
 def test_why() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from inspector.explain.authorization.decision import ANONYMOUS, Question, Verdict
-from inspector.explain.authorization.traffic import OTHER, Traffic
-from inspector.host.auth_conf import puppetserver
-from inspector.model import Exchange
+from inspector.explain.authorization.traffic import OTHER, Traffic, decide, question_of
+from inspector.host.auth_conf import puppetserver, ruby
+from inspector.model import Exchange, Identity, Leg
 from tests.support import auth_confs
-from tests.support.conversations import Agent, together
+from tests.support.conversations import Agent, certificate, together
 
 if TYPE_CHECKING:
     from inspector.host.auth_conf.rules import AuthConf
@@ -106,3 +109,50 @@ def test_a_single_request() -> None:
     made.ask(Question("GET", "/puppet/v3/catalog/a", ANONYMOUS))
     (group,) = made.groups
     assert (group.requests, group.records, [*group.nodes]) == (1, [], ["a client without a certificate"])
+
+
+CONF = puppetserver.read(Path("auth.conf"), auth_confs.USUAL)
+BY_HEADERS = replace(CONF, headers=True)
+
+
+def exchange(*, own: bool = True) -> Exchange:
+    (record,) = Agent().ask("GET", "/puppet/v3/catalog/a.example", own=own).records
+    assert isinstance(record, Exchange)
+    return record
+
+
+@pytest.mark.parametrize(
+    ("identity", "conf", "name"),
+    [
+        (None, CONF, "a.example"),
+        (Identity("keys", "a.example"), CONF, "a.example"),
+        (Identity("keys", None, "no key"), CONF, None),
+        (Identity("none"), CONF, None),
+        (Identity("headers", "a.example"), CONF, None),
+        (Identity("headers", "a.example"), BY_HEADERS, "a.example"),
+    ],
+)
+def test_the_client_is_the_one_that_the_master_sees(identity: Identity | None, conf: object, name: str | None) -> None:
+    assert conf in (CONF, BY_HEADERS)
+    asked = question_of(replace(exchange(), identity=identity), BY_HEADERS if conf is BY_HEADERS else CONF)
+    assert (asked.client.name, asked.target) == (name, "/puppet/v3/catalog/a.example")
+
+
+def test_an_identity_may_have_a_certificate_of_its_own() -> None:
+    master = Leg("m", "master", own_chain=(certificate("minted.example", "m"),))
+    record = replace(exchange(), identity=Identity("mint", "minted.example"), master=master)
+    assert question_of(record, CONF).client.name == "minted.example"
+
+
+def test_a_request_without_a_certificate() -> None:
+    assert question_of(exchange(own=False), CONF).client.name is None
+
+
+def test_each_kind_of_master_decides_in_its_way() -> None:
+    old = ruby.read(Path("auth.conf"), "path /zz\n")
+    asked = question_of(exchange(), CONF)
+    assert decide(CONF, asked).rule
+    assert decide(CONF, asked).verdict is Verdict.ALLOWED
+    found = decide(old, asked)
+    assert found.rule is not None
+    assert found.rule.name == "path ~ ^/puppet/v3/catalog/([^/]+)$"

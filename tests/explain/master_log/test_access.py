@@ -36,14 +36,16 @@ def test_a_real_line() -> None:
     assert (found.took, found.sent, found.held, found.trace) == (4.223, 1682, 2.1, None)
 
 
-@pytest.mark.parametrize(
-    ("line", "took", "trace"),
-    [(DENIED, 0.004, None), (TURNED_AWAY, 8.02, "00-" + "a" * 32 + "-" + "a" * 16 + "-01"), (QUOTES, 0.008, None)],
-)
-def test_without_a_jruby(line: str, took: float, trace: str | None) -> None:
-    found = parse(line)
-    assert found
-    assert (found.took, found.held, found.trace, found.sent) == (took, NO_JRUBY, trace, None)
+def test_without_a_jruby() -> None:
+    rows: list[tuple[str, float, str | None]] = [
+        (DENIED, 0.004, None),
+        (TURNED_AWAY, 8.02, "00-" + "a" * 32 + "-" + "a" * 16 + "-01"),
+        (QUOTES, 0.008, None),
+    ]
+    for line, took, trace in rows:
+        found = parse(line)
+        assert found, line
+        assert (found.took, found.held, found.trace, found.sent) == (took, NO_JRUBY, trace, None), line
 
 
 @pytest.mark.parametrize("name", PATTERNS)
@@ -56,11 +58,12 @@ def test_every_pattern(name: str) -> None:
     assert found.held == (0.116 if name in ("puppetserver 7", "with more") else None)
 
 
-@pytest.mark.parametrize("end", [TRACE, f'"{TRACE}"', f"17 {TRACE} x"])
-def test_a_traceparent_is_found_wherever_it_was_added(end: str) -> None:
-    found = parse(f"{CATALOG} {end}")
-    assert found
-    assert (found.trace, found.took, found.held) == (TRACE, 4.223, 2.1)
+def test_a_traceparent_is_found_wherever_it_was_added() -> None:
+    rows: list[str] = [TRACE, f'"{TRACE}"', f"17 {TRACE} x"]
+    for end in rows:
+        found = parse(f"{CATALOG} {end}")
+        assert found, end
+        assert (found.trace, found.took, found.held) == (TRACE, 4.223, 2.1), end
 
 
 def test_an_agent_forges_its_own_line_only() -> None:
@@ -70,16 +73,14 @@ def test_an_agent_forges_its_own_line_only() -> None:
     assert (found.took, found.held) == (4.223, 2.1)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_what_is_no_line() -> None:
+    rows: list[str] = [
         "", "\n", "hello", "2026-11-25T13:18:37.182Z INFO  [main] [puppetserver] Puppet settings", CATALOG[:40],
         CATALOG.replace("Nov", "Foo"), CATALOG.replace("25/", "31/"), CATALOG.replace("25/", "٣/"),
         CATALOG.replace(" 200 ", " 2oo "), CATALOG.replace("[25", "[" + "2" * 100),
-    ],
-)  # fmt: skip
-def test_what_is_no_line(line: str) -> None:
-    assert parse(line) is None
+    ]  # fmt: skip
+    for line in rows:
+        assert parse(line) is None, line
 
 
 def test_numbers_that_are_none_are_not_known() -> None:

@@ -25,9 +25,8 @@ def texts(sign: Sign, records: Sequence[Record]) -> list[str]:
     return [text for record in records if (text := sign(analyzer.feed(record)))]
 
 
-@pytest.mark.parametrize(
-    ("sign", "key", "text"),
-    [
+def test_what_a_record_shows() -> None:
+    rows: list[tuple[Sign, str, str]] = [
         (signs.legacy_facts, "legacy-facts", "3 legacy facts, including ipaddress_eth0, operatingsystem, osfamily"),
         (signs.pson, "pson", "catalog is answered in PSON"),
         (signs.ca_tool, "ca-tool", "GET certificate_statuses"),
@@ -36,10 +35,9 @@ def texts(sign: Sign, records: Sequence[Record]) -> list[str]:
         (signs.unchanged_resources, "reports-shorter", "1 of 1 resources of a report are unchanged"),
         (signs.stored_report, "report-store", "the master stores its reports"),
         (signs.zones, "zone", "Zone[web]"),
-    ],
-)
-def test_what_a_record_shows(sign: Sign, key: str, text: str) -> None:
-    assert texts(sign, upgrades.showing(key)) == [text]
+    ]
+    for sign, key, text in rows:
+        assert texts(sign, upgrades.showing(key)) == [text], sign
 
 
 def test_every_request_of_an_old_agent_has_an_old_url() -> None:
@@ -59,14 +57,16 @@ def test_a_few_facts_of_such_names_may_be_a_sites_own() -> None:
     assert texts(signs.legacy_facts, talk(catalog(facts={"uuid": "1", "id": "2"}))) == []
 
 
-@pytest.mark.parametrize(("level", "message"), [("warning", "This is deprecated"), ("err", "Unknown variable: 'a'.")])
-def test_other_lines_of_a_log_are_none(level: str, message: str) -> None:
-    assert texts(signs.strict_warning, talk(report(logs=[{"level": level, "message": message}]))) == []
+def test_other_lines_of_a_log_are_none() -> None:
+    rows: list[tuple[str, str]] = [("warning", "This is deprecated"), ("err", "Unknown variable: 'a'.")]
+    for level, message in rows:
+        assert texts(signs.strict_warning, talk(report(logs=[{"level": level, "message": message}]))) == [], level
 
 
-@pytest.mark.parametrize("status", ["changed", "failed", "skipped", "out_of_sync"])
-def test_resources_with_something_to_report_are_no_sign(status: str) -> None:
-    assert texts(signs.unchanged_resources, talk(report(resource_statuses={"File[/a]": {status: True}}))) == []
+def test_resources_with_something_to_report_are_no_sign() -> None:
+    rows: list[str] = ["changed", "failed", "skipped", "out_of_sync"]
+    for status in rows:
+        assert texts(signs.unchanged_resources, talk(report(resource_statuses={"File[/a]": {status: True}}))) == []
 
 
 def test_the_name_of_the_server_is_in_the_handshake_or_in_a_header() -> None:

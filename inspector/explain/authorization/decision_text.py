@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from inspector.explain.authorization.decision import Verdict
 from inspector.rules.words import some
-from inspector.text import clean
+from inspector.text import clean, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -64,7 +64,7 @@ def _decisions(traffic: Traffic, conf: AuthConf) -> Iterator[str]:
     used = len({group.decision.rule.name for group in traffic.groups if group.decision.rule})
     counts = (f"{count} {_VERBS[verdict]}" for verdict in _VERBS if (count := traffic.counts.get(verdict)))
     rules = f"by {used} of the {len(conf.rules)} rules of {clean(str(conf.path))}"
-    yield f"{_times(traffic.requests)}: {', '.join(counts)}, {rules}"
+    yield f"{plural(traffic.requests, 'request')}: {', '.join(counts)}, {rules}"
     rest = [group for group in traffic.groups if group.decision.verdict is not Verdict.ALLOWED]
     yield from _under(rest, lambda group: group.decision, conf, lambda group: _records(group.records))
     allowed = [group for group in traffic.groups if group.decision.verdict is Verdict.ALLOWED]
@@ -79,12 +79,12 @@ def _decisions(traffic: Traffic, conf: AuthConf) -> Iterator[str]:
 def _changes(traffic: Traffic, new: AuthConf) -> Iterator[str]:
     groups = traffic.groups
     if not groups:
-        yield f"nothing changes for {_times(traffic.requests)} with {clean(str(new.path))}"
+        yield f"nothing changes for {plural(traffic.requests, 'request')} with {clean(str(new.path))}"
         return
     nodes = len({node for group in groups for node in group.nodes})
     changed = sum(group.requests for group in groups)
     yield (
-        f"{changed} of {_times(traffic.requests)}, of {nodes} node{'' if nodes == 1 else 's'}, would be answered "
+        f"{changed} of {plural(traffic.requests, 'request')}, of {plural(nodes, 'node')}, would be answered "
         f"otherwise with {clean(str(new.path))}"
     )
 
@@ -122,10 +122,6 @@ def _records(records: list[int]) -> str:
     shown = ", ".join(map(str, records[:_RECORDS]))
     more = f" and {len(records) - _RECORDS} more" if len(records) > _RECORDS else ""
     return f"record{'' if len(records) == 1 else 's'} {shown}{more}" if records else ""
-
-
-def _times(requests: int) -> str:
-    return f"{requests} request{'' if requests == 1 else 's'}"
 
 
 def plain(traffic: Traffic) -> dict[str, Any]:

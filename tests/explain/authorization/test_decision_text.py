@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inspector.explain.authorization import text
+from inspector.explain.authorization import decision_text
 from inspector.explain.authorization.decision import Decision, Verdict
 from inspector.explain.authorization.traffic import Traffic
 from inspector.host.auth_conf import puppetserver, ruby
@@ -29,7 +29,7 @@ def traffic(new: AuthConf | None = None) -> Traffic:
 
 
 def test_what_an_auth_conf_says() -> None:
-    assert [*text.lines(traffic())] == [
+    assert [*decision_text.lines(traffic())] == [
         "4 requests: 3 allowed, 1 denied, by 3 of the 6 rules of /etc/auth.conf",
         "",
         'denied by "all else" (sort-order 999, auth.conf:34): deny * (auth.conf:36)',
@@ -44,19 +44,19 @@ def test_what_an_auth_conf_says() -> None:
 
 
 def test_what_would_change() -> None:
-    assert [*text.lines(traffic(STRICT))] == [
+    assert [*decision_text.lines(traffic(STRICT))] == [
         "1 of 4 requests, of 1 node, would be answered otherwise with /tmp/new.conf",
         "",
         'denied by "own catalog" (sort-order 500, new.conf:4): no entry is for a.example',
         '  1  POST catalog  a.example  now allowed by "own catalog" (sort-order 500, auth.conf:4)',
     ]
-    assert [*text.lines(traffic(USUAL))] == ["nothing changes for 4 requests with /etc/auth.conf"]
-    assert [*text.lines(Traffic(USUAL))] == ["there are no requests"]
+    assert [*decision_text.lines(traffic(USUAL))] == ["nothing changes for 4 requests with /etc/auth.conf"]
+    assert [*decision_text.lines(Traffic(USUAL))] == ["there are no requests"]
 
 
 def test_a_sentence_for_several_clients_gives_an_example() -> None:
     decision = Decision(Verdict.DENIED, USUAL.rules[0], "no entry is for a.example")
-    assert text.sentence(decision, USUAL, 2) == (
+    assert decision_text.sentence(decision, USUAL, 2) == (
         'denied by "bootstrap" (sort-order 500, auth.conf:22), for example: no entry is for a.example'
     )
 
@@ -79,11 +79,11 @@ def test_sentences() -> None:
             'allowed by "path /" (built into the master): allow *',
         ),
     ):
-        assert text.sentence(decision, conf) == expected
+        assert decision_text.sentence(decision, conf) == expected
 
 
 def test_json_has_all_records() -> None:
-    plain = text.plain(traffic(STRICT))
+    plain = decision_text.plain(traffic(STRICT))
     (group,) = plain["groups"]
     assert group["records"] == [3]
     assert group["then"]["rule"] == {"name": "own catalog", "sort_order": 500, "file": "/tmp/new.conf", "line": 4}  # noqa: S108

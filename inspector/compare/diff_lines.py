@@ -1,4 +1,5 @@
-"""A comparison in lines for a console, with what a line is, so that it can be coloured."""
+"""A comparison as lines for a console or a page, each with what it is, and as the rows of a list, each with the record
+that shows it."""
 
 from __future__ import annotations
 
@@ -7,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from inspector.compare.differences import Section
 from inspector.compare.groups import GROUPED
-from inspector.text import beginning, clean, clock, day, excerpt, plural, seconds
+from inspector.protocol.kinds import Kind
+from inspector.text import beginning, clean, excerpt, local_second, plural, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from inspector.compare.comparison import Comparison
-    from inspector.compare.differences import Difference
+    from inspector.compare.differences import Change, Difference
     from inspector.compare.documents import RunDocuments
     from inspector.compare.groups import Groups
     from inspector.compare.times import TimeCompared
@@ -35,6 +37,12 @@ _SIGNS: dict[str, str] = {"added": "+", "removed": "-", "changed": "~"}
 _TEXT: dict[str, Sort] = {"@": "hunk", "-": "old", "+": "new"}
 _UNQUOTED = (Section.RUN, Section.FINDINGS, Section.REQUESTS, Section.REPORT, Section.FILES)
 """Sections whose values are texts of our own."""
+
+
+TIMES = "times"
+"""What stands where a section does of what is a time."""
+ROW = 200
+"""Characters of a value in a row."""
 
 
 class Line(NamedTuple):
@@ -200,7 +208,7 @@ def word(value: Any) -> str:
 
 def _side(label: str, documents: RunDocuments) -> Line:
     run = documents.run
-    began = f"{day(run.started)} {clock(run.started)[:8]}"
+    began = local_second(run.started)
     text = f"{label:<7} {documents.label}  {began}  {run.name}  {run.outcome}, {seconds(run.duration)}"
     return Line("head", clean(text))
 
@@ -237,15 +245,110 @@ def _times(times: list[TimeCompared], *, full: bool) -> Iterator[Line]:
         "head", f"times: {plural(len(telling), 'difference') if telling else 'no difference'} beyond noise{whole}"
     )
     for time in times if full else telling:
-        name = " ".join(filter(None, (time.kind if time.what else "whole run", clean(time.what))))
+        name = clean(time.name)
         if time.noise:
             yield Line("note", f"    {name}: {_spans(time)}  ({time.noise})")
             continue
         ratio = f", {time.ratio:.1f} times" if time.ratio is not None else ""
-        usual = f"; usual: {' to '.join(map(seconds, time.usual))}" if time.usual else ""
+        usual = f"; {_usual(time)}" if time.usual else ""
         sign = "+" if time.difference > 0 else "-"
         yield Line("changed", f"  ~ {name}: {_spans(time)}  ({sign}{seconds(abs(time.difference))}{ratio}{usual})")
 
 
 def _spans(time: TimeCompared) -> str:
     return f"{seconds(time.before)} -> {seconds(time.after)}"
+
+
+def _usual(time: TimeCompared) -> str:
+    return f"usual: {' to '.join(map(seconds, time.usual))}" if time.usual else ""
+
+
+# -- rows -----------------------------------------------------------------------------------------------------
+
+
+class Proof(NamedTuple):
+    """A record that shows a difference."""
+
+    run: int
+    seq: int
+
+
+class DifferenceLine(NamedTuple):
+    """A row: a difference, a time, or a section that could not be compared."""
+
+    key: int
+    section: str
+    change: Change | None
+    """None: it is not a difference."""
+    what: str
+    before: str
+    after: str
+    counts: bool
+    """Whether it is one of what makes two runs different: volatile facts and noise do not."""
+    difference: Difference | None = None
+    note: str = ""
+    proof: Proof | None = None
+
+
+def rows(comparison: Comparison) -> list[DifferenceLine]:
+    """The rows of a comparison, as a list shows them."""
+    return [line._replace(key=key) for key, line in enumerate(_rows(comparison))]
+
+
+def _rows(comparison: Comparison) -> Iterator[DifferenceLine]:
+    for section in Section:
+        if reason := comparison.uncompared.get(section):
+            what = f"not compared: {clean(reason)}"
+            yield DifferenceLine(
+                0, str(section), None, what, "", "", counts=True, proof=_proof(section, "", comparison)
+            )
+        for difference in comparison.of(section):
+            yield _difference(difference, comparison, counts=True)
+        if section is Section.FACTS:
+            for difference in comparison.volatile:
+                yield _difference(difference, comparison, counts=False)
+    for time in comparison.times:
+        yield _time(time)
+
+
+def _difference(difference: Difference, comparison: Comparison, *, counts: bool) -> DifferenceLine:
+    before, after = values(difference, ROW)
+    proof = _proof(difference.section, difference.name, comparison, before=difference.change == "removed")
+    address = clean(difference.address)
+    return DifferenceLine(
+        0, str(difference.section), difference.change, address, before, after, counts, difference, proof=proof
+    )
+
+
+def _time(time: TimeCompared) -> DifferenceLine:
+    change: Change | None = None if time.noise else "changed"
+    note = time.noise or _usual(time)
+    before, after = seconds(time.before), seconds(time.after)
+    return DifferenceLine(0, TIMES, change, clean(time.name), before, after, not time.noise, note=note)
+
+
+_KINDS = {
+    Section.CATALOG: Kind.CATALOG, Section.FACTS: Kind.CATALOG, Section.REPORT: Kind.REPORT
+}  # fmt: skip
+"""The kind of request that has what a section is about."""
+
+
+def _proof(section: Section, name: str, comparison: Comparison, *, before: bool = False) -> Proof | None:
+    """The record that shows a difference, by preference of the second run."""
+    sides = (comparison.before, comparison.after) if before else (comparison.after, comparison.before)
+    return next((proof for side in sides if (proof := _of_side(section, name, side))), None)
+
+
+def _of_side(section: Section, name: str, side: RunDocuments) -> Proof | None:
+    if side.run.number is None:
+        return None
+    seqs: list[int] = []
+    if section is Section.FILES:
+        seqs = [use.seq for use in side.files if use.name == name]
+    elif section is Section.FINDINGS:
+        seqs = [seq for finding in side.run.findings if finding.rule == name for seq in finding.seqs[:1]]
+    elif section is Section.REQUESTS:
+        seqs = [request.seq for request in side.requests if request.name == name]
+    elif section in _KINDS:
+        seqs = [request.seq for request in side.requests if request.kind is _KINDS[section]]
+    return Proof(side.run.number, seqs[-1]) if seqs else None

@@ -9,7 +9,8 @@ from inspector.explain.readiness.changes import unchecked_for
 from inspector.rules import fixes
 from inspector.rules.words import cut, some, utc
 from inspector.summaries import wording
-from inspector.text import clean
+from inspector.summaries.wording import Labelled
+from inspector.text import clean, plural
 from inspector.text import utc as exact
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ COLUMNS = ("change", "since", "nodes", "last", "record")
 def head(survey: Survey) -> str:
     """Return what was looked at, in a sentence."""
     versions = Counter(version or "unknown version" for version in survey.agents.values())
-    agents = f" ({', '.join(f'{count}x {clean(version)}' for version, count in versions.most_common(6))})"
+    nodes = plural(len(survey.agents), "node")
+    if versions:
+        nodes += f" ({', '.join(f'{count}x {clean(version)}' for version, count in versions.most_common(6))})"
     masters = f", master {clean(', '.join([*survey.masters][:6]))}" if survey.masters else ""
     affected = f"{len(survey.affected)} of {len(survey.changes)} changes concern what was recorded"
-    return (
-        f"{PRODUCTS[survey.target]}: {affected}, of {_nodes(len(survey.agents))}{agents if versions else ''}{masters}"
-    )
+    return f"{PRODUCTS[survey.target]}: {affected}, of {nodes}{masters}"
 
 
 def rows(survey: Survey) -> list[list[str]]:
@@ -51,13 +52,16 @@ def details(survey: Survey, change: Change, width: int | None) -> Iterator[str]:
     room = width or wording.PLAIN
     evidence = survey.evidence(change)
     yield f"{change.title} ({change.effect}, {PRODUCTS[change.since]})"
-    yield from wording.wrapped("  nodes:  ", clean(some([each.node for each in evidence], 10)), room)
     latest = evidence[0]
     shows = f"{_record(survey, latest)} of {clean(cut(latest.node, 100))}: {clean(cut(latest.text))}"
-    yield from wording.wrapped("  shows:  ", shows, room)
-    yield from wording.wrapped("  what:   ", change.what, room)
-    yield from wording.labelled("  do:     ", change.fix, room)
-    yield from wording.wrapped("  source: ", "; ".join(change.sources), room)
+    for part in (
+        Labelled("  nodes:  ", clean(some([each.node for each in evidence], 10))),
+        Labelled("  shows:  ", shows),
+        Labelled("  what:   ", change.what),
+        Labelled("  do:     ", change.fix),
+        Labelled("  source: ", "; ".join(change.sources)),
+    ):
+        yield from part.lines(room)
 
 
 def rest(survey: Survey, width: int | None) -> Iterator[str]:
@@ -117,7 +121,3 @@ def _record(survey: Survey, evidence: Evidence) -> str:
     name = evidence.capture.rpartition("/")[2]
     where = f" of {clean(name)}" if len(survey.captures) > 1 else ""
     return f"record {evidence.record}{where}"
-
-
-def _nodes(count: int) -> str:
-    return f"{count} node{'' if count == 1 else 's'}"
