@@ -119,6 +119,7 @@ def test_recording_goes_on_when_it_dies_and_it_is_started_again(path: Path) -> N
     recording.put(talk(catalog())[0])
     assert eventually(lambda: len(lines) == 1)
     assert recording._analysis
+    assert recording._analysis._process
     os.kill(recording._analysis._process.pid, signal.SIGKILL)
     assert eventually(lambda: len(lines) == 2)
     assert lines[1].startswith("-- the analysis has stopped; recording continues")
@@ -188,16 +189,17 @@ def test_it_is_started_again_for_ever(path: Path, monkeypatch: pytest.MonkeyPatc
     starts = iter([OSError(11, "Resource temporarily unavailable"), None])
     save(path, *talk(catalog()))
     analysis = AnalysisClient(lambda: path, 0, (), results.append)
-    start = analysis._start
+    launch = analysis._launch
 
-    def started() -> Any:
+    def launched() -> Any:
         if (error := next(starts, None)) is not None:
             raise error
-        return start()
+        return launch()
 
-    monkeypatch.setattr(analysis, "_start", started)
+    monkeypatch.setattr(analysis, "_launch", launched)
     analysis._restarts.deaths = 5000
     assert eventually(lambda: any(result.seq == 1 for result in results))
+    assert analysis._process
     analysis._process.kill()
     with Capture.create(path) as capture:
         keep(capture, *talk(report()))
