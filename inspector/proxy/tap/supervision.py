@@ -58,8 +58,8 @@ class End(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tap:
-    """A tap that runs."""
+class Supervisor:
+    """Hands connections over to the proxy of a tap as long as it answers, until the tap ends."""
 
     table: Table
     process: subprocess.Popen[str]
