@@ -80,6 +80,7 @@ def test_a_bootstrap_is_probed_at_its_next_poll(answers: list[Exchange], proxied
     assert run.outcome == "complete"
 
 
+@pytest.mark.both_roads
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_an_agent_that_does_not_verify_continues_without_identity(
     version: ssl.TLSVersion, lab: Lab, proxied: Proxied, capture: Path

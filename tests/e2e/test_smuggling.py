@@ -109,6 +109,7 @@ def claims(head: list[bytes]) -> list[bytes]:
     return [line for line, name in zip(head[1:], names, strict=True) if re.match(rb"x-client-|x-ssl-|ssl-", name)]
 
 
+@pytest.mark.both_roads
 @pytest.mark.parametrize("who", ["nobody", NAME])
 def test_what_reaches_the_master_reads_in_one_way_and_claims_nothing(who: str, lab: Lab, proxied: Proxied) -> None:
     """In the mode ``headers``, where a header that slips through is an identity."""
@@ -128,6 +129,7 @@ def test_what_reaches_the_master_reads_in_one_way_and_claims_nothing(who: str, l
     assert not any("-- internal error" in line for line in proxy.lines)
 
 
+@pytest.mark.both_roads
 def test_what_is_hostile_leaves_the_proxy_standing(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:
@@ -143,6 +145,7 @@ def test_what_is_hostile_leaves_the_proxy_standing(lab: Lab, proxied: Proxied, c
     assert last.identity.certname == NAME
 
 
+@pytest.mark.both_roads
 def test_a_connection_to_the_master_belongs_to_one_agent(lab: Lab, proxied: Proxied) -> None:
     places = {name: lab.agent(name, enrolled=True).place for name in (NAME, OTHER)}
     with (

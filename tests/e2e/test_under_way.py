@@ -92,6 +92,7 @@ def targets(capture: Path) -> list[str]:
     return [request.target.partition("?")[0] for request in present(capture).requests]
 
 
+@pytest.mark.both_roads
 def test_a_catalog_that_is_compiled_is_under_way_until_it_is_recorded(
     lab: Lab, held: Hold, proxied: Proxied, capture: Path
 ) -> None:
@@ -219,6 +220,7 @@ def test_the_console_says_what_lasts_and_no_verdict_before_the_end(
     assert f"of {NAME} (7.23.0): complete in" in summed
 
 
+@pytest.mark.both_roads
 @pytest.mark.slow
 def test_an_agent_that_left_waits_for_nothing(lab: Lab, held: Hold, proxied: Proxied, capture: Path) -> None:
     with proxied(lab) as proxy:
