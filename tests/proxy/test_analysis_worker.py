@@ -87,6 +87,7 @@ def test_the_mistakes_of_workers_are_recorded_too(path: Path) -> None:
     assert lines == ["line", "-- internal error while analyzing record 7: rule B01 failed"]
 
 
+@pytest.mark.slow
 def test_a_mistake_of_ours_is_recorded_as_a_gap(path: Path) -> None:
     lines: list[str] = []
     recording = Recorder(path, lines.append)
@@ -100,6 +101,7 @@ def test_a_mistake_of_ours_is_recorded_as_a_gap(path: Path) -> None:
     assert lines[:2] == ["line", "-- internal error while analyzing record 7: rule B01 failed"]
 
 
+@pytest.mark.slow
 def test_what_a_record_means_comes_back_to_it_though_another_proxy_wrote_meanwhile(path: Path) -> None:
     heard: list[AnalysisResult] = []
     recording = Recorder(path, lambda _: None)
@@ -182,6 +184,7 @@ def test_a_poisonous_record_is_left_out_and_the_others_are_analyzed(
     assert analysis.analyzed == math.inf, "no more results will come"
 
 
+@pytest.mark.slow
 def test_it_is_started_again_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also after a thousand times, and if no process can be started for a while."""
     monkeypatch.setattr(side_process, "PAUSES", (0.0,))
@@ -222,6 +225,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_it_ends_with_its_proxy_whatever_it_is_doing(path: Path) -> None:
     save(path, *talk(catalog(), report()))
     root = str(installation.PACKAGE.parent)
@@ -243,6 +247,7 @@ def _status(process: int) -> str:
         return "Z (zombie)"
 
 
+@pytest.mark.slow
 def test_it_goes_on_in_another_capture(tmp_path: Path) -> None:
     first, second = talk(catalog(), report())
     one, two = save(tmp_path / "one.sqlite", first), tmp_path / "two.sqlite"
@@ -259,6 +264,7 @@ def test_it_goes_on_in_another_capture(tmp_path: Path) -> None:
     assert results[2].text.startswith("== run 1 of node1.example (7.23.0): complete")
 
 
+@pytest.mark.slow
 def test_what_is_known_already_is_not_reported_again(path: Path) -> None:
     save(path, *talk(catalog()))
     results: list[AnalysisResult] = []
