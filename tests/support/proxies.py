@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 HOST = f"127.{1 + os.getpid() // 250 // 250 % 250}.{os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"
 """Where the proxies of this process listen: no other process looks for a free port there at the same time."""
 APART = ("127.0.0.2", "127.0.0.4")
-"""Of two workers these addresses meet one each (test_reuseport)."""
+"""Of two workers these addresses meet one each (tests/proxy/engine/test_handover)."""
 
 
 def options(lab: Lab, capture: Path) -> dict[str, str | Path]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from inspector.formats.packet_capture import AGENTS, MASTERS
 from inspector.model import Exchange, Identity
 from inspector.proxy import claims
-from inspector.proxy.connect import dialing, records, tunnel
+from inspector.proxy.connect import acceptance, dialing, tunnel
 from inspector.proxy.connect import head as connect_head
 from inspector.proxy.connect.alert import SentRecords
 from inspector.proxy.connect.interception import FORBIDDEN, Way
@@ -25,8 +25,7 @@ from inspector.proxy.engine.ends import FULL, STUCK
 from inspector.proxy.engine.exchange import OpenExchange
 from inspector.proxy.engine.framing import UNTIL_CLOSE, Reader, Refused
 from inspector.proxy.engine.sides import AgentEnd, MasterEnd
-from inspector.proxy.faults.injection import end_with_reset, plain_answer
-from inspector.proxy.faults.pace import Pace
+from inspector.proxy.faults.injection import Pace, end_with_reset, plain_answer
 from inspector.proxy.limits.admission import PATIENCE
 from inspector.proxy.runtime import guarded
 from inspector.proxy.wire import Tap
@@ -230,7 +229,7 @@ class Link:
 
     @guarded
     def _write_decision(self, server: tuple[str, int], examination: Examination) -> None:
-        record = records.of(self._facts(), server, examination)
+        record = acceptance.record(self._facts(), server, examination)
         self._leg = record.agent if isinstance(record, Exchange) else record.leg
         self.runtime.recorder.put(record)
 

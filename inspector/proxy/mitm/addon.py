@@ -29,16 +29,15 @@ from inspector.formats import mitm_flows
 from inspector.model import Identity
 from inspector.proxy import claims, options, tls
 from inspector.proxy.bodies import Body
-from inspector.proxy.connect import dialing, head
+from inspector.proxy.connect import acceptance, dialing, head
 from inspector.proxy.connect import interception as interceptions
-from inspector.proxy.connect import records as connect_records
 from inspector.proxy.connect.interception import ADDED, Way
 from inspector.proxy.connection_state import AGENT_LEFT, AgentConnection, MasterConnection, closed
 from inspector.proxy.console import Console
 from inspector.proxy.faults import ALARM
 from inspector.proxy.faults.injection import plain_answer
-from inspector.proxy.limits import accept_queue
-from inspector.proxy.mitm import commands, contentviews, handler, marks, reading
+from inspector.proxy.limits import admission
+from inspector.proxy.mitm import commands, contentviews, handler, reading
 from inspector.proxy.mitm.commands import PuppetCommands
 from inspector.proxy.mitm.reading import ReadFlows
 from inspector.proxy.runtime import DRAIN, Runtime
@@ -197,7 +196,7 @@ class PuppetInspector:
                 self._fail(str(error))
                 return
         tcp = (listening for mode in server.servers for listening in mode._servers if hasattr(listening, "sockets"))
-        accept_queue.lengthen(tcp)
+        admission.lengthen(tcp)
         if ctx.options.connection_strategy != "lazy":
             self._fail(
                 "connection_strategy must be lazy: the connection to the master needs the agent's certificate first."
@@ -361,7 +360,7 @@ class PuppetInspector:
     @_guarded
     def _record_unused(self, client: connection.Client, server: tuple[str, int], examination: Examination) -> None:
         assert self._runtime  # noqa: S101 - nobody is served before
-        self._runtime.recorder.put(connect_records.of(mitm_flows.leg_of(client), server, examination))
+        self._runtime.recorder.put(acceptance.record(mitm_flows.leg_of(client), server, examination))
 
     @_guarded
     def tls_clienthello(self, data: ClientHelloData) -> None:
@@ -732,7 +731,7 @@ def _prefer_ours(addons: Any) -> None:
 
 def _annotate(flow: http.HTTPFlow, result: AnalysisResult) -> None:
     """Show the findings in mitmproxy's own user interfaces."""
-    marks.annotate(flow, result.findings)
+    reading.annotate(flow, result.findings)
     with contextlib.suppress(Exception):
         asyncio.get_running_loop().create_task(ctx.master.addons.handle_lifecycle(UpdateHook([flow])))
 

@@ -25,8 +25,7 @@ from mitmproxy.proxy import commands, events, mode_servers, server
 from mitmproxy.proxy.layers import http
 from OpenSSL import SSL
 
-from inspector.proxy.faults.injection import end_with_reset
-from inspector.proxy.faults.pace import Pace
+from inspector.proxy.faults.injection import Pace, end_with_reset
 from inspector.proxy.mitm import fence
 
 if TYPE_CHECKING:

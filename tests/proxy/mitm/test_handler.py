@@ -26,8 +26,8 @@ from mitmproxy.proxy.tunnel import TunnelLayer
 from mitmproxy.test import taddons, tflow
 
 from inspector.proxy.limits.admission import Admission
+from inspector.proxy.limits.pool import Turns
 from inspector.proxy.limits.quota import Share
-from inspector.proxy.limits.turns import Turns
 from inspector.proxy.mitm import fence, handler
 
 if TYPE_CHECKING:
