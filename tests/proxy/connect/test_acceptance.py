@@ -26,6 +26,7 @@ from inspector.protocol.x509 import Problem
 from inspector.proxy.connect import acceptance
 from inspector.proxy.connect.acceptance import Examination
 from inspector.proxy.connect.trust import NodeTrust
+from tests.support.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -260,7 +261,7 @@ def test_a_refused_server_is_a_handshake_of_the_agent_itself(chain: tuple[bytes,
     assert (record.reason, record.alert, record.alert_by) == (examination.refusal, "bad_certificate", "agent")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "alert"),
     [
         (9, "bad_certificate"),

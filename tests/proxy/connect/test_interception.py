@@ -18,6 +18,7 @@ from inspector.model import RUN_CA, Leg
 from inspector.proxy.connect import acceptance
 from inspector.proxy.connect import interception as module
 from inspector.proxy.connect.interception import ANY, Addition, Decision, Interception, RunAuthority, Way
+from tests.support.rows import each_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -186,7 +187,7 @@ def test_it_presents_the_server_that_was_asked_for(trust: NodeTrust) -> None:
 # -- what is added ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("method", "target", "kind"),
     [
         ("GET", "/puppet-ca/v1/certificate/ca", "ca"),

@@ -17,6 +17,7 @@ from inspector.protocol import documents as d
 from inspector.protocol import endpoints
 from inspector.protocol.kinds import Kind
 from inspector.proxy.faults import actions
+from tests.support.rows import each_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,7 +99,7 @@ def test_an_empty_catalog_is_for_catalogs() -> None:
     assert b'"environment": "test"' in action.answer(match).body
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "seconds"), [("5", 5), ("0.5s", 0.5), ("2m", 120), ("1h", 3600), ("", None), ("-1s", None), ("1d", None)]
 )
 def test_durations(text: str, seconds: float | None) -> None:

@@ -12,6 +12,7 @@ from inspector import regex
 from inspector.proxy.faults import actions, fault
 from inspector.proxy.faults import injection as module
 from inspector.proxy.faults.injection import BEAT, Injection, Injector, Pace, end_with_reset, plain_answer
+from tests.support.rows import each_row
 
 
 def _changed(name: str, value: str | None, *pieces: bytes) -> tuple[bytes, str, int, bool]:
@@ -22,7 +23,7 @@ def _changed(name: str, value: str | None, *pieces: bytes) -> tuple[bytes, str, 
     return passed, injection.note, len(announced), injection.cut_off
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("size", "pieces", "passed", "cut"),
     [
         ("4", [b"abcdef"], b"abcd", True),
@@ -95,7 +96,7 @@ class Scene:
         return self.injector.on_request(address, certname, method, target, HEADERS)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("terms", "chosen"),
     [
         (f"agent:{WEB1}", True),
