@@ -19,7 +19,7 @@ from inspector.host.puppetconf import split_address
 from inspector.model import Exchange, Response
 from tests.e2e.wire import Peer
 from tests.support import proxies
-from tests.support.proxies import analyzed, records
+from tests.support.proxies import analyzed, exchanges, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def test_bytes_that_are_no_text_do_not_stop_the_recording(lab: Lab, proxied: Pro
                 connection.sendall(data)
                 connection.recv(1000)
             assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200, data
-    targets = [record.request.target for record in records(capture) if isinstance(record, Exchange)]
+    targets = [record.request.target for record in exchanges(capture)]
     assert targets.count(NODE) == len(hostile)
     assert not any("-- internal error" in line for line in proxy.lines)
 

@@ -10,7 +10,7 @@ import pytest
 
 from inspector.model import Exchange, Headers, Response
 from tests.e2e.wire import Peer
-from tests.support.proxies import records
+from tests.support.proxies import exchanges, records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,7 +102,7 @@ def test_answers_of_any_size_and_framing(lab: Lab, proxied: Proxied, capture: Pa
             assert answer.body == body, (size, framing)
             assert ("x-LowerCase", "kept") in answer.headers
             bodies.append(body)
-    recorded = [record.response for record in records(capture) if isinstance(record, Exchange)]
+    recorded = [record.response for record in exchanges(capture)]
     assert [response and response.body for response in recorded] == bodies
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.cli import demo
+from inspector.model import Exchange
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -49,6 +50,11 @@ def records(capture: Path) -> list[Record]:
     """What a capture holds."""
     with Capture.open(capture) as opened:
         return list(opened.records())
+
+
+def exchanges(capture: Path) -> list[Exchange]:
+    """The exchanges of a capture, without its other records."""
+    return [record for record in records(capture) if isinstance(record, Exchange)]
 
 
 def analyzed(capture: Path) -> Analyzer:
