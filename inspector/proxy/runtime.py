@@ -58,13 +58,13 @@ WATCHERS = frozenset({"127.0.0.1", "::1"})
 """The addresses from which a tap watches its proxy: no agent has them."""
 
 
-class _Running(Protocol):
-    """Something that belongs to a running proxy."""
+class _Guarded(Protocol):
+    """Something that reports its own bugs."""
 
-    runtime: Runtime
+    def internal_error(self, where: str, error: BaseException) -> None: ...
 
 
-def guarded[S: _Running, **P](method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+def guarded[S: _Guarded, **P](method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
     """Wrap a method so that a bug of ours never stops an agent's run: it is recorded as a gap."""
 
     @functools.wraps(method)
@@ -72,7 +72,7 @@ def guarded[S: _Running, **P](method: Callable[Concatenate[S, P], None]) -> Call
         try:
             method(self, *args, **kwargs)
         except Exception as error:  # noqa: BLE001
-            self.runtime.internal_error(method.__name__, error)
+            self.internal_error(method.__name__, error)
 
     return guarded
 

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from inspector import installation, processes
 
@@ -50,7 +50,8 @@ class SideProcess:
         """When the process is not started again any more."""
         self._status: int | None = None
         """The exit status of the latest process that has ended."""
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as this object
+        self._errors: IO[bytes] | None = None
+        """What the process prints as errors, if that is kept."""
         self._lock = threading.Lock()
         """Held while the process is started."""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -70,15 +71,18 @@ class SideProcess:
     ) -> subprocess.Popen[bytes]:  # fmt: skip
         """Start a module of this package, with the number of this process and these arguments. ``errors``: keep what it
         prints as errors. Raises OSError."""
-        self._errors.seek(0)
-        self._errors.truncate()
+        if errors:
+            self._errors = self._errors or tempfile.TemporaryFile()  # noqa: SIM115 - closed by the thread
+            self._errors.seek(0)
+            self._errors.truncate()
         return subprocess.Popen(
             installation.command(module, str(os.getpid()), *arguments), stdin=stdin, stdout=stdout,
-            stderr=self._errors if errors else subprocess.DEVNULL, start_new_session=True, pass_fds=descriptors,
+            stderr=self._errors or subprocess.DEVNULL, start_new_session=True, pass_fds=descriptors,
         )  # fmt: skip
 
     def _last_error(self) -> str:
         """Return the last line that the process has printed as an error."""
+        assert self._errors  # noqa: S101 - they are kept
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace").strip().rpartition("\n")[2]
 
@@ -109,18 +113,19 @@ class SideProcess:
         self._closing.set()
 
     def _run(self) -> None:
-        with self._errors:
-            while True:
-                if self._process is not None:
-                    self._serve(self._process)
-                    self._status = self._stop(self._process)
-                    if self._finished:
-                        break
-                    self._restarts.note(time.monotonic() - self._began)
-                    self._report_end(self._status)
-                if not self._await_start():
+        while True:
+            if self._process is not None:
+                self._serve(self._process)
+                self._status = self._stop(self._process)
+                if self._finished:
                     break
-                self._start()
+                self._restarts.note(time.monotonic() - self._began)
+                self._report_end(self._status)
+            if not self._await_start():
+                break
+            self._start()
+        if self._errors:
+            self._errors.close()
 
     def _start(self) -> None:
         with self._lock:

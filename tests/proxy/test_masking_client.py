@@ -197,7 +197,7 @@ def test_a_stop_of_the_whole_service_ends_it_after_the_proxy_only(masked: Masked
 def test_a_poisonous_record_becomes_a_gap_and_the_others_are_masked(
     deed: str, reason: str, ends: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(masking_client, "PATIENCE", 2.0 if "sleep" in deed else 180.0)
+    monkeypatch.setattr(masking_client, "PATIENCE", 10.0 if "sleep" in deed else 180.0)
     side_processes.replace_code(monkeypatch, POISONED.format(poison=7.5, deed=deed))
     lines: list[str] = []
     recording = Recorder(tmp_path / "c.sqlite", lines.append, analyzes=False, redacts=True)

@@ -14,6 +14,7 @@ from OpenSSL import SSL
 
 from inspector.proxy import tls
 from inspector.proxy.connect.alert import SentRecords
+from inspector.proxy.limits import FULL, PIECE, READ
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,14 +22,8 @@ if TYPE_CHECKING:
     from inspector.proxy.limits.pool import Ticket
     from inspector.proxy.wire import Tap
 
-READ = 2**18
-"""Bytes that are read from a socket at a time."""
-PIECE = 2**15
-"""The same until the agent's certificate is verified: many of these may wait for their turn."""
 RECORD = 2**14
 """Bytes of a TLS record."""
-FULL = 2**16
-"""Unsent bytes above which the other end is not read."""
 JAM = 2**19
 """Unsent bytes above which the peer itself is not read: each KeyUpdate of TLS is answered."""
 CLOSING = 2.0
