@@ -333,7 +333,8 @@ def _run(command: Sequence[str], environment: Mapping[str, str], proxy: Proxy) -
     process."""
     sys.stdout.flush()
     process = None
-    tied = installation.command("inspector.proxy.tied", str(os.getpid()), *command)
+    launched = "inspector.proxy.launched"
+    tied = installation.command(launched, str(os.getpid()), f"{launched}:execute", *command)
     with _signals(), Relay() as relay:
         try:
             process = subprocess.Popen(tied, env=environment, stdout=relay.stdout, stderr=relay.stderr)

@@ -20,7 +20,7 @@ from inspector.proxy.options import of_rules
 from inspector.proxy.tap import table as tables
 from inspector.proxy.tap.plan import DIRECT, TapPlan, listen
 from inspector.proxy.tap.preparing import Prepared, ask_proxy, prepare
-from inspector.proxy.tap.supervision import End, Goal, Tap
+from inspector.proxy.tap.supervision import End, Goal, Supervisor
 from inspector.proxy.tap.table import Table
 from inspector.proxy.tap.watch import Watch
 from inspector.text import address, clean, lasting
@@ -106,7 +106,7 @@ def _tap(found: Prepared, goal: Goal, capture: Path) -> End:
             crl=str(server.crl),
             cadir=str(server.cadir or ""),
         )
-        tap: Tap | None = None
+        tap: Supervisor | None = None
 
         def on_line(line: str) -> None:
             if tap:
@@ -121,7 +121,7 @@ def _tap(found: Prepared, goal: Goal, capture: Path) -> End:
         stack.callback(watch.close)
         table.create([each.getsockname()[:2] for each in sockets])
         try:
-            tap = Tap(table, proxy.process, watch, found, capture, goal, _note)
+            tap = Supervisor(table, proxy.process, watch, found, capture, goal, _note)
             with _signals(tap):
                 ended = tap.run()
         finally:
@@ -133,7 +133,7 @@ def _tap(found: Prepared, goal: Goal, capture: Path) -> End:
 
 
 @contextlib.contextmanager
-def _signals(tap: Tap) -> Iterator[None]:
+def _signals(tap: Supervisor) -> Iterator[None]:
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, lambda *_: tap.stopped.set()) for number in numbers}
     try:

@@ -114,13 +114,13 @@ class Results:
 
 
 def main(argv: list[str]) -> int:
-    """Run with ``CAPTURE AFTER PROXY PROGRESS SKIPPED SAMPLES COLLECTOR RULES...``: a capture, the number of its last
-    record that was analyzed before, the process number of the proxy, the descriptor of the file that holds the number
-    of the record that is being analyzed, the numbers of the records to leave out, whether to measure (empty: no), where
-    to send spans (empty: nowhere), and the options with the site's rules."""
-    path, after, proxy, progress = Path(argv[0]), int(argv[1]), int(argv[2]), int(argv[3])
+    """Run with ``PROXY CAPTURE AFTER PROGRESS SKIPPED SAMPLES COLLECTOR RULES...``: the process number of the proxy, a
+    capture, the number of its last record that was analyzed before, the descriptor of the file that holds the number of
+    the record that is being analyzed, the numbers of the records to leave out, whether to measure (empty: no), where to
+    send spans (empty: nowhere), and the options with the site's rules."""
+    side_process.attend(int(argv[0]))
+    path, after, progress = Path(argv[1]), int(argv[2]), int(argv[3])
     skipped = frozenset(int(seq) for seq in argv[4].split(",") if seq)
-    side_process.attend(proxy)
     limits.arm()
     begin_record = _limit(mmap.mmap(progress, PROGRESS.size))
     try:

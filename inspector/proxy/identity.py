@@ -22,6 +22,7 @@ from cryptography.x509.oid import NameOID
 from inspector import inputs, regex
 from inspector.errors import IdentityError, InspectorError
 from inspector.host import pki
+from inspector.protocol.oids import AUTHORIZATION_OIDS
 from inspector.protocol.pem import UNREADABLE
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ CERTNAME = regex.compile(r"[ -.0-~]{1,255}")
 
 UNSAFE_MODE = stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH
 """Mode bits that a private key's file must not have. Its group may read it: Puppet's own keys have 0640."""
+PRIVILEGED = {oid: name for oid, name in AUTHORIZATION_OIDS.items() if name in ("pp_cli_auth", "pp_auth_role")}
+"""Extensions by which a master grants more than to other nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,3 +308,25 @@ def load(certificate: Path, key: Path, *, unsafe: bool = False) -> Credentials:
     if not unsafe:
         check_permissions(key)
     return Credentials(tuple(chain), private)
+
+
+class UnprivilegedMint(Mint):
+    """Of a tap: a certificate of the master's own CA, but not for nodes that may do more than others: these reach the
+    master itself."""
+
+    def __init__(self, cadir: Path) -> None:
+        # Who else can read the CA's key is not changed by us.
+        super().__init__(cadir, unsafe=True)
+
+    def credentials_for(self, agent: x509.Certificate, certname: str) -> Credentials | None:
+        names = [PRIVILEGED.get(extension.oid.dotted_string) for extension in pki.puppet_extensions(agent)]
+        if found := ", ".join(name for name in names if name):
+            raise IdentityError(f"its certificate has {found}, which is never signed again")
+        return super().credentials_for(agent, certname)
+
+
+class Nobody(NoIdentity):
+    """Of a tap without the CA's key: only agents without a certificate are served; others reach the master itself."""
+
+    def credentials_for(self, agent: x509.Certificate, certname: str) -> Credentials | None:
+        raise IdentityError("the CA's key, which could sign for it towards the master, is not on this host")

@@ -38,7 +38,7 @@ _LISTENS = "  listens on  "
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let signals that have a handler wait until the end of what is done within."""
+    """Delay signals that have a handler until the end of the block."""
     arrived: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
     handlers = {number: handler for number in SIGNALS if callable(handler := signal.getsignal(number))}
@@ -102,7 +102,7 @@ class Proxy:
         return self
 
     def _words(self) -> list[str]:
-        """Return what is called, and its arguments."""
+        """Return the function that the process calls, and its arguments."""
         if self._plan:
             values = {name: value if isinstance(value, tuple) else str(value) for name, value in self._options.items()}
             plan = msgspec.to_builtins(self._plan)

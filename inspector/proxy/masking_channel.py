@@ -58,7 +58,7 @@ class Answer(msgspec.Struct, array_like=True):
 
 @dataclass(slots=True)
 class Frame:
-    """Content, and the descriptors that came with it. Whoever receives one owns these."""
+    """Content, and the descriptors that came with it: the receiver owns and closes them."""
 
     content: bytes
     descriptors: list[int]

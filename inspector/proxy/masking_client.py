@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import os
 import select
-import subprocess
 import threading
 import time
 from collections import deque
@@ -13,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from inspector import installation
 from inspector.model import Connection, Gap
 from inspector.proxy import masking_channel, side_process
 from inspector.proxy.backlog import Item
 from inspector.proxy.masking_channel import Answer, Question
+from inspector.proxy.side_process import SideProcess
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Collection
     from pathlib import Path
 
@@ -37,34 +35,26 @@ JOIN = 5.0
 """Seconds to wait for the thread when everything is masked."""
 
 
-class MaskingClient:
+class MaskingClient(SideProcess):
     """Passes what is to be recorded through the masking process, in order.
 
-    An item goes on masked or not at all: what cannot be masked becomes a gap. The process is started again whenever it
-    ends; items wait meanwhile.
+    An item goes on masked or not at all: what cannot be masked becomes a gap. While there is no process, items wait.
     """
 
     def __init__(self, folder: Path, deliver: Callable[[Item | None], None], write_line: Callable[[str], None]) -> None:
         """``folder`` has room for large masked bodies. ``deliver`` gets the items and the ends (None) that were put."""
+        super().__init__("masking client")
         self._folder = folder
         self._deliver = deliver
         self._write_line = write_line
         self._queue: deque[Item | None] = deque()
+        self._batch: deque[Item] = deque()
+        """The items that the process masks now."""
         self._wake = threading.Event()
-        self._closing = False
-        self._until = math.inf
-        """When the rest is given up: the proxy ends."""
-        self._restarts = side_process.Restarts()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
         self._channel: Channel | None = None
-        self._began = self._next_start = 0.0
         self._done = 0
         """The number of items that were passed on or lost."""
-        self._thread = threading.Thread(target=self._run, name="masking client", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread, and the process."""
-        self._thread.start()
 
     def put(self, item: Item | None) -> None:
         """Queue an item. Never blocks: the event loop calls it."""
@@ -72,62 +62,68 @@ class MaskingClient:
 
     def finish(self, timeout: float) -> None:
         """Give up after some seconds, and wait for nothing else any more."""
-        self._until = time.monotonic() + timeout
+        self._end(timeout)
         self._wake.set()
 
     def close(self) -> None:
         """End the process and the thread once everything is passed on; only after ``finish``."""
-        self._closing = True
+        self._closed = True
         self._wake.set()
         self._thread.join(JOIN)
 
-    def _run(self) -> None:
-        while True:
-            if self._process is None:
-                self._start()
-            elif self._process.poll() is not None:
-                self._bury(deque())
-            while self._queue:
-                if self._queue[0] is None:
-                    self._deliver(self._queue.popleft())
-                else:
-                    self._pass_on(self._batch())
-            if self._closing:
-                break
-            self._wake.wait(INTERVAL)
-            self._wake.clear()
-        self._stop()
+    @property
+    def _finished(self) -> bool:
+        return self._closed and not self._queue and not self._batch
 
-    def _batch(self) -> deque[Item]:
+    def _run(self) -> None:
+        super()._run()
+        while not self._finished:  # without a process: what is left is lost
+            self._pass_on()
+            self._sleep()
+
+    def _sleep(self) -> None:
+        self._wake.wait(INTERVAL)
+        self._wake.clear()
+
+    def _serve(self, process: subprocess.Popen[bytes]) -> None:
+        while process.poll() is None:
+            try:
+                self._pass_on()
+            except Exception:  # noqa: BLE001 - whatever failed, nothing goes on that is not masked
+                break
+            if self._finished:
+                break
+            self._sleep()
+        self._close_channel()
+
+    def _pass_on(self) -> None:
+        """Mask and deliver what waits. May raise anything: then the process is of no use any more."""
+        while self._queue or self._batch:
+            if not self._batch and self._queue[0] is None:
+                self._deliver(self._queue.popleft())
+                continue
+            self._fill_batch()
+            if self._expired:
+                self._lose(self._batch, "the proxy ended before they were masked")
+                self._batch.clear()
+            else:
+                assert self._channel  # noqa: S101 - there is a process
+                self._ask(self._batch, self._channel)
+
+    def _fill_batch(self) -> None:
         """Take the next items off the queue; all of them if they will be lost."""
-        batch: deque[Item] = deque()
-        size = 0
-        while self._queue and ((len(batch) < BATCH and size < BYTES) or self._expired):
+        size = sum(item.weight for item in self._batch)
+        while self._queue and ((len(self._batch) < BATCH and size < BYTES) or self._expired):
             item = self._queue[0]
             if item is None:
                 break
             self._queue.popleft()
-            batch.append(item)
+            self._batch.append(item)
             size += item.weight
-        return batch
 
     @property
     def _expired(self) -> bool:
-        return time.monotonic() > self._until
-
-    def _pass_on(self, items: deque[Item]) -> None:
-        """Mask and deliver items, however many processes that takes."""
-        while items:
-            if self._expired:
-                self._lose(items, "the proxy ended before they were masked")
-                items.clear()
-            elif self._channel is None:
-                self._start()
-            else:
-                try:
-                    self._ask(items, self._channel)
-                except Exception:  # noqa: BLE001 - whatever failed, nothing goes on that is not masked
-                    self._bury(items)
+        return time.monotonic() >= self._until
 
     def _ask(self, items: deque[Item], channel: Channel) -> None:
         """Send items to the process, and deliver what comes back. Raises OSError, MsgspecError."""
@@ -175,58 +171,34 @@ class MaskingClient:
 
     # -- the process --------------------------------------------------------------------------------
 
-    def _start(self) -> None:
-        """Start the process, after a pause if it has ended before; not if the pause is not over yet."""
-        hurries = self._until < math.inf
-        pause = INTERVAL if hurries and self._restarts.deaths else self._next_start - time.monotonic()
-        if pause > 0:
-            time.sleep(min(pause, INTERVAL))
-            if pause > INTERVAL:
-                return
-        try:
-            self._channel, theirs = masking_channel.pair(self._wait)
-            with theirs:
-                self._process = subprocess.Popen(
-                    installation.command(
-                        "inspector.proxy.masking_worker", str(self._folder), str(os.getpid()), str(theirs.fileno())
-                    ),
-                    # What it prints may quote what should have been masked.
-                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                    start_new_session=True, pass_fds=[theirs.fileno()],
-                )  # fmt: skip
-        except OSError as error:  # no process or no descriptor is left
-            self._stop()
-            self._pause(0.0)
-            self._write_line(f"-- masking cannot be started ({error.strerror}); records wait")
-        else:
-            self._began = time.monotonic()
+    def _launch(self) -> subprocess.Popen[bytes]:
+        self._channel, theirs = masking_channel.pair(self._await_process)
+        with theirs:
+            return self._popen(
+                "inspector.proxy.masking_worker", str(self._folder), str(theirs.fileno()),
+                descriptors=[theirs.fileno()],
+                errors=False,  # what it prints may quote what should have been masked
+            )  # fmt: skip
 
-    def _bury(self, items: deque[Item]) -> None:
-        """Note that the process has ended or must, and give up the first of the items if that is its fault."""
-        status = self._stop()
-        self._pause(time.monotonic() - self._began)
+    def _report_failure(self, error: OSError) -> None:
+        self._close_channel()
+        self._write_line(f"-- masking cannot be started ({error.strerror}); records wait")
+
+    def _report_end(self, status: int) -> None:
+        """Report that the process has ended, and give up the first item if that is its fault."""
         reason = "a record took too long" if side_process.took_too_long(status) else f"exit status {status}"
         self._write_line(f"-- masking has stopped ({reason}); records wait, and it is started again")
-        if self._restarts.gives_up(self._done + 1 if items else 0, status):
-            self._lose([items.popleft()], f"masking it ended the process ({reason})")
+        if self._restarts.gives_up(self._done + 1 if self._batch else 0, status):
+            self._lose([self._batch.popleft()], f"masking it ended the process ({reason})")
             self._done += 1
 
-    def _pause(self, lived: float) -> None:
-        self._restarts.note(lived)
-        self._next_start = time.monotonic() + self._restarts.pause
-
-    def _stop(self) -> int:
-        """End the process; return its exit status."""
+    def _close_channel(self) -> None:
         if self._channel:
             self._channel.close()
-        process, self._process, self._channel = self._process, None, None
-        if process is None:
-            return 0
-        process.kill()
-        return process.wait()
+            self._channel = None
 
-    def _wait(self, descriptor: int, event: int) -> None:
-        """Wait for the process. Raises TimeoutError."""
+    def _await_process(self, descriptor: int, event: int) -> None:
+        """Wait until the process has taken or sent something. Raises TimeoutError."""
         poll = select.poll()
         poll.register(descriptor, event)
         patience = time.monotonic() + PATIENCE

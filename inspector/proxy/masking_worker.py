@@ -31,10 +31,10 @@ CPU = 60.0
 
 
 def main(argv: list[str]) -> int:
-    """Run with ``FOLDER PROXY SOCKET``: a directory for large masked bodies (in unnamed files), the process number of
-    the proxy, and the descriptor of the connection to it."""
-    folder, proxy, descriptor = Path(argv[0]), int(argv[1]), int(argv[2])
-    side_process.attend(proxy)
+    """Run with ``PROXY FOLDER SOCKET``: the process number of the proxy, a directory for large masked bodies (in
+    unnamed files), and the descriptor of the connection to the proxy."""
+    side_process.attend(int(argv[0]))
+    folder, descriptor = Path(argv[1]), int(argv[2])
     channel = Channel(socket.socket(fileno=descriptor), masking_channel.ready)
     try:
         while frame := channel.receive():

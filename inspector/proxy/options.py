@@ -32,12 +32,12 @@ from inspector.fleet.directory import TableDirectory
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
-from inspector.proxy import identity, key_log, tls
+from inspector.proxy import identity, tls
 from inspector.proxy.connect import site
 from inspector.proxy.connect.plan import Plan
 from inspector.proxy.connect.trust import NodeTrust
 from inspector.proxy.faults import ALARM, fault
-from inspector.proxy.tap.identities import Minted, Nobody
+from inspector.proxy.identity import Nobody, UnprivilegedMint
 from inspector.proxy.telemetry import settings as telemetry
 from inspector.proxy.telemetry.settings import NOTHING, Telemetry
 from inspector.summaries import rule_files, ruleset
@@ -217,7 +217,7 @@ class Settings:
     wire: bool = False
     """Whether the bytes of both legs are recorded, with what decrypts them."""
     telemetry: Telemetry = NOTHING
-    """What other systems are outside."""
+    """The metrics and spans for other systems."""
     tables: Path | None = None
     """Where tables are written; None: nowhere."""
     unreached: str = ""
@@ -394,7 +394,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             f"puppet_wire records the TLS of all connections and the secrets of their sessions beside {capture}: "
             "whoever has that file reads everything, passwords too"
         )
-    if (named := key_log.path()) is not None:
+    if (named := tls.key_log_path()) is not None:
         warnings.append(f"SSLKEYLOGFILE: the secrets of all TLS sessions are written to {named}")
     return Settings(
         conf=conf,
@@ -442,7 +442,7 @@ def _about_presented(presented: tls.PresentedCertificate, trust: tls.SiteTrust, 
 
 
 def of_plan(values: Any, plan: Plan | TapPlan) -> Settings:
-    """Return the settings that whoever starts the proxy has found out. Raises InspectorError."""
+    """Return the settings of a proxy that `run` or `tap` starts. Raises InspectorError."""
     return of_run(values, plan) if isinstance(plan, Plan) else of_tap(values, plan)
 
 
@@ -480,7 +480,7 @@ def of_tap(values: Any, plan: TapPlan) -> Settings:
         # Who else can read the server's key is not changed by us.
         presented=tls.PresentedCertificate(certificate, key, unsafe=True),
         presented_path=certificate,
-        identity_source=Minted(Path(plan.cadir)) if plan.cadir else Nobody(),
+        identity_source=UnprivilegedMint(Path(plan.cadir)) if plan.cadir else Nobody(),
         identity_text=f"mint:{plan.cadir}" if plan.cadir else "none",
         capture=capture_path(values.puppet_capture),
         rules=_usable_rules(values),

@@ -88,10 +88,9 @@ class Recorder(threading.Thread):
         """Open the capture.
 
         ``write_line`` gets each console line, on any thread. ``rules`` are the options with the site's rules.
-        ``under_way`` is written beside the records. ``rotation`` says when another capture is started. ``redacts``
-        masks secrets before records are written.
-        ``telemetry`` says what the analysis measures, which ``observe`` gets; ``report_waiting`` gets the bytes that
-        wait to be recorded.
+        ``connections``: what is under way, which is written beside the records. ``rotation`` says when another capture
+        is started. ``redacts`` masks secrets before records are written. ``telemetry`` says what the analysis measures,
+        which ``observe`` gets; ``report_waiting`` gets the bytes that wait to be recorded.
 
         Raises CaptureError.
         """

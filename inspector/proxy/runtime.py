@@ -15,15 +15,13 @@ from inspector.errors import InspectorError
 from inspector.model import Connection, Gap
 from inspector.protocol import endpoints
 from inspector.protocol.kinds import Kind
-from inspector.proxy import key_log, tls
+from inspector.proxy import tls
 from inspector.proxy.bodies import Copies
 from inspector.proxy.connect.plan import RunInterception
 from inspector.proxy.connect.site import SiteInterception
 from inspector.proxy.connection_state import AgentConnection, MasterConnection
-from inspector.proxy.faults import answers
-from inspector.proxy.faults.actions import Action
-from inspector.proxy.faults.injection import WITHHELD, Injection
-from inspector.proxy.faults.injector import Injector
+from inspector.proxy.faults.actions import Action, no_renewal
+from inspector.proxy.faults.injection import WITHHELD, Injection, Injector
 from inspector.proxy.limits.admission import Admission
 from inspector.proxy.open_connections import OpenConnections
 from inspector.proxy.probe import Probe
@@ -57,16 +55,16 @@ DRAIN = 10.0
 
 
 WATCHERS = frozenset({"127.0.0.1", "::1"})
-"""Where whoever watches a proxy in the master's place asks it from: no agent comes from there."""
+"""The addresses from which a tap watches its proxy: no agent has them."""
 
 
-class _Running(Protocol):
-    """Something that belongs to a running proxy."""
+class _Guarded(Protocol):
+    """Something that reports its own bugs."""
 
-    runtime: Runtime
+    def internal_error(self, where: str, error: BaseException) -> None: ...
 
 
-def guarded[S: _Running, **P](method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+def guarded[S: _Guarded, **P](method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
     """Wrap a method so that a bug of ours never stops an agent's run: it is recorded as a gap."""
 
     @functools.wraps(method)
@@ -74,13 +72,13 @@ def guarded[S: _Running, **P](method: Callable[Concatenate[S, P], None]) -> Call
         try:
             method(self, *args, **kwargs)
         except Exception as error:  # noqa: BLE001
-            self.runtime.internal_error(method.__name__, error)
+            self.internal_error(method.__name__, error)
 
     return guarded
 
 
 class Runtime:
-    """What a proxy has from its start to its end."""
+    """The parts of a proxy that exist from its start to its end, whichever code moves its bytes."""
 
     def __init__(
         self,
@@ -103,10 +101,10 @@ class Runtime:
         self.settings = settings
         self.write_line = write_line
         self.parting = False
-        """Whether agents are asked to leave with the next answer."""
+        """Whether each connection of an agent is closed with the next answer."""
         self.interception = _interception(settings, write_line)
-        """What is done with the connections that agents ask for who use this as their HTTP proxy; None: they do not."""
-        self._contexts = tls.Contexts(key_log.writer(), secrets=settings.wire or settings.interposes)
+        """Decides on the connections that agents ask for as of an HTTP proxy; None: they use this as their master."""
+        self._contexts = tls.Contexts(tls.key_log_writer(), secrets=settings.wire or settings.interposes)
         self._warned: set[str] = set()
         self._metrics = metrics.served(settings.telemetry) if analyzes else None
         self.connections = OpenConnections(settings.only, redacts=settings.redact)
@@ -135,7 +133,7 @@ class Runtime:
             else None
         )
         self.wire = Wire(settings.capture, self._report_wire, settings.rotation.room) if settings.wire else None
-        """What records the bytes of both legs, if that is wanted."""
+        """Records the bytes of both legs; None: that is not wanted."""
         self.admission = Admission(maximum if maximum != resource.RLIM_INFINITY else 2**20, self.gap)
 
     # -- TLS ----------------------------------------------------------------------------------------
@@ -177,7 +175,7 @@ class Runtime:
             self.connections.connect(connection, agent, address, connected)
 
     def yields(self, address: str) -> bool:
-        """Whether who cannot be served is asked to try again, and then reaches the master without us."""
+        """Whether an agent that cannot be served is asked to try again: it then reaches the master without us."""
         return self.settings.stands_in and not self._filter.excepts(address)
 
     def pass_by(self, address: str, reason: str) -> None:
@@ -345,4 +343,4 @@ def _own_answer(method: bytes, target: bytes) -> Injection | None:
     match = endpoints.match(method.decode("latin-1"), target.decode("latin-1"))
     if match is None or match.endpoint.kind is not Kind.RENEWAL:
         return None
-    return Injection(Action(""), answers.no_renewal(), lambda: None, withheld=WITHHELD)
+    return Injection(Action(""), no_renewal(), lambda: None, withheld=WITHHELD)

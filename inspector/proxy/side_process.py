@@ -7,17 +7,155 @@ A record that takes such a process too long, or at which it ends twice, is left 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
+import subprocess
+import tempfile
+import threading
+import time
+from typing import IO, TYPE_CHECKING
 
-from inspector import processes
+from inspector import installation, processes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 NICE = 5
 """The proxy, and with it the agents, have priority."""
 PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 """Seconds until the process is started again, if it ends soon once more; the last one from then on."""
+BRIEF = 0.2
+"""Seconds until it is started again while the proxy ends."""
 LONG = 60.0
 """Seconds after which a process that ends counts as the first one."""
+
+
+class SideProcess:
+    """A process beside a proxy, and the thread that serves it and starts it again whenever it ends.
+
+    A subclass says how the process is started (``_launch``), what the proxy does while it runs (``_serve``), and what
+    is reported when it has ended (``_report_end``).
+    """
+
+    def __init__(self, name: str) -> None:
+        """``name`` is the thread's."""
+        self._restarts = Restarts()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._began = 0.0
+        """When the process was started."""
+        self._closing = threading.Event()
+        """Set when the proxy ends."""
+        self._until = math.inf
+        """When the process is not started again any more."""
+        self._status: int | None = None
+        """The exit status of the latest process that has ended."""
+        self._errors: IO[bytes] | None = None
+        """What the process prints as errors, if that is kept."""
+        self._lock = threading.Lock()
+        """Held while the process is started."""
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the process, and the thread."""
+        self._start()
+        self._thread.start()
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        """Start the process. Raises OSError."""
+        raise NotImplementedError
+
+    def _popen(
+        self, module: str, *arguments: str, descriptors: Sequence[int] = (), stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.DEVNULL, errors: bool = True,
+    ) -> subprocess.Popen[bytes]:  # fmt: skip
+        """Start a module of this package, with the number of this process and these arguments. ``errors``: keep what it
+        prints as errors. Raises OSError."""
+        if errors:
+            self._errors = self._errors or tempfile.TemporaryFile()  # noqa: SIM115 - closed by the thread
+            self._errors.seek(0)
+            self._errors.truncate()
+        return subprocess.Popen(
+            installation.command(module, str(os.getpid()), *arguments), stdin=stdin, stdout=stdout,
+            stderr=self._errors or subprocess.DEVNULL, start_new_session=True, pass_fds=descriptors,
+        )  # fmt: skip
+
+    def _last_error(self) -> str:
+        """Return the last line that the process has printed as an error."""
+        assert self._errors  # noqa: S101 - they are kept
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace").strip().rpartition("\n")[2]
+
+    def _serve(self, process: subprocess.Popen[bytes]) -> None:
+        """Work with the process; return when it has ended, or is to be ended."""
+        raise NotImplementedError
+
+    def _report_end(self, status: int) -> None:
+        """Report that the process has ended by itself."""
+        raise NotImplementedError
+
+    def _report_failure(self, error: OSError) -> None:
+        """Report that the process cannot be started."""
+        raise NotImplementedError
+
+    def _pause(self) -> float:
+        """Return how many seconds to wait for the next start."""
+        return self._restarts.pause
+
+    @property
+    def _finished(self) -> bool:
+        """Whether the process is not needed any more."""
+        return self._closing.is_set()
+
+    def _end(self, patience: float = 0.0) -> None:
+        """Note that the proxy ends: the process is started again for some seconds only, and without a long pause."""
+        self._until = time.monotonic() + patience
+        self._closing.set()
+
+    def _run(self) -> None:
+        while True:
+            if self._process is not None:
+                self._serve(self._process)
+                self._status = self._stop(self._process)
+                if self._finished:
+                    break
+                self._restarts.note(time.monotonic() - self._began)
+                self._report_end(self._status)
+            if not self._await_start():
+                break
+            self._start()
+        if self._errors:
+            self._errors.close()
+
+    def _start(self) -> None:
+        with self._lock:
+            if time.monotonic() >= self._until:
+                return
+            self._began = time.monotonic()
+            try:
+                self._process = self._launch()
+            except OSError as error:  # no process or no descriptor is left
+                self._restarts.note(0.0)
+                self._report_failure(error)
+
+    def _await_start(self) -> bool:
+        """Wait for the next start; return whether there is one."""
+        if self._closing.wait(self._pause()):
+            time.sleep(max(0.0, min(BRIEF, self._until - time.monotonic())))
+        return time.monotonic() < self._until
+
+    def _stop(self, process: subprocess.Popen[bytes]) -> int:
+        """End the process, unless it has ended; return its exit status."""
+        self._process = None
+        with process:
+            process.kill()
+        return process.returncode
+
+    def _kill(self) -> None:
+        """End the process from another thread; no other one is started after ``_end``."""
+        with self._lock:
+            if process := self._process:
+                process.kill()
 
 
 class Restarts:

@@ -7,10 +7,12 @@ never by path: a renewed file takes effect with the next connection.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import hashlib
 import math
+import os
 import time
 import warnings
 from collections import OrderedDict
@@ -491,3 +493,40 @@ def _listener(tls_state: TlsState) -> Callable[[SSL.Connection, int, int], None]
             tls_state.alert_code = code & 0xFF if where & SSL.SSL_CB_READ else None
 
     return listen
+
+
+def words(error: SSL.Error) -> str:
+    """Return an OpenSSL error in words."""
+    if error.args and isinstance(error.args[0], list) and error.args[0]:
+        return str(error.args[0][-1][-1])
+    return "the connection was reset"
+
+
+KEY_LOG_VARIABLES = ("MITMPROXY_SSLKEYLOGFILE", "SSLKEYLOGFILE")
+"""Name a file for the secrets of TLS sessions, for Wireshark; the first that is set counts, as in mitmproxy."""
+
+
+def key_log_path() -> Path | None:
+    """Return the file that the environment names; None if it names none."""
+    named = next((value for variable in KEY_LOG_VARIABLES if (value := os.environ.get(variable))), None)
+    return inputs.expanded(named) if named else None
+
+
+def key_log_writer() -> Callable[[bytes], None] | None:
+    """Return what writes a line to that file; None if there is none. Raises InspectorError."""
+    file = key_log_path()
+    if file is None:
+        return None
+    try:
+        # Several workers append, each a line at a time.
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise InspectorError(
+            f"Cannot write {file}, which SSLKEYLOGFILE names: {error.strerror}.", "Name another file, or unset it."
+        ) from error
+
+    def write(line: bytes) -> None:
+        with contextlib.suppress(OSError):  # a full disk must not end a connection
+            os.write(descriptor, line + b"\n")
+
+    return write

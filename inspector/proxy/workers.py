@@ -1,6 +1,6 @@
 """The processes of `puppet-inspector proxy`: one, or several on one port that record into one capture.
 
-An agent always meets the same worker: the kernel distributes connections by the agent's address (``reuseport``). The
+An agent always meets the same worker: connections are distributed by the agent's address (``engine.handover``). The
 process that started the workers analyzes their records, and restarts a worker that dies.
 """
 

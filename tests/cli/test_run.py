@@ -21,7 +21,7 @@ from inspector.host import puppetconf
 from inspector.host.puppetconf import PuppetConf
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
-from inspector.proxy import tied
+from inspector.proxy import launched
 from inspector.proxy.connect.plan import UNREAD
 from inspector.proxy.faults.actions import KINDS
 from inspector.runs.snapshot import RunState
@@ -313,7 +313,7 @@ def test_a_file_that_is_not_a_program(
 ) -> None:
     program = install("\0")
     status, *_ = run.run([str(program), "agent", "-t"], output=tmp_path / "run.sqlite", confdir=str(confdir))
-    assert status == tied.CANNOT_RUN
+    assert status == launched.CANNOT_RUN
     assert f"puppet-inspector: {program} cannot be run: Exec format error." in capfd.readouterr().err
 
 

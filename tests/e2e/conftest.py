@@ -38,6 +38,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test ``own``: whether its proxy is `puppet-inspector proxy`; else it is mitmdump with the addon.
+
+    Both stand on the same parts, so only where mitmdump's road has code of its own is a test tried on it as well: hooks
+    of TLS and HTTP, limits, faults, CONNECT.
+    """
+    given = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "own" in metafunc.fixturenames and not any("own" in names for names in given):
+        both = metafunc.definition.get_closest_marker("both_roads") is not None
+        roads = {"mitmdump": False, "proxy": True} if both else {"proxy": True}
+        metafunc.parametrize("own", roads.values(), ids=roads)
+
+
 @pytest.fixture(scope="session")
 def answers() -> list[Exchange]:
     """The sample that the lab's master answers from."""
@@ -55,12 +68,6 @@ def lab(answers: list[Exchange]) -> Iterator[Lab]:
 def capture(tmp_path: Path) -> Path:
     """Where the proxy records."""
     return tmp_path / "captures" / "test.sqlite"
-
-
-@pytest.fixture(params=[False, True], ids=["mitmdump", "proxy"])
-def own(request: pytest.FixtureRequest) -> bool:
-    """Whether the proxy is `puppet-inspector proxy`; else it is mitmdump with the addon. Every test holds for both."""
-    return bool(request.param)
 
 
 @pytest.fixture

@@ -100,13 +100,12 @@ def start(broken: str, speed: float, arguments: list[str]) -> None:
 
 def _break_functions(switch: Path, *, own: bool) -> None:
     where: Any = Link if own else addon_module.PuppetInspector
-    guard: Any = runtime.guarded if own else addon_module._guarded
     for name in filter(None, {pair[own] for pair in (*OPEN.values(), *CLOSED.values())}):
         function = getattr(where, name)
         # Inside of what guards it: it is the guard that is tried.
         guarded = hasattr(function, "__wrapped__")
         broken = _breaking(name, function.__wrapped__ if guarded else function, switch)
-        setattr(where, name, guard(broken) if guarded else broken)
+        setattr(where, name, runtime.guarded(broken) if guarded else broken)
 
 
 def _breaking(name: str, act: Callable[..., Any], switch: Path) -> Callable[..., Any]:

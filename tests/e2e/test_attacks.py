@@ -19,7 +19,7 @@ from inspector.host.puppetconf import split_address
 from inspector.model import Exchange, Response
 from tests.e2e.wire import Peer
 from tests.support import proxies
-from tests.support.proxies import analyzed, records
+from tests.support.proxies import analyzed, exchanges, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -33,25 +33,22 @@ NAME = "web1.lab.example"
 NODE = f"/puppet/v3/node/{NAME}?environment=production"
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    [
+@pytest.mark.both_roads
+def test_bytes_that_are_no_text_do_not_stop_the_recording(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    place = lab.agent(NAME, enrolled=True).place
+    hostile = (
         b"G\xffT /x HTTP/1.1\r\nHost: n\r\n\r\n",
         b"GET /x HTTP/1.1\r\nHost: n\r\nX-SSL-\xff: 1\r\n\r\n",
         b"GET /\xff\xfe?\xff HTTP/1.1\r\nHost: n\r\nUser-Agent: \xff\r\n\r\n",
-    ],
-)
-def test_bytes_that_are_no_text_do_not_stop_the_recording(
-    hostile: bytes, lab: Lab, proxied: Proxied, capture: Path
-) -> None:
-    place = lab.agent(NAME, enrolled=True).place
+    )
     with proxied(lab) as proxy:
-        with Peer(proxy.address, lab.proxy_name).connect() as connection:
-            connection.sendall(hostile)
-            connection.recv(1000)
-        assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
-    last = [record for record in records(capture) if isinstance(record, Exchange)][-1]
-    assert last.request.target == NODE
+        for data in hostile:
+            with Peer(proxy.address, lab.proxy_name).connect() as connection:
+                connection.sendall(data)
+                connection.recv(1000)
+            assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200, data
+    targets = [record.request.target for record in exchanges(capture)]
+    assert targets.count(NODE) == len(hostile)
     assert not any("-- internal error" in line for line in proxy.lines)
 
 
@@ -85,6 +82,7 @@ def test_a_console_that_nobody_reads_stops_nobody(lab: Lab, capture: Path, tmp_p
         assert proxy.wait(300) == 0
 
 
+@pytest.mark.both_roads
 def test_a_request_in_clear_is_not_answered(lab: Lab, proxied: Proxied) -> None:
     with proxied(lab) as proxy, socket.create_connection(proxy.address, timeout=300) as plain:
         plain.sendall(b"GET /puppet-ca/v1/certificate/ca HTTP/1.1\r\nHost: n\r\n\r\n")
@@ -92,6 +90,7 @@ def test_a_request_in_clear_is_not_answered(lab: Lab, proxied: Proxied) -> None:
     assert lab.master.received == []
 
 
+@pytest.mark.both_roads
 def test_an_answer_without_a_length_is_passed_on_while_it_comes(lab: Lab, proxied: Proxied, capture: Path) -> None:
     body = os.urandom(3 * 2**20)
     path = "/puppet/v3/file_content/modules/m/f"

@@ -49,6 +49,7 @@ def cause(lab: Lab, proxied: Proxied, capture: Path, target: str) -> tuple[str, 
     return verdict.cause.rule, verdict.cause.message
 
 
+@pytest.mark.both_roads
 def test_a_closed_port(lab: Lab, proxied: Proxied, capture: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         target = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -62,6 +63,7 @@ def test_a_name_without_an_address(lab: Lab, proxied: Proxied, capture: Path) ->
     assert "does not resolve where the proxy runs" in message
 
 
+@pytest.mark.both_roads
 def test_a_web_server(lab: Lab, proxied: Proxied, capture: Path) -> None:
     with Service(web_server) as service:
         rule, message = cause(lab, proxied, capture, service.target)

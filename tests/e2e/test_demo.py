@@ -54,6 +54,7 @@ LIKELY = {"wrong-ca", "hostname-mismatch", "no-crl-check"}
 """What only an alert, or what did not happen, tells."""
 
 
+@pytest.mark.both_roads
 def test_healthy(own: bool, tmp_path: Path) -> None:
     analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", quiet=True, own=own))
     first, second = analyzer.runs

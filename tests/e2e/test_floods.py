@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from inspector.host.pki import SslDirPaths
 from inspector.proxy.limits import admission
 from tests.bench.roads import enrolled, master
@@ -20,8 +22,6 @@ from tests.e2e.wire import Peer, read
 from tests.support.floods import FLOODS, POISONED, resident
 
 if TYPE_CHECKING:
-    import pytest
-
     from inspector.lab import Lab
     from tests.support.proxies import Proxied
 
@@ -36,6 +36,7 @@ def flood(connection: ssl.SSLSocket, data: bytes) -> int:
     return read(connection).status
 
 
+@pytest.mark.both_roads
 def test_a_flood_gets_one_answer_and_the_next_agent_is_served(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:
@@ -55,6 +56,7 @@ def test_a_flood_gets_one_answer_and_the_next_agent_is_served(lab: Lab, proxied:
     assert not any("internal error" in line for line in proxy.lines)
 
 
+@pytest.mark.both_roads
 def test_unfinished_bodies_do_not_fill_the_memory(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     head = f"PUT /puppet/v3/report/{NAME}?environment=production HTTP/1.1\r\nHost: n\r\nContent-Length: 1000000\r\n\r\n"
@@ -81,6 +83,7 @@ def test_a_name_with_digits_stops_no_analysis(lab: Lab, proxied: Proxied) -> Non
     assert any(f"  {NAME} " in line and "node" in line for line in proxy.lines), "the next one was analyzed too"
 
 
+@pytest.mark.both_roads
 def test_silence_in_the_handshake_takes_no_agent_its_place(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy, contextlib.ExitStack() as connections:
@@ -89,6 +92,7 @@ def test_silence_in_the_handshake_takes_no_agent_its_place(lab: Lab, proxied: Pr
         assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
 
 
+@pytest.mark.both_roads
 def test_connections_without_a_certificate_take_no_agent_its_place(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy, contextlib.ExitStack() as connections:
@@ -126,6 +130,7 @@ def test_with_few_descriptors_an_agent_is_served_beside_a_flood(
     assert not any("Too many open files" in line or "out of system resource" in line for line in proxy.lines)
 
 
+@pytest.mark.both_roads
 def test_a_thousand_agents_behind_one_address_at_once_are_all_served(lab: Lab, proxied: Proxied) -> None:
     number = 1000
     place = enrolled(lab, NAME, None)

@@ -17,7 +17,7 @@ from inspector.lab.master import LabMaster
 from inspector.model import Exchange, Handshake, Response
 from inspector.proxy.faults.injection import WITHHELD
 from tests.e2e.wire import Peer, Service, read
-from tests.support.proxies import analyzed, records
+from tests.support.proxies import analyzed, exchanges, records
 
 if TYPE_CHECKING:
     import socket
@@ -59,6 +59,7 @@ def authenticated(lab: Lab) -> list[str | None]:
     return [received.certname for received in lab.master.received]
 
 
+@pytest.mark.both_roads
 def test_a_verified_agent_is_itself(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:
@@ -87,6 +88,7 @@ def test_without_a_certificate_there_is_no_identity(identity: str, answers: list
         assert authenticated(lab) == [None, None]
 
 
+@pytest.mark.both_roads
 @pytest.mark.parametrize("identity", ["mint", "headers"])
 def test_other_ways_to_be_the_agent(identity: str, answers: list[Exchange], proxied: Proxied, capture: Path) -> None:
     with Lab(answers=answers, trust_headers=identity == "headers") as lab:
@@ -119,6 +121,7 @@ def _renew(lab: Lab, address: tuple[str, int], place: SslDirPaths) -> list[int]:
     return statuses
 
 
+@pytest.mark.both_roads
 @pytest.mark.parametrize("identity", ["mint", "keys of another key"])
 def test_a_renewal_for_another_key_than_the_agents_does_not_reach_the_ca(
     identity: str, lab: Lab, proxied: Proxied, capture: Path
@@ -160,6 +163,7 @@ def test_a_renewal_for_the_agents_own_key_is_passed_on(
         assert all(isinstance(record, Exchange) and record.withheld == "" for record in records(capture))
 
 
+@pytest.mark.both_roads
 def test_claims_are_withheld_whatever_their_spelling(answers: list[Exchange], proxied: Proxied, capture: Path) -> None:
     with Lab(answers=answers, trust_headers=True) as lab:
         lines = ["x-client-verify: SUCCESS", f"X_CLIENT_DN: CN={NAME}", "X-Client-Cert: x", f"X-SSL-Subject: CN={NAME}"]
@@ -179,48 +183,41 @@ def _signed(ca: pki.Authority, **options: object) -> tuple[bytes, pki.PrivateKey
     return pki.pem(certificate), key
 
 
-@pytest.mark.parametrize(
-    ("kind", "alert", "reason"),
-    [
-        ("foreign", "unknown_ca", "unable to get local issuer certificate"),
-        ("self-signed", "unknown_ca", "self signed certificate for CN=web1.lab.example"),
-        ("expired", "certificate_expired", f"The certificate 'CN={NAME}' has expired, verify time is synchronized"),
-        ("not yet valid", "bad_certificate", f"The certificate 'CN={NAME}' is not yet valid"),
-        ("revoked", "certificate_revoked", f"Certificate 'CN={NAME}' is revoked"),
-    ],
-)
+@pytest.mark.both_roads
 def test_a_bad_certificate_is_refused_in_the_handshake(
-    kind: str, alert: str, reason: str, lab: Lab, proxied: Proxied, capture: Path, tmp_path: Path
+    lab: Lab, proxied: Proxied, capture: Path, tmp_path: Path
 ) -> None:
     lab.agent(NAME, enrolled=True)  # so that an identity could be lent
-    now = datetime.now(UTC)
-    match kind:
-        case "foreign":
-            certificate, key = _signed(LabCA("elsewhere.example").authority)
-        case "self-signed":
-            own = pki.make_ca(NAME)
-            certificate, key = pki.pem(own.certificate), own.key
-        case "expired":
-            certificate, key = _signed(lab.ca.authority, not_before=now - timedelta(9), lifetime=timedelta(1))
-        case "not yet valid":
-            certificate, key = _signed(lab.ca.authority, not_before=now + timedelta(9))
-        case _:
-            certificate, key = _signed(lab.ca.authority, serial=4711)
-            crl = pki.make_crl(lab.ca.authority, [4711], number=9)
-            (lab.proxy_ssldir / "crl.pem").write_bytes(
-                pki.pem(crl) + lab.ca.crl_bundle.partition(b"-----END X509 CRL-----\n")[2]
-            )
-    place = place_with(tmp_path, certificate, key, lab.ca.ca_bundle)
+    now, ca, foreign, own = datetime.now(UTC), lab.ca.authority, LabCA("elsewhere.example").authority, pki.make_ca(NAME)
+    crl = pki.make_crl(ca, [4711], number=9)
+    (lab.proxy_ssldir / "crl.pem").write_bytes(
+        pki.pem(crl) + lab.ca.crl_bundle.partition(b"-----END X509 CRL-----\n")[2]
+    )
+    kinds = {
+        "foreign": (_signed(foreign), "unknown_ca", "unable to get local issuer certificate"),
+        "self-signed": ((pki.pem(own.certificate), own.key), "unknown_ca", f"self signed certificate for CN={NAME}"),
+        "expired": (
+            _signed(ca, not_before=now - timedelta(9), lifetime=timedelta(1)), "certificate_expired",
+            f"The certificate 'CN={NAME}' has expired, verify time is synchronized",
+        ),
+        "not yet valid": (
+            _signed(ca, not_before=now + timedelta(9)), "bad_certificate",
+            f"The certificate 'CN={NAME}' is not yet valid",
+        ),
+        "revoked": (_signed(ca, serial=4711), "certificate_revoked", f"Certificate 'CN={NAME}' is revoked"),
+    }  # fmt: skip
     with proxied(lab) as proxy:
-        heard = [alert_of(Peer.of(proxy.address, lab.proxy_name, place), version) for version in VERSIONS]
-    assert heard == [alert, alert]  # the same as is recorded: the agent prints it
+        for kind, ((certificate, key), alert, _) in kinds.items():
+            place = place_with(tmp_path / kind, certificate, key, lab.ca.ca_bundle)
+            heard = [alert_of(Peer.of(proxy.address, lab.proxy_name, place), version) for version in VERSIONS]
+            assert heard == [alert, alert], kind  # the same as is recorded: the agent prints it
     assert lab.master.received == []
-    for record in (refused := records(capture)):
+    expected = [(kind, alert, reason) for kind, (_, alert, reason) in kinds.items() for _ in VERSIONS]
+    for record, (kind, alert, reason) in zip(records(capture), expected, strict=True):
         assert isinstance(record, Handshake)
-        assert (record.leg.side, record.alert, record.alert_by) == ("agent", alert, "proxy")
+        assert (record.leg.side, record.alert, record.alert_by) == ("agent", alert, "proxy"), kind
         assert reason in record.reason
         assert record.leg.peer_chain
-    assert len(refused) == len(VERSIONS)
     assert analyzed(capture).runs[0].outcome == "refused"
 
 
@@ -244,9 +241,9 @@ def test_without_a_sound_crl_the_bootstrap_passes_and_no_identity_is_used(
         agent = lab.agent(NAME)
         agent.run()
     assert any(line.startswith("-- ") for line in proxy.lines)
-    exchanges = [record for record in records(capture) if isinstance(record, Exchange)]
-    bootstrap = [exchange for exchange in exchanges if not exchange.agent.peer_chain]
-    rest = [exchange for exchange in exchanges if exchange.agent.peer_chain]
+    asked = exchanges(capture)
+    bootstrap = [exchange for exchange in asked if not exchange.agent.peer_chain]
+    rest = [exchange for exchange in asked if exchange.agent.peer_chain]
     assert [exchange.response.status for exchange in bootstrap if exchange.response] == [200, 200, 200, 200]
     assert rest
     assert all(
@@ -325,6 +322,7 @@ def test_a_master_of_another_ca_gets_nothing(lab: Lab, proxied: Proxied, capture
     assert {(record.alert, record.alert_by) for record in refused} == {("unknown_ca", "proxy")}
 
 
+@pytest.mark.both_roads
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_refused_master_gets_the_alert(
     version: ssl.TLSVersion, lab: Lab, proxied: Proxied, capture: Path, tmp_path: Path
@@ -346,6 +344,7 @@ def test_a_refused_master_gets_the_alert(
     assert heard == ["TLSV1_ALERT_UNKNOWN_CA"]
 
 
+@pytest.mark.both_roads
 def test_the_master_refuses_late_and_it_is_reported(lab: Lab, proxied: Proxied, capture: Path) -> None:
     with proxied(lab):
         agent = lab.agent(NAME, enrolled=True)

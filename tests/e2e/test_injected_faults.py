@@ -15,7 +15,7 @@ from inspector.model import Exchange, Handshake
 from inspector.proxy.faults import fault
 from inspector.summaries import conclusions
 from tests.e2e.wire import Peer, read
-from tests.support.proxies import analyzed, records
+from tests.support.proxies import analyzed, exchanges, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -72,10 +72,7 @@ def injected(lab: Lab, proxied: Proxied, capture: Path) -> Start:
     return start
 
 
-def exchanges(capture: Path) -> list[Exchange]:
-    return [record for record in records(capture) if isinstance(record, Exchange)]
-
-
+@pytest.mark.both_roads
 def test_an_answer_in_the_masters_place(injected: Start, lab: Lab, capture: Path) -> None:
     with injected(f"503=10 agent:{NAME} phase:catalog nth:1") as scene:
         body = b"environment=production&facts=%7B%7D" * 3000
@@ -99,6 +96,7 @@ def test_an_answer_in_the_masters_place(injected: Start, lab: Lab, capture: Path
     assert one.response.status == 503
 
 
+@pytest.mark.both_roads
 def test_an_error(injected: Start, lab: Lab, capture: Path) -> None:
     with injected(f"500 agent:{NAME} method:GET") as scene:
         with scene.peer().connect() as connection:  # the connection serves the next request
@@ -109,6 +107,7 @@ def test_an_error(injected: Start, lab: Lab, capture: Path) -> None:
     assert [record.injected for record in exchanges(capture)] == ["answered 500"] * 2
 
 
+@pytest.mark.both_roads
 def test_an_agent_that_asks_whether_to_send_its_body_is_invited(injected: Start, capture: Path) -> None:
     with (
         injected(f"500 agent:{NAME} phase:report") as scene,
@@ -134,6 +133,7 @@ def test_an_empty_catalog(injected: Start, lab: Lab, capture: Path) -> None:
     assert [record.injected for record in exchanges(capture)] == ["answered with an empty catalog", ""]
 
 
+@pytest.mark.both_roads
 def test_a_reset(injected: Start, lab: Lab, capture: Path) -> None:
     with injected(f"reset agent:{NAME} nth:1") as scene:
         with pytest.raises(ConnectionResetError):
@@ -146,6 +146,7 @@ def test_a_reset(injected: Start, lab: Lab, capture: Path) -> None:
     assert one.request.body == b"a=b"
 
 
+@pytest.mark.both_roads
 @pytest.mark.parametrize("body", [b"", b"a=b" * 50_000], ids=["GET", "POST"])
 def test_a_delay(injected: Start, lab: Lab, capture: Path, body: bytes) -> None:
     with injected(f"delay=1s agent:{NAME}") as scene:
@@ -163,6 +164,7 @@ def test_a_delay(injected: Start, lab: Lab, capture: Path, body: bytes) -> None:
     assert record.ended - record.time >= 1
 
 
+@pytest.mark.both_roads
 def test_an_agent_that_leaves_meanwhile_is_recorded(injected: Start, lab: Lab, capture: Path) -> None:
     with injected(f"delay=1h agent:{NAME}") as scene:
         with scene.peer().connect() as connection:
@@ -174,6 +176,7 @@ def test_an_agent_that_leaves_meanwhile_is_recorded(injected: Start, lab: Lab, c
     assert (record.injected, record.error, record.response) == ("delayed by 3600 s", "the agent disconnected", None)
 
 
+@pytest.mark.both_roads
 def test_a_throttled_answer(injected: Start, lab: Lab, capture: Path) -> None:
     with injected(f"throttle=500 agent:{NAME} phase:catalog") as scene, scene.peer().connect() as connection:
         began = time.monotonic()
@@ -200,6 +203,7 @@ def _all_of(connection: ssl.SSLSocket) -> bytes:
     return data
 
 
+@pytest.mark.both_roads
 @pytest.mark.parametrize("size", [0, 500])
 def test_an_answer_that_is_cut_off(injected: Start, lab: Lab, capture: Path, size: int) -> None:
     with injected(f"cut={size} agent:{NAME} phase:catalog") as scene:
@@ -226,6 +230,7 @@ def test_what_is_shorter_is_not_cut_off(injected: Start, lab: Lab, capture: Path
     assert [(record.injected, record.error) for record in exchanges(capture)] == [("", None)]
 
 
+@pytest.mark.both_roads
 def test_json_that_is_corrupt(injected: Start, lab: Lab, capture: Path) -> None:
     with injected(f"corrupt agent:{NAME}") as scene:
         answer = scene.peer().ask("GET", NODE, headers={"Accept-Encoding": "gzip"})
@@ -279,6 +284,7 @@ def test_another_certificate(injected: Start, lab: Lab, capture: Path, tmp_path:
     assert careful.identity.reason == "a fault was injected into its handshake on purpose"
 
 
+@pytest.mark.both_roads
 def test_a_refused_handshake(injected: Start, lab: Lab, capture: Path) -> None:
     with injected("refuse agent:127.0.0.1 nth:1") as scene:
         with pytest.raises((ssl.SSLError, ConnectionError)):
@@ -349,21 +355,22 @@ def test_a_share_is_the_same_each_time(injected: Start, lab: Lab, capture: Path)
 # -- what is made of it -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["503=1", "500", "delay=0.2s", "throttle=50k", "cut=100", "reset", "corrupt", "empty-catalog"],
-)
-def test_nobody_else_is_blamed(line: str, injected: Start, lab: Lab, capture: Path) -> None:
-    with injected(f"{line} agent:{NAME} phase:catalog"):
-        lab.agent(NAME, enrolled=True).run()
-    analyzer = analyzed(capture)
-    (run,) = analyzer.runs
-    assert run.injected
-    assert [(found.rule, found.message) for found in run.findings if found.severity in ("error", "warning")] == []
-    brief = conclusions.of_run(run)
-    assert brief.verdict
-    assert "a fault was injected here on purpose" in brief.verdict.message
-    assert brief.cause is None
+def test_nobody_else_is_blamed(injected: Start, lab: Lab, capture: Path) -> None:
+    actions = ["503=1", "500", "delay=0.2s", "throttle=50k", "cut=100", "reset", "corrupt", "empty-catalog"]
+    names = {f"{action.partition('=')[0]}.lab.example": action for action in actions}
+    with injected(*(f"{action} agent:{name} phase:catalog" for name, action in names.items())):
+        for name in names:
+            lab.agent(name, enrolled=True).run()
+    runs = analyzed(capture).runs
+    assert {run.certname for run in runs} == {*names}
+    for run in runs:
+        assert run.injected
+        blamed = [(found.rule, found.message) for found in run.findings if found.severity in ("error", "warning")]
+        assert blamed == [], run.certname
+        brief = conclusions.of_run(run)
+        assert brief.verdict
+        assert "a fault was injected here on purpose" in brief.verdict.message
+        assert brief.cause is None
 
 
 def test_at_start_it_is_announced(injected: Start) -> None:

@@ -8,6 +8,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.wire import Peer, ScriptedMaster, reset
 from tests.support.floods import resident
 
@@ -82,6 +84,7 @@ def received(peer: Peer, seconds: float = 5.0) -> bytes:
     return data
 
 
+@pytest.mark.both_roads
 def test_a_master_that_breaks_off_leaves_a_broken_connection(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     answers = [b""]
@@ -97,6 +100,7 @@ def test_a_master_that_breaks_off_leaves_a_broken_connection(lab: Lab, proxied: 
     assert not any("internal error" in line or "Traceback" in line for line in proxy.lines)
 
 
+@pytest.mark.both_roads
 def test_what_a_master_sends_without_end_does_not_fill_the_memory(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     pieces: list[Iterable[bytes]] = []
@@ -114,6 +118,7 @@ def test_what_a_master_sends_without_end_does_not_fill_the_memory(lab: Lab, prox
     assert not any("internal error" in line or "Traceback" in line for line in proxy.lines)
 
 
+@pytest.mark.both_roads
 def test_interim_answers_and_trailers_are_left_out(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     chunked = OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
@@ -129,6 +134,7 @@ def test_interim_answers_and_trailers_are_left_out(lab: Lab, proxied: Proxied) -
         assert data == chunked + b"\r\n"
 
 
+@pytest.mark.both_roads
 def test_an_agent_cannot_speak_http_2(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:

@@ -27,7 +27,7 @@ from inspector.host import pki
 from inspector.lab import Lab
 from inspector.model import Exchange, Handshake
 from tests.e2e.wire import Listener, Peer, read
-from tests.support.proxies import records
+from tests.support.proxies import exchanges, records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,50 +78,39 @@ def peer_with(lab: Lab, address: tuple[str, int], where: Path, key: pki.PrivateK
     return Peer(address, lab.proxy_name, None, (certificate, private))
 
 
-def exchanges(capture: Path) -> list[Exchange]:
-    return [record for record in records(capture) if isinstance(record, Exchange)]
-
-
 # -- whose certificate ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("kind", "reason"),
-    [
-        ("intermediate revoked", "Certificate 'CN=Puppet CA: puppet.lab.example' is revoked"),
-        ("not for clients", "X509_V_ERR 26"),
-        ("a CA of the same name", f"Invalid signature for certificate 'CN={NAME}'"),
-        ("signed by another agent", "X509_V_ERR"),
-    ],
-)
 def test_a_chain_that_is_not_sound_is_refused_in_the_handshake(
-    kind: str, reason: str, lab: Lab, proxied: Proxied, capture: Path, tmp_path: Path
+    lab: Lab, proxied: Proxied, capture: Path, tmp_path: Path
 ) -> None:
     lab.agent(NAME, enrolled=True)  # so that an identity could be lent
     ca, key = lab.ca.authority, pki.new_key()
-    above: tuple[x509.Certificate, ...] = ()
-    match kind:
-        case "intermediate revoked":
-            leaf = signed(ca, key, NAME)
-            crls = pki.make_crl(lab.ca.root, [ca.certificate.serial_number], 1)
-            (lab.proxy_ssldir / "crl.pem").write_bytes(lab.ca.signing_crl + pki.pem(crls))
-        case "not for clients":
-            leaf = signed(ca, key, NAME, usage=SERVER)
-        case "a CA of the same name":
-            root = pki.make_ca(pki.certname_of(lab.ca.root.certificate))
-            false = pki.make_ca(pki.certname_of(ca.certificate), root)
-            leaf, above = signed(false, key, NAME), (false.certificate, root.certificate)
-        case _:
-            place = lab.agent(OTHER, enrolled=True).place
-            issuer = x509.load_pem_x509_certificate(place.certificate.read_bytes())
-            leaf, above = signed(pki.Authority(issuer, pki.read_key(place.key)), key, NAME), (issuer,)
-    with proxied(lab) as proxy, pytest.raises((ssl.SSLError, ConnectionError)):
-        peer_with(lab, proxy.address, tmp_path / "odd", key, leaf, *above).ask("GET", NODE)
+    root = pki.make_ca(pki.certname_of(lab.ca.root.certificate))
+    same_name = pki.make_ca(pki.certname_of(ca.certificate), root)
+    place = lab.agent(OTHER, enrolled=True).place
+    agent = pki.Authority(x509.load_pem_x509_certificate(place.certificate.read_bytes()), pki.read_key(place.key))
+    chains = {
+        "not for clients": ([signed(ca, key, NAME, usage=SERVER)], "X509_V_ERR 26"),
+        "a CA of the same name": (
+            [signed(same_name, key, NAME), same_name.certificate, root.certificate],
+            f"Invalid signature for certificate 'CN={NAME}'",
+        ),
+        "signed by another agent": ([signed(agent, key, NAME), agent.certificate], "X509_V_ERR"),
+        "intermediate revoked": ([signed(ca, key, NAME)], "Certificate 'CN=Puppet CA: puppet.lab.example' is revoked"),
+    }
+    with proxied(lab) as proxy:
+        for kind, (chain, _) in chains.items():
+            if kind == "intermediate revoked":
+                crls = pki.make_crl(lab.ca.root, [ca.certificate.serial_number], 1)
+                (lab.proxy_ssldir / "crl.pem").write_bytes(lab.ca.signing_crl + pki.pem(crls))
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                peer_with(lab, proxy.address, tmp_path / kind, key, *chain).ask("GET", NODE)
     assert lab.master.received == []
-    (record,) = records(capture)
-    assert isinstance(record, Handshake)
-    assert record.alert_by == "proxy"
-    assert reason in record.reason
+    for record, (kind, (_, reason)) in zip(records(capture), chains.items(), strict=True):
+        assert isinstance(record, Handshake)
+        assert record.alert_by == "proxy"
+        assert reason in record.reason, kind
 
 
 def test_only_the_common_name_says_who_it_is(lab: Lab, proxied: Proxied, tmp_path: Path) -> None:
@@ -222,6 +211,7 @@ def test_a_link_to_anothers_key_gives_no_identity(lab: Lab, proxied: Proxied, ca
 # -- who it stays ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_roads
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_anothers_session_gives_no_identity(version: ssl.TLSVersion, lab: Lab, proxied: Proxied) -> None:
     places = {name: lab.agent(name, enrolled=True).place for name in (NAME, OTHER)}
@@ -244,6 +234,7 @@ def test_anothers_session_gives_no_identity(version: ssl.TLSVersion, lab: Lab, p
     assert not any(heard.resumed for heard in master.heard)
 
 
+@pytest.mark.both_roads
 def test_renegotiating_changes_no_identity(lab: Lab, proxied: Proxied, capture: Path) -> None:
     places = {name: lab.agent(name, enrolled=True).place for name in (NAME, OTHER)}
     with proxied(lab) as proxy:
@@ -272,6 +263,7 @@ def _show(connection: SSL.Connection, place: pki.SslDirPaths) -> None:
     connection.use_privatekey(pki.read_key(place.key))
 
 
+@pytest.mark.both_roads
 def test_no_path_makes_an_agent_another(lab: Lab, proxied: Proxied, capture: Path) -> None:
     """The path plays no part in who it is; and the master decides over the very bytes that the agent sent."""
     places = {name: lab.agent(name, enrolled=True).place for name in (NAME, OTHER)}
@@ -306,6 +298,7 @@ def test_no_path_makes_an_agent_another(lab: Lab, proxied: Proxied, capture: Pat
 # -- keys -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_roads
 @pytest.mark.parametrize("identity", ["keys", "mint"])
 def test_no_private_key_is_ever_written(
     identity: str, own: bool, lab: Lab, proxied: Proxied, capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -376,6 +369,7 @@ def test_a_key_that_others_can_read_is_never_used(lab: Lab, proxied: Proxied, ca
 # -- what is exposed ------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_roads
 def test_it_listens_on_loopback_by_default(lab: Lab, proxied: Proxied) -> None:
     with proxied(lab, puppet_listen="") as proxy:
         assert proxy.address[0] == "127.0.0.1"
@@ -400,6 +394,7 @@ def _listening(pid: int) -> set[tuple[str, int]]:
     return found
 
 
+@pytest.mark.both_roads
 def test_whoever_is_not_the_master_sees_nothing_of_a_site(lab: Lab, proxied: Proxied, tmp_path: Path) -> None:
     """What mitmproxy shows browsers is not shown, and its own CA signs nothing."""
     with proxied(lab) as proxy:

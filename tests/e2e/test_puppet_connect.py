@@ -93,6 +93,7 @@ def _ask(proxy: Proxy, server: tuple[str, int], path: str, context: ssl.SSLConte
         connection.close()
 
 
+@pytest.mark.both_roads
 def test_an_agent_keeps_its_masters_name_and_is_itself(site: Site) -> None:
     with site.proxy() as proxy:
         status, _ = _ask(proxy, site.server, NODE, _context(site.bundle, site.place))
@@ -102,6 +103,7 @@ def test_an_agent_keeps_its_masters_name_and_is_itself(site: Site) -> None:
     assert (exchange.agent.sni, exchange.added, exchange.agent.for_one_run) == (MASTER, "", True)
 
 
+@pytest.mark.both_roads
 def test_a_fresh_node_gets_the_proxys_ca_with_the_sites(site: Site) -> None:
     with site.proxy() as proxy:
         _, body = _ask(proxy, site.server, CA, _context(None))
@@ -113,6 +115,7 @@ def test_a_fresh_node_gets_the_proxys_ca_with_the_sites(site: Site) -> None:
     assert len(x509.load_pem_x509_certificates(exchange.response.body)) == len(given) - 1
 
 
+@pytest.mark.both_roads
 @pytest.mark.parametrize("host", [OTHER, "somewhere.example"])
 def test_it_connects_with_no_other_server(site: Site, host: str) -> None:
     with site.proxy() as proxy, pytest.raises(OSError, match="403"):
@@ -120,6 +123,7 @@ def test_it_connects_with_no_other_server(site: Site, host: str) -> None:
     assert not site.master.received
 
 
+@pytest.mark.both_roads
 def test_a_request_without_connect_is_not_passed_on(site: Site) -> None:
     with site.proxy() as proxy:
         connection = http.client.HTTPConnection(*proxy.address, timeout=60)
@@ -129,6 +133,7 @@ def test_a_request_without_connect_is_not_passed_on(site: Site) -> None:
     assert not site.master.received
 
 
+@pytest.mark.both_roads
 def test_what_an_agent_would_refuse_is_passed_on_unread(site: Site) -> None:
     with site.proxy(OTHER) as proxy:
         status, _ = _ask(proxy, (OTHER, site.server[1]), CA, _context(None))

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.capture.store import Capture
-from inspector.model import Exchange, Gap
+from inspector.model import Gap
 from tests.e2e.wire import Peer, ScriptedMaster, read, reset
 from tests.support.floods import resident
-from tests.support.proxies import records
+from tests.support.proxies import exchanges, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -56,43 +56,37 @@ def all_of(connection: ssl.SSLSocket) -> bytes:
     return data
 
 
-def exchanges(capture: Path) -> list[Exchange]:
-    return [record for record in records(capture) if isinstance(record, Exchange)]
-
-
 def ended(capture: Path) -> int:
     """How many connections to the master have ended."""
     with Capture.open(capture) as opened:
         return len([each for each in opened.connections() if each.leg.side == "master" and each.closed])
 
 
-@pytest.mark.parametrize(
-    ("method", "answer"),
-    [
+def test_an_answer_without_a_body_ends_with_its_head(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    answers = [
         ("HEAD", b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n"),
         ("HEAD", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
         ("GET", b"HTTP/1.1 204 No Content\r\nX-A: b\r\n\r\n"),
         ("GET", b"HTTP/1.1 304 Not Modified\r\nETag: a\r\n\r\n"),
         ("GET", b"HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n"),
-    ],
-)
-def test_an_answer_without_a_body_ends_with_its_head(
-    method: str, answer: bytes, lab: Lab, proxied: Proxied, capture: Path
-) -> None:
+    ] * 2
+
     def serve(connection: ssl.SSLSocket) -> None:
-        while connection.recv(65536):
+        for _, answer in answers:
+            connection.recv(65536)
             connection.sendall(answer)
 
     with through(lab, proxied, serve) as connection:
-        for _ in range(2):
+        for method, answer in answers:
             connection.sendall(GET.replace(b"GET", method.encode(), 1))
             data = b""
             while len(data) < len(answer):
                 data += connection.recv(65536)
             assert data == answer
-    assert [exchange.response is not None for exchange in exchanges(capture)] == [True, True]
+    assert [exchange.response is not None for exchange in exchanges(capture)] == [True] * len(answers)
 
 
+@pytest.mark.both_roads
 def test_an_answer_before_the_end_of_the_request_is_passed_on(lab: Lab, proxied: Proxied, capture: Path) -> None:
     answer = b"HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nno\n"
 
@@ -110,6 +104,7 @@ def test_an_answer_before_the_end_of_the_request_is_passed_on(lab: Lab, proxied:
     assert (exchange.response.status, exchange.response.body) == (413, b"no\n")
 
 
+@pytest.mark.both_roads
 def test_a_master_may_close_a_connection_between_requests(lab: Lab, proxied: Proxied, capture: Path) -> None:
     connections = []
 
@@ -129,6 +124,7 @@ def test_a_master_may_close_a_connection_between_requests(lab: Lab, proxied: Pro
     assert len({exchange.master.id for exchange in exchanges(capture) if exchange.master}) == 3
 
 
+@pytest.mark.both_roads
 def test_without_a_request_no_connection_to_the_master_is_made(lab: Lab, proxied: Proxied, capture: Path) -> None:
     connections: list[ssl.SSLSocket] = []
     with through(lab, proxied, connections.append) as connection:
@@ -138,6 +134,7 @@ def test_without_a_request_no_connection_to_the_master_is_made(lab: Lab, proxied
     assert exchanges(capture) == []
 
 
+@pytest.mark.both_roads
 @pytest.mark.parametrize("farewell", [True, False], ids=["close_notify", "FIN"])
 def test_an_answer_ends_with_the_connection(farewell: bool, lab: Lab, proxied: Proxied, capture: Path) -> None:
     def serve(connection: ssl.SSLSocket) -> None:
@@ -156,6 +153,7 @@ def test_an_answer_ends_with_the_connection(farewell: bool, lab: Lab, proxied: P
     assert (exchange.response.body, exchange.error) == (b"abc", None)
 
 
+@pytest.mark.both_roads
 @pytest.mark.parametrize("line", ["CONNECT other.example:1", "GET https://other.example/"])
 def test_nothing_but_the_master_can_be_reached(line: str, lab: Lab, proxied: Proxied) -> None:
     with proxied(lab) as proxy, agent(lab, proxy.address).connect() as connection:
@@ -164,6 +162,7 @@ def test_nothing_but_the_master_can_be_reached(line: str, lab: Lab, proxied: Pro
         assert not connection.recv(12).startswith(b"HTTP/1.1 2")
 
 
+@pytest.mark.both_roads
 def test_a_slow_agent_fills_no_memory(lab: Lab, proxied: Proxied) -> None:
     size = 100 * 2**20
 
@@ -186,6 +185,7 @@ def test_a_slow_agent_fills_no_memory(lab: Lab, proxied: Proxied) -> None:
             assert resident(proxy.process.pid) - before < 16 * 2**20
 
 
+@pytest.mark.both_roads
 def test_a_slow_master_fills_no_memory(lab: Lab, proxied: Proxied) -> None:
     def serve(connection: ssl.SSLSocket) -> None:
         connection.recv(10)
@@ -209,6 +209,7 @@ def test_a_slow_master_fills_no_memory(lab: Lab, proxied: Proxied) -> None:
         over.set()
 
 
+@pytest.mark.both_roads
 def test_nobody_is_blamed_for_agents_that_leave(lab: Lab, proxied: Proxied, capture: Path, own: bool) -> None:
     """At whatever moment: before TLS is finished, while the proxy connects to the master, before the answer."""
     asked: list[str] = []
@@ -238,6 +239,7 @@ def test_nobody_is_blamed_for_agents_that_leave(lab: Lab, proxied: Proxied, capt
         assert {exchange.request.target for exchange in found} == set(asked)
 
 
+@pytest.mark.both_roads
 def test_a_connection_that_ends_with_the_proxy_has_an_end(lab: Lab, proxied: Proxied, capture: Path) -> None:
     """The agent has just left, and the master has not closed its side yet."""
     over = threading.Event()
@@ -258,7 +260,6 @@ def test_a_connection_that_ends_with_the_proxy_has_an_end(lab: Lab, proxied: Pro
 # -- what only our own engine does ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("own", [True], ids=["proxy"])
 def test_an_agent_that_has_shut_down_its_side_gets_the_answer(lab: Lab, proxied: Proxied, capture: Path) -> None:
     def serve(connection: ssl.SSLSocket) -> None:
         connection.recv(65536)
@@ -275,7 +276,6 @@ def test_an_agent_that_has_shut_down_its_side_gets_the_answer(lab: Lab, proxied:
     assert exchange.error is None
 
 
-@pytest.mark.parametrize("own", [True], ids=["proxy"])
 def test_an_agent_that_left_before_the_answer_is_recorded_as_such(lab: Lab, proxied: Proxied, capture: Path) -> None:
     answered = []
 
@@ -300,7 +300,6 @@ def test_an_agent_that_left_before_the_answer_is_recorded_as_such(lab: Lab, prox
     assert exchange.ended < answered[0], "when it left, not when the answer came"
 
 
-@pytest.mark.parametrize("own", [True], ids=["proxy"])
 def test_on_a_connection_that_served_before_a_broken_one_is_passed_on(
     lab: Lab, proxied: Proxied, capture: Path
 ) -> None:
@@ -319,7 +318,6 @@ def test_on_a_connection_that_served_before_a_broken_one_is_passed_on(
     assert [exchange.error for exchange in exchanges(capture)] == [None, "the master closed the connection"]
 
 
-@pytest.mark.parametrize("own", [True], ids=["proxy"])
 def test_what_is_refused_is_recorded_with_the_reason(lab: Lab, proxied: Proxied, capture: Path) -> None:
     with proxied(lab) as proxy:
         peer = agent(lab, proxy.address)
@@ -335,7 +333,6 @@ def test_what_is_refused_is_recorded_with_the_reason(lab: Lab, proxied: Proxied,
     assert "the proxy refused a request of 127.0.0.1: the protocol is not HTTP/1.1" in gap.reason
 
 
-@pytest.mark.parametrize("own", [True], ids=["proxy"])
 def test_what_a_master_sends_behind_an_answer_answers_nothing(lab: Lab, proxied: Proxied, capture: Path) -> None:
     def serve(connection: ssl.SSLSocket) -> None:
         number = 0
@@ -351,7 +348,6 @@ def test_what_a_master_sends_behind_an_answer_answers_nothing(lab: Lab, proxied:
     assert [exchange.response.body for exchange in exchanges(capture) if exchange.response] == [b"01"] * 3
 
 
-@pytest.mark.parametrize("own", [True], ids=["proxy"])
 def test_an_answer_begins_after_interim_ones(lab: Lab, proxied: Proxied, capture: Path) -> None:
     answered = []
 
@@ -372,7 +368,6 @@ def test_an_answer_begins_after_interim_ones(lab: Lab, proxied: Proxied, capture
     assert exchange.response.started >= answered[0]
 
 
-@pytest.mark.parametrize("own", [True], ids=["proxy"])
 def test_an_answer_that_is_cut_off_is_cut_off_for_the_agent(lab: Lab, proxied: Proxied) -> None:
     """Without a length, TLS's farewell is what tells a whole answer from a part."""
 
@@ -391,7 +386,6 @@ def test_an_answer_that_is_cut_off_is_cut_off_for_the_agent(lab: Lab, proxied: P
             connection.recv(65536)
 
 
-@pytest.mark.parametrize("own", [True], ids=["proxy"])
 def test_requests_that_came_before_the_end_are_all_answered(lab: Lab, proxied: Proxied, capture: Path) -> None:
     def serve(connection: ssl.SSLSocket) -> None:
         while connection.recv(65536):

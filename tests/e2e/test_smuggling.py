@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.model import Exchange
 from tests.e2e.wire import Listener, Peer, requests
-from tests.support.proxies import records
+from tests.support.proxies import exchanges
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,6 +108,7 @@ def claims(head: list[bytes]) -> list[bytes]:
     return [line for line, name in zip(head[1:], names, strict=True) if re.match(rb"x-client-|x-ssl-|ssl-", name)]
 
 
+@pytest.mark.both_roads
 @pytest.mark.parametrize("who", ["nobody", NAME])
 def test_what_reaches_the_master_reads_in_one_way_and_claims_nothing(who: str, lab: Lab, proxied: Proxied) -> None:
     """In the mode ``headers``, where a header that slips through is an identity."""
@@ -128,6 +128,7 @@ def test_what_reaches_the_master_reads_in_one_way_and_claims_nothing(who: str, l
     assert not any("-- internal error" in line for line in proxy.lines)
 
 
+@pytest.mark.both_roads
 def test_what_is_hostile_leaves_the_proxy_standing(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:
@@ -138,11 +139,12 @@ def test_what_is_hostile_leaves_the_proxy_standing(lab: Lab, proxied: Proxied, c
         )
         assert answer.status == 200
     assert all(line.isprintable() for line in proxy.lines)
-    last = [record for record in records(capture) if isinstance(record, Exchange)][-1]
+    last = exchanges(capture)[-1]
     assert last.identity
     assert last.identity.certname == NAME
 
 
+@pytest.mark.both_roads
 def test_a_connection_to_the_master_belongs_to_one_agent(lab: Lab, proxied: Proxied) -> None:
     places = {name: lab.agent(name, enrolled=True).place for name in (NAME, OTHER)}
     with (

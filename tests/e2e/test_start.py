@@ -96,11 +96,13 @@ def test_a_port_in_use(lab: Lab, tmp_path: Path) -> None:
     assert f"Cannot listen on 127.0.0.1:{port}" in ended.stdout + ended.stderr
 
 
+@pytest.mark.both_roads
 def test_the_next_free_port(lab: Lab, proxied: Proxied, tmp_path: Path) -> None:
     with proxied(lab) as first, proxied(lab, puppet_capture=tmp_path / "second.sqlite") as second:
         assert second.address[1] > first.address[1]
 
 
+@pytest.mark.both_roads
 @pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="this machine has no IPv6")
 def test_on_an_ipv6_address(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
@@ -162,6 +164,7 @@ def test_the_users_own_mode_is_left_alone(lab: Lab, tmp_path: Path, capture: Pat
     assert lab.master.received[0].certname == NAME
 
 
+@pytest.mark.both_roads
 def test_port_8080_serves_nobody_and_may_be_taken(lab: Lab, proxied: Proxied) -> None:
     def is_closed() -> bool:
         with closing(socket.socket()) as peer:

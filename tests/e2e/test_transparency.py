@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import pytest
 
 from inspector.model import Exchange, Headers, Response
 from tests.e2e.wire import Peer
-from tests.support.proxies import records
+from tests.support.proxies import exchanges, records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +48,7 @@ REQUESTS: dict[str, bytes] = {
 }
 
 
+@pytest.mark.both_roads
 def test_the_master_receives_the_same(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent("web1.lab.example", enrolled=True).place
     straight = answers(Peer.of(lab.master_address, lab.master_name, place))
@@ -86,24 +88,25 @@ def without_date(headers: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     return [(name, value) for name, value in headers if name != "Date"]
 
 
-@pytest.mark.parametrize("size", [10, 5 * 2**20])
-@pytest.mark.parametrize("framing", ["length", "chunked"])
-def test_answers_of_any_size_and_framing(size: int, framing: str, lab: Lab, proxied: Proxied, capture: Path) -> None:
-    body = os.urandom(size)
-    headers: Headers = (("Content-Type", "application/octet-stream"), ("x-LowerCase", "kept"))
-    if framing == "chunked":
-        headers += (("Transfer-Encoding", "chunked"),)
-    lab.master.instead["GET", "/puppet/v3/file_content/modules/m/f"] = Response(headers=headers, body=body, status=200)
+@pytest.mark.both_roads
+def test_answers_of_any_size_and_framing(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    path = "/puppet/v3/file_content/modules/m/f"
     place = lab.agent("web1.lab.example", enrolled=True).place
+    bodies = []
     with proxied(lab) as proxy:
-        answer = Peer.of(proxy.address, lab.proxy_name, place).ask("GET", "/puppet/v3/file_content/modules/m/f")
-    assert answer.body == body
-    assert ("x-LowerCase", "kept") in answer.headers
-    response = only(capture).response
-    assert response
-    assert response.body == body
+        for size, framing in itertools.product((10, 5 * 2**20), ((), (("Transfer-Encoding", "chunked"),))):
+            body = os.urandom(size)
+            headers: Headers = (("Content-Type", "application/octet-stream"), ("x-LowerCase", "kept"), *framing)
+            lab.master.instead["GET", path] = Response(headers=headers, body=body, status=200)
+            answer = Peer.of(proxy.address, lab.proxy_name, place).ask("GET", path)
+            assert answer.body == body, (size, framing)
+            assert ("x-LowerCase", "kept") in answer.headers
+            bodies.append(body)
+    recorded = [record.response for record in exchanges(capture)]
+    assert [response and response.body for response in recorded] == bodies
 
 
+@pytest.mark.both_roads
 def test_a_chunked_request_arrives_whole(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent("web1.lab.example", enrolled=True).place
     head = b"PUT /puppet/v3/report/web1.lab.example HTTP/1.1\r\nHost: n\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -114,6 +117,7 @@ def test_a_chunked_request_arrives_whole(lab: Lab, proxied: Proxied, capture: Pa
     assert only(capture).request.body == BIG
 
 
+@pytest.mark.both_roads
 def test_expect_is_answered(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent("web1.lab.example", enrolled=True).place
     head = request("PUT /puppet/v3/report/web1.lab.example", N, "Expect: 100-continue", "Content-Length: 2")

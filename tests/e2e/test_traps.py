@@ -130,6 +130,7 @@ def test_old_protocol_versions_are_the_other_ends_choice(lab: Lab, proxied: Prox
     assert record.agent.tls_version == "TLSv1"
 
 
+@pytest.mark.both_roads
 def test_a_connection_without_a_request_is_no_failure(lab: Lab, proxied: Proxied, capture: Path) -> None:
     with (
         proxied(lab) as proxy,
@@ -156,6 +157,7 @@ def test_two_agents_on_one_address_keep_their_own_identity(lab: Lab, proxied: Pr
     assert [received.certname for received in lab.master.received] == [NAME, "web2.lab.example"] * 2
 
 
+@pytest.mark.both_roads
 def test_a_master_that_is_down_is_reported(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:

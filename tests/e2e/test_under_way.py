@@ -14,11 +14,10 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
 from tests.e2e.wire import Peer
 from tests.support import proxies
-from tests.support.proxies import APART, analyzed, free_port, records
+from tests.support.proxies import APART, analyzed, exchanges, free_port
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -79,10 +78,6 @@ def lost(act: Callable[[], object]) -> None:
         act()
 
 
-def exchanges(capture: Path) -> list[Exchange]:
-    return [record for record in records(capture) if isinstance(record, Exchange)]
-
-
 def present(capture: Path) -> Present:
     with Capture.open(capture) as opened:
         return opened.present(time.time())
@@ -92,6 +87,7 @@ def targets(capture: Path) -> list[str]:
     return [request.target.partition("?")[0] for request in present(capture).requests]
 
 
+@pytest.mark.both_roads
 def test_a_catalog_that_is_compiled_is_under_way_until_it_is_recorded(
     lab: Lab, held: Hold, proxied: Proxied, capture: Path
 ) -> None:
@@ -219,6 +215,7 @@ def test_the_console_says_what_lasts_and_no_verdict_before_the_end(
     assert f"of {NAME} (7.23.0): complete in" in summed
 
 
+@pytest.mark.both_roads
 @pytest.mark.slow
 def test_an_agent_that_left_waits_for_nothing(lab: Lab, held: Hold, proxied: Proxied, capture: Path) -> None:
     with proxied(lab) as proxy:

@@ -87,6 +87,7 @@ def test_the_mistakes_of_workers_are_recorded_too(path: Path) -> None:
     assert lines == ["line", "-- internal error while analyzing record 7: rule B01 failed"]
 
 
+@pytest.mark.slow
 def test_a_mistake_of_ours_is_recorded_as_a_gap(path: Path) -> None:
     lines: list[str] = []
     recording = Recorder(path, lines.append)
@@ -100,6 +101,7 @@ def test_a_mistake_of_ours_is_recorded_as_a_gap(path: Path) -> None:
     assert lines[:2] == ["line", "-- internal error while analyzing record 7: rule B01 failed"]
 
 
+@pytest.mark.slow
 def test_what_a_record_means_comes_back_to_it_though_another_proxy_wrote_meanwhile(path: Path) -> None:
     heard: list[AnalysisResult] = []
     recording = Recorder(path, lambda _: None)
@@ -119,6 +121,7 @@ def test_recording_goes_on_when_it_dies_and_it_is_started_again(path: Path) -> N
     recording.put(talk(catalog())[0])
     assert eventually(lambda: len(lines) == 1)
     assert recording._analysis
+    assert recording._analysis._process
     os.kill(recording._analysis._process.pid, signal.SIGKILL)
     assert eventually(lambda: len(lines) == 2)
     assert lines[1].startswith("-- the analysis has stopped; recording continues")
@@ -181,6 +184,7 @@ def test_a_poisonous_record_is_left_out_and_the_others_are_analyzed(
     assert analysis.analyzed == math.inf, "no more results will come"
 
 
+@pytest.mark.slow
 def test_it_is_started_again_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also after a thousand times, and if no process can be started for a while."""
     monkeypatch.setattr(side_process, "PAUSES", (0.0,))
@@ -188,16 +192,17 @@ def test_it_is_started_again_for_ever(path: Path, monkeypatch: pytest.MonkeyPatc
     starts = iter([OSError(11, "Resource temporarily unavailable"), None])
     save(path, *talk(catalog()))
     analysis = AnalysisClient(lambda: path, 0, (), results.append)
-    start = analysis._start
+    launch = analysis._launch
 
-    def started() -> Any:
+    def launched() -> Any:
         if (error := next(starts, None)) is not None:
             raise error
-        return start()
+        return launch()
 
-    monkeypatch.setattr(analysis, "_start", started)
+    monkeypatch.setattr(analysis, "_launch", launched)
     analysis._restarts.deaths = 5000
     assert eventually(lambda: any(result.seq == 1 for result in results))
+    assert analysis._process
     analysis._process.kill()
     with Capture.create(path) as capture:
         keep(capture, *talk(report()))
@@ -220,6 +225,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_it_ends_with_its_proxy_whatever_it_is_doing(path: Path) -> None:
     save(path, *talk(catalog(), report()))
     root = str(installation.PACKAGE.parent)
@@ -241,6 +247,7 @@ def _status(process: int) -> str:
         return "Z (zombie)"
 
 
+@pytest.mark.slow
 def test_it_goes_on_in_another_capture(tmp_path: Path) -> None:
     first, second = talk(catalog(), report())
     one, two = save(tmp_path / "one.sqlite", first), tmp_path / "two.sqlite"
@@ -257,6 +264,7 @@ def test_it_goes_on_in_another_capture(tmp_path: Path) -> None:
     assert results[2].text.startswith("== run 1 of node1.example (7.23.0): complete")
 
 
+@pytest.mark.slow
 def test_what_is_known_already_is_not_reported_again(path: Path) -> None:
     save(path, *talk(catalog()))
     results: list[AnalysisResult] = []

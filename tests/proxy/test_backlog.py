@@ -29,7 +29,7 @@ def test_when_too_much_waits_detail_goes_before_exchanges_and_exchanges_before_r
     monkeypatch.setattr(recorder, "QUEUE", 4 * weight)
     lines: list[str] = []
     path = tmp_path / "c.sqlite"
-    recording = Recorder(path, lines.append)
+    recording = Recorder(path, lines.append, analyzes=False)
     for _ in range(20):
         recording.put(file)
     recording.put(talk(catalog())[0])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from inspector.proxy import claims
+from tests.support.rows import each_row
 
 HOST = (b"Host", b"n")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         b"X-Client-DN", b"x-client-verify", b"X_Client_Cert", b"X.Client.DN", b"X-Client", b"x--client--dn-",
@@ -28,7 +29,7 @@ def test_other_headers_stay(name: bytes) -> None:
     assert claims.removed([(name, b"a")]) == (((name, b"a"),), ())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("field", "why"),
     [
         ((b"X", b"a\rX-Client-DN: CN=b"), "line end"),

@@ -120,6 +120,7 @@ def test_what_holds_no_secret_comes_back_as_it_was(masked: Masked) -> None:
     assert all(record is one for record, one in zip(masked.records, sent, strict=True))
 
 
+@pytest.mark.slow
 def test_large_bodies_come_and_go_on_the_disk(masked: Masked, tmp_path: Path) -> None:
     """A body that becomes small on the way is in its record again."""
     harmless, large, shrinks = Spool(tmp_path), Spool(tmp_path), Spool(tmp_path)
@@ -156,6 +157,7 @@ def test_large_bodies_come_and_go_on_the_disk(masked: Masked, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_process_that_was_killed_is_started_again(masked: Masked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inspector.proxy.side_process.PAUSES", (0.0,))
     masked.client.start()
@@ -168,6 +170,7 @@ def test_a_process_that_was_killed_is_started_again(masked: Masked, monkeypatch:
     assert masked.lines == ["-- masking has stopped (exit status -9); records wait, and it is started again"]
 
 
+@pytest.mark.slow
 def test_a_stop_of_the_whole_service_ends_it_after_the_proxy_only(masked: Masked) -> None:
     """systemd sends SIGTERM to all processes at once, and what is under way is still to be masked."""
     masked.client.start()
@@ -194,7 +197,7 @@ def test_a_stop_of_the_whole_service_ends_it_after_the_proxy_only(masked: Masked
 def test_a_poisonous_record_becomes_a_gap_and_the_others_are_masked(
     deed: str, reason: str, ends: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(masking_client, "PATIENCE", 2.0 if "sleep" in deed else 180.0)
+    monkeypatch.setattr(masking_client, "PATIENCE", 10.0 if "sleep" in deed else 180.0)
     side_processes.replace_code(monkeypatch, POISONED.format(poison=7.5, deed=deed))
     lines: list[str] = []
     recording = Recorder(tmp_path / "c.sqlite", lines.append, analyzes=False, redacts=True)
@@ -227,6 +230,7 @@ def assert_nowhere(folder: Path) -> None:
                 assert WORD not in repr([list(capture.records()), capture.connections()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["import os; os._exit(1)", "import time; time.sleep(600)"], ids=["down", "stuck"])
 def test_while_nothing_is_masked_nothing_is_written_and_the_end_comes_in_time(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -268,6 +272,7 @@ def test_what_cannot_be_packed_is_a_gap_at_its_place(masked: Masked) -> None:
     assert three.reason == "password=MASKED \\udc80"
 
 
+@pytest.mark.slow
 def test_it_waits_when_no_process_can_be_started(masked: Masked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inspector.proxy.side_process.PAUSES", (0.0,))
     errors = iter([OSError(11, "Resource temporarily unavailable"), OSError(24, "Too many open files")])

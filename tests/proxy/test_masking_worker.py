@@ -6,6 +6,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from inspector import installation
 from tests.support import side_processes
 from tests.support.waiting import eventually
@@ -42,6 +44,7 @@ sys.exit(masking_worker.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_it_ends_with_its_proxy_whatever_it_is_doing(tmp_path: Path) -> None:
     root = str(installation.PACKAGE.parent)
     code = PROXY.format(root=root, code=ENDLESS.format(root=root))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-import pytest
-
 from inspector import regex
 from inspector.capture.present import CONNECTIONS, REQUESTS, TEXT
 from inspector.model import OpenConnection, OpenRequest
 from inspector.protocol import endpoints
 from inspector.proxy.open_connections import HIDDEN, OpenConnections
+from tests.support.rows import each_row
 
 if TYPE_CHECKING:
     from inspector.proxy.connection_state import AgentConnection
@@ -88,7 +87,7 @@ def test_strangers_come_after_agents_and_the_rest_is_counted() -> None:
     assert {len(request.method) for request in now.requests[:-1]} == {TEXT}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("target", "shown"),
     [
         (TARGET.decode(), "/puppet/v3/catalog/a8.test"),

@@ -113,7 +113,7 @@ def test_secrets_in_a_large_body_are_taken_out_as_well(path: Path, monkeypatch: 
     for part in (b'{"resources": [], "x": "', key, b'"}'):
         spool.add(part)
     assert spool.body is None
-    recorder = Recorder(path, lambda _: None, redacts=True)
+    recorder = Recorder(path, lambda _: None, redacts=True, analyzes=False)
     recorder.start()
     bare = dataclasses.replace(asked, response=dataclasses.replace(asked.response, body=b""))
     recorder.put(bare, None, {"response": spool})
@@ -137,7 +137,7 @@ def test_secrets_in_a_connections_certificates_are_taken_out_as_well(path: Path)
     key = lib.UnrecognizedExtension(lib.ObjectIdentifier("1.3.6.1.4.1.34380.1.1.4"), b"\x0c\x06hunter")
     made = pki.sign(issuer, pki.new_key().public_key(), "n.example", extensions=[lib.Extension(key.oid, False, key)])
     leg = Leg("a", "agent", peer_chain=(made.public_bytes(Encoding.DER),))
-    recorder = Recorder(path, lambda _: None, redacts=True)
+    recorder = Recorder(path, lambda _: None, redacts=True, analyzes=False)
     recorder.start()
     recorder.put(Connection(leg))
     recorder.put(Handshake(leg, 1.0, "refused"))
@@ -150,7 +150,7 @@ def test_secrets_in_a_connections_certificates_are_taken_out_as_well(path: Path)
 
 def test_without_room_on_the_disk_the_end_is_not_written_either(path: Path) -> None:
     lines: list[str] = []
-    recorder = Recorder(path, lines.append, rotation=Rotation(free=10**18))
+    recorder = Recorder(path, lines.append, rotation=Rotation(free=10**18), analyzes=False)
     recorder.start()
     for record in talk(catalog(), catalog(), report()):
         recorder.put(record)
@@ -220,7 +220,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 def test_what_cannot_be_written_is_kept_and_the_gap_recorded(path: Path, full_disk: threading.Event) -> None:
     lines: list[str] = []
-    recorder = Recorder(path, lines.append)
+    recorder = Recorder(path, lines.append, analyzes=False)
     recorder.start()
     recorder.put(talk(catalog())[0])
     time.sleep(0.6)
@@ -239,7 +239,7 @@ def test_memory_is_bounded_and_what_is_lost_is_counted(
     path: Path, full_disk: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MEMORY", 15_000)
-    recorder = Recorder(path, lambda _line: None)
+    recorder = Recorder(path, lambda _line: None, analyzes=False)
     recorder.start()
     records = talk(*[catalog()] * 6)
     recorder.put(records[0])
@@ -265,7 +265,7 @@ def test_putting_never_waits_for_the_disk(path: Path, monkeypatch: pytest.Monkey
         return []
 
     monkeypatch.setattr(Capture, "flush", hanging)
-    recorder = Recorder(path, lambda _line: None)
+    recorder = Recorder(path, lambda _line: None, analyzes=False)
     recorder.start()
     recorder.put(talk(catalog())[0])
     assert entered.wait(300)

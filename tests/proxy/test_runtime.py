@@ -59,7 +59,7 @@ class Part:
     """Something of a running proxy."""
 
     def __init__(self, site: Site) -> None:
-        self.runtime = site.runtime
+        self.internal_error = site.runtime.internal_error
 
     @guarded
     def fail(self, why: str) -> None:

@@ -6,6 +6,8 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
+import pytest
+
 from inspector import installation
 from inspector.fleet.directory import TableDirectory
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -25,6 +27,7 @@ def worked(tmp_path: Path, *words: str) -> tuple[int, str]:
     return done.returncode, done.stderr.strip()
 
 
+@pytest.mark.slow
 def test_it_converts_with_the_sites_rules(tmp_path: Path) -> None:
     save(tmp_path / "c" / "a.sqlite", *talk(plugins(), catalog(status=500), report(result="failed")))
     rules = tmp_path / "rules.yaml"
@@ -35,11 +38,13 @@ def test_it_converts_with_the_sites_rules(tmp_path: Path) -> None:
     assert asked(tables, "SELECT rules <> '' FROM captures") == [(True,)]
 
 
+@pytest.mark.slow
 def test_without_a_capture_there_is_nothing_to_do(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     assert worked(tmp_path) == (0, "")
 
 
+@pytest.mark.slow
 def test_it_says_what_failed_and_does_the_rest(tmp_path: Path) -> None:
     save(tmp_path / "c" / "a.sqlite", *talk(plugins()))
     (tmp_path / "c" / "b.sqlite").write_text("no capture")

@@ -47,6 +47,7 @@ def test_what_is_there_is_converted_at_the_start(
     assert lines == []
 
 
+@pytest.mark.slow
 def test_what_is_added_is_converted_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: Callable[..., tuple[TablesWriter, list[str]]]
 ) -> None:
@@ -62,6 +63,7 @@ def test_what_is_added_is_converted_later(
     assert lines == []
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_is_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: Callable[..., tuple[TablesWriter, list[str]]]
 ) -> None:
@@ -77,6 +79,7 @@ def test_what_goes_wrong_is_said_once(
     assert "is not a capture" in lines[0]
 
 
+@pytest.mark.slow
 def test_the_end_of_the_proxy_does_not_wait(
     tmp_path: Path, writer: Callable[..., tuple[TablesWriter, list[str]]]
 ) -> None:

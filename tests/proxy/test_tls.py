@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 
-from inspector.errors import IdentityError
+from inspector.errors import IdentityError, InspectorError
 from inspector.host import pki
 from inspector.proxy import tls
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WARNING, FATAL = 1 << 8, 2 << 8
 UNRECOGNIZED_NAME, CERTIFICATE_REVOKED, NO_RENEGOTIATION, CLOSE_NOTIFY = 112, 44, 100, 0
@@ -154,3 +151,37 @@ def test_a_crl_of_a_ca_that_is_gone_is_not_missed(trust: tls.SiteTrust) -> None:
     lose(trust.crl, "cut between CRLs")
     trust.refresh()
     assert (len(trust.authorities), len(trust.crls), trust.error) == (1, 1, None)
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in tls.KEY_LOG_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_nothing_is_written_unless_asked() -> None:
+    assert tls.key_log_path() is None
+    assert tls.key_log_writer() is None
+
+
+def test_lines_are_appended_to_a_private_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
+    for line in (b"CLIENT_RANDOM 1 2", b"CLIENT_RANDOM 3 4"):
+        write = tls.key_log_writer()
+        assert write
+        write(line)
+    assert (tmp_path / "keys").read_bytes() == b"CLIENT_RANDOM 1 2\nCLIENT_RANDOM 3 4\n"
+    assert (tmp_path / "keys").stat().st_mode & 0o777 == 0o600
+
+
+def test_mitmproxys_own_variable_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSLKEYLOGFILE", "/b")
+    assert tls.key_log_path() == Path("/b")
+    monkeypatch.setenv("MITMPROXY_SSLKEYLOGFILE", "/a")
+    assert tls.key_log_path() == Path("/a")
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path))
+    with pytest.raises(InspectorError, match="which SSLKEYLOGFILE names: Is a directory"):
+        tls.key_log_writer()

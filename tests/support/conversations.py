@@ -244,14 +244,6 @@ def analyzed(*agents: Agent) -> Analyzer:
     return analyzer
 
 
-def runs_of(records: Iterable[Record]) -> list[Run]:
-    """The runs of records, once all of them are over."""
-    analyzer = Analyzer()
-    for record in records:
-        analyzer.feed(record)
-    return analyzer.finish()
-
-
 def steps(analyzer: Analyzer, records: Iterable[Record]) -> Iterator[Step]:
     """Feed records, insisting that nothing of ours failed."""
     for record in records:

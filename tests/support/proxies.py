@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.cli import demo
+from inspector.model import Exchange
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 HOST = f"127.{1 + os.getpid() // 250 // 250 % 250}.{os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"
 """Where the proxies of this process listen: no other process looks for a free port there at the same time."""
 APART = ("127.0.0.2", "127.0.0.4")
-"""Of two workers these addresses meet one each (test_reuseport)."""
+"""Of two workers these addresses meet one each (tests/proxy/engine/test_handover)."""
 
 
 def options(lab: Lab, capture: Path) -> dict[str, str | Path]:
@@ -49,6 +50,11 @@ def records(capture: Path) -> list[Record]:
     """What a capture holds."""
     with Capture.open(capture) as opened:
         return list(opened.records())
+
+
+def exchanges(capture: Path) -> list[Exchange]:
+    """The exchanges of a capture, without its other records."""
+    return [record for record in records(capture) if isinstance(record, Exchange)]
 
 
 def analyzed(capture: Path) -> Analyzer:

@@ -1,16 +1,21 @@
-"""Whether an agent would accept a server: a handshake as this agent would make it, without a client certificate."""
+"""Whether an agent would accept a server: a handshake as this agent would make it, without a client certificate; and
+what is recorded of a server that the agent cannot use."""
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from OpenSSL import SSL
 
+from inspector.model import Exchange, Handshake, Leg, Request
 from inspector.proxy import tls
 from inspector.proxy.connect import dialing
 from inspector.proxy.connection_state import name_mismatch
+from inspector.rules.connection_errors import NO_HANDSHAKE
+from inspector.text import address, lasting
 
 if TYPE_CHECKING:
     import socket
@@ -22,6 +27,16 @@ if TYPE_CHECKING:
 RECORD = 2**14
 SILENCE = 15.0
 """Seconds that TLS may take at most. An agent waits for longer, and says then what it says in a direct run."""
+WRONG_NAME = 62
+"""OpenSSL's X509_V_ERR number of a name that is not in the certificate."""
+_ALERTS = {
+    WRONG_NAME: "bad_certificate",
+    9: "bad_certificate",
+    10: "certificate_expired",
+    12: "certificate_expired",
+    23: "certificate_revoked",
+}
+"""The alert that OpenSSL sends for a verification error, by its number; another one is `unknown_ca`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +96,7 @@ def _shake_hands(made: SSL.Connection, connection: socket.socket, until: float) 
         except SSL.WantReadError:
             pass
         except SSL.Error as error:
-            return _text(error)
+            return tls.words(error)
         else:
             return ""
         try:
@@ -104,8 +119,21 @@ def _send(made: SSL.Connection, connection: socket.socket) -> None:
         pass
 
 
-def _text(error: SSL.Error) -> str:
-    """Return an OpenSSL error in words."""
-    if error.args and isinstance(error.args[0], list) and error.args[0]:
-        return str(error.args[0][-1][-1])
-    return "the connection was reset"
+def record(agent: Leg, server: tuple[str, int], examination: Examination) -> Exchange | Handshake:
+    """Return what is recorded of a connection that is not intercepted: the handshake that the agent makes with the
+    server itself and does not finish, or the request for a connection that was not answered."""
+    error = examination.unreachable
+    if error is not None or examination.silent:
+        tried = Leg(id=f"{agent.id}-master", side="master", address=server[0], port=server[1],
+                    connecting=examination.at)  # fmt: skip
+        request = Request(method="CONNECT", target=address(*server), started=examination.at, ended=examination.at)
+        reason = f"{NO_HANDSHAKE} for {lasting(examination.silent)}"
+        if error is not None:
+            reason = f"cannot connect to the master {address(*server)}: {dialing.reason(error)}"
+        return Exchange(agent, request, master=tried, error=reason, failed=time.time())
+    leg = dataclasses.replace(agent, sni=server[0], own_chain=examination.chain, tunnelled=True)
+    culprits = tuple(str(problem) for problem in examination.problems)
+    if not examination.chain:
+        return Handshake(leg, time.time(), examination.refusal)
+    code = examination.problems[0].code if examination.problems else WRONG_NAME
+    return Handshake(leg, time.time(), examination.refusal, _ALERTS.get(code, "unknown_ca"), "agent", culprits)

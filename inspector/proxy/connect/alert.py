@@ -15,7 +15,7 @@ APPLICATION_DATA, ALERT, FATAL = 0x17, 0x15, 2
 HEADER = 5
 """Bytes before each record: its type, a version, and its length."""
 SECRET = b"SERVER_TRAFFIC_SECRET_0 "
-"""What the line of a key log begins with that has the secret of what a server sends."""
+"""The beginning of the line of a key log with the secret that encrypts what a server sends."""
 _CIPHERS: dict[str, tuple[hashes.HashAlgorithm, type[AESGCM | ChaCha20Poly1305], int]] = {
     "TLS_AES_128_GCM_SHA256": (hashes.SHA256(), AESGCM, 16),
     "TLS_AES_256_GCM_SHA384": (hashes.SHA384(), AESGCM, 32),

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import secrets
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from inspector import regex
+from inspector.host import pki
+from inspector.model import RUN_CA
 from inspector.protocol import endpoints
 from inspector.protocol.kinds import Kind
 from inspector.proxy.connect import acceptance
-from inspector.proxy.connect.authority import RunAuthority
 from inspector.proxy.connect.dialing import dial
+from inspector.proxy.identity import Credentials
 
 if TYPE_CHECKING:
     import socket
@@ -23,7 +28,6 @@ if TYPE_CHECKING:
     from inspector.model import Leg
     from inspector.proxy.connect.acceptance import Examination
     from inspector.proxy.connect.dialing import SiteProxy
-    from inspector.proxy.identity import Credentials
     from inspector.proxy.tls import Trust
 
 ADDED = "the proxy added its own CA, which the agent trusts for this run"
@@ -33,6 +37,9 @@ ANY = "*"
 FORBIDDEN = "puppet-inspector connects with puppet_master only"
 VALID = 30.0
 """Seconds for which the result of an examination counts: a run makes several connections to one server."""
+CERTIFICATES = 100
+"""Servers with a certificate; an agent has a handful."""
+_BLOCK = regex.compile(rb"-----BEGIN [A-Z0-9 ]{1,40}-----[^-]+-----END [A-Z0-9 ]{1,40}-----\r?\n?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,44 @@ class Addition:
         if self.digest and hashlib.sha256(body).hexdigest() != self.digest:
             return body
         return body + (b"" if body.endswith(b"\n") else b"\n") + self.content
+
+
+class RunAuthority:
+    """A proxy's own CA with its CRL, whose key is in memory only; it signs certificates for the servers that agents ask
+    for."""
+
+    def __init__(self, lifetime: timedelta) -> None:
+        """The CA, its CRL and what it signs are valid for ``lifetime``."""
+        self._lifetime = lifetime
+        # Two CAs of one name break verification, so no two runs have the same.
+        self._authority = pki.make_ca(f"{RUN_CA} {secrets.token_hex(8)}", lifetime=lifetime)
+        self._key = pki.new_key()
+        now = datetime.now(UTC)
+        crl = pki.make_crl(self._authority, last_update=now - pki.BACKDATED, next_update=now + lifetime)
+        self.certificate = pki.pem(self._authority.certificate)
+        """The CA's certificate in PEM."""
+        self.crl = pki.pem(crl)
+        """Its CRL in PEM."""
+        self._own = {_unbroken(self.certificate), _unbroken(self.crl)}
+        self._signed: dict[str, Credentials] = {}
+
+    def credentials_for(self, host: str) -> Credentials:
+        """Return the certificate to present as the server of this name or address, and its key."""
+        if host not in self._signed:
+            if len(self._signed) >= CERTIFICATES:
+                self._signed.clear()
+            leaf = pki.sign(self._authority, self._key.public_key(), host, lifetime=self._lifetime)
+            self._signed[host] = Credentials((leaf, self._authority.certificate), self._key)
+        return self._signed[host]
+
+    def removed(self, content: bytes) -> bytes:
+        """Return a file's content without the certificate and the CRL of this CA."""
+        return _BLOCK.sub(lambda block: b"" if _unbroken(block[0]) in self._own else block[0], content)
+
+
+def _unbroken(block: bytes) -> bytes:
+    """Return a PEM block without its line breaks, which programs place as they like."""
+    return b"".join(block.split())
 
 
 class Way(Enum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import ipaddress
 from collections.abc import Sequence  # noqa: TC003 - msgspec reads the annotations
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ import msgspec
 
 from inspector.errors import InspectorError
 from inspector.host import pki
-from inspector.proxy.connect import downloads, peers
+from inspector.proxy.connect import trust as trusts
 from inspector.proxy.connect.dialing import SiteProxy  # noqa: TC001 - msgspec, too
 from inspector.proxy.connect.files import WRITTEN, RunFile
 from inspector.proxy.connect.interception import Decision, Interception, Way
@@ -33,6 +34,8 @@ LOOKS = 10
 """How often at most it is looked whether the agent has finished writing a file."""
 LIFETIME = timedelta(days=2)
 """How long the CA of a run is valid: longer than any run."""
+SOCKETS = {4: Path("/proc/net/tcp"), 6: Path("/proc/net/tcp6")}
+"""The kernel's tables of TCP sockets, by version of IP."""
 
 
 class Plan(msgspec.Struct, frozen=True, tag="run"):
@@ -98,7 +101,7 @@ class RunInterception(Interception):
 
     def admits(self, peer: tuple[str, int], own: tuple[str, int]) -> bool:
         """Whether a connection is of the agent's user; that of anybody else is reported."""
-        owner = peers.owner(peer, own)
+        owner = socket_owner(peer, own)
         if owner in (self._plan.user, ROOT):  # `run` need not be root to start an agent with sudo
             return True
         self.report_once(f"-- refused a connection of user {'?' if owner is None else owner}: it is not the agent's")
@@ -125,9 +128,35 @@ class RunInterception(Interception):
 
     async def why_refused(self, chain: Sequence[bytes]) -> tuple[str, ...]:
         if self._refusals is None:
-            self._refusals = await asyncio.to_thread(downloads.refusals, self._plan.ca_server, self._plan.site, chain)
+            self._refusals = await asyncio.to_thread(trusts.refusals, self._plan.ca_server, self._plan.site, chain)
         return self._refusals
 
     def other(self, server: tuple[str, int]) -> Decision:
         self.report_once(f"{UNREAD}{address(*server)}, none of the node's Puppet servers (--also records it)")
         return Decision(Way.TUNNELLED)
+
+
+def socket_owner(peer: tuple[str, int], own: tuple[str, int]) -> int | None:
+    """Return the number of the user whose process on this host has the connection from ``peer`` to ``own``; None if
+    there is no such process (any more).
+
+    For a socket that is closed the kernel keeps no owner, and prints that of root; such a one has no inode.
+    """
+    version = ipaddress.ip_address(peer[0]).version
+    wanted = _hex(*peer), _hex(*own)
+    try:
+        with SOCKETS[version].open(encoding="ascii") as table:
+            for line in table:
+                words = line.split(maxsplit=10)
+                if (words[1], words[2]) == wanted:
+                    return int(words[7]) if words[9] != "0" else None
+    except OSError:
+        return None
+    return None
+
+
+def _hex(host: str, port: int) -> str:
+    """Return an address as the kernel prints it: words of four bytes in the machine's order (proc(5))."""
+    packed = ipaddress.ip_address(host).packed
+    words = (packed[at : at + 4][::-1] for at in range(0, len(packed), 4))
+    return f"{b''.join(words).hex().upper()}:{port:04X}"

@@ -1,4 +1,4 @@
-"""How this host's agent is led through the proxy for one run: a port, options for its command line, and a plan."""
+"""Prepares a run of this host's agent through the proxy: a port, options for its command line, and a plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from inspector import inputs
 from inspector.errors import InspectorError
 from inspector.host.puppetconf import split_address
-from inspector.proxy.connect import downloads, files
+from inspector.proxy.connect import files, trust
 from inspector.proxy.connect.dialing import SiteProxy
 from inspector.proxy.connect.interception import ANY, Addition
 from inspector.proxy.connect.plan import Plan
@@ -53,7 +53,7 @@ class PreparedRun:
         downloads. The proxy has started."""
         if not self.plan.ca_digest or Path(self.plan.ca).exists():
             return []
-        body = downloads.download(self.plan.ca_server, self.plan.site, downloads.BUNDLE)
+        body = trust.download(self.plan.ca_server, self.plan.site, trust.BUNDLE)
         served = Addition(inputs.read(self.plan.added_ca), self.plan.ca_digest).added_to(body)
         return [] if served == body else ["--ca_fingerprint", hashlib.sha256(served).hexdigest()]
 

@@ -1,8 +1,13 @@
-"""What a node's agent trusts: its CA bundle and its CRLs, by its own setting of ``certificate_revocation``."""
+"""What an agent trusts: its CA bundle and its CRLs, by its own setting of ``certificate_revocation``; and both as its
+CA gives them to anybody."""
 
 from __future__ import annotations
 
 import hashlib
+import http.client
+import ssl
+import time
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal
 
 from cryptography import x509 as cx509
@@ -13,13 +18,21 @@ from inspector import inputs
 from inspector.protocol import x509
 from inspector.protocol.pem import UNREADABLE
 from inspector.proxy import tls
+from inspector.proxy.connect.dialing import dial
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from inspector.proxy.connect.dialing import SiteProxy
 
 type Revocation = Literal["chain", "leaf", "false"]
 """The setting ``certificate_revocation``: which certificates an agent looks up in its CRLs."""
 
+BUNDLE, CRLS = "/puppet-ca/v1/certificate/ca", "/puppet-ca/v1/certificate_revocation_list/ca"
+"""What a CA gives to anybody."""
+PATIENCE = 10.0
+"""Seconds that a download may take."""
 _FLAGS = {
     "chain": X509StoreFlags.CRL_CHECK | X509StoreFlags.CRL_CHECK_ALL, "leaf": X509StoreFlags.CRL_CHECK, "false": 0,
 }  # fmt: skip
@@ -97,3 +110,35 @@ def crls_in(data: bytes) -> tuple[cx509.CertificateRevocationList, ...]:
     except UNREADABLE:
         return ()
     return found
+
+
+def download(server: tuple[str, int], site: SiteProxy | None, path: str) -> bytes:
+    """Return what a server has there, as an agent without a CA bundle downloads it: from anybody; empty for nothing."""
+    unverified = ssl.create_default_context()
+    unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
+    connection = http.client.HTTPSConnection(*server, context=unverified)
+    try:
+        plain = dial(server, site, PATIENCE)
+        connection.sock = unverified.wrap_socket(plain, server_hostname=server[0])
+        connection.request("GET", path, headers={"Accept": "text/plain"})
+        answer = connection.getresponse()
+        return answer.read(inputs.SMALL) if answer.status == HTTPStatus.OK else b""
+    except (OSError, http.client.HTTPException):
+        return b""
+    finally:
+        connection.close()
+
+
+def refusals(server: tuple[str, int], site: SiteProxy | None, chain: Sequence[bytes]) -> tuple[str, ...]:
+    """Return why a master refuses a certificate chain (DER), by what its CA has now; empty if that shows nothing."""
+    authorities = certificates_in(download(server, site, BUNDLE))
+    lists = crls_in(download(server, site, CRLS))
+    if not authorities:
+        return ()
+    ders = [each.public_bytes(Encoding.DER) for each in authorities]
+    crls = [each.public_bytes(Encoding.DER) for each in lists]
+    try:
+        problems = x509.verify(chain, ders, crls, time.time(), "chain" if crls else "none")
+    except x509.Malformed:
+        return ()
+    return tuple(str(problem) for problem in problems)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, cast
 
 from OpenSSL import SSL
 
+from inspector.proxy import tls
 from inspector.proxy.connect.alert import SentRecords
+from inspector.proxy.limits import FULL, PIECE, READ
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,14 +22,8 @@ if TYPE_CHECKING:
     from inspector.proxy.limits.pool import Ticket
     from inspector.proxy.wire import Tap
 
-READ = 2**18
-"""Bytes that are read from a socket at a time."""
-PIECE = 2**15
-"""The same until the agent's certificate is verified: many of these may wait for their turn."""
 RECORD = 2**14
 """Bytes of a TLS record."""
-FULL = 2**16
-"""Unsent bytes above which the other end is not read."""
 JAM = 2**19
 """Unsent bytes above which the peer itself is not read: each KeyUpdate of TLS is answered."""
 CLOSING = 2.0
@@ -79,7 +75,7 @@ class End(asyncio.BufferedProtocol):
         self._unsent = (0, 0.0)
         """Bytes that were unsent, and since when they have not become fewer."""
 
-    # -- for what uses it ---------------------------------------------------------------------------
+    # -- for subclasses -------------------------------------------------------------------------------
 
     def on_secured(self) -> None:
         """The handshake is finished."""
@@ -243,7 +239,7 @@ class End(asyncio.BufferedProtocol):
         except SSL.Error as error:
             self._flush()  # the alert
             self.finished = True
-            self.on_refused(_text(error))
+            self.on_refused(tls.words(error))
             self.close()
             return False
         if self.sent_records is not None:
@@ -265,7 +261,7 @@ class End(asyncio.BufferedProtocol):
         except SSL.ZeroReturnError:
             ended = True
         except SSL.Error as raised:
-            ended, error = True, _text(raised)
+            ended, error = True, tls.words(raised)
         self.farewell = ended and error is None
         if pieces:
             self.on_data(pieces[0] if len(pieces) == 1 else b"".join(pieces))
@@ -390,7 +386,7 @@ class End(asyncio.BufferedProtocol):
             self.transport.close()
 
     def stuck(self, now: float) -> float:
-        """Return for how many seconds the peer has taken nothing of what is unsent, as far as this was asked before."""
+        """Return for how many seconds the peer has taken nothing of what is unsent, counted from an earlier call."""
         size, since = self._unsent
         left = self.transport.get_write_buffer_size() if self.connected is not None else 0
         if not left or left < size or not size:
@@ -410,10 +406,3 @@ class End(asyncio.BufferedProtocol):
         self.closed = True
         if self.connected is not None:
             self.transport.abort()
-
-
-def _text(error: SSL.Error) -> str:
-    """Return an OpenSSL error in words."""
-    if error.args and isinstance(error.args[0], list) and error.args[0]:
-        return str(error.args[0][-1][-1])
-    return "the connection was reset"

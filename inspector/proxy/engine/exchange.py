@@ -11,6 +11,7 @@ from inspector.proxy.bodies import Body
 from inspector.proxy.connect.interception import ADDED
 from inspector.proxy.engine import framing
 from inspector.proxy.engine.framing import CHUNKED, UNTIL_CLOSE, Refused
+from inspector.proxy.limits import INTERIM
 
 if TYPE_CHECKING:
     from inspector.capture.spool import Spool
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 HELD = 2**26
 """Bytes of an answer that is passed on when it is complete: a large site's CRL has some megabytes."""
-INTERIM = 16
-"""Interim answers that a master may send before the answer itself."""
 
 
 class OpenExchange:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from inspector import __version__
 from inspector.errors import InspectorError
+from inspector.proxy.limits import HEAD, LINE, LINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,14 +22,8 @@ if TYPE_CHECKING:
 type Fields = tuple[tuple[bytes, bytes], ...]
 """A head's headers in their order: names as they were sent, values without the blanks around them."""
 
-HEAD = 256 * 2**10
-"""Bytes of a head: a master's own limit is 8 to 64 kB."""
-LINES = 1000
-"""Headers of a head."""
 NAME = 256
 """Bytes of a header's name. Some are remembered, a thousand of each sort."""
-LINE = 64 * 2**10
-"""Bytes of all trailers of a body."""
 SIZE = 16
 """Digits of a length or of a chunk's size."""
 CHUNKED, UNTIL_CLOSE = -1, -2

@@ -1,14 +1,17 @@
-"""Workers pass connections on to each other.
+"""Connections are distributed among workers that listen on one port: each address has one worker.
 
-One address has one worker (``reuseport``). Behind a balancer the kernel does not know which agent comes; the worker
-that the connection meets does, once it has read what the balancer sends first. If another worker serves that agent's
-address, it gets the socket and what was read of it, and reads that as if it had come there.
+Some state of an agent is stored by its address (requests without a name, the probe, the order of its requests). By
+itself the kernel distributes connections by a hash of address and port; a filter makes it the address alone. Behind a
+balancer the kernel does not know which agent comes; the worker that the connection meets does, once it has read what
+the balancer sends first. If another worker serves that agent's address, it gets the socket and what was read of it, and
+reads that as if it had come there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import socket
 import struct
 import time
@@ -27,15 +30,46 @@ PATIENCE = 2.0
 """Seconds in which another worker must take a connection."""
 AGAIN = 0.01
 """Seconds until another attempt, if too many wait there."""
+ATTACH = 51
+"""SO_ATTACH_REUSEPORT_CBPF (Linux 4.5), which ``socket`` does not name."""
+NETWORK = 0xFFF00000
+"""SKF_NET_OFF: offsets from here on are relative to the start of the IP packet (linux/filter.h)."""
+# The instructions of a classic BPF filter that are needed here (linux/bpf_common.h).
+LOAD_BYTE, LOAD_WORD = 0x30, 0x20
+SHIFT_RIGHT, MULTIPLY, MODULO = 0x74, 0x24, 0x94
+IF_EQUAL, SKIP, RETURN = 0x15, 0x05, 0x16
+
+
+def by_address(listening: socket.socket, number: int) -> None:
+    """Distribute connections by address among the ``number`` sockets that listen on this socket's port.
+
+    On a kernel without this feature nothing changes.
+    """
+    program = [
+        (LOAD_BYTE, 0, 0, NETWORK),
+        (SHIFT_RIGHT, 0, 0, 4),
+        (IF_EQUAL, 0, 2, 6),  # not IPv6: skip two instructions
+        (LOAD_WORD, 0, 0, NETWORK + 20),  # the last four bytes of the agent's address
+        (SKIP, 0, 0, 1),
+        (LOAD_WORD, 0, 0, NETWORK + 12),
+        # Addresses of a site are similar: without mixing, all even ones could go to the same process.
+        (MULTIPLY, 0, 0, 0x9E3779B1),
+        (SHIFT_RIGHT, 0, 0, 16),
+        (MODULO, 0, 0, number),
+        (RETURN, 0, 0, 0),
+    ]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
+    with contextlib.suppress(OSError):
+        listening.setsockopt(socket.SOL_SOCKET, ATTACH, struct.pack("@HP", len(program), ctypes.addressof(code)))
 
 
 class Handover:
-    """What one worker passes on, and what it gets."""
+    """Passes connections on to other workers, and takes those that they pass on."""
 
     def __init__(
         self, folder: Path, number: int, workers: int, accept: Callable[[bytes], asyncio.BaseProtocol]
     ) -> None:
-        """Get connections from now on. ``folder`` is the workers' own; this one is ``number`` of so many.
+        """Take connections from now on. ``folder`` is the workers' own; this one is ``number`` of so many.
 
         ``accept`` returns the protocol of a connection of which these bytes were read.
         """
@@ -90,6 +124,6 @@ class Handover:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: self._accept(data), connection)
 
     def close(self) -> None:
-        """Get nothing any more."""
+        """Take no connections any more."""
         asyncio.get_running_loop().remove_reader(self._socket.fileno())
         self._socket.close()

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 from inspector.formats.packet_capture import AGENTS, MASTERS
 from inspector.model import Exchange, Identity
 from inspector.proxy import claims
-from inspector.proxy.connect import dialing, records, tunnel
+from inspector.proxy.connect import acceptance, dialing, tunnel
 from inspector.proxy.connect import head as connect_head
 from inspector.proxy.connect.alert import SentRecords
 from inspector.proxy.connect.interception import FORBIDDEN, Way
 from inspector.proxy.connection_state import AGENT_LEFT, closed
 from inspector.proxy.engine import framing
-from inspector.proxy.engine.ends import FULL, STUCK
+from inspector.proxy.engine.ends import STUCK
 from inspector.proxy.engine.exchange import OpenExchange
 from inspector.proxy.engine.framing import UNTIL_CLOSE, Reader, Refused
 from inspector.proxy.engine.sides import AgentEnd, MasterEnd
-from inspector.proxy.faults.injection import end_with_reset, plain_answer
-from inspector.proxy.faults.pace import Pace
+from inspector.proxy.faults.injection import Pace, end_with_reset, plain_answer
+from inspector.proxy.limits import BODY_TIME, BUSY, FULL, HANDSHAKE, HEAD_TIME
 from inspector.proxy.limits.admission import PATIENCE
 from inspector.proxy.runtime import guarded
 from inspector.proxy.wire import Tap
@@ -45,11 +45,6 @@ if TYPE_CHECKING:
     from inspector.proxy.limits.pool import Ticket
     from inspector.proxy.runtime import Runtime
 
-HANDSHAKE = 30.0
-"""Seconds that an agent has for its TLS handshake."""
-HEAD, BODY = 30.0, 60.0
-"""Seconds within which an agent must send a complete head, and the next piece of a body. Between requests it may be
-silent for as long as it likes."""
 LOOK = 0.05
 """Seconds between looks whether there is room for an exchange, or whether an answer was delivered."""
 HALF_CLOSED = 10.0
@@ -57,7 +52,6 @@ HALF_CLOSED = 10.0
 one that has closed its connection, whose request is recorded when they have passed: no Puppet agent half-closes."""
 DELIVERY = 2.0
 """Seconds in which an agent that has shut down its sending side must acknowledge the answer."""
-BUSY = "too many requests without a verified certificate are under way"
 MASTER_LEFT = "the master closed the connection"
 UNANSWERED = f"{MASTER_LEFT} without an answer"
 FAILED = "the proxy failed"
@@ -71,6 +65,7 @@ class Link:
     def __init__(self, runtime: Runtime, links: set[Link], handover: Handover | None = None) -> None:
         """``links`` contains the link as long as it has a connection; ``handover`` leads to the other workers."""
         self.runtime = runtime
+        self.internal_error = runtime.internal_error
         self._handover = handover
         self.agent = AgentEnd(self)
         if runtime.wire:
@@ -230,7 +225,7 @@ class Link:
 
     @guarded
     def _write_decision(self, server: tuple[str, int], examination: Examination) -> None:
-        record = records.of(self._facts(), server, examination)
+        record = acceptance.record(self._facts(), server, examination)
         self._leg = record.agent if isinstance(record, Exchange) else record.leg
         self.runtime.recorder.put(record)
 
@@ -250,7 +245,7 @@ class Link:
         try:
             self._meet_agent()
         except Exception as error:  # noqa: BLE001
-            self.runtime.internal_error("meet_agent", error)
+            self.internal_error("meet_agent", error)
             self.agent.tls = None
             self.agent.abort()
 
@@ -343,7 +338,7 @@ class Link:
         except Refused:
             raise
         except Exception as error:  # noqa: BLE001 - a failure here must pass no claim on
-            self.runtime.internal_error("replace_claims", error)
+            self.internal_error("replace_claims", error)
             self._break(FAILED)
             return b""
         self._report_arrived(exchange)
@@ -497,7 +492,7 @@ class Link:
         try:
             master = self._meet_master()
         except Exception as error:  # noqa: BLE001
-            self.runtime.internal_error("meet_master", error)
+            self.internal_error("meet_master", error)
             return None
         interception = self.runtime.interception
         address, _ = self.runtime.settings.master_for(self.agent.sni)
@@ -564,7 +559,7 @@ class Link:
             handshake = master.state.refused(master.leg(), error)
             self.runtime.record_refused_master(master.state, handshake)
         except Exception as failure:  # noqa: BLE001 - the agent gets an answer nevertheless
-            self.runtime.internal_error("record_refused_master", failure)
+            self.internal_error("record_refused_master", failure)
             return error
         return handshake.reason if handshake else error
 
@@ -675,7 +670,7 @@ class Link:
         try:
             self.runtime.record_refused_master(master.state, master.state.late_refusal(master.leg()))
         except Exception as error:  # noqa: BLE001 - the agent gets an answer nevertheless
-            self.runtime.internal_error("record_late_refusal", error)
+            self.internal_error("record_late_refusal", error)
         return UNANSWERED
 
     # -- the end ------------------------------------------------------------------------------------
@@ -725,7 +720,7 @@ class Link:
 
     def failed(self, error: Exception) -> None:
         """A bug of ours ends this link; no other one is concerned."""
-        self.runtime.internal_error("a connection", error)
+        self.internal_error("a connection", error)
         self._break(FAILED)
 
     def agent_lost(self) -> None:
@@ -822,9 +817,9 @@ class Link:
         if self.agent.secured is None:
             return silent > HANDSHAKE
         if self._exchange is None:
-            return self._requests.unread > 0 and self._waiting is None and silent > HEAD
+            return self._requests.unread > 0 and self._waiting is None and silent > HEAD_TIME
         held = self._blocked or bool(self._detained) or self._exchange.waits
-        return not self._requests.complete and not held and silent > BODY
+        return not self._requests.complete and not held and silent > BODY_TIME
 
     def check(self, now: float) -> None:
         """Close the connection of an agent that does not finish what it began to send, that takes nothing more of its

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from inspector.errors import InspectorError
-from inspector.proxy import options, reuseport
+from inspector.proxy import options
 from inspector.proxy.connect.plan import Plan
 from inspector.proxy.console import Console
-from inspector.proxy.engine.handover import Handover
+from inspector.proxy.engine.handover import Handover, by_address
 from inspector.proxy.engine.link import Link
-from inspector.proxy.limits import accept_queue
+from inspector.proxy.limits import admission
 from inspector.proxy.runtime import DRAIN, Runtime
 from inspector.proxy.tap.plan import TapPlan
 from inspector.proxy.telemetry.waiting import reporter
@@ -117,7 +117,7 @@ class Server:
                     ]
                 else:
                     server = await loop.create_server(
-                        self._accept, *settings.listen, reuse_port=shared or None, backlog=accept_queue.BURST,
+                        self._accept, *settings.listen, reuse_port=shared or None, backlog=admission.BURST,
                         start_serving=False,
                     )  # fmt: skip
                     self._servers = [server]
@@ -140,10 +140,10 @@ class Server:
                     raise _not_listening(settings, error) from error
                 self._close()
                 settings = await self._bind(options.listen_again(settings), shared=shared)
-        accept_queue.lengthen(self._servers)
+        admission.lengthen(self._servers)
         for server in self._servers if shared and not self._handover else ():
             for listening in server.sockets:
-                reuseport.by_address(listening, self._workers)
+                by_address(listening, self._workers)
 
     def _close(self) -> None:
         for server in self._servers:

@@ -102,14 +102,14 @@ class AgentEnd(End):
         self.balanced = False
         """Whether a balancer will say where the agent is, before anything else."""
         self._origin: tuple[str, int] | None = None
-        """What it said."""
+        """The agent's address and port, as the balancer stated them."""
         self._secret = b""
         self.asking = False
         """Whether the agent asks for a connection with a server first, as of an HTTP proxy."""
         self.early = b""
         """What arrived before the agent was admitted."""
         self.header = b""
-        """What the balancer sent."""
+        """The balancer's header of the PROXY protocol."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography import x509
@@ -14,7 +17,6 @@ from inspector.host import pki
 from inspector.protocol.kinds import Kind
 from inspector.protocol.pem import UNREADABLE
 from inspector.proxy import identity
-from inspector.proxy.faults import answers
 from inspector.proxy.identity import Credentials
 
 if TYPE_CHECKING:
@@ -22,12 +24,65 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.protocol.endpoints import Match
-    from inspector.proxy.faults.answers import Answer
 
 OTHER_NAME = "puppet-inspector-fault.invalid"
 """The name in a certificate that is made to be another one (RFC 2606)."""
 LONGEST = 24 * 3600.0
 """Seconds of the longest delay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that the proxy gives in the master's place."""
+
+    status: int
+    content_type: str
+    body: bytes
+    more: tuple[tuple[str, str], ...] = ()
+    """Further headers."""
+
+    @property
+    def reason(self) -> str:
+        """The words after the status."""
+        return HTTPStatus(self.status).phrase
+
+    @property
+    def fields(self) -> tuple[tuple[bytes, bytes], ...]:
+        """All headers."""
+        headers = [("Content-Type", self.content_type), *self.more, ("Content-Length", str(len(self.body)))]
+        return tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)
+
+    def assembled(self, method: str) -> bytes:
+        """Return the answer to a request with this method as on the wire."""
+        lines = [
+            f"HTTP/1.1 {self.status} {self.reason}".encode(),
+            *(name + b": " + value for name, value in self.fields),
+        ]
+        return b"\r\n".join([*lines, b"", b"" if method == "HEAD" else self.body])
+
+
+def failure(status: int, *more: tuple[str, str]) -> Answer:
+    """Return an error as a master gives it."""
+    text = {"message": "Server Error: a fault injected on purpose (puppet-inspector)", "issue_kind": "RUNTIME_ERROR"}
+    return Answer(status, "application/json; charset=utf-8", json.dumps(text).encode(), more)
+
+
+def no_renewal() -> Answer:
+    """Return what a CA answers that does not renew certificates."""
+    return Answer(404, "text/plain; charset=utf-8", b"Not Found: this proxy passes no renewal on (puppet-inspector)")
+
+
+def empty_catalog(match: Match) -> Answer:
+    """Return a catalog without resources."""
+    environment = match.environment or "production"
+    catalog = {
+        "tags": [], "name": match.certname or "", "version": 1, "code_id": None, "catalog_uuid": str(uuid.uuid4()),
+        "catalog_format": 1, "environment": environment, "resources": [], "edges": [], "classes": [],
+    }  # fmt: skip
+    if match.dialect == "legacy":
+        document = {"document_type": "Catalog", "data": catalog, "metadata": {"api_version": 1}}
+        return Answer(200, "text/pson", json.dumps(document).encode())
+    return Answer(200, "application/json; charset=utf-8", json.dumps(catalog).encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +145,9 @@ def make(name: str, value: str | None) -> Action:
 
 def _busy(value: str) -> Action:
     if not value:
-        return Action("answered 503", answer=lambda _: answers.error(503))
+        return Action("answered 503", answer=lambda _: failure(503))
     later = _number(value.removesuffix("s"))
-    return Action(
-        f"answered 503 with Retry-After: {later}", answer=lambda _: answers.error(503, ("Retry-After", str(later)))
-    )
-
-
-def _failing(_: str) -> Action:
-    return Action("answered 500", answer=lambda _: answers.error(500))
+    return Action(f"answered 503 with Retry-After: {later}", answer=lambda _: failure(503, ("Retry-After", str(later))))
 
 
 def _delayed(value: str) -> Action:
@@ -145,7 +194,7 @@ def _crl(value: str) -> Action:
     if cadir is not None:
         data = _expired(pki.read_authority(cadir), crls)
     what = "an expired CRL" if cadir is not None else "another CRL"
-    return Action(f"answered with {what}", kind=Kind.CRL, answer=lambda _: answers.revocation_lists(data))
+    return Action(f"answered with {what}", kind=Kind.CRL, answer=lambda _: Answer(200, "text/plain", data))
 
 
 def _crls(data: bytes) -> list[x509.CertificateRevocationList]:
@@ -164,7 +213,7 @@ def _expired(authority: pki.Authority, crls: tuple[x509.CertificateRevocationLis
 def _empty_catalog(_: str) -> Action:
     def answer(match: Match | None) -> Answer:
         assert match is not None  # noqa: S101 - of that kind only
-        return answers.empty_catalog(match)
+        return empty_catalog(match)
 
     return Action("answered with an empty catalog", kind=Kind.CATALOG, answer=answer)
 
@@ -207,7 +256,8 @@ KINDS: dict[str, ActionKind] = {
     ),
     "500": ActionKind(
         "", "answers 500 without asking the master", "whether it falls back to a cached catalog, or fails",
-        "500 agent:web1.example phase:catalog", _failing,
+        "500 agent:web1.example phase:catalog",
+        lambda _: Action("answered 500", answer=lambda _: failure(500)),
     ),
     "delay": ActionKind(
         "DURATION", "passes the request on later (5s, 2m)", "its timeouts, and what it does when one has passed",

@@ -1,0 +1,23 @@
+"""Limits for all peers, on both roads. Those for peers without a verified certificate are in ``admission``."""
+
+HEAD = 256 * 2**10
+"""Bytes of a message's head: a master's own limit is 8 to 64 kB."""
+LINES = 1000
+"""Headers of a head."""
+LINE = 64 * 2**10
+"""Bytes of a line between the chunks of a body, and of its trailers."""
+INTERIM = 16
+"""Interim answers (100, 103) that a master may send before the answer itself."""
+HANDSHAKE = 30.0
+"""Seconds that an agent has for its TLS handshake."""
+HEAD_TIME, BODY_TIME = 30.0, 60.0
+"""Seconds within which an agent must send a complete head, and the next piece of a body. Between requests it may be
+silent for as long as the master allows."""
+READ = 2**18
+"""Bytes that are read from a connection at a time."""
+PIECE = 2**15
+"""The same of an agent whose certificate is not verified: many of these may wait for their turn."""
+FULL = 2**16
+"""Unsent bytes above which the other end is not read: asyncio's own limit."""
+BUSY = "too many requests without a verified certificate are under way"
+"""Why a request is refused with 503."""

@@ -10,18 +10,17 @@ A verified agent has no limits here, and addresses from which one came lately ha
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import selectors
 import time
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from inspector.proxy.limits.memory import Peaks
-from inspector.proxy.limits.pool import Limits, Pool, Ticket
+from inspector.proxy.limits.pool import Limits, Pool, Ticket, Turns
 from inspector.proxy.limits.quota import Quota, Refusals, Share, counted_as
-from inspector.proxy.limits.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 KNOWN, STRANGERS = Share(384, 512), Share(96, 160)
 """Connections that are served at a time: of addresses from which a verified agent came lately, and of others. A
@@ -45,6 +44,49 @@ ADDRESSES = 50_000
 """Known addresses that are remembered."""
 SWEEP = 0.1
 """Seconds between searches for silent connections while others wait."""
+FLOOD = 64
+"""Connections after which memory is given back."""
+TRIM_DELAY = 2.0
+"""Seconds between their end and that: their tasks end, too."""
+BURST = 16
+"""Connections that are accepted at a time: they take some 5 ms."""
+QUEUE = 4096
+"""The length of the queue of connections that the system has accepted and the proxy has not yet, if the system allows
+so much (`net.core.somaxconn`): an agent that finds it full tries again only after a second."""
+
+
+def trim() -> bool:
+    """Give free memory back to the system; return whether there was any. Other C libraries than glibc do it anyway."""
+    function = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return function is not None and bool(function(0))
+
+
+class Peaks:
+    """Gives memory back after a flood of connections has ended: the C library keeps it, in case as many come again."""
+
+    def __init__(self) -> None:
+        self._most = 0
+
+    def count(self, number: int) -> None:
+        """Note how many connections there are."""
+        self._most = max(self._most, number)
+        if self._most >= FLOOD and number <= self._most // 4:
+            self._most = 0
+            loop = asyncio.get_running_loop()
+            loop.call_later(TRIM_DELAY, loop.run_in_executor, None, trim)
+
+
+def lengthen(servers: Iterable[asyncio.Server]) -> None:
+    """Make the queues of servers longer.
+
+    asyncio has one figure for the length and for the connections that it accepts before it does anything else: all of a
+    long queue at once would delay others.
+    """
+    for server in servers:
+        for listening in server.sockets:
+            shared: Any = listening.dup()
+            with shared:
+                shared.listen(QUEUE)
 
 
 class Admission(Limits):

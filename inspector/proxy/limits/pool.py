@@ -1,4 +1,4 @@
-"""Connections without a verified certificate, and the places where they are served."""
+"""Connections without a verified certificate, the places where they are served, and the turns in which they are."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from inspector.proxy.limits.quota import Quota, Refusals, Share
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from inspector.proxy.limits.turns import Turns
-
 SILENT = 10.0
 """Seconds of silence after which a connection gives its place to one that waits: agents that start all at once on one
 machine take their time, too."""
 LONGEST = 60.0
 """Seconds after which it does so even if it is not silent."""
+SLICE = 0.004
+"""Seconds of a turn at least: one handshake."""
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Ticket:
 
     limits: Limits
     address: str
-    """What it is counted as."""
+    """The address that it is counted by (``counted_as``)."""
     descriptor: int
     close: Callable[[str], None]
     """Closes the connection, for a reason."""
@@ -78,7 +78,7 @@ class Ticket:
     size: int = 0
     """Bytes of its request under way."""
     due: int = 0
-    """Pieces of what it or the master sent that wait for their turn."""
+    """Received pieces, of either side, that wait for their turn."""
     exchange: bool = False
     """Whether it has an exchange under way."""
     began: float = 0.0
@@ -198,3 +198,37 @@ def unread(descriptor: int) -> int:
     except OSError:
         return 0  # it is closed
     return int(number)
+
+
+class Turns:
+    """Work that is due, some of which is done in each round of the event loop: much at once would delay other agents.
+
+    A handshake occupies the processor for milliseconds. Hundreds of them may be due in the same round, in which no
+    other connection is served. In turns they get some time of each round: as much as all others took. The newest work
+    is done first: a handshake that has begun is completed before others begin, and a flood delays nobody who comes
+    later. A connection has one piece of work from each side here at the most, so nothing is done in the wrong order.
+    """
+
+    def __init__(self) -> None:
+        self._due: list[Callable[[], None]] = []
+        self._ended = 0.0
+        """When the last turn ended."""
+
+    def add(self, work: Callable[[], None]) -> None:
+        """Do some work when it is due."""
+        if not self._due:
+            self._ended = time.monotonic()
+            asyncio.get_running_loop().call_soon(self._run)
+        self._due.append(work)
+
+    def _run(self) -> None:
+        now = time.monotonic()
+        until = now + max(SLICE, now - self._ended)
+        try:
+            while self._due and now < until:
+                self._due.pop()()
+                now = time.monotonic()
+        finally:
+            self._ended = now
+            if self._due:
+                asyncio.get_running_loop().call_soon(self._run)

@@ -29,19 +29,18 @@ from inspector.formats import mitm_flows
 from inspector.model import Identity
 from inspector.proxy import claims, options, tls
 from inspector.proxy.bodies import Body
-from inspector.proxy.connect import dialing, head
+from inspector.proxy.connect import acceptance, dialing, head
 from inspector.proxy.connect import interception as interceptions
-from inspector.proxy.connect import records as connect_records
 from inspector.proxy.connect.interception import ADDED, Way
 from inspector.proxy.connection_state import AGENT_LEFT, AgentConnection, MasterConnection, closed
 from inspector.proxy.console import Console
 from inspector.proxy.faults import ALARM
 from inspector.proxy.faults.injection import plain_answer
-from inspector.proxy.limits import accept_queue
-from inspector.proxy.mitm import commands, contentviews, handler, marks, reading
+from inspector.proxy.limits import admission
+from inspector.proxy.mitm import commands, contentviews, handler, reading
 from inspector.proxy.mitm.commands import PuppetCommands
 from inspector.proxy.mitm.reading import ReadFlows
-from inspector.proxy.runtime import DRAIN, Runtime
+from inspector.proxy.runtime import DRAIN, Runtime, guarded
 from inspector.summaries import ruleset
 from inspector.text import address, clean
 
@@ -73,21 +72,6 @@ LOOK = 0.05
 """Seconds between looks whether the agent of a delayed request is still there."""
 REFUSED = "this proxy serves Puppet agents only"
 ONLY_READ = "flows are only read, and nothing is proxied"
-
-
-def _guarded[**P](hook: Callable[P, None]) -> Callable[P, None]:
-    """Wrap a hook so that a bug of ours never stops an agent's run: it is recorded as a gap."""
-
-    @functools.wraps(hook)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
-        self = args[0]
-        assert isinstance(self, PuppetInspector)  # noqa: S101 - methods only
-        try:
-            hook(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001
-            self.internal_error(hook.__name__, error)
-
-    return guarded
 
 
 class PuppetInspector:
@@ -197,7 +181,7 @@ class PuppetInspector:
                 self._fail(str(error))
                 return
         tcp = (listening for mode in server.servers for listening in mode._servers if hasattr(listening, "sockets"))
-        accept_queue.lengthen(tcp)
+        admission.lengthen(tcp)
         if ctx.options.connection_strategy != "lazy":
             self._fail(
                 "connection_strategy must be lazy: the connection to the master needs the agent's certificate first."
@@ -306,7 +290,7 @@ class PuppetInspector:
         elif self._runtime is None or self._ending or not ours or client.transport_protocol != "tcp":
             client.error = REFUSED
 
-    @_guarded
+    @guarded
     def client_disconnected(self, client: connection.Client) -> None:
         self._give_up(client.id, AGENT_LEFT)
         self._asked.pop(client.id, None)
@@ -322,7 +306,7 @@ class PuppetInspector:
             leg, closed(state.tls_state if state else None, close=bool(state and state.close))
         )
 
-    @_guarded
+    @guarded
     def server_disconnected(self, data: ServerConnectionHookData) -> None:
         state = self._masters.pop(data.server.id, None)
         if self._runtime and state:
@@ -358,12 +342,12 @@ class PuppetInspector:
                 flow.response = _refusal(status, reason)
             self._record_unused(flow.client_conn, server, examination)
 
-    @_guarded
+    @guarded
     def _record_unused(self, client: connection.Client, server: tuple[str, int], examination: Examination) -> None:
         assert self._runtime  # noqa: S101 - nobody is served before
-        self._runtime.recorder.put(connect_records.of(mitm_flows.leg_of(client), server, examination))
+        self._runtime.recorder.put(acceptance.record(mitm_flows.leg_of(client), server, examination))
 
-    @_guarded
+    @guarded
     def tls_clienthello(self, data: ClientHelloData) -> None:
         if data.context.client.id in self._unread:
             data.ignore_connection = True
@@ -391,14 +375,14 @@ class PuppetInspector:
         data.ssl_conn, state = self._runtime.meet_agent(data.conn.id, _address(data.conn), asked)
         self._agents[data.conn.id] = state
 
-    @_guarded
+    @guarded
     def tls_established_client(self, data: TlsData) -> None:
         state = self._agents.get(data.conn.id)
         if state and self._runtime:
             connected = data.conn.timestamp_start or time.time()
             self._runtime.agent_secured(data.conn.id, state, _address(data.conn), connected)
 
-    @_guarded
+    @guarded
     def tls_failed_client(self, data: TlsData) -> None:
         handler.send_alert(data.conn.id, data.conn, data.ssl_conn)
         state = self._agents.get(data.conn.id)
@@ -410,7 +394,7 @@ class PuppetInspector:
 
     # -- the master's leg ---------------------------------------------------------------------------
 
-    @_guarded
+    @guarded
     def server_connect(self, data: ServerConnectionHookData) -> None:
         """Choose the master: of several, the one that the agent named by SNI. It can reach no other host."""
         if self._runtime is None:  # a flow that a user repeats
@@ -441,7 +425,7 @@ class PuppetInspector:
         data.conn.sni = state.sni
         self._masters[data.conn.id] = state
 
-    @_guarded
+    @guarded
     def tls_failed_server(self, data: TlsData) -> None:
         handler.send_alert(data.context.client.id, data.conn, data.ssl_conn)
         state = self._masters.get(data.conn.id)
@@ -471,11 +455,11 @@ class PuppetInspector:
         """Whether a flow passes the proxy, or has: also one that was killed. All others were read from a file."""
         return flow.live or flow in self._live
 
-    @_guarded
+    @guarded
     def _on_read(self, flow: http.HTTPFlow) -> None:
         self._read.add(flow)
 
-    @_guarded
+    @guarded
     def _report_arrived(self, flow: http.HTTPFlow) -> None:
         agent, data, client = self._agents.get(flow.client_conn.id), flow.request.data, flow.client_conn
         if agent and self._runtime:
@@ -557,7 +541,7 @@ class PuppetInspector:
             flow.error = Error(reason)
             self._record(flow)
 
-    @_guarded
+    @guarded
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         if not self._is_live(flow):
             return
@@ -573,7 +557,7 @@ class PuppetInspector:
         if flow.response and (passes or (_long(flow.response) and not whole)):
             flow.response.stream = self._copied(flow, "response", injection)
 
-    @_guarded
+    @guarded
     def response(self, flow: http.HTTPFlow) -> None:
         if self._is_live(flow):
             addition = self._addition(flow)
@@ -594,7 +578,7 @@ class PuppetInspector:
             return None
         return interception.addition(flow.request.data.method, flow.request.data.path)
 
-    @_guarded
+    @guarded
     def error(self, flow: http.HTTPFlow) -> None:
         if not self._is_live(flow):
             return
@@ -710,7 +694,7 @@ class PuppetInspector:
         with contextlib.suppress(RuntimeError):  # the loop is closed: mitmproxy has ended
             self._loop.call_soon_threadsafe(_annotate, flow, result)
 
-    def internal_error(self, where: str, error: Exception) -> None:
+    def internal_error(self, where: str, error: BaseException) -> None:
         """Record an internal error; without a proxy, report it."""
         if self._runtime:
             self._runtime.internal_error(where, error)
@@ -732,7 +716,7 @@ def _prefer_ours(addons: Any) -> None:
 
 def _annotate(flow: http.HTTPFlow, result: AnalysisResult) -> None:
     """Show the findings in mitmproxy's own user interfaces."""
-    marks.annotate(flow, result.findings)
+    reading.annotate(flow, result.findings)
     with contextlib.suppress(Exception):
         asyncio.get_running_loop().create_task(ctx.master.addons.handle_lifecycle(UpdateHook([flow])))
 

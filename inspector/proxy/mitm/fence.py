@@ -20,6 +20,7 @@ from mitmproxy.proxy.layers.http import _http1
 from mitmproxy.proxy.layers.http._base import ReceiveHttp
 from mitmproxy.proxy.layers.http._events import ErrorCode, HttpEvent, ResponseEndOfMessage, ResponseProtocolError
 
+from inspector.proxy.limits import BUSY, HEAD, INTERIM, LINE, LINES
 from inspector.proxy.limits.admission import PATIENCE
 from inspector.proxy.limits.pool import Ticket
 
@@ -29,22 +30,13 @@ if TYPE_CHECKING:
     from mitmproxy.proxy.layer import CommandGenerator
     from mitmproxy.proxy.layers.http import HttpStream
 
-HEAD = 256 * 2**10
-"""Bytes of a message's head: a master's own limit is 8 to 64 kB."""
-LINES = 1000
-"""Lines of a head."""
 AHEAD = 256 * 2**10
 """Bytes of further requests that a peer may send before the current one is answered."""
-LINE = 64 * 2**10
-"""Bytes of a line between the chunks of a body, or of its trailers."""
-INTERIM = 16
-"""Interim answers (100, 103) that a master may send before the answer itself."""
-TOO_LARGE, BAD, BUSY = 431, 400, 503
+TOO_LARGE, BAD, UNAVAILABLE = 431, 400, 503
 LATER = b"\r\nRetry-After: 5\r\n"
 """Tells an agent for how many seconds it should wait. It then asks again instead of failing."""
 LOOK = 0.05
 """Seconds between looks whether there is room for an exchange."""
-FULL = "too many requests without a verified certificate are under way"
 
 
 class Head:
@@ -141,7 +133,7 @@ class _Fenced(_http1.Http1Connection):
         self._data.clear()
         if isinstance(self, _http1.Http1Server) and not self.response:
             answer = _http1.make_error_response(status, reason)
-            yield commands.SendData(self.conn, answer.replace(b"\r\n", LATER, 1) if status == BUSY else answer)
+            yield commands.SendData(self.conn, answer.replace(b"\r\n", LATER, 1) if status == UNAVAILABLE else answer)
         yield commands.CloseConnection(self.conn)
         if self.stream_id is not None and (reading or waiting or isinstance(self, _http1.Http1Client)):
             agent = isinstance(self, _http1.Http1Server)
@@ -172,8 +164,8 @@ class FencedServer(_Fenced, _http1.Http1Server):
             if self.state == self.read_body or not self.buf:
                 self.resume()
             if self._ticket is not None and self.state != self.done and not self._ticket.add(len(event.data)):
-                self._ticket.refuse(FULL)
-                yield from self.refuse(BUSY, FULL)
+                self._ticket.refuse(BUSY)
+                yield from self.refuse(UNAVAILABLE, BUSY)
                 return
         yield from super()._handle_event(event)
 
@@ -198,8 +190,8 @@ class FencedServer(_Fenced, _http1.Http1Server):
             self.state = self.read_headers
             yield from self.read_headers(events.DataReceived(self.conn, b""))
         elif time.monotonic() - self._held > PATIENCE and self._ticket is not None:
-            self._ticket.refuse(FULL)
-            yield from self.refuse(BUSY, FULL)
+            self._ticket.refuse(BUSY)
+            yield from self.refuse(UNAVAILABLE, BUSY)
         elif isinstance(event, events.Wakeup):
             yield commands.RequestWakeup(LOOK)
 

@@ -25,8 +25,8 @@ from mitmproxy.proxy import commands, events, mode_servers, server
 from mitmproxy.proxy.layers import http
 from OpenSSL import SSL
 
-from inspector.proxy.faults.injection import end_with_reset
-from inspector.proxy.faults.pace import Pace
+from inspector.proxy.faults.injection import Pace, end_with_reset
+from inspector.proxy.limits import BODY_TIME, FULL, HANDSHAKE, HEAD_TIME, PIECE, READ
 from inspector.proxy.mitm import fence
 
 if TYPE_CHECKING:
@@ -42,17 +42,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-READ = 2**18
-"""Bytes that are read from a connection at a time: as many as asyncio reads from a socket."""
-PIECE = 2**15
-"""Bytes of an agent that are passed on at a time."""
-FULL = 2**16
-"""Unsent bytes above which reading pauses: asyncio's own limit."""
-HANDSHAKE = 30.0
-"""Seconds that an agent has for its TLS handshake."""
-STALLED = {"head": 30.0, "body": 60.0}
-"""Seconds within which an agent must send a complete head, and the next piece of a body. Between requests it may be
-silent for as long as the master allows."""
+STALLED = {"head": HEAD_TIME, "body": BODY_TIME}
 CHECK = 5.0
 """Seconds between checks of these."""
 LOOK = 0.05

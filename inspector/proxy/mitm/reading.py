@@ -18,16 +18,19 @@ from mitmproxy import ctx as _untyped
 from mitmproxy import http
 from mitmproxy.hooks import UpdateHook
 
+from inspector import regex
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.formats import importing, mitm_flows
 from inspector.host import puppetconf
 from inspector.proxy import options
-from inspector.proxy.mitm import commands, marks
+from inspector.proxy.mitm import commands
 from inspector.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from mitmproxy import flow
 
     from inspector.model import Exchange
 
@@ -41,6 +44,10 @@ QUIET = 0.3
 """Seconds without another flow after which those so far are analyzed."""
 WITHOUT_PROXY = ("puppet_rules", "puppet_rules_dir")
 """The options that have a meaning without a proxy."""
+ERROR, OTHER = ":red_circle:", ":warning:"
+"""The marks of flows with an error, and with other findings only."""
+_OURS = regex.compile(r"[A-Z][0-9]{2}: ")
+"""How our line of a comment begins: all other lines are the user's, and never changed."""
 
 
 def reason(values: Any, *, own_mode: bool, interactive: bool) -> str:
@@ -88,6 +95,23 @@ class _Checked(msgspec.Struct):
 
     findings: list[_Finding]
     not_analyzed: list[_NotAnalyzed]
+
+
+def annotate(flow: flow.Flow, findings: Sequence[tuple[str, str, str]]) -> bool:
+    """Show findings (rule, severity and message of each) instead of those of an earlier analysis, if there are any.
+
+    What a user marked or wrote stays. Return whether anything changed.
+    """
+    lines = flow.comment.split("\n") if flow.comment else []
+    others = [line for line in lines if not _OURS.match(line)]
+    ours = ["; ".join(f"{rule}: {clean(message)}" for rule, _, message in findings)] if findings else []
+    if [*others, *ours] == lines:
+        return False  # also if a user has removed the mark since
+    if not flow.marked or (len(others) < len(lines) and flow.marked in (ERROR, OTHER)):
+        errors = any(severity == "error" for _, severity, _ in findings)
+        flow.marked = (ERROR if errors else OTHER) if findings else ""
+    flow.comment = "\n".join([*others, *ours])
+    return True
 
 
 class ReadFlows:
@@ -194,7 +218,7 @@ class ReadFlows:
         read: dict[int, tuple[Group, dict[tuple[str, str, str], None]]] = {}
         for seq, group in enumerate(numbered, 1):
             read.setdefault(id(group), (group, {}))[1].update(dict.fromkeys(found.get(seq, ())))
-        changed = [flow for group, mine in read.values() for flow in group if marks.annotate(flow, list(mine))]
+        changed = [flow for group, mine in read.values() for flow in group if annotate(flow, list(mine))]
         await ctx.master.addons.trigger_event(UpdateHook(changed))
         marked = sum(bool(mine) for _, mine in read.values())
         logging.info(f"{len(read)} flows were read; {marked} have findings: puppet.check explains them")

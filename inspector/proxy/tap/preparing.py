@@ -1,5 +1,5 @@
-"""What is looked at before connections are handed over: whether it is this server that agents connect to, whether the
-whole way works, and who is where."""
+"""Checks before a tap begins: agents connect to this server themselves, and the whole way through the proxy works; and
+which agents have which address."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LEGACY = ("iptables-legacy-save", "ip6tables-legacy-save", "iptables-save", "ip
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What was found."""
+    """The results of the checks."""
 
     server: ServerConf
     name: str
@@ -55,7 +55,7 @@ class Prepared:
 
 
 def prepare(server: ServerConf, patterns: Sequence[str]) -> Prepared:
-    """Look at everything. Raises InspectorError."""
+    """Make all checks. Raises InspectorError."""
     check(server)
     trust, name = examine(server)
     ask(server, name)

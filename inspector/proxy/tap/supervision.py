@@ -1,4 +1,4 @@
-"""A tap: a table, a proxy, and who hands connections over only as long as the proxy answers."""
+"""Supervises a tap: connections are handed over only as long as the proxy answers, until the tap ends."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class End(NamedTuple):
 
     reason: str
     expected: bool = True
-    """Whether it is as it was wanted."""
+    """Whether it ended as the user wanted."""
 
 
 @dataclass(slots=True)
-class Tap:
-    """A tap that runs."""
+class Supervisor:
+    """Hands connections over to the proxy of a tap as long as it answers, until the tap ends."""
 
     table: Table
     process: subprocess.Popen[str]
@@ -129,7 +129,7 @@ class Tap:
             self.table.withdraw()
 
     def _end(self, seconds: float) -> End | None:
-        """Return whether it is to end now."""
+        """Return why it ends now; None: it goes on."""
         if reason := self._trouble():
             return End(reason, expected=False)
         if self.stopped.is_set():

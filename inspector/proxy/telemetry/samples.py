@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from inspector.summaries.under_way import UnderWay
 
 OTHER = "other"
-"""The label of what is in no table."""
+"""The label for a value that is in none of our tables."""
 NONE = "none"
-"""The label of what there is not: an answer, an alert."""
+"""The label for a missing answer, or a missing alert."""
 _STATUSES = {int(status): str(int(status)) for status in HTTPStatus}
 _ALERTS = frozenset(ALERTS.values())
 

@@ -25,7 +25,7 @@ _HOST = regex.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.%]+\]")
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """What a proxy tells other systems while it runs."""
+    """The metrics and spans that a running proxy has for other systems."""
 
     metrics: tuple[str, int] | None = None
     """Where metrics are served; None: nowhere."""

@@ -10,6 +10,7 @@ from OpenSSL import SSL
 from inspector.host import pki
 from inspector.proxy.connect import alert
 from inspector.proxy.connect.alert import SECRET, SentRecords
+from tests.support.rows import each_row
 
 CIPHERS = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 UNKNOWN_CA, CERTIFICATE_REVOKED, CERTIFICATE_REQUIRED = 48, 44, 116
@@ -129,7 +130,7 @@ def test_there_is_none_of_an_older_tls() -> None:
 RECORDS = (b"", b"a" * 5, b"b" * 16_401, b"", b"c")
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 7, 1000, 2**20])
+@each_row("size", [1, 2, 3, 4, 5, 6, 7, 1000, 2**20])
 def test_records_are_counted_however_they_are_cut(size: int) -> None:
     data = b"".join(b"\x17\x03\x03" + len(record).to_bytes(2) + record for record in RECORDS)
     sent = SentRecords()

@@ -12,6 +12,7 @@ import pytest
 
 from inspector.proxy.connect import dialing
 from inspector.proxy.connect.dialing import LONGEST, SiteProxy, SiteProxyError
+from tests.support.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +124,7 @@ def test_a_proxy_may_be_gone() -> None:
     assert dialing.answer(SERVER, raised.value) == (f"Failed to open TCP connection to {where} ({reason})", 502)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("server", "served"),
     [
         (("puppet.example", 8140), False),

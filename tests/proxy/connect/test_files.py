@@ -11,8 +11,8 @@ import pytest
 from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.proxy.connect import files
-from inspector.proxy.connect.authority import RunAuthority
 from inspector.proxy.connect.files import RunFile
+from inspector.proxy.connect.interception import RunAuthority
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,6 +6,7 @@ import pytest
 
 from inspector.proxy.connect import head
 from inspector.proxy.connect.head import LONGEST, ConnectRequest, Unreadable
+from tests.support.rows import each_row
 
 OF_RUBY = b"CONNECT puppet.example:8140 HTTP/1.1\r\nHost: puppet.example:8140\r\n\r\n"
 
@@ -39,7 +40,7 @@ def test_a_server_has_the_name_by_which_it_is_known(line: bytes, server: tuple[s
     assert (found.server, found.size) == (server, len(line + end))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [
         b"GET /puppet/v3/node/a HTTP/1.1\r\n\r\n",

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,7 +16,8 @@ import pytest
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
 from inspector.model import Leg
-from inspector.proxy.connect import files, peers
+from inspector.proxy.connect import files
+from inspector.proxy.connect import plan as module
 from inspector.proxy.connect.dialing import SiteProxy
 from inspector.proxy.connect.interception import Way
 from inspector.proxy.connect.plan import UNREAD, Plan, RunInterception
@@ -24,7 +26,6 @@ from tests.support.users import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from inspector.host.pki import SslDirPaths
 
@@ -67,7 +68,7 @@ def stranger(tmp_path: Path) -> Iterator[tuple[str, int]]:
 @pytest.mark.parametrize("user", [AGENT, 0])
 def test_the_agents_connections_are_served_and_roots(user: int, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     """`run` need not be root to start an agent with sudo."""
-    monkeypatch.setattr(peers, "owner", lambda peer, own: user if (peer, own) == (PEER, OWN) else None)
+    monkeypatch.setattr(module, "socket_owner", lambda peer, own: user if (peer, own) == (PEER, OWN) else None)
     assert node.run.admits(PEER, OWN)
     assert node.lines == []
 
@@ -76,7 +77,7 @@ def test_the_agents_connections_are_served_and_roots(user: int, node: Node, monk
 def test_another_users_are_refused_and_reported_once(
     user: int | None, named: str, node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peers, "owner", lambda *_: user)
+    monkeypatch.setattr(module, "socket_owner", lambda *_: user)
     assert [node.run.admits(PEER, OWN) for _ in range(2)] == [False, False]
     assert node.lines == [f"-- refused a connection of user {named}: it is not the agent's"]
 
@@ -195,3 +196,56 @@ def test_a_plan_reaches_another_process(node: Node) -> None:
     assert list(map(tuple, there.servers)) == list(plan.servers)
     assert there.site is not None
     assert (there.site.host, list(there.site.bypassed), list(there.descriptors)) == ("p", [".a"], [5])
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_connection_of_this_host_has_an_owner(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        server = socket.create_server((host, 0), family=family)
+    except OSError:
+        pytest.skip(f"{host} is no address of this host")
+    with server, socket.create_connection(server.getsockname()[:2]) as near:
+        far, _ = server.accept()
+        with far:
+            peer, own = near.getsockname()[:2], far.getsockname()[:2]
+            assert module.socket_owner(peer, own) == os.geteuid()
+            assert module.socket_owner((host, peer[1] ^ 1), own) is None
+            assert module.socket_owner(peer, (host, own[1] ^ 1)) is None
+
+
+def test_it_is_the_users_of_the_other_end_not_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table has both ends of a connection of this host."""
+    table = tmp_path / "tcp"
+    table.write_text(
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+        "   0: 0100007F:1FCC 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0        0 1 1\n"
+        "   1: 0100007F:C350 0100007F:1FCC 01 00000000:00000000 00:00000000 00000000  1000        0 2 1\n"
+    )
+    monkeypatch.setitem(module.SOCKETS, 4, table)
+    assert module.socket_owner(("127.0.0.1", 50000), ("127.0.0.1", 8140)) == 1000
+    assert module.socket_owner(("127.0.0.1", 8140), ("127.0.0.1", 50000)) == 0
+    assert module.socket_owner(("127.0.0.2", 50000), ("127.0.0.1", 8140)) is None
+
+
+def test_nobody_is_known_without_the_kernels_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(module.SOCKETS, 4, Path("/nonexistent/tcp"))
+    assert module.socket_owner(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
+
+
+def test_who_has_closed_a_connection_is_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel prints root for a socket without an owner: anybody could pass for it so."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        near = socket.create_connection(server.getsockname())
+        far, _ = server.accept()
+        with far:
+            peer, own = near.getsockname(), far.getsockname()
+            near.close()
+            assert module.socket_owner(peer, own) is None
+    table = tmp_path / "tcp"
+    table.write_text(
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+        "   1: 0100007F:C350 0100007F:1FCC 05 00000000:00000000 00:00000000 00000000     0        0 0 1\n"
+    )
+    monkeypatch.setitem(module.SOCKETS, 4, table)
+    assert module.socket_owner(("127.0.0.1", 50000), ("127.0.0.1", 8140)) is None

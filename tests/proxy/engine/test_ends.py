@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector.proxy.engine import ends
-from inspector.proxy.engine.ends import FULL, JAM, End
+from inspector.proxy.engine.ends import JAM, End
+from inspector.proxy.limits import FULL
 from tests.support.ends import Tls, Transport
 
 if TYPE_CHECKING:

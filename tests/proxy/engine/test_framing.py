@@ -12,6 +12,7 @@ from inspector.model import Exchange
 from inspector.proxy.engine import framing
 from inspector.proxy.engine.framing import CHUNKED, UNTIL_CLOSE, Reader, Refused
 from tests.support.recorded import SAMPLES, records_of
+from tests.support.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,7 +43,7 @@ def one(data: bytes) -> tuple[framing.Head, bytes]:
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("head", "status", "reason"),
     [
         (b"", 400, "first line"),
@@ -104,7 +105,7 @@ def test_what_could_be_read_in_two_ways_is_refused(head: bytes, status: int, rea
     assert reason in raised.value.message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("head", "reason"),
     [
         (b"HTTP/2.0 200 OK", "not HTTP/1.1"),
@@ -125,7 +126,7 @@ def test_an_answer_that_could_be_read_in_two_ways_is_refused(head: bytes, reason
         framing.response(head, b"GET")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("head", "method", "length", "close"),
     [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5", b"GET", 5, False),
@@ -181,7 +182,7 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_row("seed", range(20))
 def test_it_does_not_matter_in_which_pieces_a_message_arrives(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - no secrets
     data, expected = b"", []
@@ -197,7 +198,7 @@ def test_it_does_not_matter_in_which_pieces_a_message_arrives(seed: int) -> None
     assert [body for _, body in messages(pieces)] == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "chunks",
     [
         b"0x3\r\nabc\r\n0\r\n\r\n",
@@ -286,7 +287,7 @@ def read_by_h11(data: bytes) -> list[tuple[bytes, bytes, bytes]] | None:
         return None if not found and request is None else found
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_row("seed", range(12))
 def test_what_is_accepted_is_read_as_h11_reads_it(seed: int) -> None:
     chance, accepted = random.Random(seed), 0  # noqa: S311 - no secrets
     for _ in range(300):

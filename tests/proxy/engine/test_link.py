@@ -15,12 +15,13 @@ from inspector.proxy.connect.acceptance import Examination
 from inspector.proxy.connect.interception import Decision, Way
 from inspector.proxy.connection_state import AGENT_LEFT
 from inspector.proxy.engine import link as module
-from inspector.proxy.engine.ends import FULL, STUCK
-from inspector.proxy.engine.link import BODY, DELIVERY, HALF_CLOSED, HANDSHAKE, HEAD, MASTER_LEFT, Link
+from inspector.proxy.engine.ends import STUCK
+from inspector.proxy.engine.link import DELIVERY, HALF_CLOSED, MASTER_LEFT, Link
 from inspector.proxy.engine.sides import AgentEnd, MasterEnd
 from inspector.proxy.faults import actions
 from inspector.proxy.faults.injection import Injection
 from inspector.proxy.identity import NoIdentity
+from inspector.proxy.limits import BODY_TIME, FULL, HANDSHAKE, HEAD_TIME
 from inspector.proxy.limits.admission import Admission
 from inspector.proxy.tls import TlsState
 from tests.support.ends import Tls, Transport
@@ -173,9 +174,9 @@ def test_a_head_has_a_deadline_that_no_byte_postpones(site: Site, clock: list[fl
     clock[0] += 5000
     site.link.agent_sent(GET[:5])
     for _ in range(3):
-        clock[0] += HEAD / 4
+        clock[0] += HEAD_TIME / 4
         site.link.agent_sent(b"a")
-    assert given_up(site, clock, HEAD / 4)
+    assert given_up(site, clock, HEAD_TIME / 4)
     assert site.errors == []
 
 
@@ -184,10 +185,10 @@ def test_a_body_has_one_that_each_piece_postpones(site: Site, clock: list[float]
     site.link.agent_sent(PUT % 100 + b"\r\n")
     site.master()
     for _ in range(3):
-        clock[0] += BODY - 1
+        clock[0] += BODY_TIME - 1
         site.link.check(clock[0])
         site.link.agent_sent(b"a")
-    assert given_up(site, clock, BODY)
+    assert given_up(site, clock, BODY_TIME)
     assert site.errors == ["the agent did not finish what it began to send"]
 
 
@@ -208,7 +209,7 @@ def test_who_may_not_send_the_body_yet_has_none_until_it_may(site: Site, clock: 
     site.link.check(clock[0])
     assert not site.wire.ended
     site.link.master_sent(master, b"HTTP/1.1 100 Continue\r\n\r\n")
-    assert given_up(site, clock, BODY)
+    assert given_up(site, clock, BODY_TIME)
 
 
 def test_who_is_not_read_as_the_master_takes_nothing_has_none(site: Site, clock: list[float]) -> None:
@@ -220,7 +221,7 @@ def test_who_is_not_read_as_the_master_takes_nothing_has_none(site: Site, clock:
     site.link.check(clock[0])
     assert not site.wire.ended
     master.resume_writing()
-    assert given_up(site, clock, BODY)
+    assert given_up(site, clock, BODY_TIME)
 
 
 def test_what_has_arrived_and_waits_for_its_turn_is_our_delay(site: Site, clock: list[float]) -> None:
@@ -482,7 +483,7 @@ def test_a_delayed_request_has_no_deadline_and_is_not_read_without_limit(site: S
     site.secure()
     site.link.agent_sent(PUT % 1_000_000 + b"\r\n")
     assert site.link._master is None
-    clock[0] += 2 * BODY
+    clock[0] += 2 * BODY_TIME
     site.link.check(clock[0])
     assert not site.wire.ended
     assert site.wire.reading

@@ -9,6 +9,7 @@ import pytest
 
 from inspector.proxy.engine import proxy_protocol
 from inspector.proxy.engine.proxy_protocol import SIGNATURE, Header, Unreadable
+from tests.support.rows import each_row
 
 
 def binary(source: str, port: int, *, command: int = 0x21, more: bytes = b"") -> bytes:
@@ -19,7 +20,7 @@ def binary(source: str, port: int, *, command: int = 0x21, more: bytes = b"") ->
     return SIGNATURE + struct.pack("!BBH", command, family, len(addresses)) + addresses
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("header", "source"),
     [
         (b"PROXY TCP4 10.0.0.7 10.0.0.1 40001 8140\r\n", ("10.0.0.7", 40001)),
@@ -40,7 +41,7 @@ def test_a_header_says_where_the_agent_is(header: bytes, source: tuple[str, int]
         assert proxy_protocol.read(header[:size]) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [
         b"\x16\x03\x01",

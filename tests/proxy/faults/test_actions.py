@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,12 @@ from cryptography import x509
 from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.lab.ca import LabCA
+from inspector.model import Response
+from inspector.protocol import documents as d
 from inspector.protocol import endpoints
 from inspector.protocol.kinds import Kind
 from inspector.proxy.faults import actions
+from tests.support.rows import each_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,7 +99,7 @@ def test_an_empty_catalog_is_for_catalogs() -> None:
     assert b'"environment": "test"' in action.answer(match).body
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "seconds"), [("5", 5), ("0.5s", 0.5), ("2m", 120), ("1h", 3600), ("", None), ("-1s", None), ("1d", None)]
 )
 def test_durations(text: str, seconds: float | None) -> None:
@@ -104,3 +108,25 @@ def test_durations(text: str, seconds: float | None) -> None:
             actions.duration(text)
     else:
         assert actions.duration(text) == seconds
+
+
+def test_an_error_is_one_for_an_agent() -> None:
+    answer = actions.failure(503, ("Retry-After", "7"))
+    assert answer.assembled("GET").startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+    assert b"\r\nRetry-After: 7\r\n" in answer.assembled("GET")
+    assert json.loads(answer.body)["issue_kind"] == "RUNTIME_ERROR"
+    assert answer.assembled("HEAD").endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [("POST", "/puppet/v3/catalog/web1.example?environment=test"), ("POST", "/test/catalog/web1.example")],
+)
+def test_an_empty_catalog_is_read_as_one(method: str, target: str) -> None:
+    found = endpoints.match(method, target)
+    assert found
+    answer = actions.empty_catalog(found)
+    headers = (("Content-Type", answer.content_type),)
+    document = found.endpoint.response(Response(headers=headers, body=answer.body, status=200))
+    assert isinstance(document, d.Catalog)
+    assert (document.name, document.environment, document.resources) == ("web1.example", "test", [])

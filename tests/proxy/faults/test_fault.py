@@ -7,6 +7,7 @@ import pytest
 from inspector.errors import InspectorError
 from inspector.proxy.faults import fault
 from inspector.proxy.faults.actions import KINDS
+from tests.support.rows import each_row
 
 
 def test_a_line() -> None:
@@ -21,14 +22,12 @@ def test_a_line() -> None:
     assert [number for number in range(1, 6) if found.nth is not None and found.nth(number)] == [2, 3]
 
 
-@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if "mint:" not in kind.example])
+@each_row("name", [name for name, kind in KINDS.items() if "mint:" not in kind.example])
 def test_every_example_is_a_fault(name: str) -> None:
     assert fault.parse(KINDS[name].example).line == KINDS[name].example
 
 
-@pytest.mark.parametrize(
-    "line", ["500 agent:*", "500 -agent:web1", "500 phase:catalog", "500", "500 agent:?*", "500 agent:*.*"]
-)
+@each_row("line", ["500 agent:*", "500 -agent:web1", "500 phase:catalog", "500", "500 agent:?*", "500 agent:*.*"])
 def test_these_name_no_agent(line: str) -> None:
     assert fault.parse(line).agents == ()
 
@@ -48,7 +47,7 @@ def test_its_time_passes() -> None:
     assert fault.parse("500 agent:a for:2s").over(2.1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "words"),
     [
         ("", "A fault is empty"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -294,3 +295,53 @@ def test_when_the_proxy_ends_nobody_waits_any_longer() -> None:
         assert served(*tickets) == [True, True, False, False]
 
     run(play())
+
+
+def test_memory_is_given_back_once_after_a_flood(monkeypatch: pytest.MonkeyPatch) -> None:
+    trimmed: list[str] = []
+    monkeypatch.setattr(admission, "TRIM_DELAY", 0.0)
+    monkeypatch.setattr(admission, "trim", lambda: trimmed.append("trimmed"))
+
+    async def play(*numbers: int) -> None:
+        peaks = admission.Peaks()
+        for number in numbers:
+            peaks.count(number)
+        await asyncio.sleep(0.02)
+
+    asyncio.run(play(1, 2, 1, 0))
+    assert trimmed == [], "some connections are no flood"
+    asyncio.run(play(1, admission.FLOOD, admission.FLOOD // 2))
+    assert trimmed == [], "it goes on"
+    asyncio.run(play(1, admission.FLOOD, admission.FLOOD // 4, 3, 2, 1, 0))
+    assert trimmed == ["trimmed"]
+
+
+def test_the_c_library_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def malloc_trim(pad: int) -> int:
+        calls.append(pad)
+        return 1
+
+    monkeypatch.setattr("ctypes.CDLL", lambda _: SimpleNamespace(malloc_trim=malloc_trim))
+    assert admission.trim()
+    assert calls == [0]
+    monkeypatch.setattr("ctypes.CDLL", lambda _: SimpleNamespace())
+    assert not admission.trim()
+
+
+def test_more_wait_than_are_accepted_at_a_time() -> None:
+    async def play() -> int:
+        server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0, backlog=1)
+        admission.lengthen([server])
+        address = server.sockets[0].getsockname()
+        callers = [socket.socket() for _ in range(50)]
+        for caller in callers:  # nobody accepts them meanwhile: the event loop is busy here
+            caller.settimeout(0.5)
+            caller.connect(address)
+        for caller in callers:
+            caller.close()
+        server.close()
+        return len(callers)
+
+    assert asyncio.run(play()) == 50

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-
-import pytest
+from typing import TYPE_CHECKING
 
 from inspector.proxy.limits import quota
 from inspector.proxy.limits.quota import Quota, Refusals, Share, counted_as
+from tests.support.rows import each_row
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_neither_an_address_nor_all_together_get_more_than_their_limit() -> None:
@@ -35,7 +38,7 @@ def test_a_smaller_limit_leaves_some_room() -> None:
     assert Share(100, 200).scaled(0.0) == (1, 2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "counted"),
     [
         ("192.0.2.7", "192.0.2.7"),

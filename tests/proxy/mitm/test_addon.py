@@ -26,7 +26,7 @@ from inspector.model import Exchange, Gap, Leg
 from inspector.proxy import identity, tls
 from inspector.proxy.analysis_client import AnalysisResult
 from inspector.proxy.bodies import Copies
-from inspector.proxy.connect import records
+from inspector.proxy.connect import acceptance
 from inspector.proxy.connect.acceptance import Examination
 from inspector.proxy.connect.interception import Decision, Way
 from inspector.proxy.connection_state import AgentConnection, MasterConnection
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def addon(tmp_path: Path) -> Iterator[addon_module.PuppetInspector]:
-    """An addon that records, but does not listen."""
+def addon(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[addon_module.PuppetInspector]:
+    """An addon that records, but does not listen; with the parameter True it analyzes, too."""
     addon = addon_module.PuppetInspector()
     settings: Any = SimpleNamespace(
         capture=tmp_path / "c.sqlite", rules=(), rotation=NEVER, redact=False, probe="", only=None, keep_body=KEEP,
         identity_source=identity.NoIdentity(), faults=(), telemetry=NOTHING, tables=None, wire=False, plan=None,
         connect=None, interposes=False, stands_in=False,
     )  # fmt: skip
-    addon._runtime, addon._reason = Runtime(settings, lambda _line: None), ""
+    addon._runtime, addon._reason = Runtime(settings, lambda _line: None, analyzes=getattr(request, "param", False)), ""
     with taddons.context():  # type: ignore[no-untyped-call]
         yield addon
         if addon._runtime.recorder.is_alive():
@@ -116,7 +116,7 @@ def test_a_connection_that_cannot_be_recorded_is_answered_nevertheless(
 
     assert addon._runtime
     addon._runtime.interception = Mock(decide=decide)
-    monkeypatch.setattr(records, "of", Mock(side_effect=RuntimeError("a mistake of ours")))
+    monkeypatch.setattr(acceptance, "record", Mock(side_effect=RuntimeError("a mistake of ours")))
     flow = tflow.tflow()
     flow.request.host, flow.request.port = "puppet.example", 8140
     asyncio.run(addon.http_connect(flow))
@@ -156,6 +156,8 @@ def test_a_record_is_what_was_sent(addon: addon_module.PuppetInspector, tmp_path
     assert exchange.stripped == ("X-Client-DN", "X-Client-Verify")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("addon", [True], indirect=True)
 def test_findings_show_in_mitmproxys_own_views(addon: addon_module.PuppetInspector, tmp_path: Path) -> None:
     async def show() -> http.HTTPFlow:
         flow = tflow.tflow(resp=True)

@@ -53,6 +53,7 @@ def capture(tmp_path: Path) -> Path:
     return save(tmp_path / "-c.sqlite", *together(Agent().ca().run(), Agent("b.example", "192.0.2.2").run("u-b")))
 
 
+@pytest.mark.slow
 def test_runs_are_reported_in_the_event_log(capture: Path, caplog: pytest.LogCaptureFixture) -> None:
     output = answered(capture, "puppet.runs", caplog)
     assert [level for level, _ in output] == [logging.INFO] * (len(output) - 1) + [ALERT]
@@ -63,6 +64,7 @@ def test_runs_are_reported_in_the_event_log(capture: Path, caplog: pytest.LogCap
     assert texts[-1].endswith(f"puppet-inspector check {capture}")
 
 
+@pytest.mark.slow
 def test_check_says_what_and_why_by_the_rules_of_the_proxy(
     capture: Path, caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,6 +82,7 @@ def test_check_says_what_and_why_by_the_rules_of_the_proxy(
     assert short[2].startswith(f"... {len(texts) - 3} more lines: puppet-inspector check ")
 
 
+@pytest.mark.slow
 def test_a_capture_that_is_gone_is_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     texts = [text for _, text in answered(tmp_path / "gone.sqlite", "puppet.runs", caplog)]
     assert texts[0].startswith(f"puppet-inspector: There is no capture at {tmp_path / 'gone.sqlite'}")

@@ -24,6 +24,7 @@ from inspector.proxy.mitm import contentviews
 from inspector.text import clean
 from tests.support import places
 from tests.support.recorded import SAMPLES, records_of
+from tests.support.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,7 @@ def first(method: str, name: str, status: int = 200) -> http.HTTPFlow:
                 and flow.response.status_code == status)  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("method", "name", "request_says", "answer_says"),
     [
         ("POST", "/catalog/", ("Facts\nclientcert: node", "Form\n"), ("Catalog\nStage[main]  contains", "By type\n")),

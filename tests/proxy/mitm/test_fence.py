@@ -13,6 +13,7 @@ from mitmproxy.proxy.layers.http._base import ReceiveHttp
 from mitmproxy.proxy.layers.http._events import ErrorCode, ResponseProtocolError
 from mitmproxy.test import taddons, tflow, tutils
 
+from inspector.proxy.limits import BUSY, HEAD, INTERIM, LINE, LINES
 from inspector.proxy.mitm import fence
 
 GET = b"GET / HTTP/1.1\r\nHost: n\r\n"
@@ -58,7 +59,7 @@ def test_an_ordinary_request_passes_in_any_pieces(size: int) -> None:
 
 
 def test_as_many_headers_as_are_allowed_pass() -> None:
-    headers = b"".join(b"X-%d: 1\r\n" % number for number in range(fence.LINES - 2))
+    headers = b"".join(b"X-%d: 1\r\n" % number for number in range(LINES - 2))
     assert names(send(served(), GET + headers + b"\r\n"))[0] == "RequestHeaders"
 
 
@@ -66,16 +67,16 @@ def test_as_many_headers_as_are_allowed_pass() -> None:
 @pytest.mark.parametrize(
     ("head", "status"),
     [
-        (GET + b"X: " + b"a" * fence.HEAD, 431),
-        (GET + b"X: " + b"a" * fence.HEAD + b"\r\n\r\n", 431),
-        (b"a" * (fence.HEAD + 1), 431),
-        (GET + b"X: 1\r\n" * fence.LINES, 431),
-        (GET + b"X: 1\r\n" * fence.LINES + b"\r\n", 431),
+        (GET + b"X: " + b"a" * HEAD, 431),
+        (GET + b"X: " + b"a" * HEAD + b"\r\n\r\n", 431),
+        (b"a" * (HEAD + 1), 431),
+        (GET + b"X: 1\r\n" * LINES, 431),
+        (GET + b"X: 1\r\n" * LINES + b"\r\n", 431),
         (GET + b"X: 1\r\n a\r\n\r\n", 400),
         (GET + b"X: 1\n\ta\n\n", 400),
         (b"GET / HTTP/1.1\r\n a\r\n\r\n", 400),
-        (b"\n" * (fence.HEAD * 2), 431),
-        (b"\r\n" * fence.HEAD, 431),
+        (b"\n" * (HEAD * 2), 431),
+        (b"\r\n" * HEAD, 431),
     ],
 )
 def test_what_exceeds_a_limit_gets_one_answer(head: bytes, status: int, size: int) -> None:
@@ -105,7 +106,7 @@ def test_each_byte_of_a_head_is_examined_once() -> None:
 
 
 def test_a_chunk_size_without_end_is_refused() -> None:
-    sent = send(served(), GET + b"Transfer-Encoding: chunked\r\n\r\n" + b"1;" + b"a" * (fence.LINE + 1))
+    sent = send(served(), GET + b"Transfer-Encoding: chunked\r\n\r\n" + b"1;" + b"a" * (LINE + 1))
     assert statuses(sent) == [400]
     assert names(sent) == ["RequestHeaders", "RequestProtocolError"]
 
@@ -167,7 +168,7 @@ def test_a_masters_head_has_the_same_limits() -> None:
     connection: Any = fence.FencedClient(context)
     list(connection.handle_event(events.Start()))
     connection.stream_id, connection.request = 1, tflow.tflow().request
-    sent = send(connection, b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * fence.LINES)
+    sent = send(connection, b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * LINES)
     assert names(sent) == ["ResponseProtocolError"]
     assert statuses(sent) == [], "nothing is sent to the master"
 
@@ -211,7 +212,7 @@ def test_requests_beyond_the_bytes_under_way_are_to_be_sent_again_later() -> Non
         sent = send(limited(ticket), data + b"a" * 2000, 500)
         assert statuses(sent) == [503]
         assert b"\r\nRetry-After: 5\r\n" in next(c.data for c in sent if isinstance(c, commands.SendData))
-        assert ticket.refused == [fence.FULL]
+        assert ticket.refused == [BUSY]
 
 
 def test_what_is_under_way_is_given_back_with_the_answer() -> None:
@@ -243,7 +244,7 @@ def test_a_request_that_waits_too_long_is_to_be_sent_again_later(monkeypatch: py
     (wakeup,) = send(connection, GET + b"\r\n")
     monkeypatch.setattr(fence, "PATIENCE", -1.0)
     assert statuses(list(connection.handle_event(events.Wakeup(wakeup)))) == [503]
-    assert ticket.refused == [fence.FULL]
+    assert ticket.refused == [BUSY]
 
 
 def test_who_leaves_while_a_request_waits_is_closed() -> None:
@@ -270,7 +271,7 @@ def towards_master() -> Any:
 @pytest.mark.parametrize("size", [0, 1, 7])
 def test_interim_answers_are_left_out(size: int) -> None:
     early, answer = b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"
-    sent = send(towards_master(), early * fence.INTERIM + answer, size)
+    sent = send(towards_master(), early * INTERIM + answer, size)
     assert names(sent)[0] == "ResponseHeaders"
     assert names(sent)[-1] == "ResponseEndOfMessage"
     (head,) = (command.event.response for command in sent if command.event.__class__.__name__ == "ResponseHeaders")
@@ -278,7 +279,7 @@ def test_interim_answers_are_left_out(size: int) -> None:
 
 
 def test_interim_answers_without_end_are_refused() -> None:
-    sent = send(towards_master(), b"HTTP/1.1 100 Continue\r\n\r\n" * (fence.INTERIM + 1))
+    sent = send(towards_master(), b"HTTP/1.1 100 Continue\r\n\r\n" * (INTERIM + 1))
     assert names(sent) == ["ResponseProtocolError"]
 
 

@@ -25,9 +25,11 @@ from mitmproxy.proxy.layers.http._hooks import (
 from mitmproxy.proxy.tunnel import TunnelLayer
 from mitmproxy.test import taddons, tflow
 
+from inspector.proxy import limits
+from inspector.proxy.limits import HANDSHAKE, PIECE, READ
 from inspector.proxy.limits.admission import Admission
+from inspector.proxy.limits.pool import Turns
 from inspector.proxy.limits.quota import Share
-from inspector.proxy.limits.turns import Turns
 from inspector.proxy.mitm import fence, handler
 
 if TYPE_CHECKING:
@@ -303,7 +305,7 @@ def test_what_comes_is_taken_at_once_and_its_end_is_read() -> None:
         reader.feed_eof()
         return [*before, len(await end)]
 
-    assert asyncio.run(play()) == [handler.READ, 300_000 - handler.READ, 0]
+    assert asyncio.run(play()) == [READ, 300_000 - READ, 0]
     assert taken == [70_000]
 
 
@@ -419,15 +421,15 @@ def test_who_is_not_admitted_is_served_nothing() -> None:
     asyncio.run(play())
 
 
-HEAD, BODY = handler.STALLED["head"], handler.STALLED["body"]
+HEAD, BODY = limits.HEAD_TIME, limits.BODY_TIME
 
 
 @pytest.mark.parametrize(
     ("stalled", "age", "secured", "paused", "closed"),
     [
-        (None, handler.HANDSHAKE - 1, False, False, False),
-        (None, handler.HANDSHAKE + 1, False, False, True),
-        (None, handler.HANDSHAKE + 1, True, False, False),
+        (None, HANDSHAKE - 1, False, False, False),
+        (None, HANDSHAKE + 1, False, False, True),
+        (None, HANDSHAKE + 1, True, False, False),
         (("head", HEAD - 1), 1000, True, False, False),
         (("head", HEAD + 1), 1000, True, False, True),
         (("body", BODY - 1), 1000, True, False, False),
@@ -476,7 +478,7 @@ def test_a_handshake_that_waits_for_its_turn_is_not_late(monkeypatch: pytest.Mon
             made._check_progress()
             made._check.cancel()
         assert not cancelled, "it has some time left after its turn"
-        made._opened -= handler.HANDSHAKE
+        made._opened -= HANDSHAKE
         made._check_progress()
         made._check.cancel()
         assert cancelled
@@ -541,11 +543,11 @@ def test_what_an_agent_sends_is_passed_on_in_small_pieces() -> None:
         return len(passed) == 2
 
     made.client, made._dispatch = client, dispatch
-    assert made.receive(client, bytes(handler.PIECE * 2 + 1))
-    assert passed == [handler.PIECE, handler.PIECE, 1]
+    assert made.receive(client, bytes(PIECE * 2 + 1))
+    assert passed == [PIECE, PIECE, 1]
     passed.clear()
-    assert not made.receive(server, bytes(handler.PIECE * 2 + 1))
-    assert passed == [handler.PIECE * 2 + 1]
+    assert not made.receive(server, bytes(PIECE * 2 + 1))
+    assert passed == [PIECE * 2 + 1]
 
 
 def test_an_agent_waits_while_its_body_cannot_be_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from inspector.formats.mitm_flows import flow_of
 from inspector.model import Exchange
 from inspector.proxy import options
 from inspector.proxy.mitm import commands, reading
-from inspector.proxy.mitm.reading import ReadFlows
+from inspector.proxy.mitm.reading import ERROR, OTHER, ReadFlows, annotate
 from tests.support.recorded import SAMPLES, records_of
 from tests.support.waiting import PATIENCE
 
@@ -158,6 +158,7 @@ def test_flows_are_marked_with_what_check_finds() -> None:
     within(act)
 
 
+@pytest.mark.slow
 def test_a_copy_or_a_second_reading_is_no_further_exchange() -> None:
     async def act(flows: ReadFlows, view: View) -> None:
         read = sample()
@@ -185,6 +186,7 @@ def test_what_passed_the_proxy_is_left_out_with_its_copies() -> None:
     within(act, is_proxied=live.__contains__)
 
 
+@pytest.mark.slow
 def test_flows_that_the_user_interface_has_dropped_are_not_analyzed_again() -> None:
     async def act(flows: ReadFlows, view: View) -> None:
         view.add(read := sample())
@@ -198,6 +200,7 @@ def test_flows_that_the_user_interface_has_dropped_are_not_analyzed_again() -> N
     within(act)
 
 
+@pytest.mark.slow
 def test_a_flow_that_cannot_be_stored_costs_only_itself(caplog: pytest.LogCaptureFixture) -> None:
     async def act(flows: ReadFlows, view: View) -> None:
         broken = tflow.tflow(resp=True)
@@ -251,6 +254,7 @@ def test_nothing_is_left_if_mitmproxy_ends_while_the_capture_is_written(monkeypa
     assert not made[0].exists()
 
 
+@pytest.mark.slow
 def test_the_temporary_capture_is_private_and_goes() -> None:
     folders: list[Path] = []
 
@@ -265,3 +269,49 @@ def test_the_temporary_capture_is_private_and_goes() -> None:
 
     within(act)
     assert not folders[0].exists()
+
+
+B01, B18 = ("B01", "warning", "unverified\x1b[31m"), ("B18", "error", "another key")
+
+
+def test_findings_are_a_mark_and_a_comment() -> None:
+    flow = tflow.tflow()
+    assert annotate(flow, [B01])
+    assert (flow.marked, flow.comment.partition("\x1b")[1]) == (OTHER, "")
+    assert annotate(flow, [B01, B18])
+    assert flow.marked == ERROR
+    assert flow.comment.startswith("B01: unverified")
+    assert flow.comment.endswith("; B18: another key")
+
+
+def test_findings_of_a_later_analysis_replace_those_before() -> None:
+    flow = tflow.tflow()
+    annotate(flow, [B18])
+    assert not annotate(flow, [B18])
+    assert annotate(flow, [])
+    assert (flow.marked, flow.comment) == ("", "")
+
+
+def test_what_a_user_wrote_and_marked_stays() -> None:
+    flow = tflow.tflow()
+    flow.marked, flow.comment = ":star:", "look here\n\nB18 is known"
+    assert annotate(flow, [B18])
+    assert (flow.marked, flow.comment) == (":star:", "look here\n\nB18 is known\nB18: another key")
+    assert annotate(flow, [])
+    assert (flow.marked, flow.comment) == (":star:", "look here\n\nB18 is known")
+
+
+def test_a_mark_of_ours_that_a_user_removed_does_not_come_back() -> None:
+    flow = tflow.tflow()
+    annotate(flow, [B18])
+    flow.marked = ""
+    assert not annotate(flow, [B18])
+    assert flow.marked == ""
+
+
+@pytest.mark.parametrize("mark", [ERROR, OTHER])
+def test_a_mark_like_ours_on_a_flow_without_findings_is_the_users(mark: str) -> None:
+    flow = tflow.tflow()
+    flow.marked = mark
+    assert not annotate(flow, [])
+    assert flow.marked == mark

@@ -8,6 +8,7 @@ import pytest
 
 from inspector.proxy.tap import access_log
 from inspector.proxy.tap.access_log import AccessLog, Share
+from tests.support.rows import each_row
 
 WEB1 = '192.0.2.7 - - [26/Nov/2026:17:00:00 +0000] "GET /puppet/v3/node/web1.example?environment=x HTTP/1.1" 200 1\n'
 WEB2 = '192.0.2.8 - - [26/Nov/2026:17:00:02 +0000] "PUT /puppet/v3/report/web2.example HTTP/1.1" 403 1\n'
@@ -77,7 +78,7 @@ def test_which_requests_failed(path: Path) -> None:
     assert later == Share(failed=1, requests=3)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "now", "exceeds"),
     [
         (Share(), Share(), False),

@@ -13,7 +13,7 @@ from inspector.errors import InspectorError
 from inspector.proxy.tap import supervision
 from inspector.proxy.tap.access_log import AccessLog, Share
 from inspector.proxy.tap.plan import DIRECT
-from inspector.proxy.tap.supervision import Goal, Tap
+from inspector.proxy.tap.supervision import Goal, Supervisor
 from inspector.proxy.tap.watch import Beat
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def tap(kernel: Kernel, folder: Path, clock: list[float], goal: Goal | None = None) -> tuple[Tap, list[str]]:
+def tap(kernel: Kernel, folder: Path, clock: list[float], goal: Goal | None = None) -> tuple[Supervisor, list[str]]:
     lines: list[str] = []
     parts: Any = kernel
-    made = Tap(parts, parts, parts, parts, folder / "capture.sqlite", goal or Goal(1000), lines.append)
+    made = Supervisor(parts, parts, parts, parts, folder / "capture.sqlite", goal or Goal(1000), lines.append)
 
     def wait(_: float) -> bool:
         clock[0] += 1

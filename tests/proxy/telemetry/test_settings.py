@@ -6,6 +6,7 @@ import pytest
 
 from inspector.errors import InspectorError
 from inspector.proxy.telemetry import settings
+from tests.support.rows import each_row
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_an_address_that_others_reach_is_warned_of() -> None:
     assert list(settings.read("", "https://collector.example", certnames=False).warnings()) == []
 
 
-@pytest.mark.parametrize("text", ["x y:1", "127.0.0.1:http", ":9140", "127.0.0.1:70000", "a" * 300, "no.such.invalid"])
+@each_row("text", ["x y:1", "127.0.0.1:http", ":9140", "127.0.0.1:70000", "a" * 300, "no.such.invalid"])
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(InspectorError):
         settings.read(text, "", certnames=False)
@@ -57,7 +58,7 @@ def test_where_spans_are_sent(text: str, expected: str) -> None:
     assert settings.read("", text, certnames=False).collector == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "collector:4318", "ftp://collector", "http://", "http://user:secret@collector", "http://c:99999999",
