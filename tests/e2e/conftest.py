@@ -59,7 +59,8 @@ def capture(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=[False, True], ids=["mitmdump", "proxy"])
 def own(request: pytest.FixtureRequest) -> bool:
-    """Whether the proxy is `puppet-inspector proxy`; else it is mitmdump with the addon. Every test holds for both."""
+    """Whether the proxy is `puppet-inspector proxy`; else it is mitmdump with the addon. Every test holds for both
+    (``ONE_PROXY``: what they share is played with one)."""
     return bool(request.param)
 
 

@@ -19,7 +19,7 @@ from inspector.host.puppetconf import split_address
 from inspector.model import Exchange, Response
 from tests.e2e.wire import Peer
 from tests.support import proxies
-from tests.support.proxies import analyzed, records
+from tests.support.proxies import ONE_PROXY, analyzed, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ def test_an_answer_without_a_length_is_passed_on_while_it_comes(lab: Lab, proxie
     assert record.response.body == body
 
 
+@ONE_PROXY
 def test_a_crl_in_mid_rewriting_costs_nobody_a_run(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     crl = lab.proxy_ssldir / "crl.pem"
@@ -118,6 +119,7 @@ def test_a_crl_in_mid_rewriting_costs_nobody_a_run(lab: Lab, proxied: Proxied) -
         assert peer.ask("GET", NODE).status == 200
 
 
+@ONE_PROXY
 def test_a_link_to_a_capture_that_is_being_written(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:
@@ -128,6 +130,7 @@ def test_a_link_to_a_capture_that_is_being_written(lab: Lab, proxied: Proxied, c
         assert len(records(latest)) == 1
 
 
+@ONE_PROXY
 def test_who_shows_no_certificate_blames_no_node(lab: Lab, proxied: Proxied, capture: Path) -> None:
     catalog = f"/puppet/v3/catalog/{NAME}?environment=production"
     hostile = f"GET {catalog} HTTP/1.1\r\nHost: n\r\nContent_Length: 1\r\nContent-Length: 1\r\n\r\n"

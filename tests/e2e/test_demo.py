@@ -9,7 +9,7 @@ import pytest
 from inspector.cli import demo
 from inspector.lab import FAULTS
 from tests.support.briefs import documents
-from tests.support.proxies import analyzed
+from tests.support.proxies import ONE_PROXY, analyzed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +33,7 @@ REMEDIES = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
+@ONE_PROXY
 def test_fault(name: str, own: bool, tmp_path: Path) -> None:
     analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", name, quiet=True, own=own))
     fault = FAULTS[name]

@@ -17,7 +17,7 @@ from inspector.lab.master import LabMaster
 from inspector.model import Exchange, Handshake, Response
 from inspector.proxy.faults.injection import WITHHELD
 from tests.e2e.wire import Peer, Service, read
-from tests.support.proxies import analyzed, records
+from tests.support.proxies import ONE_PROXY, analyzed, records
 
 if TYPE_CHECKING:
     import socket
@@ -255,6 +255,7 @@ def test_without_a_sound_crl_the_bootstrap_passes_and_no_identity_is_used(
     assert set(authenticated(lab)) == {None}
 
 
+@ONE_PROXY
 def test_a_missing_key_is_reported_and_the_request_goes_on(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place
     (lab.identities / f"{NAME}.pem").unlink()
@@ -268,6 +269,7 @@ def test_a_missing_key_is_reported_and_the_request_goes_on(lab: Lab, proxied: Pr
     assert any("sent without the agent's identity: no key for" in line for line in proxy.lines)
 
 
+@ONE_PROXY
 def test_new_and_renewed_keys_are_picked_up_while_running(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     file = lab.identities / f"{NAME}.pem"

@@ -15,7 +15,7 @@ from inspector.model import Exchange, Handshake
 from inspector.proxy.faults import fault
 from inspector.summaries import conclusions
 from tests.e2e.wire import Peer, read
-from tests.support.proxies import analyzed, records
+from tests.support.proxies import ONE_PROXY, analyzed, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -296,6 +296,7 @@ def test_a_refused_handshake(injected: Start, lab: Lab, capture: Path) -> None:
 # -- who is not reached -----------------------------------------------------------------------------------
 
 
+@ONE_PROXY
 def test_others_are_left_alone(injected: Start, lab: Lab, capture: Path) -> None:
     """Neither another agent, nor one that only claims the name."""
     with injected(f"500 agent:{NAME}", "delay=1h agent:192.0.2.7") as scene:
@@ -327,6 +328,7 @@ def test_a_fault_uses_no_identity(injected: Start, lab: Lab, capture: Path) -> N
     assert record.identity.certname is None
 
 
+@ONE_PROXY
 def test_only_what_is_recorded_is_reached(injected: Start, lab: Lab, capture: Path) -> None:
     with injected("500", puppet_only=NAME) as scene:
         assert scene.peer(OTHER).ask("GET", NODE.replace(NAME, OTHER), headers=AGENT).status == 200
@@ -335,6 +337,7 @@ def test_only_what_is_recorded_is_reached(injected: Start, lab: Lab, capture: Pa
         assert eventually(lambda: len(scene.announced) == 1)
 
 
+@ONE_PROXY
 def test_a_share_is_the_same_each_time(injected: Start, lab: Lab, capture: Path) -> None:
     with injected(f"500 agent:{NAME} share:30% seed:7") as scene, scene.peer().connect() as connection:
         found = []
@@ -353,6 +356,7 @@ def test_a_share_is_the_same_each_time(injected: Start, lab: Lab, capture: Path)
     "line",
     ["503=1", "500", "delay=0.2s", "throttle=50k", "cut=100", "reset", "corrupt", "empty-catalog"],
 )
+@ONE_PROXY
 def test_nobody_else_is_blamed(line: str, injected: Start, lab: Lab, capture: Path) -> None:
     with injected(f"{line} agent:{NAME} phase:catalog"):
         lab.agent(NAME, enrolled=True).run()
@@ -366,6 +370,7 @@ def test_nobody_else_is_blamed(line: str, injected: Start, lab: Lab, capture: Pa
     assert brief.cause is None
 
 
+@ONE_PROXY
 def test_at_start_it_is_announced(injected: Start) -> None:
     with injected(f"500 agent:{NAME}") as scene:
         pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.support.proxies import ONE_PROXY
 from tests.tui.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 ENTER, LAST = "\r", "\x1b[F"
 
 
+@ONE_PROXY
 def test_a_run_appears_while_it_happens(lab: Lab, proxied: Proxied, capture: Path) -> None:
     with proxied(lab):
         first = lab.agent("first.example").run()

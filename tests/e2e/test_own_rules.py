@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.support.places import DOCS
+from tests.support.proxies import ONE_PROXY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +20,7 @@ rules:
 PYTHON = (DOCS / "examples/rules/environment_not_allowed.py").read_text()
 
 
+@ONE_PROXY
 def test_they_appear_on_the_console_and_broken_ones_cost_nothing_else(run: Run, own: bool, tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(RULES)
     folder = tmp_path / "rules"

@@ -16,7 +16,7 @@ from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.model import Exchange, Gap
 from tests.e2e.wire import Peer, read
-from tests.support.proxies import analyzed, records
+from tests.support.proxies import ONE_PROXY, analyzed, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def test_an_eager_connection_strategy_is_overruled(lab: Lab, proxied: Proxied) -
     assert ("Host", f"{lab.proxy_name}:8140") in lab.master.received[0].request.headers
 
 
+@ONE_PROXY
 def test_a_renewed_certificate_is_shown_to_the_next_agent(lab: Lab, proxied: Proxied) -> None:
     shown = pki.SslDirPaths(lab.proxy_ssldir, lab.proxy_name)
     with proxied(lab) as proxy:
@@ -75,6 +76,7 @@ def test_a_renewed_certificate_is_shown_to_the_next_agent(lab: Lab, proxied: Pro
     assert before != after
 
 
+@ONE_PROXY
 def test_a_file_in_mid_renewal_keeps_the_last_good_one(lab: Lab, proxied: Proxied, capture: Path) -> None:
     shown = pki.SslDirPaths(lab.proxy_ssldir, lab.proxy_name)
     place = lab.agent(NAME, enrolled=True).place
@@ -95,6 +97,7 @@ def test_a_new_crl_counts_at_once(lab: Lab, proxied: Proxied) -> None:
             peer.ask("GET", NODE)
 
 
+@ONE_PROXY
 def test_a_crl_that_is_lost_while_running_is_used_further(lab: Lab, proxied: Proxied, capture: Path) -> None:
     crl = pki.SslDirPaths(lab.proxy_ssldir, lab.proxy_name).crl
     revoked, place = lab.agent("web2.lab.example", enrolled=True).place, lab.agent(NAME, enrolled=True).place
@@ -171,6 +174,7 @@ def test_a_master_that_is_down_is_reported(lab: Lab, proxied: Proxied, capture: 
 # -- failing open -------------------------------------------------------------------------------------
 
 
+@ONE_PROXY
 def test_a_killed_proxy_leaves_everything_older_than_a_second(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:
@@ -183,6 +187,7 @@ def test_a_killed_proxy_leaves_everything_older_than_a_second(lab: Lab, proxied:
         assert len(records(capture)) == 5
 
 
+@ONE_PROXY
 def test_a_deleted_capture_begins_anew(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:
@@ -195,6 +200,7 @@ def test_a_deleted_capture_begins_anew(lab: Lab, proxied: Proxied, capture: Path
     assert [type(record) for record in records(capture)] in ([Exchange, Gap], [Gap, Exchange])
 
 
+@ONE_PROXY
 def test_a_locked_capture_loses_nothing(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:
@@ -214,6 +220,7 @@ def test_a_locked_capture_loses_nothing(lab: Lab, proxied: Proxied, capture: Pat
     assert "locked" in gap.reason
 
 
+@ONE_PROXY
 def test_a_full_disk_does_not_stop_a_run(lab: Lab, proxied: Proxied, capture: Path) -> None:
     """A limit on the file size stands for the full disk: SQLite says "disk I/O error" or "full"."""
     import resource

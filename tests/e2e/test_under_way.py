@@ -18,7 +18,7 @@ from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
 from tests.e2e.wire import Peer
 from tests.support import proxies
-from tests.support.proxies import APART, analyzed, free_port, records
+from tests.support.proxies import APART, ONE_PROXY, analyzed, free_port, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ def test_a_catalog_that_is_compiled_is_under_way_until_it_is_recorded(
     assert run.outcome == "complete"
 
 
+@ONE_PROXY
 def test_kill_9_leaves_what_was_under_way(lab: Lab, held: Hold, proxied: Proxied, capture: Path) -> None:
     with proxied(lab) as proxy, held.meanwhile(lambda: lost(lab.agent(NAME, enrolled=True).run)):
         assert eventually(lambda: targets(capture) == [f"/puppet/v3/catalog/{NAME}"])
@@ -133,6 +134,7 @@ def test_kill_9_leaves_what_was_under_way(lab: Lab, held: Hold, proxied: Proxied
     assert present(capture) == found
 
 
+@ONE_PROXY
 def test_masked_and_chosen_as_records_are(lab: Lab, held: Hold, proxied: Proxied, capture: Path) -> None:
     names = (NAME, "other.lab.example")
     with (
@@ -173,6 +175,7 @@ def test_another_part_has_what_goes_on_in_it(lab: Lab, held: Hold, capture: Path
     assert set(parts()) == {"ended"}
 
 
+@ONE_PROXY
 def test_a_long_target_is_cut(lab: Lab, proxied: Proxied, capture: Path) -> None:
     held = Hold(lab, "/node/")
     with proxied(lab) as proxy:
@@ -207,6 +210,7 @@ def test_it_is_measured(lab: Lab, held: Hold, capture: Path, arguments: tuple[st
 
 
 @pytest.mark.slow
+@ONE_PROXY
 def test_the_console_says_what_lasts_and_no_verdict_before_the_end(
     lab: Lab, held: Hold, proxied: Proxied, capture: Path
 ) -> None:

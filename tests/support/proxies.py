@@ -6,6 +6,8 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
+import pytest
+
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.cli import demo
@@ -31,6 +33,10 @@ HOST = f"127.{1 + os.getpid() // 250 // 250 % 250}.{os.getpid() // 250 % 250}.{1
 """Where the proxies of this process listen: no other process looks for a free port there at the same time."""
 APART = ("127.0.0.2", "127.0.0.4")
 """Of two workers these addresses meet one each (test_reuseport)."""
+
+
+ONE_PROXY = pytest.mark.parametrize("own", [True], ids=["proxy"], indirect=True)
+"""A test of what both proxies share (the recorder, keys and CRLs that change, what records mean): one plays it."""
 
 
 def options(lab: Lab, capture: Path) -> dict[str, str | Path]:
