@@ -33,47 +33,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 # -- what a worker of pytest-xdist takes at once ------------------------------------------------------------
 
-REAL = "tests/real/"
-OWN_MASTERS = {f"{REAL}test_{name}.py" for name in ("tap", "renewal", "readiness", "clean_debian", "library")}
-"""Tests with real Puppet that do not need the master which the others share."""
+REAL, END_TO_END = "tests/real/", "tests/e2e/"
+REAL_WORKERS = 2
+"""How many take tests with real Puppet, as long as there are others for the rest: each starts a master of its own."""
+LONGEST = (f"{REAL}test_tap", f"{REAL}test_as_http", f"{REAL}test_faults", f"{REAL}test_clean", REAL,
+           "tests/test_packages", END_TO_END, "tests/tui/", "tests/fleet/")  # fmt: skip
+"""What takes a worker long. Begun last, it would leave the others with nothing to do."""
 
 
-FIRST = (REAL, "tests/test_packages.py", "tests/e2e/", "tests/tui/")
-
-
-def unit(nodeid: str) -> str:
-    """Name what is given to one worker as a whole: a module, so that it makes what is of a module once.
-
-    Tests with real Puppet are two units, of which one shares a master; a test with a proxy takes long enough to be one.
-    """
-    module = nodeid.partition("::")[0]
-    if module.startswith(REAL):
-        return "real, own masters" if module in OWN_MASTERS else "real, one master"
-    return nodeid if module.startswith("tests/e2e/") else module
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give the workers units instead of single tests."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Units(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return unit(nodeid)
-
-    config.option.loadscopereorder = False
-    return Units(config, log)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long."""
+    items.sort(key=lambda item: next((rank for rank, path in enumerate(LONGEST) if item.nodeid.startswith(path)), 99))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return one worker a processor, and two more for real Puppet, which is waited for most of the time."""
-    return len(os.sched_getaffinity(0)) + (0 if config.option.markexpr == "not slow" else 2)
+    """Return one worker a processor, and those for real Puppet, which wait most of the time."""
+    return len(os.sched_getaffinity(0)) + (0 if config.option.markexpr == "not slow" else REAL_WORKERS)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes a worker the longest: begun last, it would leave the others with nothing to do."""
-    items.sort(key=lambda item: next((rank for rank, start in enumerate(FIRST) if item.nodeid.startswith(start)), 9))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give a worker a module at once, so that what is made for a module is made once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Modules(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            # A test with a proxy is long enough to be given alone.
+            return nodeid if nodeid.startswith(END_TO_END) else nodeid.partition("::")[0]
+
+        def _assign_work_unit(self, node: Any) -> None:
+            real = node in self.nodes[:REAL_WORKERS]
+            fitting = (name for name in self.workqueue if name.startswith(REAL) == real)
+            if name := next(fitting, None):
+                self.workqueue.move_to_end(name, last=False)
+            super()._assign_work_unit(node)
+
+    config.option.loadscopereorder = False
+    return Modules(config, log)
 
 
 # -- fixtures -----------------------------------------------------------------------------------------------
