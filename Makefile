@@ -2,7 +2,10 @@
 .PHONY: help demo test test-slow test-all test-real check lint docs bench soak faults samples package onefile release clean
 
 BIN := .venv/bin
-PYTEST := $(BIN)/pytest -n auto --dist loadgroup
+PYTEST := $(BIN)/pytest -n auto
+WHICH := -m "not slow"
+# Tests start a thousand processes; without its bytecode each would compile the whole program first.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 -- /p' Makefile | awk -F ' -- ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -11,12 +14,13 @@ demo: .venv/installed  ## the main job in an embedded lab: agent, proxy, master,
 	$(BIN)/puppet-inspector demo
 
 test: .venv/installed  ## the quick tests, in parallel
-	$(PYTEST) -m "not slow"
+	$(PYTEST) $(WHICH)
 
-test-slow: .venv/installed  ## the tests that `test` leaves out (those with real Puppet need puppet-agent and puppetserver)
-	$(PYTEST) -m slow
+test-slow: WHICH := -m slow
+test-slow: test  ## the tests that `test` leaves out (those with real Puppet need puppet-agent and puppetserver)
 
-test-all: test test-slow  ## all tests
+test-all: WHICH :=
+test-all: test  ## all tests, in one session: real masters are waited for while others run
 
 test-real: .venv/installed  ## install Debian's puppet-agent and puppetserver (root), and run the tests with them
 	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends puppet-agent puppetserver faketime nginx-light debootstrap iproute2 nftables

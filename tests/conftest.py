@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,6 +29,51 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew instead of comparing")
+
+
+# -- what a worker of pytest-xdist takes at once ------------------------------------------------------------
+
+REAL, END_TO_END = "tests/real/", "tests/e2e/"
+REAL_WORKERS = 2
+"""How many take tests with real Puppet, as long as there are others for the rest: each starts a master of its own."""
+LONGEST = (f"{REAL}test_tap", f"{REAL}test_as_http", f"{REAL}test_faults", f"{REAL}test_clean", REAL,
+           "tests/test_packages", END_TO_END, "tests/tui/", "tests/fleet/")  # fmt: skip
+"""What takes a worker long. Begun last, it would leave the others with nothing to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long."""
+    items.sort(key=lambda item: next((rank for rank, path in enumerate(LONGEST) if item.nodeid.startswith(path)), 99))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return one worker a processor, and those for real Puppet, which wait most of the time."""
+    return len(os.sched_getaffinity(0)) + (0 if config.option.markexpr == "not slow" else REAL_WORKERS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give a worker a module at once, so that what is made for a module is made once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Modules(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            # A test with a proxy is long enough to be given alone.
+            return nodeid if nodeid.startswith(END_TO_END) else nodeid.partition("::")[0]
+
+        def _assign_work_unit(self, node: Any) -> None:
+            real = node in self.nodes[:REAL_WORKERS]
+            fitting = (name for name in self.workqueue if name.startswith(REAL) == real)
+            if name := next(fitting, None):
+                self.workqueue.move_to_end(name, last=False)
+            super()._assign_work_unit(node)
+
+    config.option.loadscopereorder = False
+    return Modules(config, log)
+
+
+# -- fixtures -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

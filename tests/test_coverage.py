@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
 def test_what_is_real_is_what_the_recordings_hold(golden: Callable[[Path, str], None]) -> None:
     golden(REAL, dump(recorded(all_captures())))

@@ -164,7 +164,7 @@ class HostileMaster:
         ]  # fmt: skip
 
 
-@pytest.mark.parametrize("road", ["v4", "keys"])
+@pytest.mark.parametrize("road", ["v4", pytest.param("keys", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("more", [(), ("--json",), ("--full", "--tags", "--files"), ("--fact", "a=b" + CONTROL[:20])])
 def test_no_answer_of_another_master_prints_a_control_character(
     more: tuple[str, ...], road: str, run: Run, tmp_path: Path

@@ -10,6 +10,7 @@ from tests.support.places import ROOT
 QUOTED = [(page, command) for page in markdown.pages() for command in quotes.commands(page.read_text(encoding="utf-8"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "command"), [(page.relative_to(ROOT).as_posix(), command) for page, command in QUOTED]
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,12 +14,11 @@ from tests.support import proxies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from inspector.model import Exchange
     from tests.support.proxies import Proxied
 
-
-HERE = Path(__file__).parent
 QUICK = {
     "test_a_bootstrap_and_a_run_go_through",
     "test_a_verified_agent_is_itself",
@@ -30,12 +28,10 @@ QUICK = {
 """One of each kind: a run through the proxy, an identity used and refused, the terminal inspector beside it."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """All but a few are slow: each starts a proxy, and some two."""
-    for item in items:
-        if item.path.is_relative_to(HERE) and item.name.partition("[")[0] not in QUICK:
-            item.add_marker(pytest.mark.slow)
+    if item.name.partition("[")[0] not in QUICK:
+        item.add_marker(pytest.mark.slow)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -61,15 +61,13 @@ def test_a_run_is_counted(lab: Lab, capture: Path, own: bool, arguments: tuple[s
     assert any(line.strip() == f"metrics     http://{proxies.HOST}:{port}/metrics" for line in proxy.lines)
 
 
-@pytest.mark.parametrize(
-    ("own", "arguments"), [(False, ()), (True, ()), (True, ("--workers", "2"))], ids=["mitmdump", "own", "workers"]
-)
-def test_a_run_is_sent_as_spans(lab: Lab, capture: Path, own: bool, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("arguments", [(), ("--workers", "2")], ids=["own", "workers"])
+def test_a_run_is_sent_as_spans(lab: Lab, capture: Path, arguments: tuple[str, ...]) -> None:
     port = free_port()
     with collecting() as collector:
         address = collector.url.removesuffix("/v1/traces")
         telling = {"puppet_otlp": address, "puppet_metrics": f"{proxies.HOST}:{port}"}
-        with Proxy({**proxies.options(lab, capture), **telling}, arguments=arguments, own=own) as proxy:
+        with Proxy({**proxies.options(lab, capture), **telling}, arguments=arguments, own=True) as proxy:
             lab.proxy_address = proxy.address
             assert lab.agent("agent.lab.example").run().status == 2
             assert eventually(lambda: len(collector.bodies) == 1)
@@ -106,14 +104,13 @@ def test_an_address_in_use_ends_the_proxy_with_one_sentence(lab: Lab, capture: P
             assert "Traceback" not in str(caught.value)
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["mitmdump", "own"])
-def test_tables_are_written_when_a_proxy_starts_again(lab: Lab, capture: Path, tmp_path: Path, own: bool) -> None:
+def test_tables_are_written_when_a_proxy_starts_again(lab: Lab, capture: Path, tmp_path: Path) -> None:
     options = {**proxies.options(lab, capture), "puppet_tables": str(tmp_path / "tables")}
-    with Proxy(options, own=own) as proxy:
+    with Proxy(options, own=True) as proxy:
         lab.proxy_address = proxy.address
         assert lab.agent("agent.lab.example").run().status == 2
     tables, complete = TableDirectory(tmp_path / "tables"), [("agent.lab.example", "complete")]
-    with Proxy(options, own=own) as proxy:
+    with Proxy(options, own=True) as proxy:
         assert eventually(lambda: asked(tables, "SELECT certname, outcome FROM runs") == complete)
     assert proxy.status == 0
     assert not [line for line in proxy.lines if "could not be written" in line]

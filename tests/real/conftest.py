@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
@@ -20,23 +19,16 @@ from tests.real.through import PROXY_HOST, PROXY_NAME, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.real.agent import RealAgent
     from tests.real.releases import System
 
-HERE = Path(__file__).parent
 
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All are slow, and spread over the workers, each with a master of its own (docs/decisions.md, 0050)."""
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.xdist_group("real"))
-            item.add_marker(pytest.mark.timeout(1800))
-    # They take one worker a long time: begun last, they would leave the others with nothing to do.
-    items.sort(key=lambda item: not item.path.is_relative_to(HERE))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """All are slow."""
+    item.add_marker(pytest.mark.slow)
+    item.add_marker(pytest.mark.timeout(1800))
 
 
 @pytest.fixture(scope="session")
