@@ -16,7 +16,7 @@ import msgspec
 
 from inspector import installation
 from inspector.proxy import side_process
-from inspector.proxy.telemetry.samples import Sample  # noqa: TC001 - msgspec looks it up when it decodes
+from inspector.proxy.telemetry.samples import Sample
 from inspector.proxy.telemetry.settings import NOTHING
 
 if TYPE_CHECKING:
