@@ -16,6 +16,12 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+type Utc = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
+"""A time in JSON: ISO 8601, UTC, milliseconds (``text.utc``)."""
+type Count = Annotated[int, msgspec.Meta(ge=0)]
+type Number = Annotated[int, msgspec.Meta(ge=1)]
+"""The number of a record or a run."""
+
 _SQL = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}
 
 

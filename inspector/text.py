@@ -10,6 +10,8 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 from inspector import clocks
 
 if TYPE_CHECKING:
@@ -32,8 +34,9 @@ def clean(text: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    """A JSON-able structure as text for a terminal: what ``clean`` would take out is escaped in JSON's own way."""
-    return json.dumps(value, indent=2, ensure_ascii=False).translate(_JSON)
+    """A JSON-able structure, also of structs and dataclasses, as text for a terminal: what ``clean`` would take out is
+    escaped in JSON's own way."""
+    return json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=False).translate(_JSON)
 
 
 def json_line(value: Any) -> str:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from inspector import regex
-from inspector.model import Visible  # noqa: TC001 - msgspec reads the annotations
-from inspector.rules.fixes import Step  # noqa: TC001
+from inspector.model import Visible
+from inspector.rules.fixes import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

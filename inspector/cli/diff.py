@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector import regex
 from inspector.capture import paths
@@ -105,7 +105,7 @@ def execute(arguments: argparse.Namespace) -> int:
             compared = _compared(_pair(names, founds, arguments.agent), founds, choices)
     note = summary(withheld)
     if found is not None:
-        _print(kind, plain.grouped(found), diff_lines.grouped(found, full=arguments.full), note)
+        _print(kind, plain.nodes(found), diff_lines.grouped(found, full=arguments.full), note)
         return found.status
     _print(kind, plain.plain(compared), diff_lines.lines(compared, full=arguments.full), note)
     if len(names) == 1 and names[0].number is None and not arguments.agent and kind == "text":
@@ -146,7 +146,7 @@ def _print_pairs(found: Pairs, pattern: str | None, kind: str, *, full: bool) ->
     with shown() as watch:
         result = found.compared(watch, names)
     head = Line("head", f"rehearsed at {clean(found.master)}")
-    _print(kind, plain.grouped(result.groups), [head, *rehearsed.found(result, full=full)], "")
+    _print(kind, plain.nodes(result.groups), [head, *rehearsed.found(result, full=full)], "")
     return result.groups.status
 
 
@@ -249,7 +249,7 @@ def _compared(pair: Pair, founds: list[CaptureRuns], choices: Choices) -> Compar
 # -- what is printed ----------------------------------------------------------------------------------------
 
 
-def _print(kind: str, fields: dict[str, Any], lines: Iterable[Line], note: str) -> None:
+def _print(kind: str, fields: plain.Pair | plain.Nodes, lines: Iterable[Line], note: str) -> None:
     match kind:
         case "json":
             print_json(fields)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from inspector.compare import catalogs, circumstances, facts, files, reports, requests, times
 from inspector.compare.differences import Differences, Patterns, Section
@@ -53,9 +53,9 @@ class Comparison:
     """Sections that could not be compared, and why."""
 
     @property
-    def status(self) -> int:
+    def status(self) -> Literal[0, 1, 2]:
         """0: no difference; 1: differences; 2: the catalogs could not be compared."""
-        return 2 if Section.CATALOG in self.uncompared else int(bool(self.differences))
+        return 2 if Section.CATALOG in self.uncompared else 1 if self.differences else 0
 
     def of(self, section: Section) -> list[Difference]:
         """The differences of a section."""

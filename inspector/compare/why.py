@@ -7,6 +7,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from inspector.compare import comparison, files
 from inspector.compare.differences import Section
 from inspector.compare.documents import masks_of
@@ -32,11 +34,11 @@ SEARCHED = 20_000
 """Resources among which they are searched."""
 
 
-class Message(NamedTuple):
+class Message(msgspec.Struct, frozen=True):
     """What the agent reported of the resource."""
 
     kind: str
-    """``event success``, ``log notice`` ..."""
+    """event or log, and its status or level."""
     property: str
     text: str
 

@@ -1,12 +1,17 @@
-"""Why a resource is as it is: as lines for a console, and as a JSON-able structure (docs/json/why.schema.json)."""
+"""Why a resource is as it is: as lines for a console, and as JSON (docs/json/why.schema.json)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from inspector.compare import diff_lines, plain
 from inspector.compare.diff_lines import Line
-from inspector.text import clean, excerpt, local_second, seconds, size, utc
+from inspector.compare.why import Message
+from inspector.explain.resource_outcomes import Status
+from inspector.protocol.files import ChecksumResult
+from inspector.text import clean, excerpt, local_second, seconds, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,47 +115,98 @@ def _before(why: Why, *, full: bool) -> Iterator[Line]:
     yield from diff_lines.differences(why.differences, full=full)
 
 
-def fields(why: Why) -> dict[str, Any]:
-    """An explanation as a JSON-able structure."""
+class Fetch(msgspec.Struct):
+    """A request for the content of a file."""
+
+    record: int
+    status: int | None
+    bytes: int
+    digest: ChecksumResult
+
+
+class File(msgspec.Struct):
+    """A file that the resource gets from the master."""
+
+    name: str
+    state: str
+    metadata_records: list[int]
+    checksum: str | None
+    fetches: list[Fetch]
+    sha256: str | None
+    size: int | None
+    content: str | None
+    """As text, if it is known and is text."""
+
+
+class Backup(msgspec.Struct):
+    """A request about the resource's file to a remote filebucket."""
+
+    record: int
+    method: str
+    status: int | None
+
+
+class Explained(msgspec.Struct):
+    """Why a resource changed, failed or stayed as it was."""
+
+    resource: str
+    outcome: Status
+    run: plain.Run
+    catalog_record: int | None
+    """The record with the catalog; null if the run got none."""
+    report_record: int | None
+    """The record with the report."""
+    evaluation_s: float | None
+    messages: list[Message]
+    file: str | None
+    line: int | str | None
+    containers: list[str]
+    """The outermost first."""
+    relations: list[str]
+    """In Puppet's words."""
+    parameters: dict[str, Any]
+    """Rich data as objects with __ptype."""
+    files: list[File]
+    backups: list[Backup]
+    before: plain.Run | None
+    """The run that it is compared with."""
+    differences: list[plain.Difference]
+    """As in diff --json."""
+
+
+def fields(why: Why) -> Explained:
+    """Return an explanation for JSON."""
     applied = why.applied
-    return {
-        "resource": why.ref,
-        "outcome": str(applied.status),
-        "run": _run(why.documents),
-        "catalog_record": why.catalog_seq,
-        "report_record": why.report_seq,
-        "evaluation_s": applied.time,
-        "messages": [message._asdict() for message in why.messages],
-        "file": applied.file,
-        "line": applied.line,
-        "containers": why.containers,
-        "relations": why.relations,
-        "parameters": why.parameters,
-        "files": [_file_fields(story) for story in why.files],
-        "backups": [{"record": backup.seq, "method": backup.method, "status": backup.status} for backup in why.backups],
-        "before": _run(why.before) if why.before else None,
-        "differences": [plain.difference(difference) for difference in why.differences],
-    }
+    return Explained(
+        resource=why.ref,
+        outcome=applied.status,
+        run=plain.run(why.documents),
+        catalog_record=why.catalog_seq,
+        report_record=why.report_seq,
+        evaluation_s=applied.time,
+        messages=why.messages,
+        file=applied.file,
+        line=applied.line,
+        containers=why.containers,
+        relations=why.relations,
+        parameters=why.parameters,
+        files=[_story(story) for story in why.files],
+        backups=[Backup(backup.seq, backup.method, backup.status) for backup in why.backups],
+        before=plain.run(why.before) if why.before else None,
+        differences=[plain.difference(difference) for difference in why.differences],
+    )
 
 
-def _run(documents: RunDocuments) -> dict[str, Any]:
-    run = documents.run
-    return {"label": documents.label, "run": run.number, "certname": run.certname, "started": utc(run.started)}
-
-
-def _file_fields(story: FileStory) -> dict[str, Any]:
+def _story(story: FileStory) -> File:
     use = story.use
     checksum = use.metadata.checksum if use.metadata else None
-    return {
-        "name": use.name,
-        "state": str(use.state),
-        "metadata_records": list(use.asked),
-        "checksum": checksum.value if checksum else None,
-        "fetches": [
-            {"record": fetch.seq, "status": fetch.status, "bytes": fetch.size, "digest": str(fetch.verdict)}
-            for fetch in use.fetches
-        ],
-        "sha256": story.digest or None,
-        "size": story.size,
-        "content": story.content,
-    }
+    return File(
+        name=use.name,
+        state=str(use.state),
+        metadata_records=use.asked,
+        checksum=checksum.value if checksum else None,
+        fetches=[Fetch(fetch.seq, fetch.status, fetch.size, fetch.verdict) for fetch in use.fetches],
+        sha256=story.digest or None,
+        size=story.size,
+        content=story.content,
+    )

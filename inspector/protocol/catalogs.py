@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from inspector.protocol import rich
-from inspector.protocol.files import FileMetadata  # noqa: TC001 - msgspec looks it up when it decodes
+from inspector.protocol.files import FileMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ import msgspec
 
 from inspector.proxy import side_process
 from inspector.proxy.side_process import SideProcess
-from inspector.proxy.telemetry.samples import Sample  # noqa: TC001 - msgspec looks it up when it decodes
+from inspector.proxy.telemetry.samples import Sample
 from inspector.proxy.telemetry.settings import NOTHING
 
 if TYPE_CHECKING:

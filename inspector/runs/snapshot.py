@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from inspector.clocks import Offset  # noqa: TC001 - msgspec looks it up when it decodes; so it does the next ones
+from inspector.clocks import Offset
 from inspector.columns import about, moment, number, seconds, size
 from inspector.model import Finding, Phase, Side
-from inspector.protocol.endpoints import Dialect  # noqa: TC001
+from inspector.protocol.endpoints import Dialect
 
 type Wait = Literal["certificate", "facts", "applying", "other"]
 """What an agent does while nothing is on the wire: waits to be signed, gathers facts, applies the catalog."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from inspector.analysis.verdicts import Certainty  # noqa: TC001 - msgspec looks it up when it decodes
+from inspector.analysis.verdicts import Certainty
 from inspector.columns import about
 from inspector.model import Exchange, Handshake, Phase, Severity
 from inspector.protocol.endpoints import KINDS

@@ -102,6 +102,6 @@ def test_as_text_and_json() -> None:
     assert "  the run after got no catalog: 500 Server Error: no role on node bad0.example" in lines
     assert "without a change: 1 node: same.example" in lines
     assert "with a run before only: 1 node: old.example" in lines
-    fields = plain.grouped(found)
-    assert [len(group["nodes"]) for group in fields["groups"]] == [5, 1]
-    assert (fields["status"], fields["without_change"], fields["only_before"]) == (2, ["same.example"], ["old.example"])
+    fields = plain.nodes(found)
+    assert [len(group.nodes) for group in fields.groups] == [5, 1]
+    assert (fields.status, fields.without_change, fields.only_before) == (2, ["same.example"], ["old.example"])

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from inspector.explain import reference
-from tests.docs import columns, exported, man_page, queries, quotes, readiness, report_picture
+from tests.docs import columns, exported, man_page, queries, quotes, readiness, report_picture, schemas
 from tests.docs.markdown import pages
 from tests.support import messages
 from tests.support.places import DOCS, ROOT
@@ -26,6 +26,7 @@ def main() -> None:
         text = path.read_text(encoding="utf-8")
         if (renewed := queries.renewed(columns.renewed(readiness.renewed(quotes.renewed(text))))) != text:
             path.write_text(renewed, encoding="utf-8")
+    schemas.write()
     columns.OF_RUNS.write_text(columns.renewed_schema(), encoding="utf-8")
     subprocess.run([sys.executable, "-m", "tests.docs.pictures"], cwd=ROOT, check=True)
     exported.draw(DOCS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +11,7 @@ from inspector.rehearsal import plain
 from inspector.rehearsal.client import Target
 from inspector.rehearsal.plan import Plan
 from inspector.rehearsal.result import Result, Time
+from inspector.text import as_json
 from tests.support import json_output
 
 
@@ -20,7 +20,7 @@ def test_a_result() -> None:
     plan = Plan(Target("n.example", 8140, Path("ca.pem"), 1.0), road, Choices(), "staging")
     result = Result(times=[Time("a", 1.0, 2.0)], waited=0.5)
     result.fail("b", "no key")
-    found = json_output.valid("rehearse", json.dumps(plain.plain_result(plan, result, Path("x.sqlite"))))
+    found = json_output.valid("rehearse", as_json(plain.plain_result(plan, result, Path("x.sqlite"))))
     assert (found["status"], found["environment"], found["noise"], found["facts_changed"]) == (2, "staging", None, None)
     assert found["time_ratio"] == {"p50": 2.0, "p90": 2.0, "p99": 2.0}
     assert found["slowest"] == [{"node": "a", "before_s": 1.0, "after_s": 2.0}]

@@ -11,7 +11,7 @@ import yaml
 from inspector import installation
 from inspector.analysis import known_errors
 from inspector.analysis.known_errors import KnownError
-from inspector.model import Visible  # noqa: TC001 - msgspec reads the annotations
+from inspector.model import Visible
 from inspector.rules.fixes import Host, Step
 
 FOLDER = installation.PACKAGE / "messages"

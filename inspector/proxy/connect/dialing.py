@@ -6,7 +6,7 @@ import os
 import socket
 import time
 from base64 import b64encode
-from collections.abc import Sequence  # noqa: TC003 - msgspec reads the annotations
+from collections.abc import Sequence
 
 import msgspec
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import ipaddress
-from collections.abc import Sequence  # noqa: TC003 - msgspec reads the annotations
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +15,10 @@ import msgspec
 from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.proxy.connect import trust as trusts
-from inspector.proxy.connect.dialing import SiteProxy  # noqa: TC001 - msgspec, too
+from inspector.proxy.connect.dialing import SiteProxy
 from inspector.proxy.connect.files import WRITTEN, RunFile
 from inspector.proxy.connect.interception import Decision, Interception, Way
-from inspector.proxy.connect.trust import Revocation  # noqa: TC001 - msgspec, too
+from inspector.proxy.connect.trust import Revocation
 from inspector.text import address
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence  # noqa: TC003 - msgspec reads the annotations
+from collections.abc import Sequence
 
 import msgspec
 
