@@ -103,11 +103,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "reason"), REFUSED, ids=[reason for _, reason in REFUSED])
-def test_what_puppetserver_does_not_start_with(text: str, reason: str) -> None:
-    with pytest.raises(Refused, match=reason) as caught:
-        read(rules(text))
-    assert caught.value.line == (4 if "as that of" in reason else 3)
+def test_what_puppetserver_does_not_start_with(subtests: pytest.Subtests) -> None:
+    for text, reason in REFUSED:
+        with subtests.test(text=text):
+            with pytest.raises(Refused, match=reason) as caught:
+                read(rules(text))
+            assert caught.value.line == (4 if "as that of" in reason else 3)
 
 
 def test_sections_that_puppetserver_does_not_start_with(subtests: pytest.Subtests) -> None:
