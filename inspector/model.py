@@ -9,7 +9,7 @@ Times are seconds since the epoch (UTC) as floats; ``None`` means "not known", n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Literal
@@ -166,6 +166,11 @@ class Leg:
     """The certname of the host whose own agent it is, as `run` has it; None: not known but from what is sent."""
     tunnelled: bool = False
     """On the agent's leg: the proxy passed the connection on unread, and ``own_chain`` is the master's own."""
+
+    @property
+    def bare(self) -> Leg:
+        """The connection without its certificates."""
+        return replace(self, peer_chain=(), own_chain=())
 
     @property
     def rehearsed(self) -> str | None:

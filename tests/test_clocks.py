@@ -12,9 +12,8 @@ from inspector.clocks import Offset
 NOON = 1_791_979_200.0  # 2026-10-14 12:00:00 UTC
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_times_as_agents_write_them(subtests: pytest.Subtests) -> None:
+    for text, expected in [
         ("2026-10-14T12:00:00.250000000+00:00", NOON + 0.25),
         ("2026-10-14T14:00:00.250000000+02:00", NOON + 0.25),
         ("2026-10-14 12:00:00.250000000 +00:00", NOON + 0.25),
@@ -25,10 +24,9 @@ NOON = 1_791_979_200.0  # 2026-10-14 12:00:00 UTC
         ("noon", None),
         ("", None),
         (None, None),
-    ],
-)
-def test_times_as_agents_write_them(text: str | None, expected: float | None) -> None:
-    assert clocks.moment(text) == expected
+    ]:
+        with subtests.test(text=text):
+            assert clocks.moment(text) == expected
 
 
 def test_a_date_header_knows_whole_seconds() -> None:
@@ -72,9 +70,8 @@ def test_nothing_observed_nothing_known() -> None:
     assert clocks.of_timestamp("2026-10-14T12:00:00Z", NOON, NOON - 1) is None
 
 
-@pytest.mark.parametrize(
-    ("time", "expected"),
-    [
+def test_nanoseconds_fit_into_what_other_tools_count_with(subtests: pytest.Subtests) -> None:
+    for time, expected in [
         (NOON + 0.000001, 1_791_979_200_000_001_000),
         (None, 0),
         (math.nan, 0),
@@ -82,7 +79,6 @@ def test_nothing_observed_nothing_known() -> None:
         (-5.0, 0),
         (math.inf, 9_000_000_000 * 10**9),
         (1e300, 9_000_000_000 * 10**9),
-    ],
-)
-def test_nanoseconds_fit_into_what_other_tools_count_with(time: float | None, expected: int) -> None:
-    assert clocks.nanoseconds(time) == expected < 2**63
+    ]:
+        with subtests.test(time=time):
+            assert clocks.nanoseconds(time) == expected < 2**63

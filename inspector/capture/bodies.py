@@ -1,4 +1,4 @@
-"""The bodies and certificates of a capture, each stored once, packed."""
+"""The bodies and certificates of a capture, each stored once, and the JSON of its records: how both are packed."""
 
 from __future__ import annotations
 
@@ -112,6 +112,8 @@ class Bodies:
                 self._size -= len(self._read.pop(next(iter(self._read))))
         return body
 
+
+# -- the JSON of records and connections ---------------------------------------------------------------
 
 LEARNT = 32
 """Records that the dictionary is made from."""

@@ -425,7 +425,7 @@ class Capture:
                 )
             case Handshake():
                 packed = _Packed(
-                    msgspec.to_builtins(dataclasses.replace(record, leg=_bare(record.leg))),
+                    msgspec.to_builtins(dataclasses.replace(record, leg=record.leg.bare)),
                     agent=record.leg.id,
                 )
                 del packed.record["leg"]
@@ -653,7 +653,3 @@ def _close(db: sqlite3.Connection | None) -> None:
 def _written(path: Path) -> bool:
     real = path.resolve()
     return real.with_name(real.name + "-wal").exists()
-
-
-def _bare(leg: Leg) -> Leg:
-    return dataclasses.replace(leg, peer_chain=(), own_chain=())

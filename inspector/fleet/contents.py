@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from inspector.clocks import DAY
 from inspector.compare import meaning
 from inspector.compare.facts import Volatile
 from inspector.compare.masks import Masks
@@ -36,7 +37,6 @@ MOST = 50_000
 """Facts or resources of one run; of more, the first."""
 NODES = 100_000
 """Nodes whose latest facts and catalog are known."""
-_DAY = 86_400
 _TYPES: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float: "float", type(None): "null"}
 _volatile = Volatile()
 
@@ -127,7 +127,7 @@ class Contents:
         if not same:
             node.facts = digest, run.place
         contents.facts = node.facts[1]
-        day = int(max(0.0, exchange.time) // _DAY)
+        day = int(max(0.0, exchange.time) // DAY)
         new_day, node.day = day > node.day, max(day, node.day)
         for path, name, value in found:
             volatile = _changes(name)

@@ -467,7 +467,7 @@ def _calendar(entries: Iterable[Entry], now: float) -> tuple[Month, ...]:
 
 
 def _ending(entries: Iterable[Entry], now: float) -> tuple[Entry, ...]:
-    found = (entry for entry in entries if entry.end is not None and entry.end < now + SOON * 86_400)
+    found = (entry for entry in entries if entry.end is not None and entry.end < now + SOON * clocks.DAY)
     return tuple(sorted(found, key=lambda entry: entry.replaced)[: 4 * TOP])
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import zstandard
 
+from inspector.clocks import LAST
 from inspector.fleet.tables import OF_ROW
 from inspector.privacy import redact
 from inspector.text import beginning
@@ -122,13 +123,11 @@ MESSAGE = 2000
 """Characters of a message."""
 _CACHED = 200
 """Characters of a text whose masked form is cached."""
-_LATEST = 253_402_300_799
-"""The end of the year 9999, in seconds since the epoch."""
 
 
 def micros(time: float) -> int:
     """A time as a spool holds it: microseconds since the epoch, within the years that a table can hold."""
-    return 0 if math.isnan(time) else round(min(max(time, 0.0), _LATEST) * 1e6)
+    return 0 if math.isnan(time) else round(min(max(time, 0.0), LAST) * 1e6)
 
 
 def short(value: str | None) -> str | None:

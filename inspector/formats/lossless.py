@@ -15,7 +15,7 @@ import msgspec
 from inspector.model import Connection, Exchange, Gap, Handshake
 
 if TYPE_CHECKING:
-    from inspector.model import Headers, Leg, Record
+    from inspector.model import Headers, Record
 
 type CaptureItem = Connection | Record
 """What a capture consists of. In a sequence a connection comes before the first record that uses it."""
@@ -37,13 +37,13 @@ def exact(record: Record) -> dict[str, Any]:
             response = record.response
             record = dataclasses.replace(
                 record,
-                agent=_bare(record.agent),
-                master=_bare(record.master) if record.master else None,
+                agent=record.agent.bare,
+                master=record.master.bare if record.master else None,
                 request=dataclasses.replace(record.request, headers=(), body=b""),
                 response=dataclasses.replace(response, headers=(), body=b"") if response else None,
             )
         case Handshake():
-            record = dataclasses.replace(record, leg=_bare(record.leg))
+            record = dataclasses.replace(record, leg=record.leg.bare)
     return {"kind": type(record).__name__.lower()} | _filled(msgspec.to_builtins(record))
 
 
@@ -100,7 +100,3 @@ def headers(pairs: list[tuple[str, str]]) -> Headers:
 
 def _latin1(text: str) -> str:
     return text if not text or max(text) <= "\xff" else text.encode("utf-8", "replace").decode("latin-1")
-
-
-def _bare(leg: Leg) -> Leg:
-    return dataclasses.replace(leg, peer_chain=(), own_chain=())

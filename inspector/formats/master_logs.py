@@ -292,6 +292,8 @@ def _span(first: float, last: float) -> str:
     return f"{utc_second(first)} to {utc_second(last)} UTC"
 
 
+# -- the lines of a log --------------------------------------------------------------------------------
+
 TRIED = 1000
 """Lines of which at least one must be in a known pattern."""
 STEP = 2**12

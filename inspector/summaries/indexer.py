@@ -36,7 +36,7 @@ from inspector.summaries.keys import WireKeys
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from inspector.model import Record
+    from inspector.analysis.analyzer import Step
     from inspector.progress import Watch
     from inspector.runs.run import Run
     from inspector.summaries.summary import Brief
@@ -148,8 +148,9 @@ class _Writer:
                 raise CaptureError(f"{self._path} was replaced by another capture.", "Open it again.")
             if last - self._after > MANY and last - self._known > MANY:
                 self._read_newest(capture)
-            for taken, record in enumerate(capture.readable(self._after, self._damaged), 1):
-                self._take(record)
+            records = capture.readable(self._after, self._damaged)
+            for taken, step in enumerate(self._analyzer.steps(records), 1):
+                self._take(step)
                 if taken % BATCH == 0:
                     self._flush(capture)
                 self._watch(self._after, last)
@@ -162,9 +163,9 @@ class _Writer:
     def _damaged(self, trouble: str, seq: int) -> None:
         self._trouble, self._after = trouble, seq
 
-    def _take(self, record: Record) -> None:
+    def _take(self, step: Step) -> None:
+        record = step.record
         self._after = record.seq
-        step = self._analyzer.feed(record)
         self._records += 1
         self._begun, self._ended = min(self._begun, record.time), max(self._ended, record.ended)
         self._left += bool(step.unanalyzed)
@@ -174,7 +175,6 @@ class _Writer:
             self._dirty[step.run] = None
         for run in step.over:
             self._dirty[run] = None
-            self._analyzer.forget(run)
 
     def _flush(self, capture: Capture, *, complete: bool = False) -> None:
         fresh = self._after > self._known or complete

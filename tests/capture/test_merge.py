@@ -21,10 +21,10 @@ from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg, R
 from inspector.summaries import index, indexer
 from tests.support import places
 from tests.support.captures import keep, save
-from tests.support.conversations import runs_of
+from tests.support.conversations import numbered, runs_of
+from tests.support.records import read, unnumbered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from inspector.model import Record
@@ -32,27 +32,14 @@ if TYPE_CHECKING:
 SAMPLES = places.SAMPLES
 
 
-def read(path: Path) -> list[Record]:
-    with Capture.open(path) as capture:
-        return list(capture.records())
-
-
 def connections(path: Path) -> list[Connection]:
     with Capture.open(path) as capture:
         return capture.connections()
 
 
-def bare(records: Iterable[Record]) -> list[Record]:
-    return [dataclasses.replace(record, seq=0) for record in records]
-
-
 def sampled(name: str) -> list[Record]:
     """The records of a recorded run, as the proxy would give them."""
-    return bare(read(SAMPLES / f"{name}.sqlite"))
-
-
-def numbered(records: Iterable[Record]) -> list[Record]:
-    return [dataclasses.replace(record, seq=number) for number, record in enumerate(records, 1)]
+    return unnumbered(read(SAMPLES / f"{name}.sqlite"))
 
 
 def runs_in(path: Path) -> list[tuple[object, ...]]:
@@ -143,7 +130,7 @@ def test_a_record_that_two_hold_is_there_once(tmp_path: Path) -> None:
     second = save(tmp_path / "2.sqlite", *records[4:])
     merged = merge.merge([first, second], tmp_path / "c.sqlite")
     assert merged == merge.Merged(len(records), 4, 0)
-    assert bare(read(tmp_path / "c.sqlite")) == bare(records)
+    assert unnumbered(read(tmp_path / "c.sqlite")) == unnumbered(records)
 
 
 def test_what_one_capture_holds_twice_stays_twice(tmp_path: Path) -> None:

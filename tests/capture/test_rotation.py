@@ -201,9 +201,8 @@ def test_sizes_ages_and_numbers() -> None:
     assert rotation.of("4096", "90m", "2w", "10k") == Rotation(4096, 5400.0, keep_age=1_209_600.0, free=10_000)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
+def test_what_is_no_limit_is_reported(subtests: pytest.Subtests) -> None:
+    for given, message in [
         (("much", "", "", ""), "puppet_rotate_size is 'much', which is not a size (500M)."),
         (("500m", "", "", ""), "puppet_rotate_size is '500m', which is not a size (500M)."),
         (("0", "", "", ""), "puppet_rotate_size is '0', which is not a size (500M)."),
@@ -215,10 +214,9 @@ def test_sizes_ages_and_numbers() -> None:
         (("", "", "30x", ""), "puppet_keep is '30x', which is not a number, a size or an age (30, 20G, 14d)."),
         (("", "", "", "1GB"), "puppet_keep_free is '1GB', which is not a size (1G)."),
         (("", "", "", "٣G"), "puppet_keep_free is '٣G', which is not a size (1G)."),
-    ],
-)
-def test_what_is_no_limit_is_reported(given: tuple[str, str, str, str], message: str) -> None:
-    with pytest.raises(InspectorError) as error:
-        rotation.of(*given)
-    assert error.value.message == message
-    assert "k, M, G, T" in error.value.hint
+    ]:
+        with subtests.test(given=given):
+            with pytest.raises(InspectorError) as error:
+                rotation.of(*given)
+            assert error.value.message == message
+            assert "k, M, G, T" in error.value.hint

@@ -11,6 +11,7 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.cli.main import main
+from tests.support.records import read
 
 if TYPE_CHECKING:
     from inspector.model import Record
@@ -24,11 +25,6 @@ VERSIONS = {1: 5, 2: 38}
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A copy of the capture of one version."""
     return Path(shutil.copy(FOLDER / f"{request.param}.sqlite", tmp_path))
-
-
-def read(path: Path) -> list[Record]:
-    with Capture.open(path) as capture:
-        return list(capture.records())
 
 
 def compiled(records: list[Record]) -> list[Record]:

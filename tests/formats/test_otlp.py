@@ -105,21 +105,20 @@ def test_a_query_says_nothing_of_the_node() -> None:
     assert otlp.query("facts=x") is None
 
 
-@pytest.mark.parametrize(
-    ("uuid", "same"),
-    [
+def test_the_trace_is_that_of_the_transaction(subtests: pytest.Subtests) -> None:
+    table = [
         ("39B3D918-309b-5522-d0fc-259a715bc215", True), ("39b3d918309b5522d0fc259a715bc215", True), ("u-1", False),
         (None, False), ("0" * 32, False), ("39b3d918-309b-5522-d0fc-259a715bc21\n", False), ("../" * 9, False),
-    ],
-)  # fmt: skip
-def test_the_trace_is_that_of_the_transaction(uuid: str | None, same: bool) -> None:
-    run = RunBrief(number=1, certname="a.example", started=1.0, transaction_uuid=uuid)
-    ident = otlp.trace_id(run)
-    assert len(bytes.fromhex(ident)) == 16
-    assert (ident == (uuid or "").lower().replace("-", "")) is same
-    assert ident == otlp.trace_id(run)
-    other = RunBrief(number=2, certname="a.example", started=9.0, transaction_uuid=uuid)
-    assert (otlp.trace_id(other) == ident) is same
+    ]  # fmt: skip
+    for uuid, same in table:
+        with subtests.test(uuid=uuid):
+            run = RunBrief(number=1, certname="a.example", started=1.0, transaction_uuid=uuid)
+            ident = otlp.trace_id(run)
+            assert len(bytes.fromhex(ident)) == 16
+            assert (ident == (uuid or "").lower().replace("-", "")) is same
+            assert ident == otlp.trace_id(run)
+            other = RunBrief(number=2, certname="a.example", started=9.0, transaction_uuid=uuid)
+            assert (otlp.trace_id(other) == ident) is same
 
 
 def test_two_runs_that_claim_one_transaction_do_not_share_spans(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from inspector.rules import all_rules
 from inspector.runs.examples import asking_for, bucket, catalog, content, csr, metadata, plugins, report, talk
 from tests.support import places
 from tests.support.captures import save
-from tests.support.conversations import runs_of
+from tests.support.conversations import numbered, runs_of
 from tests.support.recorded import RECORDINGS, SAMPLES, name_of, records_of
 from tests.support.secrets import KEY, WORD
 
@@ -109,10 +109,6 @@ def test_what_a_rule_finds_it_finds_again(rule: Rule) -> None:
         for talked in examples() if callable(examples) else examples:
             records = numbered(talked)
             assert findings(by_other_names(records)) == findings(records)
-
-
-def numbered(records: Iterable[Record]) -> list[Record]:
-    return [dataclasses.replace(record, seq=number) for number, record in enumerate(records, 1)]
 
 
 def by_other_names(records: Sequence[Record]) -> list[Record]:

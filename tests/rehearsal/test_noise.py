@@ -12,9 +12,8 @@ from inspector.rehearsal import noise
 from inspector.rehearsal.noise import Noise, fits
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "third", "expected"),
-    [
+def test_what_fits(subtests: pytest.Subtests) -> None:
+    for one, other, third, expected in [
         ("at 1", "at 2", "on Fri 3", True),  # a line is not split
         ("at 1\nworkers 4", "at 2\nworkers 4", "at 0\nworkers 4", True),
         ("at 1\nworkers 4", "at 2\nworkers 4", "at 0\nworkers 8", False),
@@ -36,11 +35,10 @@ from inspector.rehearsal.noise import Noise, fits
         ({"a": 1, "b": 1}, {"a": 1, "b": 2}, {"a": 1, "b": 3}, True),
         ({"a": 1, "b": 1}, {"a": 1, "b": 2}, {"a": 2, "b": 1}, False),
         ({"a": 1, "b": 1}, {"a": 1, "b": 2}, {"a": 1, "b": 1, "c": 1}, False),
-    ],
-)
-def test_what_fits(one: Any, other: Any, third: Any, expected: bool) -> None:
-    assert fits(one, other, third) is expected
-    assert fits(other, one, third) is expected
+    ]:
+        with subtests.test(one=one):
+            assert fits(one, other, third) is expected
+            assert fits(other, one, third) is expected
 
 
 def difference(name: str, part: str, before: Any, after: Any) -> Difference:

@@ -115,9 +115,8 @@ def test_a_file_leads_nowhere_else(name: str) -> None:
         requests.content(asked(), name, "production")
 
 
-@pytest.mark.parametrize(
-    ("method", "target"),
-    [
+def test_nothing_else_is_sent(subtests: pytest.Subtests) -> None:
+    for method, target in [
         ("PUT", "/puppet/v3/report/a.example?environment=production"),
         ("PUT", "/puppet/v3/catalog/a.example"),
         ("PUT", "/puppet/v3/facts/a.example"),
@@ -132,11 +131,9 @@ def test_a_file_leads_nowhere_else(name: str) -> None:
         ("DELETE", "/puppet-admin-api/v1/environment-cache"),
         ("GET", "http://elsewhere.example/puppet/v3/catalog/a.example"),
         ("POST", "/puppet/v4/catalog?x"),
-    ],
-)
-def test_nothing_else_is_sent(method: str, target: str) -> None:
-    with pytest.raises(Unsendable):
-        requests.checked(Request(method=method, target=target))
+    ]:
+        with subtests.test(method), pytest.raises(Unsendable):
+            requests.checked(Request(method=method, target=target))
 
 
 def test_v4_that_stores_is_not_sent() -> None:

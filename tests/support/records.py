@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Gap, Handshake, Identity, Leg, Request, Response
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from inspector.model import Record
@@ -39,6 +41,11 @@ def written(path: Path, *records: Record, connections: tuple[Connection, ...] = 
                 if leg.id not in {connection.leg.id for connection in connections}:
                     capture.note(Connection(leg))
         return [capture.append(record) for record in records]
+
+
+def unnumbered(records: Iterable[Record]) -> list[Record]:
+    """The records as the proxy gives them, without their numbers."""
+    return [dataclasses.replace(record, seq=0) for record in records]
 
 
 def read(path: Path, after: int = 0) -> list[Record]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from inspector.clocks import DAY
 from inspector.protocol.certificates import printed_serial
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Entry(NamedTuple):
 
     def days(self, now: float) -> int | None:
         """How many days are left; negative: it has ended."""
-        return None if self.end is None else int((self.end - now) // 86_400)
+        return None if self.end is None else int((self.end - now) // DAY)
 
 
 def entries(inventory: Inventory) -> list[Entry]:

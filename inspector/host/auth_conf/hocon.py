@@ -14,8 +14,6 @@ from inspector import regex
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Malformed", "Node", "Value", "parse"]
-
 DEPTH = 100
 """Levels of nesting; an auth.conf has 6."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from inspector.analysis.analyzer import Step
-    from inspector.model import Leg, Message, Record
+    from inspector.model import Message, Record
     from inspector.runs.run import Run
     from inspector.summaries.summary import RunBrief
 
@@ -109,21 +109,17 @@ def _bare(record: Record) -> Record:
             headers = tuple((name, value) for name, value in request.headers if name.lower() in _HEADERS)
             return dataclasses.replace(
                 record,
-                agent=_leg(record.agent),
-                master=_leg(master) if master else None,
+                agent=record.agent.bare,
+                master=master.bare if master else None,
                 request=dataclasses.replace(_message(request), headers=headers),
                 response=dataclasses.replace(_message(response), headers=()) if response else None,
                 stripped=(),
             )
         case Handshake():
-            return dataclasses.replace(record, leg=_leg(record.leg), culprits=())
+            return dataclasses.replace(record, leg=record.leg.bare, culprits=())
         case Gap():
             return record
 
 
 def _message[M: Message](message: M) -> M:
     return dataclasses.replace(message, body=b"", lost=message.size, digest="")
-
-
-def _leg(leg: Leg) -> Leg:
-    return dataclasses.replace(leg, peer_chain=(), own_chain=())

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
 
 from inspector.fleet.trust import abilities
 
+if TYPE_CHECKING:
+    import pytest
 
-@pytest.mark.parametrize(
-    ("version", "verifies_itself", "may_refresh", "refreshes", "renews"),
-    [
+
+def test_of_agents(subtests: pytest.Subtests) -> None:
+    for version, verifies_itself, may_refresh, refreshes, renews in [
         ("5.5.22", False, False, False, False),
         ("6.3.0", False, True, False, False),
         ("6.4.0", True, True, False, False),
@@ -18,17 +20,17 @@ from inspector.fleet.trust import abilities
         ("8.1.0", True, True, True, False),
         ("8.28.1", True, True, True, True),
         ("10.0.0", True, True, True, True),
-    ],
-)
-def test_of_agents(*, version: str, verifies_itself: bool, may_refresh: bool, refreshes: bool, renews: bool) -> None:
-    assert abilities.of_agent(version) == (True, verifies_itself, may_refresh, refreshes, renews)
+    ]:
+        with subtests.test(version=version):
+            assert abilities.of_agent(version) == (True, verifies_itself, may_refresh, refreshes, renews)
 
 
-@pytest.mark.parametrize("version", [None, "", "eight", "8", "8.x", "²." * 2, "9" * 99 + ".1"])
-def test_of_an_unknown_one(version: str | None) -> None:
-    able = abilities.of_agent(version)
-    assert not able.known
-    assert (able.refreshes, able.renews) == (False, False)
+def test_of_an_unknown_one(subtests: pytest.Subtests) -> None:
+    for version in [None, "", "eight", "8", "8.x", "²." * 2, "9" * 99 + ".1"]:
+        with subtests.test(version=version):
+            able = abilities.of_agent(version)
+            assert not able.known
+            assert (able.refreshes, able.renews) == (False, False)
 
 
 def test_of_masters() -> None:

@@ -15,21 +15,29 @@ WEB, DB = (certificate(name, ROOT, serial=serial, roles=("agent",)) for name, se
 FOUND = inventory([ROOT, OTHER, WEB, DB], [])
 
 
-@pytest.mark.parametrize(
-    ("written", "number"),
-    [("0x0004", 4), ("4", 4), ("10", 10), ("0x10", 16), ("00:0a", 10), ("0A:FF", 0xAFF), ("1f", 31), (" 7 ", 7)],
-)
-def test_serial_numbers(written: str, number: int) -> None:
-    assert serial_of(written) == number
-    assert serial_of(printed_serial(number)) == number
+def test_serial_numbers(subtests: pytest.Subtests) -> None:
+    for written, number in [
+        ("0x0004", 4),
+        ("4", 4),
+        ("10", 10),
+        ("0x10", 16),
+        ("00:0a", 10),
+        ("0A:FF", 0xAFF),
+        ("1f", 31),
+        (" 7 ", 7),
+    ]:
+        with subtests.test(written=written):
+            assert serial_of(written) == number
+            assert serial_of(printed_serial(number)) == number
 
 
-@pytest.mark.parametrize("written", ["", "x", "0x", "-4", "4.5", "a:b:", "4 5", "1g", "٤", "9" * 500, "\x1b[2J"])
-def test_what_is_none(written: str) -> None:
-    with pytest.raises(InspectorError, match="is not a serial number") as raised:
-        serial_of(written)
-    assert raised.value.message.isprintable()
-    assert len(raised.value.message) < 200
+def test_what_is_none(subtests: pytest.Subtests) -> None:
+    for written in ["", "x", "0x", "-4", "4.5", "a:b:", "4 5", "1g", "٤", "9" * 500, "\x1b[2J"]:
+        with subtests.test(written=written):
+            with pytest.raises(InspectorError, match="is not a serial number") as raised:
+                serial_of(written)
+            assert raised.value.message.isprintable()
+            assert len(raised.value.message) < 200
 
 
 def test_today_is_now() -> None:
@@ -41,9 +49,8 @@ def test_several_together() -> None:
     assert asked == Assumptions(1_893_542_400.0, dated=True, serials=(4, 5), without_crls=True)
 
 
-@pytest.mark.parametrize(
-    ("term", "message"),
-    [
+def test_mistakes(subtests: pytest.Subtests) -> None:
+    for term, message in [
         ("revoke", "is not a serial number"),
         ("date=soon", "'soon' is not a date"),
         ("date=2030-13-01", "is not a date"),
@@ -52,13 +59,12 @@ def test_several_together() -> None:
         ("crl=some", "Cannot suppose 'crl=some'"),
         ("key=4", "Cannot suppose 'key=4'"),
         ("", "Cannot suppose ''"),
-    ],
-)
-def test_mistakes(term: str, message: str) -> None:
-    with pytest.raises(InspectorError, match=message):
-        assumptions([term], NOW)
-    with pytest.raises(InspectorError, match="two dates"):
-        assumptions(["date=2030-01-01", "date=2031-01-01"], NOW)
+    ]:
+        with subtests.test(term=term):
+            with pytest.raises(InspectorError, match=message):
+                assumptions([term], NOW)
+            with pytest.raises(InspectorError, match="two dates"):
+                assumptions(["date=2030-01-01", "date=2031-01-01"], NOW)
 
 
 def test_a_serial_number_that_several_cas_gave_is_a_scenario_for_each() -> None:

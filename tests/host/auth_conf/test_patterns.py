@@ -8,9 +8,8 @@ from inspector import regex
 from inspector.host.auth_conf.patterns import Invalid, NotDecided, Reader, Unreadable, read
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text", "groups"),
-    [
+def test_groups_of_a_match(subtests: pytest.Subtests) -> None:
+    for pattern, text, groups in [
         ("^/puppet/v3/catalog/([^/]+)$", "/puppet/v3/catalog/a.b", ("a.b",)),
         ("^/puppet/v3/catalog/([^/]+)$", "/puppet/v3/catalog/a/b", None),
         ("catalog", "/puppet/v3/catalog/x", ()),
@@ -24,15 +23,13 @@ from inspector.host.auth_conf.patterns import Invalid, NotDecided, Reader, Unrea
         ("(?<name>a)b", "ab", ("a",)),
         ("[^/?]+", "é", ()),
         ("^*$", "a", ()),
-    ],
-)
-def test_groups_of_a_match(pattern: str, text: str, groups: tuple[str | None, ...] | None) -> None:
-    assert read(pattern, "java").search(text) == groups
+    ]:
+        with subtests.test(pattern=pattern):
+            assert read(pattern, "java").search(text) == groups
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text", "reason"),
-    [
+def test_what_is_not_decided(subtests: pytest.Subtests) -> None:
+    for pattern, text, reason in [
         ("^/(?!puppet)", "/", "look-around"),
         ("a++", "a", "possessive"),
         ("a$", "a\n", "ends of lines"),
@@ -40,12 +37,11 @@ def test_groups_of_a_match(pattern: str, text: str, groups: tuple[str | None, ..
         ("(a*)+", "aa", "a repeated group"),
         ("a{2}{2}", "a", "nothing stands before a repetition"),
         ("((((a{99}){99}){99}){99})", "a", "too large"),
-    ],
-)
-def test_what_is_not_decided(pattern: str, text: str, reason: str) -> None:
-    found = read(pattern, "java")
-    with pytest.raises(NotDecided, match=reason):
-        found.search(text)
+    ]:
+        with subtests.test(pattern=pattern):
+            found = read(pattern, "java")
+            with pytest.raises(NotDecided, match=reason):
+                found.search(text)
 
 
 def test_a_repeated_group_is_no_obstacle_if_nobody_asks_for_it() -> None:
@@ -75,19 +71,18 @@ def reader(text: str, *, ruby: bool = False) -> Reader:
     return made
 
 
-@pytest.mark.parametrize(
-    "text", ["(", ")", "a)", "[a", "*a", "a|*", "a**", "(+)", "a{", "{a}", "[b-a]", r"\g", "a\\", "(?:a", "a{2,1}"]
-)
-def test_what_java_refuses(text: str) -> None:
-    with pytest.raises(Invalid):
-        reader(text)
+def test_what_java_refuses(subtests: pytest.Subtests) -> None:
+    for text in ["(", ")", "a)", "[a", "*a", "a|*", "a**", "(+)", "a{", "{a}", "[b-a]", r"\g", "a\\", "(?:a", "a{2,1}"]:
+        with subtests.test(text), pytest.raises(Invalid):
+            reader(text)
 
 
-@pytest.mark.parametrize("text", ["^*$", "a{2}", "a]", "a}", r"\Q*\E", "(|a)", "", r"[\]]", "[-a]", "a|", "(?i)a"])
-def test_what_java_takes_is_translated(text: str) -> None:
-    made = reader(text)
-    assert made.obstacle == ""
-    regex.compile("".join(made.pieces))
+def test_what_java_takes_is_translated(subtests: pytest.Subtests) -> None:
+    for text in ["^*$", "a{2}", "a]", "a}", r"\Q*\E", "(|a)", "", r"[\]]", "[-a]", "a|", "(?i)a"]:
+        with subtests.test(text=text):
+            made = reader(text)
+            assert made.obstacle == ""
+            regex.compile("".join(made.pieces))
 
 
 @pytest.mark.parametrize("text", ["[]a]", "[[a]b]", "[a&&b]", "(?x)a"])
@@ -96,11 +91,10 @@ def test_what_cannot_be_read_to_its_end(text: str) -> None:
         reader(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["(?=a)", "(?!a)", "(?<=a)", "a++", r"(a)\1", r"\p{L}", r"\h", "(?u)a", "(?>a)", r"\cA", "{2}"]
-)
-def test_what_re2_does_not_execute_is_an_obstacle(text: str) -> None:
-    assert reader(text).obstacle
+def test_what_re2_does_not_execute_is_an_obstacle(subtests: pytest.Subtests) -> None:
+    for text in ["(?=a)", "(?!a)", "(?<=a)", "a++", r"(a)\1", r"\p{L}", r"\h", "(?u)a", "(?>a)", r"\cA", "{2}"]:
+        with subtests.test(text=text):
+            assert reader(text).obstacle
 
 
 def test_groups_are_counted_also_in_what_is_not_executed() -> None:

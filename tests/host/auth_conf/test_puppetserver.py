@@ -103,16 +103,16 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "reason"), REFUSED, ids=[reason for _, reason in REFUSED])
-def test_what_puppetserver_does_not_start_with(text: str, reason: str) -> None:
-    with pytest.raises(Refused, match=reason) as caught:
-        read(rules(text))
-    assert caught.value.line == (4 if "as that of" in reason else 3)
+def test_what_puppetserver_does_not_start_with(subtests: pytest.Subtests) -> None:
+    for text, reason in REFUSED:
+        with subtests.test(text=text):
+            with pytest.raises(Refused, match=reason) as caught:
+                read(rules(text))
+            assert caught.value.line == (4 if "as that of" in reason else 3)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_sections_that_puppetserver_does_not_start_with(subtests: pytest.Subtests) -> None:
+    for text, reason in [
         ("", "no section `authorization`"),
         ("authorization: null", "no section `authorization`"),
         ("authorization: 5", "not an object"),
@@ -122,11 +122,9 @@ def test_what_puppetserver_does_not_start_with(text: str, reason: str) -> None:
         ("authorization: {version: 1, rules: {}}", "not a list"),
         ('authorization: {version: 1, allow-header-cert-info: "true", rules: []}', "neither true nor false"),
         ('authorization: {version: 1, rules: [], x: "\\"\\"a\\"\\""}', "quotes within quotes"),
-    ],
-)
-def test_sections_that_puppetserver_does_not_start_with(text: str, reason: str) -> None:
-    with pytest.raises(Refused, match=reason):
-        read(text)
+    ]:
+        with subtests.test(text), pytest.raises(Refused, match=reason):
+            read(text)
 
 
 def test_what_needs_other_files_says_what_to_do() -> None:
@@ -189,9 +187,8 @@ def test_a_role_of_puppet_enterprise() -> None:
     assert entry_of('{rbac: {permission: "a:b:c"}}').sort is Sort.PERMISSION
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_what_puppetserver_does_not_take(subtests: pytest.Subtests) -> None:
+    for text, reason in [
         ("5", "neither a text nor an object"),
         ("{}", "exactly one of"),
         ("{certname: a, extensions: {x: y}}", "exactly one of"),
@@ -203,11 +200,9 @@ def test_a_role_of_puppet_enterprise() -> None:
         ("{extensions: {subject-alt-name: {dns: x}}}", "kinds of names"),
         ("{rbac: {permission: x}}", "no permission"),
         ('"a b"', "is no name, no domain and no regular expression: 'a b'"),
-    ],
-)
-def test_what_puppetserver_does_not_take(text: str, reason: str) -> None:
-    with pytest.raises(Refused, match=reason):
-        entry_of(text)
+    ]:
+        with subtests.test(text), pytest.raises(Refused, match=reason):
+            entry_of(text)
 
 
 def test_a_role_cannot_be_denied() -> None:

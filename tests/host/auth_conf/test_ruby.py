@@ -57,9 +57,8 @@ def test_the_master_adds_its_own_rules_unless_their_path_is_there() -> None:
     assert all(rule.path != "/" for rule in read("path /\n").rules[1:])
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "reason"),
-    [
+def test_what_the_master_does_not_take(subtests: pytest.Subtests) -> None:
+    for text, line, reason in [
         ("allow *", 1, "before the first path"),
         ("path /a\nnonsense", 2, "no line of such a file"),
         ("path /a b", 1, "no line of such a file"),
@@ -74,13 +73,12 @@ def test_the_master_adds_its_own_rules_unless_their_path_is_there() -> None:
         ("path /a\ndeny *", 2, "no name, domain or regular expression"),
         ("path /a\nallow_ip x", 2, "is no address"),
         ("path /a\nallow *.b, /c/", 1, "both a domain and a regular expression"),
-    ],
-)
-def test_what_the_master_does_not_take(text: str, line: int, reason: str) -> None:
-    with pytest.raises(Refused) as caught:
-        read(text)
-    assert caught.value.line == line
-    assert reason in caught.value.reason
+    ]:
+        with subtests.test(text=text):
+            with pytest.raises(Refused) as caught:
+                read(text)
+            assert caught.value.line == line
+            assert reason in caught.value.reason
 
 
 def test_a_domain_and_an_expression_are_compared_only_with_their_like() -> None:

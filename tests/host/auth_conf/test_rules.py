@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from inspector.host.auth_conf.rules import AuthConf, Entry, Refused, Sort, sort_of
 
+if TYPE_CHECKING:
+    import pytest
 
-@pytest.mark.parametrize(
-    ("text", "sort"),
-    [
+
+def test_sorts(subtests: pytest.Subtests) -> None:
+    for text, sort in [
         ("*", Sort.ANY),
         ("a.example", Sort.NAME),
         ("10.0.0.1", Sort.NAME),
@@ -31,10 +32,9 @@ from inspector.host.auth_conf.rules import AuthConf, Entry, Refused, Sort, sort_
         ("*.*", None),
         ("é", None),
         ("/a\n/", None),
-    ],
-)
-def test_sorts(text: str, sort: Sort | None) -> None:
-    assert sort_of(text) is sort
+    ]:
+        with subtests.test(text=text):
+            assert sort_of(text) is sort
 
 
 def test_an_entry_in_words() -> None:
