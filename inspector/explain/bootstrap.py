@@ -14,7 +14,7 @@ from inspector.explain.bootstrap_requests import FEW, MANY, Attempt, BootstrapSt
 from inspector.explain.trust import Trust
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.waiting_for_certificate import polling
-from inspector.text import utc_second
+from inspector.text import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -346,11 +346,6 @@ def _conclusions(certname: str, keys: Sequence[Sighting], attempts: Sequence[Att
 def short(key: str) -> str:
     """The beginning of a digest, long enough to distinguish it."""
     return f"{key[:16]}..."
-
-
-def stamp(time: float) -> str:
-    """Return a time in UTC, to the second."""
-    return f"{utc_second(time)} UTC"
 
 
 def _why(attempt: Attempt, visit: StateVisit, attempts: Sequence[Attempt]) -> str | None:
