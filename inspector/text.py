@@ -75,6 +75,11 @@ def local_second(time: float) -> str:
     return f"{day(time)} {clock(time)[:8]}"
 
 
+def stamp(time: float) -> str:
+    """Date and time of day in UTC, to the second, with the name of the zone: ``2026-11-27 14:05:59 UTC``."""
+    return f"{utc_second(time)} UTC"
+
+
 def utc(time: float) -> str:
     """ISO 8601, UTC, milliseconds: the form of the public JSON."""
     return clocks.date(time).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -48,7 +48,7 @@ def golden_lines(records: Iterable[Record]) -> Iterator[str]:
 
 
 def _cells(step: Step, number: int | None) -> Iterator[str]:
-    _, who, phase, method, path, status, size, _, ids = wording.row(summary.of(step), step.run)
+    _, who, phase, method, path, status, size, _, ids = wording.row(summary.brief_of(step), step.run)
     yield from (str(step.record.seq), str(number or "-"), who, phase, method, path, status, size)
     yield step.match.endpoint.name if step.match else "-"
     yield " > ".join(_kind(document) for document in (step.request, step.response))

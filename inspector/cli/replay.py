@@ -176,7 +176,7 @@ class _Lines:
     def show(self, served: Served) -> None:
         for line in self._follower.look():
             if line.step:
-                print(*listing.lines(summary.of(line.step), line.step.run, columns()), sep="\n")
+                print(*listing.lines(summary.brief_of(line.step), line.step.run, columns()), sep="\n")
             else:
                 print_line(line.text)
         if served.missing:
@@ -196,7 +196,9 @@ class _Lines:
                         for reason, times in journal.missing.most_common()])  # fmt: skip
         if unused := [steps[seq] for seq in sorted(self._master.unused)]:
             print_line(f"recorded and never asked: {len(unused)} of {len(steps)} answers")
-            self._list([f"record {step.record.seq}  {wording.line(summary.of(step), step.run)}" for step in unused])
+            self._list(
+                [f"record {step.record.seq}  {wording.line(summary.brief_of(step), step.run)}" for step in unused]
+            )
         all_recorded = "" if journal.missing else ", all answered as recorded"
         print_line(f"{journal.requests} requests{all_recorded}: {journal.target}")
 

@@ -143,11 +143,19 @@ class Differences:
         return hashlib.sha256(text).hexdigest()
 
 
+# -- what is not to be compared ----------------------------------------------------------------------------
+
 _WILD = {"*": ".*", "?": "."}
 
 
 class Patterns:
-    """Some patterns, without distinction of case."""
+    """Patterns of what is not to be compared, without distinction of case: ``File[/tmp/*]``, ``*[*]/mode``,
+    ``facts:dhcp*``.
+
+    ``*`` stands for any text and ``?`` for one character; brackets are those of resources. A pattern covers a
+    difference if it matches its address, or the address of the whole that it is part of. With a section before it, it
+    is about that section only.
+    """
 
     def __init__(self, texts: Iterable[str] = (), sections: Iterable[str] = ()) -> None:
         """``sections`` are those that a pattern may name."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from inspector.explain.bootstrap_requests import FEW, MANY, Attempt, BootstrapState, Sighting, StateVisit, concerns
 from inspector.explain.trust import Trust
 from inspector.protocol.certificates import REQUESTED
-from inspector.text import utc_second
+from inspector.text import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -345,11 +345,6 @@ def _conclusions(certname: str, keys: Sequence[Sighting], attempts: Sequence[Att
 def short(key: str) -> str:
     """The beginning of a digest, long enough to distinguish it."""
     return f"{key[:16]}..."
-
-
-def stamp(time: float) -> str:
-    """Return a time in UTC, to the second."""
-    return f"{utc_second(time)} UTC"
 
 
 def _why(attempt: Attempt, visit: StateVisit, attempts: Sequence[Attempt]) -> str | None:

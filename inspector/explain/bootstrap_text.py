@@ -7,11 +7,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from inspector import regex
-from inspector.explain.bootstrap import short, stamp
+from inspector.explain.bootstrap import short
 from inspector.explain.bootstrap_requests import NEAR, BootstrapState
 from inspector.rules.words import lasting
 from inspector.summaries import wording
-from inspector.text import clean, utc, utc_day
+from inspector.text import clean, stamp, utc, utc_day, utc_second
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ def lines(bootstrap: AgentBootstrap, width: int = wording.PLAIN) -> list[str]:
             run = step.run
             output.append(f"  run {run}")
         arrow = "->" if n else "  "
-        output += wrapped(f"  {stamp(step.began)[:19]}  {arrow} ", f"{_step_text(step)} [{wording.numbers(step.seqs)}]")
+        output += wrapped(f"  {utc_second(step.began)}  {arrow} ", f"{_step_text(step)} [{wording.numbers(step.seqs)}]")
         if step.risk and step.risk not in risks:
             output += wrapped(" " * 26, f"not verified: {step.risk}")
             risks.add(step.risk)

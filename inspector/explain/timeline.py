@@ -354,6 +354,9 @@ def _between(given: Sequence[float], wanted: Sequence[float], value: float) -> f
     return wanted[at - 1] + (wanted[at] - wanted[at - 1]) * (value - low) / (high - low)
 
 
+# -- lines of a sequence diagram ---------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class ResponseArrow(Entry):
     """The arrow back: a separate line, at the moment when the exchange ended."""

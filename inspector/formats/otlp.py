@@ -103,7 +103,7 @@ class _Traces:
         trace, parent = trace_id(run, record), ""
         if run:
             self._runs[run.number] = run
-            stretch, ended = self._stretches.add(summary.of(step), run)
+            stretch, ended = self._stretches.add(summary.brief_of(step), run)
             parent = _stretch_id(stretch)
             if ended:
                 yield self._phase(ended)

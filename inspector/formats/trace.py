@@ -111,7 +111,7 @@ class _Trace:
 
     def _add(self, record: Record) -> None:
         (step,) = retrace([record])
-        brief, run = summary.of(step), self._owner(record.seq)
+        brief, run = summary.brief_of(step), self._owner(record.seq)
         if isinstance(record, Gap):
             args = {"record": record.seq, "lost": record.lost}
             self._instant(f"gap: {clean(record.reason)}", "gap", _micros(record.time), _PROXY, _PROXY, "g", args)

@@ -11,7 +11,7 @@ from inspector import regex
 from inspector.explain import resource_outcomes
 from inspector.explain.containment import Containment
 from inspector.pages import languages
-from inspector.pages.model import Item, fields, many, of
+from inspector.pages.model import Item, fields, item_of, many
 from inspector.privacy import secrets
 
 if TYPE_CHECKING:
@@ -83,10 +83,10 @@ def about(catalog: Catalog) -> Item:
         yield Item("resources", f"{len(catalog.resources):,}")
         yield Item("edges", f"{len(catalog.edges):,}")
         yield Item("resources with secrets", f"{sum(bool(resource.sensitive) for resource in catalog.resources):,}")
-        yield of("classes", sorted(catalog.classes))
+        yield item_of("classes", sorted(catalog.classes))
         for name, struct in (("metadata", catalog.metadata), ("recursive_metadata", catalog.recursive_metadata)):
             if struct:
-                yield of(name, struct)
+                yield item_of(name, struct)
 
     return Item("about", inner=inner)
 
@@ -98,7 +98,7 @@ def resource(resource: Resource) -> Item:
 
 def _fields(resource: Resource) -> Iterator[Item]:
     for name, value in secrets.parameters(resource).items():
-        yield of(name, value, language(resource) if name == "content" else None)
+        yield item_of(name, value, language(resource) if name == "content" else None)
     if resource.tags:
         yield Item("tags", ", ".join(resource.tags), style="dim")
     yield from (Item(item.name, item.value, style="dim") for item in fields(resource) if item.name in ("file", "line"))

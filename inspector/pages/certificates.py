@@ -9,7 +9,7 @@ from OpenSSL import crypto
 
 from inspector import clocks
 from inspector.model import Exchange, Handshake
-from inspector.pages.model import Item, of
+from inspector.pages.model import Item, item_of
 from inspector.pages.styles import BAD, DOUBT, GOOD
 from inspector.privacy import secrets
 from inspector.protocol import x509
@@ -121,7 +121,7 @@ def _key(kind: str, size: int | None) -> str:
 
 
 def _extensions(found: dict[str, str | secrets.Secret]) -> Iterator[Item]:
-    return (of(f"extension {name}", value) for name, value in found.items())
+    return (item_of(f"extension {name}", value) for name, value in found.items())
 
 
 def request(request: CertificateRequest, known: TrustContext) -> Item:
@@ -142,7 +142,7 @@ def request(request: CertificateRequest, known: TrustContext) -> Item:
         yield Item("signature", request.signature or "no digest")
         yield from (Item("alternative name", alt) for alt in request.alt_names)
         yield from _extensions(secrets.extensions(request))
-        yield from (of(f"attribute {name}", value) for name, value in secrets.attributes(request).items())
+        yield from (item_of(f"attribute {name}", value) for name, value in secrets.attributes(request).items())
 
     return Item(request.subject, inner=inner, note="signing request", opened=True)
 

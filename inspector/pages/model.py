@@ -88,7 +88,7 @@ class Item:
     def reveal(self) -> None:
         """Show a hidden value from now on."""
         if isinstance(self.value, Secret):
-            shown = of(self.name, self.value.value)
+            shown = item_of(self.name, self.value.value)
             self.value, self._inner, self.note = shown.value, shown._inner, shown.note
             self._made, self.opened = None, True
 
@@ -158,24 +158,24 @@ def word(value: Any) -> str:
             return str(value)
 
 
-def of(name: str, value: Any, language: Language | None = None) -> Item:
+def item_of(name: str, value: Any, language: Language | None = None) -> Item:
     """Any decoded value as an item: mappings, lists and multi-line texts are branches. A text may be in a language."""
     match value:
         case dict():
             pairs = list(value.items())
             return Item(
                 name,
-                inner=lambda: many(pairs, lambda pair: of(str(pair[0]), pair[1]), lambda pair: str(pair[0])),
+                inner=lambda: many(pairs, lambda pair: item_of(str(pair[0]), pair[1]), lambda pair: str(pair[0])),
                 note=f"{{{len(value)}}}",
             )
         case list() | tuple():
             places = range(len(value))
             return Item(
-                name, inner=lambda: many(places, lambda at: of(str(at), value[at]), str), note=f"[{len(value)}]"
+                name, inner=lambda: many(places, lambda at: item_of(str(at), value[at]), str), note=f"[{len(value)}]"
             )
         case Rich(value=dict() | list() | Rich() | Secret()) if not value.sensitive:
             inner = value.value
-            return Item(name, inner=lambda: _within(of("value", inner)), note=value.type)
+            return Item(name, inner=lambda: _within(item_of("value", inner)), note=value.type)
         case msgspec.Struct():
             return Item(name, inner=lambda: fields(value), note=type(value).__name__)
         case str() if "\n" in value.rstrip("\n"):
@@ -208,7 +208,7 @@ def _within(item: Item) -> list[Item]:
 def fields(struct: msgspec.Struct) -> list[Item]:
     """A document's fields that have a value."""
     found = ((name, getattr(struct, name)) for name in struct.__struct_fields__ if name != "der")
-    return [of(name, value) for name, value in found if value is not None and value != [] and value != {}]
+    return [item_of(name, value) for name, value in found if value is not None and value != [] and value != {}]
 
 
 # -- searching -------------------------------------------------------------------------------------------

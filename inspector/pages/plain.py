@@ -63,7 +63,7 @@ def lines(step: Step, run: RunLike | None, related: Iterable[Step] = (), *, find
     Certificates are judged by the record's own and those in ``related``, earlier steps of its run.
     """
     number = run.number if run and run.number else "-"
-    found = [f"{step.record.seq}  {wording.line(summary.of(step), run)}", f"run {number}, phase {step.phase}"]
+    found = [f"{step.record.seq}  {wording.line(summary.brief_of(step), run)}", f"run {number}, phase {step.phase}"]
     if step.match:
         found.append(f"{step.match.endpoint.name}: {step.match.endpoint.purpose}")
     if findings:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from inspector import regex
 from inspector.pages import highlight
-from inspector.pages.model import Cell, Field, Item, Table, fields, of, word
+from inspector.pages.model import Cell, Field, Item, Table, fields, item_of, word
 from inspector.pages.styles import BAD, DOUBT
 from inspector.privacy import secrets
 from inspector.protocol import rich
@@ -171,7 +171,7 @@ def about(report: Report) -> Item:
 
     def inner() -> Iterator[Item]:
         yield from (item for item in fields(report) if item.name not in ("logs", "resource_statuses", "metrics"))
-        yield of("resources by status", {name: int(count) for name, count in report.counts.items()})
+        yield item_of("resources by status", {name: int(count) for name, count in report.counts.items()})
 
     return Item("about", inner=inner)
 

@@ -11,9 +11,9 @@ from inspector.pages import catalog, certificates, report
 from inspector.pages.certificates import TrustContext
 from inspector.pages.content import Content
 from inspector.pages.message import Body, file_name, head, source
-from inspector.pages.model import WRONG, Item, Table, find, of
+from inspector.pages.model import WRONG, Item, Table, find, item_of
 from inspector.pages.record import explained, timing
-from inspector.privacy import secrets as hide
+from inspector.privacy import secrets
 from inspector.protocol import documents as d
 from inspector.protocol import rich
 from inspector.protocol.kinds import Kind
@@ -151,7 +151,7 @@ def _of(document: Document | None, by: TrustContext, side: str) -> Iterator[TabP
         case d.ErrorDocument():
             yield TabPart("Error", lambda: _error(document))
         case d.Text():
-            yield TabPart(f"{side} text", lambda: _prose(str(hide.text(document.text))))
+            yield TabPart(f"{side} text", lambda: _prose(str(secrets.text(document.text))))
         case d.CatalogRequest():
             yield from _asked(document, side)
         case d.Facts():
@@ -187,7 +187,7 @@ def _of(document: Document | None, by: TrustContext, side: str) -> Iterator[TabP
         case d.Opaque():
             yield TabPart("Content", lambda: _tree(document))
         case d.Data():
-            yield TabPart(side, lambda: _top(of("", rich.read(hide.masked(document.value), {}))))
+            yield TabPart(side, lambda: _top(item_of("", rich.read(secrets.masked(document.value), {}))))
         case _:
             yield TabPart(type(document).__name__, lambda: _tree(document))
 
@@ -199,18 +199,18 @@ def _asked(document: d.CatalogRequest, side: str) -> Iterator[TabPart]:
     elif isinstance(document.facts, d.Undecodable):
         yield from _of(document.facts, TrustContext(0.0), side)
     form = [name for name in document.__struct_fields__ if name != "facts"]
-    yield TabPart("Form", lambda: Item("", inner=lambda: [of(name, getattr(document, name)) for name in form]))
+    yield TabPart("Form", lambda: Item("", inner=lambda: [item_of(name, getattr(document, name)) for name in form]))
 
 
 def facts_tree(facts: d.Facts) -> Item:
     def inner() -> Iterator[Item]:
-        values = hide.masked(facts.values)
-        yield from (of(name, values[name]) for name in sorted(values))
+        values = secrets.masked(facts.values)
+        yield from (item_of(name, values[name]) for name in sorted(values))
         limits = facts.exceeded()
         about = {"name": facts.name, "timestamp": facts.timestamp, "expiration": facts.expiration,
                  "values": facts.count, "bytes as JSON": facts.size,
                  "limits exceeded": "; ".join(limits) or "none"}  # fmt: skip
-        yield Item("(about these facts)", inner=lambda: [of(name, value) for name, value in about.items()],
+        yield Item("(about these facts)", inner=lambda: [item_of(name, value) for name, value in about.items()],
                    note=f"{facts.count:,} values", style="italic")  # fmt: skip
 
     return Item("facts", inner=inner)
@@ -219,7 +219,7 @@ def facts_tree(facts: d.Facts) -> Item:
 def _tree(document: Document) -> Item:
     """A document shown as its fields."""
     plain = {name: value for name, value in (d.plain(document) or {}).items() if name != "kind"}
-    return _top(of("", hide.masked(plain)))
+    return _top(item_of("", secrets.masked(plain)))
 
 
 def _top(item: Item) -> Item:
@@ -233,7 +233,7 @@ def _prose(first: str, *more: str) -> Content:
 
 
 def _error(document: d.ErrorDocument) -> Content:
-    message = str(hide.text(document.message)) or "The master gives no reason."
+    message = str(secrets.text(document.message)) or "The master gives no reason."
     more = [f"issue kind: {document.issue_kind}"] if document.issue_kind else []
     if document.stacktrace:
         more.append("The response body contains a stack trace of the master's code.")
@@ -265,6 +265,9 @@ def _handshake(record: Handshake) -> Content:
 
 def _lost(gap: Gap) -> str:
     return f"{gap.lost} records were lost and cannot be recovered." if gap.lost else "No record was lost."
+
+
+# -- where the evidence of a finding is --------------------------------------------------------------------
 
 
 def locate(places: Iterable[Place], tabs: Sequence[Tab]) -> Place | None:

@@ -12,7 +12,7 @@ from inspector.rules import fixes, rule_of
 from inspector.summaries import incidents
 from inspector.summaries.incidents import differences, last_good
 from inspector.summaries.judgement import Judgement
-from inspector.text import clean, plural, utc_second
+from inspector.text import clean, plural
 
 if TYPE_CHECKING:
     from inspector.capture.store import Capture
@@ -112,7 +112,7 @@ class Answers:
 
 def answers_of(copy: LeavingCapture) -> Answers:
     """Return the answers for the chosen runs. Raises CaptureError."""
-    found = incidents.of(copy.judgement)
+    found = incidents.by_cause(copy.judgement)
     with copy.source.capture() as capture:
         now = tuple(_answer(incident, copy, capture) for incident in found.now)
         past = tuple(_answer(incident, copy, capture) for incident in found.past)
@@ -157,11 +157,6 @@ def _quoted(seq: int, run: RunBrief, capture: Capture) -> Quoted:
         return Quoted(seq, (f"Record {seq} is not in this capture any more.",))
     (step,) = retrace([record])
     return Quoted(seq, tuple(plain.lines(step, run)))
-
-
-def moment(time: float) -> str:
-    """A time for people, in UTC."""
-    return f"{utc_second(time)} UTC"
 
 
 class FixStep(NamedTuple):

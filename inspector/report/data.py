@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 
 LEVEL = 9
 """Of the compression."""
+RECORDS = 4000
+"""Records whose headers are in one block."""
+BODIES = 2_000_000
+"""Characters of bodies in one block, or more if one alone has more."""
+LONGEST = 4_000_000
+"""Characters of a body that a page contains."""
+MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +54,12 @@ class Block:
         return json.loads(gzip.decompress(base64.b64decode(self.data)))
 
 
-RECORDS = 4000
-"""Records whose headers are in one block."""
-BODIES = 2_000_000
-"""Characters of bodies in one block, or more if one alone has more."""
-LONGEST = 4_000_000
-"""Characters of a body that a page contains."""
+# -- messages ----------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class MessageBlocks:
-    """Packs the messages of records, in the order of their numbers."""
+    """Packs the headers and bodies of records, in the order of their numbers: each body once, by its digest."""
 
     _bodies: dict[bytes, int] = field(default_factory=dict)
     _texts: list[Any] = field(default_factory=list)
@@ -130,7 +132,7 @@ class MessageBlocks:
             self._texts, self._length = [], 0
 
 
-MILLION = 1_000_000
+# -- records and runs --------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -220,13 +222,8 @@ COLUMNS = ("run", "began (UTC)", "agent", "version", "environment", "outcome", "
 
 def _cells(run: RunBrief) -> list[str]:
     row = wording.run_row(run)
-    began = moment_of(run)
+    began = utc_second(run.started)
     return [row[0], began, wording.agent(run), row[3], row[4], run.ending, row[6], row[8]]
-
-
-def moment_of(run: RunBrief) -> str:
-    """When a run began, in UTC, to the second."""
-    return utc_second(run.started)
 
 
 def order(runs: Sequence[RunBrief]) -> list[RunBrief]:

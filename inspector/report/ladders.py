@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inspector.explain import bootstrap_text
-from inspector.explain.bootstrap import Condition, stamp
+from inspector.explain.bootstrap import Condition
 from inspector.explain.trust_chain import Part, chain_of
-from inspector.text import beginning, clean
+from inspector.text import beginning, clean, utc_second
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -121,7 +121,7 @@ def _conclusions(bootstrap: AgentBootstrap) -> Iterable[str]:
 
 def _rung(step: BootstrapStep) -> Rung:
     return Rung(
-        stamp(step.began)[:19],
+        utc_second(step.began),
         step.agent_state or "",
         clean(bootstrap_text.asked(step)),
         clean(bootstrap_text.answered(step)),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from inspector import regex
 from inspector.formats.outgoing import summary
-from inspector.report.answers import fix_steps, moment
-from inspector.text import beginning, clean, plural
+from inspector.report.answers import fix_steps
+from inspector.text import beginning, clean, plural, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,19 +39,19 @@ def _lines(answers: Answers, copy: LeavingCapture) -> Iterator[str]:
     yield ""
     of = "" if copy.whole else f" of {copy.every}"
     yield f"{_plain(copy.name)}, {plural(len(copy.runs), 'run')}{of}" + (
-        f", the latest ended at {moment(answers.latest)}" if answers.latest is not None else ""
+        f", the latest ended at {stamp(answers.latest)}" if answers.latest is not None else ""
     )
     for answer in answers.found[:CAUSES]:
         yield from _answer(answer)
     for answer in answers.found[CAUSES : CAUSES + 5]:
-        yield f"- {_plain(answer.sentence)} ({_plain(answer.where)}, since {moment(answer.since)})"
+        yield f"- {_plain(answer.sentence)} ({_plain(answer.where)}, since {stamp(answer.since)})"
     if len(answers.found) > CAUSES + 5:
         yield f"- and {plural(len(answers.found) - CAUSES - 5, 'more cause')}"
     if answers.past and not answers.found:
         yield ""
         for answer in answers.past[:5]:
             over = "over" if answer.over else "not seen since"
-            yield f"- {over}: {_plain(answer.sentence)} ({_plain(answer.where)}, last at {moment(answer.last)})"
+            yield f"- {over}: {_plain(answer.sentence)} ({_plain(answer.where)}, last at {stamp(answer.last)})"
     yield ""
     if withheld := summary(copy.withheld):
         yield f"{_plain(withheld)}; secrets are masked."
@@ -67,7 +67,7 @@ def _answer(answer: Answer) -> Iterator[str]:
     more = len(answer.nodes) - len(answer.named)
     yield f"- nodes: {nodes}" + (f" and {more} more" if more else "")
     runs = f"{answer.runs} runs, the latest is " if answer.runs > 1 else ""
-    yield f"- since: {moment(answer.since)}, in {runs}run {answer.run.number}"
+    yield f"- since: {stamp(answer.since)}, in {runs}run {answer.run.number}"
     if answer.rule:
         yield f"- rule: {answer.rule} {_plain(answer.title)}"
     if answer.certainty:

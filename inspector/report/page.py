@@ -15,7 +15,7 @@ from inspector import __version__, installation, regex
 from inspector.report import answers, data, ladders, sequences, validity, waterfalls
 from inspector.report.data import Block
 from inspector.rules.fixes import begun
-from inspector.text import clean, plural, size, utc_minute
+from inspector.text import clean, plural, size, stamp, utc_minute, utc_second
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -49,7 +49,7 @@ def _environment() -> Environment:
         finalize=finalize,
     )
     made.filters |= {
-        "moment": answers.moment,
+        "moment": stamp,
         "bytes": size,
         "steps": answers.fix_steps,
         "begun": begun,
@@ -113,7 +113,7 @@ def html(content: ReportContent) -> str:
         answers=content.answers,
         period=_period(content),
         sections=content.sections[:INLINE],
-        rows=[(run, data.moment_of(run)) for run in runs[:ROWS]],
+        rows=[(run, utc_second(run.started)) for run in runs[:ROWS]],
         inline={section.run.number for section in content.sections[:INLINE]},
         blocks=blocks,
         large=large,

@@ -59,7 +59,7 @@ class Candidate:
 
 def candidate(step: Step) -> Candidate:
     """A step as input for a filter, with its current findings; its line is empty until the caller sets it."""
-    return Candidate(summary.of(step), step.run, str, lambda: step.record)
+    return Candidate(summary.brief_of(step), step.run, str, lambda: step.record)
 
 
 type StepTest = Callable[[Candidate], bool]

@@ -76,7 +76,7 @@ def follow(
     while True:
         for line in follower.look():
             if line.step:
-                yield from listing.lines(summary.of(line.step), line.step.run, width)
+                yield from listing.lines(summary.brief_of(line.step), line.step.run, width)
             else:
                 yield from wording.flowing(line.text, width)
         if path is None and (fresh := set(paths.FOLDER.glob("*.sqlite")) - known):

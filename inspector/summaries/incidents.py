@@ -65,7 +65,7 @@ class Incidents(NamedTuple):
         return [*self.now, *self.past]
 
 
-def of(judgement: Judgement) -> Incidents:
+def by_cause(judgement: Judgement) -> Incidents:
     """Return why nodes are not well, by cause."""
     found: dict[tuple[str | None, str], Incident] = {}
     judged = sorted(

@@ -169,7 +169,7 @@ class _Writer:
         self._records += 1
         self._begun, self._ended = min(self._begun, record.time), max(self._ended, record.ended)
         self._left += bool(step.unanalyzed)
-        self._pages.add(summary.of(step, ()), write=record.seq > self._known)
+        self._pages.add(summary.brief_of(step, ()), write=record.seq > self._known)
         self._keys.add(step)
         if step.run:
             self._dirty[step.run] = None
@@ -252,7 +252,7 @@ class _Writer:
             for step in analyzer.steps(capture.records(max(capture.last - NEWEST, self._known))):
                 if step.run:
                     runs[step.run] = None
-                brief = summary.of(step, ())
+                brief = summary.brief_of(step, ())
                 brief.place = -brief.place
                 self._pages.add_newest(brief)
         shown = [run for run in runs if run.joined is None]

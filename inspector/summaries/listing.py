@@ -74,7 +74,7 @@ def _listed(path: Path, text: str, watch: Watch, listing: Watch) -> Iterator[tup
     items: list[tuple[Brief, Run | None]] = []
     with Capture.open(path) as capture:
         for step in analyzer.steps(watched(capture.records(), watch, capture.count())):
-            items.append((summary.of(step), step.run))
+            items.append((summary.brief_of(step), step.run))
         analyzer.finish()
         # A run without a certname may have become part of another run since.
         runs = {run: run.joined or run for _, run in items if run}

@@ -1,7 +1,7 @@
 """A record and a run in brief: the data of lines, tables, filters and timelines, without bodies.
 
-``of`` summarises an analyzed step, ``conclusions`` a run. The derived index stores these summaries, so a list of a
-hundred thousand exchanges needs neither bodies nor the analysis.
+``brief_of`` summarises an analyzed step, ``conclusions`` a run. The derived index stores these summaries, so a list of
+a hundred thousand exchanges needs neither bodies nor the analysis.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from inspector.rules.fixes import Fix, advice, plain, proved
 from inspector.rules.puppet_commands import UNKNOWN, FixContext, fill
 from inspector.rules.trust import leaf
 from inspector.runs.snapshot import RunSnapshot, RunState
-from inspector.text import utc_second
+from inspector.text import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -160,7 +160,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def message(self) -> str:
         """What happened, why and since when."""
-        when = f"{'at' if self.is_over else 'since'} {utc_second(self.since)} UTC"
+        when = f"{'at' if self.is_over else 'since'} {stamp(self.since)}"
         also = f"; not from it: {', '.join(self.besides)}" if self.besides else ""
         if self.cause is None:
             unseen = "; the cause is not visible in the traffic" if self.certainty == "not visible" else ""
@@ -280,7 +280,7 @@ def _filled(fix: Fix, context: FixContext) -> Fix:
     return fill(fix, context)
 
 
-def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
+def brief_of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
     """A step in brief; ``signs`` are the findings for which it is evidence (default: those made at this step)."""
     record = step.record
     signed = signs_of(step.findings if signs is None else signs)

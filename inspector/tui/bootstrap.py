@@ -15,9 +15,8 @@ from textual.worker import get_current_worker
 from inspector import clocks
 from inspector.errors import InspectorError
 from inspector.explain import bootstrap_reading
-from inspector.explain.bootstrap import stamp
 from inspector.explain.trust_chain import chain_of
-from inspector.text import clean
+from inspector.text import clean, stamp, utc_day
 from inspector.tui import bootstrap_tables, trust_picture
 from inspector.tui.panes import NARROW, Pane, PaneTabs
 from inspector.tui.rows import Rows
@@ -298,7 +297,7 @@ class Bootstrap(View):
 
     def action_date(self) -> None:
         """Evaluate as of another date."""
-        day = stamp(self._at)[:10] if self._at is not None else ""
+        day = utc_day(self._at) if self._at is not None else ""
         self.ask("evaluate as of (YYYY-MM-DD, empty: now): ", self._judge_as_of, day)
 
     def _judge_as_of(self, text: str) -> None:

@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from inspector.explain import bootstrap_text
-from inspector.explain.bootstrap import Condition, stamp
+from inspector.explain.bootstrap import Condition
 from inspector.explain.bootstrap_requests import BootstrapState
 from inspector.model import Severity
 from inspector.pages import palette
 from inspector.summaries import wording
-from inspector.text import clean
+from inspector.text import clean, utc_second
 from inspector.tui.columns import Column
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ AGENTS: tuple[Column[AgentBootstrap], ...] = (
     ),
     Column(
         "since (UTC)",
-        lambda agent, _: stamp(agent.stuck.since)[:19] if agent.stuck else "",
+        lambda agent, _: utc_second(agent.stuck.since) if agent.stuck else "",
         19,
         sort=lambda agent: agent.stuck.since if agent.stuck else 0.0,
         least=60,
@@ -49,7 +49,7 @@ AGENTS: tuple[Column[AgentBootstrap], ...] = (
 )
 STEPS: tuple[Column[BootstrapStep], ...] = (
     Column("run", lambda step, _: str(step.run or "-"), 5, right=True),
-    Column("when (UTC)", lambda step, _: stamp(step.began)[:19], 19),
+    Column("when (UTC)", lambda step, _: utc_second(step.began), 19),
     Column("agent state", lambda step, _: step.agent_state or "-", 15, least=100),
     Column("agent to master", lambda step, _: _rung(step), 24, 2),
     Column("repeated", lambda step, _: bootstrap_text.repeated(step), 14, 1),
@@ -82,8 +82,8 @@ def key_columns(bootstrap: Callable[[], AgentBootstrap | None]) -> tuple[Column[
         Column("where", lambda key, _: bootstrap_text.KINDS[key.kind], 28),
         Column("key (SHA-256)", lambda key, _: key.key, DIGITS + 1, 1),
         Column("fingerprint", lambda key, width: _digits(key.fingerprint, width), DIGITS + DIGITS // 2, 1),
-        Column("first (UTC)", lambda key, _: stamp(key.first)[:19], 19, least=110),
-        Column("last (UTC)", lambda key, _: stamp(key.last)[:19], 19, least=130),
+        Column("first (UTC)", lambda key, _: utc_second(key.first), 19, least=110),
+        Column("last (UTC)", lambda key, _: utc_second(key.last), 19, least=130),
         Column("from", lambda key, _: clean(", ".join(key.addresses)), 15, least=146),
     )
 

@@ -61,7 +61,7 @@ class Causes(View):
     def __init__(self) -> None:
         super().__init__()
         self._judgement = Judgement()
-        self._incidents = incidents.of(self._judgement)
+        self._incidents = incidents.by_cause(self._judgement)
         self._open: set[tuple[str | None, str]] = set()
         self._revision: tuple[int, int] | None = None
         self._whole = False
@@ -102,7 +102,7 @@ class Causes(View):
         if now != self._revision:
             self._revision = now
             self._judgement = self.source.judgement
-            self._incidents = incidents.of(self._judgement)
+            self._incidents = incidents.by_cause(self._judgement)
             self._show_present()
             self._fill()
             histogram = self.query_one(Histogram)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from inspector.compare import diff_lines
 from inspector.compare.diff_lines import TIMES, Line
+from inspector.compare.times import TimeCompared
 from inspector.runs.examples import catalog, content, metadata, report, slow, talk
 from tests.support.compared import compared, file, run_of
 
@@ -144,3 +146,12 @@ def test_rows_of_times() -> None:
         ("pause applying", False, "less than 2 times, of one run each"), ("request catalog", True, ""),
     ]  # fmt: skip
     assert (found[1].before, found[1].after) == ("200 ms", "20.1 s")
+
+
+def test_a_time_is_shown_beside_what_is_usual() -> None:
+    slow_one = TimeCompared("phase", "catalog", 1.0, 9.0, "", (1.0, 2.0))
+    found = dataclasses.replace(compared(run_of(), run_of()), times=[slow_one])
+    assert [(line.what, line.note) for line in diff_lines.rows(found)] == [("phase catalog", "usual: 1.0 s to 2.0 s")]
+    assert "  ~ phase catalog: 1.0 s -> 9.0 s  (+8.0 s, 9.0 times; usual: 1.0 s to 2.0 s)" in [
+        line.text for line in diff_lines.lines(found)
+    ]

@@ -350,7 +350,7 @@ def test_a_log_line_is_about_the_innermost_resource_and_not_its_containers() -> 
 
 def sampled(name: str) -> tuple[list[summary.Brief], dict[str, Connection]]:
     with Capture.open(SAMPLES / f"{name}.sqlite") as capture:
-        briefs = [summary.of(step) for step in retrace(capture.records())]
+        briefs = [summary.brief_of(step) for step in retrace(capture.records())]
         return briefs, {connection.leg.id: connection for connection in capture.connections()}
 
 
@@ -395,7 +395,7 @@ def test_handshakes_that_failed_are_connections_too() -> None:
 
 def test_a_handshake_with_the_master_that_failed_is_the_masters() -> None:
     failed = Handshake(Leg("x", "master", connected=1.0), 2.0, "expired", "certificate_expired", "master", seq=1)
-    (connection,) = connection_usage.connections([summary.of(step) for step in retrace([failed])], {})
+    (connection,) = connection_usage.connections([summary.brief_of(step) for step in retrace([failed])], {})
     assert (connection.side, connection.leg) == ("master", None)
 
 
@@ -437,7 +437,7 @@ def test_several_connections_to_the_master_stand_below_the_agents() -> None:
         )
         for at, exchange in enumerate(exchanges)
     ]
-    briefs = [summary.of(step) for step in retrace(first)]
+    briefs = [summary.brief_of(step) for step in retrace(first)]
     found = connection_usage.connections(briefs, {})
     assert [(connection.id[:2], connection.side, len(connection.requests)) for connection in found] == [
         ("a.", "agent", 3),

@@ -18,7 +18,7 @@ from inspector.model import Exchange, Finding, Gap, Handshake, Identity, Leg, Pl
 from inspector.pages import catalog, plain, tabs
 from inspector.pages.content import Content, breaks
 from inspector.pages.message import COVERED, MODES, Body
-from inspector.pages.model import ASK, BATCH, Item, Table, find, of
+from inspector.pages.model import ASK, BATCH, Item, Table, find, item_of
 from inspector.privacy import secrets
 from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol.documents import Catalog, Certificates, Edge, Resource
@@ -187,9 +187,9 @@ def test_what_an_imported_flow_does_not_say_is_not_recorded() -> None:
     assert "presented by the agent: no certificate" in text_of(
         [dataclasses.replace(bare, identity=Identity("keys"))], "TLS", "TLS"
     )
-    imported = summary.of(next(iter(retrace([bare]))))
+    imported = summary.brief_of(next(iter(retrace([bare]))))
     assert not anonymous(imported)
-    assert anonymous(summary.of(next(iter(retrace([dataclasses.replace(bare, identity=Identity("keys"))])))))
+    assert anonymous(summary.brief_of(next(iter(retrace([dataclasses.replace(bare, identity=Identity("keys"))])))))
 
 
 # -- secrets ---------------------------------------------------------------------------------------------
@@ -258,7 +258,9 @@ def test_a_body_in_which_the_secret_can_not_be_found_is_covered_whole() -> None:
 
 
 def tree() -> Item:
-    return of("", {"os": {"name": "Debian", "release": {"major": "12"}}, "list": [1, 2, {"deep": "Web"}], "none": None})
+    return item_of(
+        "", {"os": {"name": "Debian", "release": {"major": "12"}}, "list": [1, 2, {"deep": "Web"}], "none": None}
+    )
 
 
 def test_a_tree_is_searched_also_where_nobody_looked() -> None:
@@ -274,11 +276,11 @@ def test_a_tree_is_searched_also_where_nobody_looked() -> None:
     assert second is not None
     assert second > first
     assert find(root, "e", second, forward=False, again=True) == first
-    assert find(of("", {"a": Secret("web")}), "web") is None
+    assert find(item_of("", {"a": Secret("web")}), "web") is None
 
 
 def test_values_are_in_puppets_terms() -> None:
-    lines = list(texts(of("", {"a": None, "b": True, "c": "x\ny", "d": b"12", "e": "z" * 1000})))
+    lines = list(texts(item_of("", {"a": None, "b": True, "c": "x\ny", "d": b"12", "e": "z" * 1000})))
     assert "a: undef" in lines
     assert "b: true" in lines
     assert "c  2 lines" in lines
@@ -418,7 +420,7 @@ def test_show_prints_the_words_of_the_tabs(path: Any) -> None:
         shown = plain.lines(step, step.run, related)
         found = tabs.tabs(step, tabs.known(step, related))
         assert same_words(shown, found) > (20 if isinstance(step.record, Exchange) else 2)
-        assert shown[0] == f"{step.record.seq}  {wording.line(summary.of(step), step.run)}"
+        assert shown[0] == f"{step.record.seq}  {wording.line(summary.brief_of(step), step.run)}"
         number = step.run.number if step.run and step.run.number else "-"
         assert shown[1] == f"run {number}, phase {step.phase}"
         for finding in step.findings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from inspector.pages.content import Content
-from inspector.pages.model import Field, Item, Table, of
+from inspector.pages.model import Field, Item, Table, item_of
 from inspector.pages.tabs import TabPart
 from inspector.privacy.secrets import MASK, Secret
 from inspector.report.drawings import DEEPEST, MOST, Node, drawing
@@ -13,7 +13,7 @@ from tests.support.hostile import HOSTILE, harmless
 
 
 def test_a_tree_has_its_branches() -> None:
-    found = drawing(TabPart("Facts", lambda: of("", {"os": {"family": "Debian"}, "list": [1, 2]})))
+    found = drawing(TabPart("Facts", lambda: item_of("", {"os": {"family": "Debian"}, "list": [1, 2]})))
     assert found.nodes == (
         Node("os", "{1}", (Node("family: Debian"),)),
         Node("list", "[2]", (Node("0: 1"), Node("1: 2"))),
@@ -22,7 +22,7 @@ def test_a_tree_has_its_branches() -> None:
 
 
 def test_a_large_tree_is_cut_and_says_so() -> None:
-    found = drawing(TabPart("Facts", lambda: of("", {str(at): at for at in range(3 * MOST)})))
+    found = drawing(TabPart("Facts", lambda: item_of("", {str(at): at for at in range(3 * MOST)})))
     assert len(found.nodes) == MOST
     assert found.note
 
@@ -57,7 +57,7 @@ def itself[Model](model: Model) -> Model:
 
 def test_hostile_text_is_cleaned() -> None:
     made = (
-        of("", {HOSTILE: {HOSTILE: HOSTILE}}),
+        item_of("", {HOSTILE: {HOSTILE: HOSTILE}}),
         Table((Field("a", 1),), [(HOSTILE,)]),
         Content("", HOSTILE.encode("utf-8", "replace")),
     )

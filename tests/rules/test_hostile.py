@@ -130,8 +130,8 @@ def _shown(step: Step) -> None:
         assert 0 < len(finding.message) <= LONGEST, finding
     clean(
         [
-            wording.line(summary.of(step), step.run),
-            *wording.row(summary.of(step), step.run),
+            wording.line(summary.brief_of(step), step.run),
+            *wording.row(summary.brief_of(step), step.run),
             *plain.lines(step, step.run),
         ]
     )

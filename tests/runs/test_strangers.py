@@ -112,7 +112,7 @@ def test_a_request_in_anothers_name_is_a_run_of_its_own_with_its_finding_and_say
 
 def test_a_request_in_anothers_name_is_listed_by_address() -> None:
     (step,) = steps(Analyzer(), together(live(Agent().catalog(status=403, own=False))))
-    assert (step.certname, summary.of(step).certname) == (None, None)
+    assert (step.certname, summary.brief_of(step).certname) == (None, None)
 
 
 def test_of_what_others_recorded_the_names_in_the_paths_count() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from inspector.capture.merge import merge
 from inspector.errors import InspectorError
+from inspector.summaries import listing, reading
 from inspector.summaries.filtering import Filtering
 from inspector.summaries.source import Source
 from tests.support.briefs import all_briefs
@@ -18,8 +19,6 @@ from tests.tui.screens import indexed, sample
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from tests.conftest import Run
 
 FILTERS = [
     "",
@@ -76,20 +75,16 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
         yield opened
 
 
-def listed(run: Run, command: str, capture: Path, text: str, key: str) -> list[int]:
-    status, out, _ = run(command, capture, f"--filter={text}", "--json")
-    assert status == 0
-    document: list[dict[str, Any]] = json.loads(out)
-    return [row[key] for row in document]
-
-
-def test_the_same_as_on_the_command_line(source: Source, run: Run) -> None:
+def test_the_same_as_without_an_index(source: Source, tmp_path: Path) -> None:
+    """As ``runs --filter`` and ``list --filter`` read a capture that was not opened yet."""
     filtering = Filtering(source)
+    unindexed = tmp_path / "c.sqlite"
+    shutil.copy(source.path, unindexed)
     for text in FILTERS:
-        runs = [brief.number for brief in filtering.runs(text)]
+        runs = [run.number for run in filtering.runs(text)]
         records = [brief.seq for brief in filtering.briefs(text)]
-        assert runs == listed(run, "runs", source.path, text, "run"), text
-        assert records == listed(run, "list", source.path, text, "seq"), text
+        assert runs == [run.number for run in reading.read(unindexed, text).briefs], text
+        assert records == [brief.seq for brief, _ in listing.listed(unindexed, text)], text
         assert runs or records, text
 
 

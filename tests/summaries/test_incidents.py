@@ -17,7 +17,7 @@ from inspector.runs.examples import (
     together,
 )  # fmt: skip
 from inspector.summaries import conclusions
-from inspector.summaries.incidents import of
+from inspector.summaries.incidents import by_cause
 from inspector.summaries.judgement import Judgement, NodeState, of_runs
 from inspector.summaries.summary import Conclusion, RunBrief
 from tests.support.conversations import SIGNED, runs_of
@@ -50,11 +50,11 @@ def well_runs(found: Judgement) -> list[RunBrief]:
 
 def test_nodes_with_the_same_cause_are_one_incident_and_the_most_come_first() -> None:
     found = shown(refused(1), uncompiled(2), uncompiled(3, after=60), well(4))
-    assert [(incident.cause, incident.nodes) for incident in of(found).now] == [
+    assert [(incident.cause, incident.nodes) for incident in by_cause(found).now] == [
         ("S01", ["web2.example", "web3.example"]),
         ("B18", ["db1.example"]),
     ]
-    first = of(found).now[0]
+    first = by_cause(found).now[0]
     assert "web" not in first.reason.replace("profile::web", "")
     assert first.severity is Severity.ERROR
     assert first.since == min(run.verdict.since for run in first.runs if run.verdict)
@@ -65,21 +65,21 @@ def test_nodes_with_the_same_cause_are_one_incident_and_the_most_come_first() ->
 
 def test_what_a_later_run_does_not_show_any_more_is_over() -> None:
     found = shown(uncompiled(2), uncompiled(3), well(2, after=600))
-    (incident,) = of(found).now
+    (incident,) = by_cause(found).now
     assert incident.nodes == ["web3.example"]
     assert len(incident.runs) == 2
-    assert (numbers(found), len(well_runs(found)), of(found).past) == ((1, 0, 0), 1, [])
+    assert (numbers(found), len(well_runs(found)), by_cause(found).past) == ((1, 0, 0), 1, [])
     found = shown(uncompiled(2), well(2, after=600))
-    assert of(found).now == []
-    assert [incident.nodes for incident in of(found).past] == [[]]
-    assert [incident.over for incident in of(found).past] == [True]
+    assert by_cause(found).now == []
+    assert [incident.nodes for incident in by_cause(found).past] == [[]]
+    assert [incident.over for incident in by_cause(found).past] == [True]
     assert (numbers(found), [run.started > 600 for run in well_runs(found)]) == ((0, 0, 0), [True])
 
 
 def test_whether_a_node_failed_says_its_latest_run() -> None:
     """The same cause may end one run, and cost another nothing."""
     found = of_runs([replace(run, outcome=outcome) for run, outcome in _twice("failed", "complete")])
-    assert [incident.nodes for incident in of(found).now] == [["web2.example"]]
+    assert [incident.nodes for incident in by_cause(found).now] == [["web2.example"]]
     assert numbers(found) == (0, 1, 0)
     found = of_runs([replace(run, outcome=outcome) for run, outcome in _twice("complete", "failed")])
     assert numbers(found) == (1, 0, 0)
@@ -89,7 +89,7 @@ def test_whether_a_node_failed_says_its_latest_run() -> None:
     assert verdict
     lighter[1] = replace(lighter[1], findings=findings, verdict=replace(verdict, severity=Severity.WARNING))
     found = of_runs(lighter)
-    assert of(found).now[0].severity is Severity.ERROR
+    assert by_cause(found).now[0].severity is Severity.ERROR
     assert numbers(found) == (0, 0, 1)
 
 
@@ -100,9 +100,11 @@ def _twice(*outcomes: str) -> Iterator[tuple[RunBrief, Any]]:
 
 def test_what_later_runs_could_not_show_is_not_over() -> None:
     unlike = talk(ca(), crl(), csr(status=400, text=SIGNED), not_issued(), certname="web2.example", after=600)
-    (incident,) = of(shown(uncompiled(2), unlike)).past
+    (incident,) = by_cause(shown(uncompiled(2), unlike)).past
     assert (incident.cause, incident.over) == ("S01", False)
-    (incident,) = [each for each in of(shown(uncompiled(2), well(2, after=300), unlike)).past if each.cause == "S01"]
+    (incident,) = [
+        each for each in by_cause(shown(uncompiled(2), well(2, after=300), unlike)).past if each.cause == "S01"
+    ]
     assert incident.over
 
 
@@ -134,7 +136,7 @@ def test_what_differs_between_nodes_is_not_part_of_the_cause() -> None:
             )
             return RunBrief(number=1, certname=name, outcome="refused", verdict=verdict)
 
-        (incident,) = of(of_runs([failed(name, reason)])).now
+        (incident,) = by_cause(of_runs([failed(name, reason)])).now
         assert incident.reason == expected, name
 
 
@@ -146,6 +148,6 @@ def test_what_is_quoted_keeps_the_name_and_nodes_with_the_same_failure_are_one_i
         )
         return RunBrief(number=number, certname=name, started=number, outcome="failed", verdict=verdict)
 
-    (incident,) = of(of_runs([failed(1, "a.example"), failed(2, "b.example")])).now
+    (incident,) = by_cause(of_runs([failed(1, "a.example"), failed(2, "b.example")])).now
     assert incident.nodes == ["a.example", "b.example"]
     assert incident.reason == "no catalog: none for 'b.example' in nodes/b.example.pp"

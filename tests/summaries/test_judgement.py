@@ -69,7 +69,7 @@ def test_a_node_whose_latest_run_got_no_answer_is_failing_also_if_it_ever_worked
     assert node.before
     assert node.before.outcome == "complete"
     assert found.headline.startswith("1 node failing")
-    (incident,) = incidents.of(found).now
+    (incident,) = incidents.by_cause(found).now
     assert (incident.cause, incident.nodes) == (None, ["web1.example"])
 
 
@@ -77,7 +77,7 @@ def test_a_failure_without_a_cause_leaves_that_of_the_failed_run_before_it_in_fo
     again = talk(*map(unanswered, STOPPED), certname="web2.example", address="192.0.2.2", after=600)
     node = only(found := judged(uncompiled(2), again))
     assert (node.state, node.cause) == (NodeState.FAILING, "S01")
-    assert [incident.nodes for incident in incidents.of(found).now] == [["web2.example"]]
+    assert [incident.nodes for incident in incidents.by_cause(found).now] == [["web2.example"]]
     node = only(judged(uncompiled(2), well(2, 300), again))
     assert (node.state, node.cause) == (NodeState.FAILING, None), "it completed a run since"
 

@@ -28,7 +28,7 @@ from tests.support.hostile import HOSTILE, harmless, hostile_records
 
 
 def lines(*records: Record) -> list[str]:
-    return [wording.line(summary.of(step), step.run) for step in steps(Analyzer(), records)]
+    return [wording.line(summary.brief_of(step), step.run) for step in steps(Analyzer(), records)]
 
 
 @given(st.text(st.characters(codec=None)))
@@ -50,10 +50,13 @@ def test_nothing_captured_reaches_the_terminal_as_it_was() -> None:
     runs = analyzer.finish()
     assert runs
     finding = Finding("B01", Severity.ERROR, HOSTILE, (1,))
-    texts = [wording.line(summary.of(step), step.run) for step in taken]
-    texts += [cell for step in taken for cell in wording.row(summary.of(step), step.run)]
+    texts = [wording.line(summary.brief_of(step), step.run) for step in taken]
+    texts += [cell for step in taken for cell in wording.row(summary.brief_of(step), step.run)]
     texts += [
-        line for step in taken for width in (30, 90, 150) for line in wording.lines(summary.of(step), step.run, width)
+        line
+        for step in taken
+        for width in (30, 90, 150)
+        for line in wording.lines(summary.brief_of(step), step.run, width)
     ]
     for run in runs:
         run.findings.append(finding)
@@ -196,7 +199,7 @@ PATH = "file_content/modules/profile/a/directory/of/some/depth/file.conf"
 def fitted(target: str, width: int) -> list[str]:
     agent = Agent().ask("GET", f"/puppet/v3/{target}", own=True)
     (step,) = steps(Analyzer(), together(agent))
-    return wording.lines(summary.of(step), step.run, width)
+    return wording.lines(summary.brief_of(step), step.run, width)
 
 
 def test_an_exchange_takes_one_line_where_there_is_room_and_two_where_there_is_not() -> None:

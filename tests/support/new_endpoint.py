@@ -49,7 +49,7 @@ def outcome() -> dict[str, object]:
     (run,) = analyzer.runs
     (use,) = [use for use in file_transfers.files(steps) if use.name == FILE]
     chosen = filters.parse("endpoint:sealed_* phase:files")
-    brief = summary.of(step)
+    brief = summary.brief_of(step)
     return {
         "phase": str(brief.phase),
         "kind": brief.request_kind,

@@ -14,7 +14,7 @@ from inspector.cli import main as cli
 from inspector.model import Connection, Exchange, Finding, Handshake, Place, Severity
 from inspector.pages import tabs
 from inspector.pages.content import Content
-from inspector.pages.model import Field, Table, of
+from inspector.pages.model import Field, Table, item_of
 from inspector.pages.tabs import Tab, TabPart
 from inspector.privacy.secrets import MASK
 from inspector.tui import doc_pane
@@ -381,7 +381,7 @@ def _line(pane: ExchangePane) -> str | None:
 
 def test_evidence_far_down_is_shown_in_the_middle(tmp_path: Path) -> None:
     facts = {f"fact{number:04}": number for number in range(400)}
-    tree, table = of("", facts), Table((Field("name", 20),), [(name,) for name in facts])
+    tree, table = item_of("", facts), Table((Field("name", 20),), [(name,) for name in facts])
     text = Content("", "\n".join(facts).encode())
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:

@@ -132,7 +132,7 @@ class Decision:
 
 
 def name_parts(name: str) -> list[str]:
-    """Return the parts of a name, from the last to the first, in lower case. Dots at its end do not count."""
+    """Return the parts of a client's name, from the last to the first, in lower case. Dots at its end do not count."""
     pieces = name.lower().split(".")
     while len(pieces) > 1 and not pieces[-1]:
         pieces.pop()
@@ -140,7 +140,7 @@ def name_parts(name: str) -> list[str]:
 
 
 def is_for(sort: Sort | None, text: str, name: str) -> bool:
-    """Whether an entry with a name or a domain is for a client."""
+    """Return whether an entry with a name or a domain is for a client; names are compared as masters do."""
     match sort:
         case Sort.ANY:
             return True

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from inspector.explain.readiness.changes import unchecked_for
 from inspector.rules import fixes
-from inspector.rules.words import cut, some, utc
+from inspector.rules.words import cut, some
 from inspector.summaries import wording
 from inspector.summaries.wording import Labelled
-from inspector.text import clean, plural
-from inspector.text import utc as exact
+from inspector.text import clean, plural, utc, utc_minute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,9 +40,8 @@ def rows(survey: Survey) -> list[list[str]]:
     found = []
     for change in survey.affected:
         evidence = survey.evidence(change)
-        found.append(
-            [change.title, str(change.since), str(len(evidence)), utc(evidence[0].time), _record(survey, evidence[0])]
-        )
+        last = f"{utc_minute(evidence[0].time)} UTC"
+        found.append([change.title, str(change.since), str(len(evidence)), last, _record(survey, evidence[0])])
     return found
 
 
@@ -110,7 +108,7 @@ def _plain(evidence: Evidence) -> dict[str, Any]:
     return {
         "node": evidence.node,
         "records": evidence.records,
-        "last": exact(evidence.time),
+        "last": utc(evidence.time),
         "capture": evidence.capture,
         "record": evidence.record,
         "shows": evidence.text,
