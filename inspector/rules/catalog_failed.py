@@ -1,8 +1,6 @@
 """S01 and S25 to S28: why the master compiled no catalog, by its message."""
 
-from inspector.rules.fixes import Fix
 from inspector.rules.kit import *
-from inspector.runs.run import Run
 
 _PUPPETDB = regex.compile(
     r"terminus puppetdb|'server_urls'|to PuppetDB|from PuppetDB|PuppetDB at |/pdb/(?:query|cmd)/", regex.IGNORECASE

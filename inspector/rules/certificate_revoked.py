@@ -1,7 +1,6 @@
 from inspector.protocol.certificates import printed_serial
 from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate, leaf, presented_in_run, serial
-from inspector.runs.examples import refused
 
 GENERAL_ALERTS = ("certificate_unknown", "bad_certificate", None)
 """Alerts that a master in Java sends for any certificate that it refuses."""

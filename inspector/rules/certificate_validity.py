@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 
-from inspector.model import Record
 from inspector.protocol.certificates import Certificate
 from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate, presented_in_run
-from inspector.runs.examples import refused
 
 
 @rule(

@@ -1,6 +1,5 @@
 from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate
-from inspector.runs.examples import refused
 
 _UNKNOWN = (
     "cannot be found locally",

@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-from inspector.model import Record
 from inspector.rules import connection_errors
 from inspector.rules.kit import *
 

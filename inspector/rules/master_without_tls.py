@@ -3,7 +3,6 @@
 from inspector.model import Handshake
 from inspector.rules.connection_errors import closed, place
 from inspector.rules.kit import *
-from inspector.runs.examples import refused
 
 # OpenSSL's reasons for a first record that is none, and mitmproxy's sentence for them.
 _NO_TLS = regex.compile(
