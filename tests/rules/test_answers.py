@@ -32,6 +32,7 @@ from inspector.runs.examples import (
     unanswered,
     wait,
 )
+from tests.support.conversations import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,11 +81,11 @@ def test_no_answer_and_no_sense_are_no_trouble(version: str) -> None:
         for record in talk(*map(how, PARTS), version=version):
             assert analyzer.feed(record).trouble == []
         analyzer.finish()
-    analyzer = Analyzer(ours)
-    for record in talk(*(unanswered(part, "Client disconnected.") for part in PARTS), version=version):
-        analyzer.feed(record)
     assert [
-        finding for run in analyzer.finish() for finding in run.findings if finding.severity is not Severity.NOTICE
+        finding
+        for run in runs_of(talk(*(unanswered(part, "Client disconnected.") for part in PARTS), version=version), ours)
+        for finding in run.findings
+        if finding.severity is not Severity.NOTICE
     ] == []
 
 

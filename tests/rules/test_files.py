@@ -32,6 +32,7 @@ from inspector.runs.examples import (
     together,
 )
 from inspector.runs.observations import ObservedFiles, served
+from tests.support.conversations import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,10 +46,7 @@ STATIC = "modules/demo/files/app.conf"
 
 
 def found(ident: str, records: Sequence[Record]) -> list[Finding]:
-    analyzer = Analyzer([rule_of(ident)])
-    for record in records:
-        assert not analyzer.feed(record).trouble
-    return [finding for run in analyzer.finish() for finding in run.findings]
+    return [finding for run in runs_of(records, [rule_of(ident)]) for finding in run.findings]
 
 
 def messages(ident: str, *parts: ExamplePart, **how: Any) -> list[str]:
@@ -68,10 +66,7 @@ def missing(name: str) -> ExamplePart:
 
 
 def files_of(*parts: ExamplePart, **how: Any) -> ObservedFiles:
-    analyzer = Analyzer([])
-    for record in talk(*parts, **how):
-        analyzer.feed(record)
-    (run,) = analyzer.finish()
+    (run,) = runs_of(talk(*parts, **how), [])
     return run.files
 
 

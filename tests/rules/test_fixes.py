@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.analysis.analyzer import Analyzer
 from inspector.rules import Rule, all_rules, fixes
 from inspector.rules.fixes import Host, advice, group, on_ca, on_node
 from inspector.rules.puppet_commands import FixContext, fill
 from inspector.runs.examples import ca, carried, crl, csr, made, not_issued, refused, talk
 from inspector.runs.run import Run
-from tests.support.conversations import steps
+from tests.support.conversations import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,10 +132,7 @@ def test_the_commands_for_crls_show_first_and_are_short() -> None:
 
 
 def _finished(records: list[Record]) -> Sequence[Run]:
-    analyzer = Analyzer()
-    for _ in steps(analyzer, records):
-        pass
-    return analyzer.finish()
+    return runs_of(records)
 
 
 def _refusing(*alt_names: str, name: str = "m.example") -> Run:

@@ -14,7 +14,7 @@ from inspector import rules
 from inspector.analysis.analyzer import Analyzer
 from inspector.analysis.verdicts import BY_NATURE, effects
 from inspector.capture.store import Capture
-from inspector.model import Connection, Exchange, Handshake, Severity
+from inspector.model import Connection, Exchange, Severity
 from inspector.rules import On, all_rules, rule_of
 from inspector.rules.fixes import plain
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from inspector.model import Finding, Record
+    from inspector.model import Finding, Leg, Record
     from inspector.rules import Rule, RuleFunction
     from inspector.rules.cases import RunCase, Statement
 
@@ -100,12 +100,12 @@ def crowd() -> Sequence[Record]:
 
 def apart(record: Record, place: int) -> Record:
     """A record of a conversation that shares no connection with another conversation's."""
-    if isinstance(record, Exchange):
-        legs = {name: leg for name in ("agent", "master") if (leg := getattr(record, name))}
-    else:
-        legs = {"leg": record.leg} if isinstance(record, Handshake) else {}
-    changed = {name: dataclasses.replace(leg, id=f"{place}-{leg.id}") for name, leg in legs.items()}
+    changed = {name: dataclasses.replace(leg, id=f"{place}-{leg.id}") for name, leg in legs_of(record).items()}
     return dataclasses.replace(record, **changed)  # type: ignore[arg-type]
+
+
+def legs_of(record: Record) -> dict[str, Leg]:
+    return {name: leg for name in ("agent", "master", "leg") if (leg := getattr(record, name, None))}
 
 
 def test_live_and_offline_say_the_same(tmp_path: Path) -> None:
@@ -115,9 +115,8 @@ def test_live_and_offline_say_the_same(tmp_path: Path) -> None:
         for place, conversation in enumerate(conversations):
             analyzer = Analyzer()
             for record in (apart(record, place) for record in conversation):
-                for leg in (record.agent, record.master) if isinstance(record, Exchange) else (record.leg,):
-                    if leg:
-                        capture.note(Connection(leg))
+                for leg in legs_of(record).values():
+                    capture.note(Connection(leg))
                 analyzer.feed(capture.append(record))
             live.append([(run.findings, run.seqs) for run in analyzer.finish()])
     with Capture.open(tmp_path / "c.sqlite") as capture:

@@ -23,6 +23,9 @@ from inspector.rules import rule_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from inspector.rules import Rule
+    from inspector.runs.run import Run
+
 ROOT = pki.make_ca("Test Root CA", serial=1)
 CA = pki.make_ca("Test CA", ROOT, serial=2)
 MASTER = "master.example"
@@ -250,19 +253,22 @@ def steps(analyzer: Analyzer, records: Iterable[Record]) -> Iterator[Step]:
         yield step
 
 
+def runs_of(records: Iterable[Record], rules: Iterable[Rule] | None = None) -> list[Run]:
+    """The runs in some records when all of them were read, by all rules or by these."""
+    analyzer = Analyzer(rules)
+    for _ in steps(analyzer, records):
+        pass
+    return analyzer.finish()
+
+
 def findings(records: Iterable[Record], ident: str, **thresholds: float) -> list[Finding]:
     """What one rule says, alone, with these thresholds."""
     rule = rule_of(ident)
     assert set(thresholds) <= set(rule.thresholds)
-    analyzer = Analyzer([dataclasses.replace(rule, thresholds={**rule.thresholds, **thresholds})])
-    for _ in steps(analyzer, records):
-        pass
-    return [finding for run in analyzer.finish() for finding in run.findings]
+    chosen = dataclasses.replace(rule, thresholds={**rule.thresholds, **thresholds})
+    return [finding for run in runs_of(records, [chosen]) for finding in run.findings]
 
 
 def all_findings(records: Iterable[Record]) -> list[Finding]:
     """What all rules say."""
-    analyzer = Analyzer()
-    for _ in steps(analyzer, records):
-        pass
-    return [finding for run in analyzer.finish() for finding in run.findings]
+    return [finding for run in runs_of(records) for finding in run.findings]
