@@ -7,38 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector.analysis.analyzer import Analyzer
-from inspector.model import Severity
 from inspector.protocol.endpoints import ENDPOINTS
-from inspector.protocol.kinds import Kind
 from inspector.rules import all_rules, fixes, rule_of, words
-from inspector.runs.examples import (
-    altered,
-    asked,
-    bucket,
-    ca,
-    catalog,
-    content,
-    crl,
-    csr,
-    given_up,
-    issued,
-    listing,
-    metadata,
-    node,
-    plugins,
-    report,
-    slow,
-    talk,
-    unanswered,
-    wait,
-)
+from inspector.rules.kit import *
+from inspector.runs.examples import given_up
 from tests.support.conversations import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.model import Finding, Record
-    from inspector.runs.examples import ExamplePart
+    from inspector.model import Finding
 
 FILE = "modules/demo/app.conf"
 

@@ -12,55 +12,24 @@ from cryptography.hazmat.primitives import hashes
 
 from inspector.analysis.analyzer import Analyzer, Step
 from inspector.host import pki
-from inspector.model import Exchange, Finding, Handshake, Leg, Record, Request, Response, Severity
+from inspector.model import Exchange, Finding, Handshake, Leg, Request, Response
 from inspector.rules import rule_of
 from inspector.rules.fixes import plain
+from inspector.rules.kit import *
 from inspector.rules.trust import forged
-from inspector.runs.examples import (
-    MASTER,
-    altered,
-    asked,
-    authorities,
-    bundle,
-    ca,
-    carried,
-    catalog,
-    crl,
-    csr,
-    foreign_ca,
-    forged_crl,
-    issued,
-    made,
-    metadata,
-    node,
-    not_issued,
-    plugins,
-    refused,
-    renewal,
-    report,
-    skewed,
-    slow,
-    talk,
-    together,
-    unanswered,
-    wait,
-    weakly_signed,
-)
+from inspector.runs.examples import authorities, bundle, foreign_ca, forged_crl, skewed, weakly_signed
 from inspector.runs.history import ISSUERS, MASTERS, NAMES, Ledger
-from inspector.runs.run import Run
 from tests.support import conversations
 from tests.support.conversations import all_findings, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.runs.examples import ExamplePart
 
 MINE = {
     *(f"B{n:02}" for n in (2, 4, 5, 6, 9, 11, 12, 14, 15, 16, *range(31, 39))),
     *(f"T{n:02}" for n in (1, 2, *range(4, 18))),
 }
-DAY = 86_400.0
 
 
 def findings(records: Sequence[Record], ident: str = "") -> list[Finding]:

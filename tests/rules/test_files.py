@@ -10,36 +10,19 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.host import pki
-from inspector.model import Severity
 from inspector.rules import rule_of
 from inspector.rules.answer_cut_off import CLOSED
+from inspector.rules.kit import *
 from inspector.rules.static_catalogs import static_catalog
 from inspector.runs import observations
-from inspector.runs.examples import (
-    altered,
-    asked,
-    authorities,
-    bucket,
-    catalog,
-    content,
-    listing,
-    metadata,
-    plugins,
-    private_key,
-    report,
-    slow,
-    talk,
-    together,
-)
+from inspector.runs.examples import authorities, private_key
 from inspector.runs.observations import ObservedFiles, served
 from tests.support.conversations import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.model import Finding, Record
-    from inspector.protocol import documents as d
-    from inspector.runs.examples import ExamplePart
+    from inspector.model import Finding
 
 FILE, OTHER = "modules/demo/app.conf", "modules/demo/other.conf"
 STATIC = "modules/demo/files/app.conf"

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.rules import Rule, all_rules, fixes
-from inspector.rules.fixes import Host, advice, group, on_ca, on_node
+from inspector.rules.fixes import Host
+from inspector.rules.kit import *
 from inspector.rules.puppet_commands import FixContext, fill
-from inspector.runs.examples import ca, carried, crl, csr, made, not_issued, refused, talk
-from inspector.runs.run import Run
 from tests.support.conversations import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.model import Record
 
 WORDS = ("sign", "clean", "list", "alt_names", "new_crl", "crls", "write_crls", "check_ca", "renew_master", "reset",
          "reset_ca", "trust_anew", "new_crl_of_agent", "verify", "renew", "enrol", "enrol_ca", "compare", "signing",

@@ -10,29 +10,15 @@ import pytest
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.analysis.verdicts import verdict
-from inspector.model import Finding, Severity
 from inspector.rules import all_rules
-from inspector.runs.examples import (
-    altered,
-    catalog,
-    content,
-    csr,
-    issued,
-    metadata,
-    not_issued,
-    plugins,
-    report,
-    talk,
-    unanswered,
-    wait,
-)  # fmt: skip
+from inspector.rules.kit import *
 from tests.support.conversations import all_findings, findings, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.model import Record
-    from inspector.runs.examples import ExamplePart
+    from inspector.model import Finding
+
 
 REPORTS = tuple(rule for rule in all_rules() if rule.id.startswith("P"))
 FILE = "modules/demo/app.conf"

@@ -9,37 +9,16 @@ from urllib.parse import quote
 import pytest
 
 from inspector.analysis.analyzer import Analyzer
-from inspector.model import Phase, Severity
 from inspector.rules import all_rules
+from inspector.rules.kit import *
 from inspector.runs import run_history
-from inspector.runs.examples import (
-    altered,
-    asked,
-    ca,
-    catalog,
-    content,
-    crl,
-    csr,
-    issued,
-    metadata,
-    node,
-    plugins,
-    report,
-    talk,
-    together,
-    unanswered,
-    wait,
-)  # fmt: skip
 from inspector.runs.observations import PhaseSpan
-from inspector.runs.run import Run
 from inspector.runs.run_history import Fleet
 from tests.support.conversations import findings, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.model import Record
-    from inspector.runs.examples import ExamplePart
 
 RUNS = tuple(rule for rule in all_rules() if rule.id.startswith("R"))
 ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE

@@ -6,21 +6,8 @@ import pytest
 
 from inspector.rules import rule_of
 from inspector.rules.answer_cut_off import CLOSED
-from inspector.runs.examples import (
-    ExamplePart,
-    altered,
-    bucket,
-    bundle,
-    ca,
-    catalog,
-    content,
-    crl,
-    csr,
-    listing,
-    plugins,
-    report,
-    talk,
-)
+from inspector.rules.kit import *
+from inspector.runs.examples import bundle
 from tests.support.conversations import runs_of
 
 FILE = "modules/demo/a"
