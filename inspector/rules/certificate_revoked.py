@@ -80,7 +80,5 @@ def certificate_revoked(case: RunCase) -> Iterator[Statement]:
     number = printed_serial(presented.certificate.serial) if presented else "serial numbers"
     for words, seqs in evidence.items():
         yield Statement(
-            brief(words),
-            tuple(seqs),
-            at=(places.REFUSAL, places.crl(number), places.tls("presented by the agent")),
+            brief(words), tuple(seqs), at=(places.REFUSAL, places.crl(number), places.tls("presented by the agent"))
         )

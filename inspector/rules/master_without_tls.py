@@ -53,9 +53,8 @@ def master_speaks_no_tls(case: HandshakeCase) -> Iterator[Statement]:
         on_proxy("see whether the connection is ended", "openssl s_client -connect <address>:<port> </dev/null"),
         on_master("see the same there", "openssl s_client -connect <address>:<port> </dev/null"),
         advice(
-            "look at the firewall or load balancer in between: none of its masters is up, or it does not admit "
-            "the proxy's "
-            "address",
+            "look at the firewall or load balancer in between: none of its masters is up, or it does not admit the "
+            "proxy's address",
             only_if="it works only there",
         ),
         on_master("read its log", only_if="it is ended there as well"),
