@@ -4,7 +4,7 @@ A declared field is also checked: a body whose field has another type is ``Undec
 Field names are those on the wire.
 
 This module is also the one namespace of all documents (``documents as d``; ``d.Catalog``): those with code of their own
-are defined in ``catalogs``, ``certificates``, ``facts``, ``files``, ``reports`` and ``tools``.
+are defined in ``catalogs``, ``certificates``, ``facts``, ``files`` and ``reports``.
 """
 
 from __future__ import annotations
@@ -36,12 +36,6 @@ from inspector.protocol.reports import LogLine as LogLine
 from inspector.protocol.reports import Metric as Metric
 from inspector.protocol.reports import Report as Report
 from inspector.protocol.reports import ResourceStatus as ResourceStatus
-from inspector.protocol.tools import CertificateStatus as CertificateStatus
-from inspector.protocol.tools import CertificateStatuses as CertificateStatuses
-from inspector.protocol.tools import DesiredState as DesiredState
-from inspector.protocol.tools import EnvironmentClasses as EnvironmentClasses
-from inspector.protocol.tools import Environments as Environments
-from inspector.protocol.tools import MasterStatus as MasterStatus
 
 
 class Undecodable(msgspec.Struct, frozen=True):
@@ -145,6 +139,76 @@ class Node(msgspec.Struct, frozen=True):
     environment: str | None = None
     parameters: dict[str, Any] | None = None
     classes: list[str] | dict[str, Any] | None = None
+
+
+# -- responses for tools and monitoring (docs/protocol.md#endpoints-for-tools), as far as they are read ----------------
+
+
+class Environment(msgspec.Struct, frozen=True):
+    settings: dict[str, Any] = {}
+
+
+class Environments(msgspec.Struct, frozen=True):
+    environments: dict[str, Environment]
+    search_paths: list[str] = []
+
+
+class ClassParameter(msgspec.Struct, frozen=True):
+    name: str
+    type: str | None = None
+    default_literal: Any = None
+    default_source: str | None = None
+
+
+class PuppetClass(msgspec.Struct, frozen=True):
+    name: str
+    params: list[ClassParameter] = []
+
+
+class ClassFile(msgspec.Struct, frozen=True):
+    path: str
+    classes: list[PuppetClass] = []
+    error: str | None = None
+    """Why the file could not be parsed; replaces the classes."""
+
+
+class EnvironmentClasses(msgspec.Struct, frozen=True):
+    name: str
+    files: list[ClassFile] = []
+
+
+class MasterStatus(msgspec.Struct, frozen=True):
+    """``status/any``: of a Ruby master."""
+
+    is_alive: bool
+    version: str | None = None
+
+
+class CertificateStatus(msgspec.Struct, frozen=True):
+    """A certificate or a signing request, as listed by the CA."""
+
+    name: str
+    state: str | None = None
+    """``requested``, ``signed`` or ``revoked``."""
+    fingerprint: str | None = None
+    fingerprints: dict[str, str] = {}
+    dns_alt_names: list[str] | None = None
+    subject_alt_names: list[str] | None = None
+    authorization_extensions: dict[str, Any] | None = None
+    serial_number: int | str | None = None
+    not_before: str | None = None
+    not_after: str | None = None
+
+
+class CertificateStatuses(msgspec.Struct, frozen=True):
+    certificates: list[CertificateStatus]
+
+
+class DesiredState(msgspec.Struct, frozen=True):
+    """A tool's request to change the state of a certificate at the CA."""
+
+    desired_state: str
+    cert_ttl: int | str | None = None
 
 
 type Document = (

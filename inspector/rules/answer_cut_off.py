@@ -18,9 +18,7 @@ CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete
     explains=("T18", "T20", "T22", "F03", "P01"),
     without_catalog=NO_CATALOG_NO_REPORT,
     event=True,
-    good=lambda: [
-        talk(plugins(), catalog(), metadata("modules/demo/a"), content("modules/demo/a"), report()),
-    ],
+    good=lambda: [talk(plugins(), catalog(), metadata("modules/demo/a"), content("modules/demo/a"), report())],
     bad=lambda: [
         talk(
             plugins(),
@@ -28,7 +26,7 @@ CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete
             metadata("modules/demo/a"),
             altered(content("modules/demo/a", b"con"), answers={"Content-Length": "7"}, error=CLOSED),
             report(result="failed"),
-        ),
+        )
     ],
 )
 def answer_cut_off(case: ExchangeCase) -> Iterator[Statement]:

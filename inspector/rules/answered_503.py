@@ -101,7 +101,7 @@ def master_unavailable(case: ExchangeCase) -> Iterator[Statement]:
         talk(plugins(), catalog(environment="dev"), plugins(), catalog(asks="dev", environment="dev"), report())
     ],
     bad=lambda: [
-        talk(plugins(), altered(catalog(status=503), answers={"Retry-After": "60"}), wait(5), catalog(), report()),
+        talk(plugins(), altered(catalog(status=503), answers={"Retry-After": "60"}), wait(5), catalog(), report())
     ],
 )
 def retried_too_early(case: ExchangeCase, *, longest_s: float = 300, retries: float = 100) -> Iterator[Statement]:

@@ -14,10 +14,7 @@ from inspector.runs.examples import authorities, bundle, foreign_ca
     ),
     source="docs/protocol.md#ca-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     explains=("B13", *NO_TRUST),
-    good=lambda: [
-        talk(ca(), crl(), csr(), issued(), catalog(), report()),
-        talk(bundle(foreign_ca())),
-    ],
+    good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report()), talk(bundle(foreign_ca()))],
     bad=lambda: [
         talk(bundle(body=b"<html><body>Sign in</body></html>")),
         talk(bundle(authorities()[1].certificate)),

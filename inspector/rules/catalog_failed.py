@@ -1,8 +1,6 @@
 """S01 and S25 to S28: why the master compiled no catalog, by its message."""
 
-from inspector.rules.fixes import Fix
 from inspector.rules.kit import *
-from inspector.runs.run import Run
 
 _PUPPETDB = regex.compile(
     r"terminus puppetdb|'server_urls'|to PuppetDB|from PuppetDB|PuppetDB at |/pdb/(?:query|cmd)/", regex.IGNORECASE
@@ -106,9 +104,8 @@ def environment_of_classifier_missing(case: ExchangeCase) -> Iterator[Statement]
     refused=True,
     title="the master could not classify the node",
     fix=(
-        on_master("run the ENC by hand, as the user of its service: it must print YAML and exit with 0, and only "
-                  "here its "
-                  "error output shows",
+        on_master("run the ENC by hand, as the user of its service: it must print YAML and exit with 0, and only here "
+                  "its error output shows",
                   '"$(puppet config print external_nodes --section master)" {name}'),
         on_master("see which service classifies nodes, and check that one",
                   "puppet config print node_terminus --section master", only_if="there is no ENC"),

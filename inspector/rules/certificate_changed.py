@@ -17,10 +17,7 @@ def _again() -> list[ExamplePart]:
         group("enrol", only_if="the certificate was neither copied by hand nor downloaded without this proxy"),
     ),
     source="docs/protocol.md#certificate-download; docs/protocol.md#renewal",
-    good=lambda: [
-        talk(catalog(), report(), wait(1800), issued(made=made(serial=77)), *_again()),
-        talk(*_again()),
-    ],
+    good=lambda: [talk(catalog(), report(), wait(1800), issued(made=made(serial=77)), *_again()), talk(*_again())],
     bad=lambda: [talk(catalog(), report(), wait(1800), *_again())],
 )
 def certificate_changed(case: ExchangeCase) -> Iterator[Statement]:

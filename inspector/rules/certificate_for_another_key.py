@@ -1,6 +1,5 @@
 from inspector.rules.kit import *
 from inspector.runs.observations import CertificateAnswer
-from inspector.runs.run import Run
 
 _LOOK = "/production/certificate_request/node1.example?"
 

@@ -1,7 +1,6 @@
 from inspector.protocol.certificates import printed_serial
 from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate, leaf, presented_in_run, serial
-from inspector.runs.examples import refused
 
 GENERAL_ALERTS = ("certificate_unknown", "bad_certificate", None)
 """Alerts that a master in Java sends for any certificate that it refuses."""
@@ -81,7 +80,5 @@ def certificate_revoked(case: RunCase) -> Iterator[Statement]:
     number = printed_serial(presented.certificate.serial) if presented else "serial numbers"
     for words, seqs in evidence.items():
         yield Statement(
-            brief(words),
-            tuple(seqs),
-            at=(places.REFUSAL, places.crl(number), places.tls("presented by the agent")),
+            brief(words), tuple(seqs), at=(places.REFUSAL, places.crl(number), places.tls("presented by the agent"))
         )

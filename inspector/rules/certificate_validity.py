@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 
-from inspector.model import Record
 from inspector.protocol.certificates import Certificate
 from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate, presented_in_run
-from inspector.runs.examples import refused
 
 
 @rule(
@@ -26,9 +24,7 @@ from inspector.runs.examples import refused
     ),
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     explains=NO_TRUST,
-    good=lambda: [
-        talk(ca(), crl(), csr(), issued(), catalog(), report()),
-    ],
+    good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [
         talk(refused("certificate_expired", by="proxy", leg={"peer_chain": carried(made(ends=-60))})),
         talk(*(altered(part, leg={"peer_chain": carried(made(ends=-60))}) for part in (catalog(), report()))),
@@ -53,9 +49,7 @@ def certificate_expired(case: RunCase) -> Iterator[Statement]:
     ),
     source="docs/protocol.md#clocks; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     explains=NO_TRUST,
-    good=lambda: [
-        talk(ca(), crl(), csr(), issued(made=made(starts=-60)), catalog(), report()),
-    ],
+    good=lambda: [talk(ca(), crl(), csr(), issued(made=made(starts=-60)), catalog(), report())],
     bad=lambda: [
         talk(refused("bad_certificate", by="proxy", leg={"peer_chain": carried(made(starts=3600))})),
         talk(ca(), crl(), csr(), not_issued(), issued(made=made(starts=3600))),

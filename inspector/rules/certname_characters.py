@@ -20,7 +20,7 @@ from inspector.rules.kit import *
     explains=("B26", "B24", "B43", "B44", "B39", "B40"),
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="node-1.dc2.example")],
     bad=lambda: [
-        talk(ca(), crl(), csr(status=400, body=b"Certificate names must be lower case."), certname="Node1.example"),
+        talk(ca(), crl(), csr(status=400, body=b"Certificate names must be lower case."), certname="Node1.example")
     ],
 )
 def certname_upper_case(case: ExchangeCase) -> Iterator[Statement]:

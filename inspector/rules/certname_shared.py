@@ -1,5 +1,4 @@
 from inspector.rules.kit import *
-from inspector.runs.run import Run
 
 _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("modules/demo/b"), wait(10), report())
 

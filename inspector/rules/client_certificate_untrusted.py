@@ -1,6 +1,5 @@
 from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate
-from inspector.runs.examples import refused
 
 _UNKNOWN = (
     "cannot be found locally",
@@ -20,10 +19,7 @@ _WORDS = "certificate verify failed [unable to get local issuer certificate for 
     fix=(group("enrol_ca", only_if="the node moved here from another installation, or the CA was recreated"),),
     source="docs/protocol.md#client-certificates-at-the-master",
     explains=("T09",),
-    good=lambda: [
-        talk(catalog(), report()),
-        talk(refused(None, by=None, reason="the agent left", certificate=True)),
-    ],
+    good=lambda: [talk(catalog(), report()), talk(refused(None, by=None, reason="the agent left", certificate=True))],
     bad=lambda: [
         talk(refused("unknown_ca", by="proxy", leg={"peer_chain": carried(made(foreign=True))}, culprits=(_WORDS,))),
         talk(

@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-from inspector.model import Record
 from inspector.rules import connection_errors
 from inspector.rules.kit import *
 
@@ -73,9 +72,8 @@ def _closing(count: int) -> list[Record]:
     title="the master closes every connection",
     fix=(
         advice(
-            "enable keep-alive in the web server or load balancer in front of the master (Apache: `KeepAlive "
-            "On`; nginx: "
-            "`keepalive_timeout`; HAProxy: no `httpclose`)"
+            "enable keep-alive in the web server or load balancer in front of the master (Apache: `KeepAlive On`; "
+            "nginx: `keepalive_timeout`; HAProxy: no `httpclose`)"
         ),
     ),
     source="docs/protocol.md#reuse-of-connections",

@@ -83,17 +83,14 @@ def crl_denied(case: ExchangeCase) -> Iterator[Statement]:
     title="the CA serves its CRL only to agents that have a certificate",
     fix=(
         on_ca(
-            "let everybody read the CRL in auth.conf: `path /puppet-ca/v1/certificate_revocation_list/ca`, "
-            "`method find`, "
-            "`auth any`, `allow *`"
+            "let everybody read the CRL in auth.conf: `path /puppet-ca/v1/certificate_revocation_list/ca`, `method "
+            "find`, `auth any`, `allow *`"
         ),
         on_ca("or upgrade it to Puppet Server 5.3 or later, which allows it by default"),
     ),
     source="docs/protocol.md#the-crl-of-a-ca-in-ruby",
     explains=("B09",),
-    good=lambda: [
-        talk(ca(), crl(), csr(), issued(), plugins(), catalog(), report()),
-    ],
+    good=lambda: [talk(ca(), crl(), csr(), issued(), plugins(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(status=403))],
 )
 def crl_needs_certificate(case: ExchangeCase) -> Iterator[Statement]:

@@ -91,9 +91,7 @@ def csr_for_signed_name(case: RunCase) -> Iterator[Statement]:
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     explains=("B43", "B20", "B22", "B39"),
-    good=lambda: [
-        talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
-    ],
+    good=lambda: [talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(), csr(status=400, text=REVOKED), not_issued())],
 )
 def csr_for_revoked_name(case: ExchangeCase) -> Iterator[Statement]:
@@ -120,7 +118,7 @@ def csr_for_revoked_name(case: ExchangeCase) -> Iterator[Statement]:
     source="docs/protocol.md#keys; docs/protocol.md#checks-of-a-signing-request",
     explains=("B17", "B39", "B41", "B23", "B02"),
     good=lambda: [
-        talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=REQUESTED), issued(), catalog(), report()),
+        talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=REQUESTED), issued(), catalog(), report())
     ],
     bad=lambda: [
         talk(ca(), crl(), csr(), not_issued(), ca(), crl(), csr(key="other", status=400, text=REQUESTED), not_issued())

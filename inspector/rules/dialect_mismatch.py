@@ -28,7 +28,7 @@ OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeri
     explains=("S04", "R01", "R09"),
     without_catalog=NO_CATALOG_NO_REPORT,
     good=lambda: [
-        talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: x"), report()),
+        talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: x"), report())
     ],
     bad=lambda: [
         talk(

@@ -77,9 +77,7 @@ _NONE_IN_COMMON = "Server Error: Unable to find a common checksum type between a
     ),
     source="docs/protocol.md#digest-algorithms; puppet 7.23.0 lib/puppet/indirector/catalog/compiler.rb",
     without_catalog=(*NOT_COMPILED, "P01", *NO_CATALOG),
-    good=lambda: [
-        talk(plugins(), catalog(), bucket(method="HEAD", status=404), bucket(), report()),
-    ],
+    good=lambda: [talk(plugins(), catalog(), bucket(method="HEAD", status=404), bucket(), report())],
     bad=lambda: [
         talk(plugins(), catalog(status=500, text=_NONE_IN_COMMON), report(result="failed")),
         talk(plugins(), catalog(), bucket(method="HEAD", status=500, algorithm="md5"), report(result="failed")),

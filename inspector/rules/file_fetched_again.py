@@ -1,6 +1,5 @@
 """F04 and F05: files that are fetched twice in a run, or in every run."""
 
-from inspector.model import Record
 from inspector.protocol.files import is_plugin
 from inspector.rules.kit import *
 from inspector.runs.run_history import REPEATED

@@ -37,9 +37,8 @@ def large_backup(case: ExchangeCase, *, megabytes: float = 10) -> Iterator[State
     otherwise="notice for agents up to version 3",
     title="a node reads the master's filebucket",
     fix=(
-        on_master("allow only its own certificate (pp_cli_auth) to read it, as OpenVox Server 9 does: restrict "
-                  "`get` and "
-                  "`post` of `/puppet/v3/file_bucket_file` in auth.conf"),
+        on_master("allow only its own certificate (pp_cli_auth) to read it, as OpenVox Server 9 does: restrict `get` "
+                  "and `post` of `/puppet/v3/file_bucket_file` in auth.conf"),
         advice("restore files on the master itself"),
     ),
     source="docs/protocol.md#default-rules; docs/protocol.md#endpoint-file_bucket_file",

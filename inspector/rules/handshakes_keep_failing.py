@@ -1,6 +1,5 @@
 from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate
-from inspector.runs.examples import refused
 from inspector.runs.history import agent_of
 
 _AGENT = {

@@ -21,14 +21,14 @@ PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
     without_catalog=NO_CATALOG_NO_REPORT,
     event=True,
     good=lambda: [
-        talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"), report()),
+        talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"), report())
     ],
     bad=lambda: [
         talk(
             plugins(),
             asked("catalog/node1.example", PAGE, method="POST", status=502, media="text/html"),
             report(result="failed"),
-        ),
+        )
     ],
 )
 def html_answer(case: ExchangeCase) -> Iterator[Statement]:

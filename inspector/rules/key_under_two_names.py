@@ -17,13 +17,13 @@ from inspector.rules.kit import *
         together(
             talk(ca(), crl(), csr(), not_issued()),
             talk(ca(), crl(), csr(), not_issued(), certname="node2.example", address="192.0.2.8", after=60),
-        ),
+        )
     ],
     bad=lambda: [
         together(
             talk(ca(), crl(), csr(key="image"), not_issued()),
             talk(ca(), crl(), csr(key="image"), not_issued(), certname="node2.example", address="192.0.2.8", after=60),
-        ),
+        )
     ],
 )
 def key_under_two_names(case: ExchangeCase) -> Iterator[Statement]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from inspector import regex
 from inspector.clocks import DAY
-from inspector.model import Phase, Severity, Visible
+from inspector.model import Phase, Record, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.certificates import ALREADY, REQUESTED, REVOKED, SIGNED
 from inspector.protocol.kinds import BOOTSTRAP, CONTENT, METADATA, PARSED, RUN, Kind
@@ -26,7 +26,7 @@ from inspector.rules import (
     rule,
 )  # fmt: skip
 from inspector.rules.cases import ExchangeCase, HandshakeCase, RunCase, Statement
-from inspector.rules.fixes import advice, group, on_ca, on_master, on_node, on_proxy
+from inspector.rules.fixes import Fix, advice, group, on_ca, on_master, on_node, on_proxy
 from inspector.rules.words import (
     NO_ENVIRONMENT,
     brief,
@@ -64,6 +64,7 @@ from inspector.runs.examples import (
     node,
     not_issued,
     plugins,
+    refused,
     renewal,
     report,
     slow,
@@ -73,15 +74,16 @@ from inspector.runs.examples import (
     unconnected,
     wait,
 )  # fmt: skip
+from inspector.runs.run import Run
 
 __all__ = [
     "AFTER_BOOTSTRAP", "ALREADY", "ANOTHER_KEY", "BOOTSTRAP", "CONTENT", "DAY", "MASTER", "METADATA", "NAME",
     "NOT_COMPILED", "NO_CATALOG", "NO_CATALOG_NO_REPORT", "NO_ENVIRONMENT", "NO_TRUST", "OLD", "PARSED", "REQUESTED",
-    "REVOKED", "RUN", "SIGNED", "SINCE_4", "SINCE_6", "SINCE_6_4", "SINCE_8", "ExamplePart", "ExchangeCase",
-    "HandshakeCase", "Iterator", "Kind", "On", "Phase", "RunCase", "Severity", "Statement", "Visible", "advice",
-    "altered", "asked", "asking_for", "brief", "bucket", "ca", "carried", "catalog", "compile_error", "content",
-    "crl", "csr", "cut", "d", "group", "in_a_row", "issued", "lasting", "listing", "made", "major", "media_type",
-    "metadata", "node", "not_issued", "on_ca", "on_master", "on_node", "on_proxy", "places", "plugins", "reason",
-    "regex", "renewal", "report", "retry_after", "rule", "slow", "some", "talk", "together", "unanswered",
-    "unconnected", "utc", "wait", "waited", "whole",
+    "REVOKED", "RUN", "SIGNED", "SINCE_4", "SINCE_6", "SINCE_6_4", "SINCE_8", "ExamplePart", "ExchangeCase", "Fix",
+    "HandshakeCase", "Iterator", "Kind", "On", "Phase", "Record", "Run", "RunCase", "Severity", "Statement",
+    "Visible", "advice", "altered", "asked", "asking_for", "brief", "bucket", "ca", "carried", "catalog",
+    "compile_error", "content", "crl", "csr", "cut", "d", "group", "in_a_row", "issued", "lasting", "listing", "made",
+    "major", "media_type", "metadata", "node", "not_issued", "on_ca", "on_master", "on_node", "on_proxy", "places",
+    "plugins", "reason", "refused", "regex", "renewal", "report", "retry_after", "rule", "slow", "some", "talk",
+    "together", "unanswered", "unconnected", "utc", "wait", "waited", "whole",
 ]  # fmt: skip

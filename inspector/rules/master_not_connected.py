@@ -24,10 +24,7 @@ from inspector.rules.kit import *
     explains=("S21", "F03", "P01"),
     without_catalog=NO_CATALOG_NO_REPORT,
     event=True,
-    good=lambda: [
-        talk(plugins(), catalog(), report()),
-        talk(plugins(), unanswered(catalog()), catalog(), report()),
-    ],
+    good=lambda: [talk(plugins(), catalog(), report()), talk(plugins(), unanswered(catalog()), catalog(), report())],
     bad=lambda: [
         talk(unconnected(ca(), "[Errno 111] Connect call failed ('192.0.2.1', 8140)")),
         talk(plugins(), unconnected(catalog(), "cannot connect to the master m:8140: Connection refused")),

@@ -3,7 +3,6 @@
 from inspector.model import Handshake
 from inspector.rules.connection_errors import closed, place
 from inspector.rules.kit import *
-from inspector.runs.examples import refused
 
 # OpenSSL's reasons for a first record that is none, and mitmproxy's sentence for them.
 _NO_TLS = regex.compile(
@@ -54,9 +53,8 @@ def master_speaks_no_tls(case: HandshakeCase) -> Iterator[Statement]:
         on_proxy("see whether the connection is ended", "openssl s_client -connect <address>:<port> </dev/null"),
         on_master("see the same there", "openssl s_client -connect <address>:<port> </dev/null"),
         advice(
-            "look at the firewall or load balancer in between: none of its masters is up, or it does not admit "
-            "the proxy's "
-            "address",
+            "look at the firewall or load balancer in between: none of its masters is up, or it does not admit the "
+            "proxy's address",
             only_if="it works only there",
         ),
         on_master("read its log", only_if="it is ended there as well"),

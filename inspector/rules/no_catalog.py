@@ -72,7 +72,7 @@ def cached_catalog(case: ExchangeCase) -> Iterator[Statement]:
     explains=("R19", "R03", "P13"),
     event=True,
     good=lambda: [
-        talk(plugins(), catalog(), report(result="failed", resource_statuses={"Notify[x]": {"skipped": True}})),
+        talk(plugins(), catalog(), report(result="failed", resource_statuses={"Notify[x]": {"skipped": True}}))
     ],
     bad=lambda: [
         talk(plugins(), catalog(status=500), report(result="failed")),

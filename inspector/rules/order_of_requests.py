@@ -85,7 +85,5 @@ def node_after_catalog(case: RunCase) -> Iterator[Statement]:
 
 def _node(uuid: str) -> ExamplePart:
     return asked(
-        "node/node1.example",
-        {"name": "node1.example", "environment": "production"},
-        query=f"&transaction_uuid={uuid}",
+        "node/node1.example", {"name": "node1.example", "environment": "production"}, query=f"&transaction_uuid={uuid}"
     )

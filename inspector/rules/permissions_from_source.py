@@ -23,7 +23,7 @@ USE = ("source_permissions", "use")
             catalog(),
             metadata("modules/demo/a"),
             report(),
-        ),
+        )
     ],
     bad=lambda: [
         talk(
@@ -35,7 +35,7 @@ USE = ("source_permissions", "use")
                 query="&source_permissions=use",
             ),
             report(),
-        ),
+        )
     ],
 )
 def permissions_from_source(case: ExchangeCase) -> Iterator[Statement]:

@@ -11,16 +11,13 @@ _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "pe
     title="request in plain text, without TLS",
     fix=(
         advice(
-            "find out what sends http:// requests to the master's port: a proxy or load balancer that terminates "
-            "TLS and "
-            "forwards in plain text, a health check, or a script"
+            "find out what sends http:// requests to the master's port: a proxy or load balancer that terminates TLS "
+            "and forwards in plain text, a health check, or a script"
         ),
     ),
     source="docs/protocol.md#tls-versions-and-ciphers",
     good=lambda: [talk(catalog(), report())],
-    bad=lambda: [
-        talk(altered(unanswered(catalog()), leg=_CLEAR)),
-    ],
+    bad=lambda: [talk(altered(unanswered(catalog()), leg=_CLEAR))],
     also=("R22",),
 )
 def plain_http(case: ExchangeCase) -> Iterator[Statement]:

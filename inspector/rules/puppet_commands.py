@@ -83,9 +83,7 @@ _OLD_NODE = {
 }
 
 _CLEAN = on_ca(
-    "remove its certificate and what waits to be signed",
-    "{clean}",
-    destroys="both, and revokes the certificate",
+    "remove its certificate and what waits to be signed", "{clean}", destroys="both, and revokes the certificate"
 )
 _SIGN = on_ca("sign its new request, unless the CA autosigns", "{sign}")
 _PRINT = on_node("print the fingerprint of its request", "{fingerprint}")

@@ -106,9 +106,7 @@ _ELSEWHERE = altered(metadata(_PATH, status=302), answers={"Location": "https://
     fix=_FIX,
     source="docs/protocol.md#redirects",
     explains=("S12", "S32", "F02", "P01", "P13"),
-    good=lambda: [
-        talk(plugins(), catalog(resources=[_FILE]), metadata(_PATH), report()),
-    ],
+    good=lambda: [talk(plugins(), catalog(resources=[_FILE]), metadata(_PATH), report())],
     bad=lambda: [talk(plugins(), catalog(resources=[_FILE]), _ELSEWHERE, _FAILED)],
 )
 def redirected_files(case: ExchangeCase) -> Iterator[Statement]:

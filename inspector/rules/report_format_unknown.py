@@ -6,10 +6,7 @@ from inspector.rules.kit import *
     Severity.NOTICE,
     at=(Kind.REPORT,),
     title="unknown report format",
-    fix=(
-        advice("upgrade puppet-inspector"),
-        advice("see whether your report processors support the format"),
-    ),
+    fix=(advice("upgrade puppet-inspector"), advice("see whether your report processors support the format")),
     source="docs/protocol.md#generations-of-agents",
     good=lambda: [talk(plugins(), catalog(), report(report_format=2))],
     bad=lambda: [talk(plugins(), catalog(), report(report_format=13))],

@@ -17,10 +17,7 @@ from inspector.rules.kit import *
         ),
     ),
     source="docs/protocol.md#end-of-a-run",
-    good=lambda: [
-        talk(plugins(), catalog(), report()),
-        talk(plugins(), catalog()),
-    ],
+    good=lambda: [talk(plugins(), catalog(), report()), talk(plugins(), catalog())],
     bad=lambda: [
         talk(plugins(), catalog(), wait(1800), plugins(), catalog(uuid="a-2"), report(uuid="a-2")),
         together(

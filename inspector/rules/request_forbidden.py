@@ -26,9 +26,8 @@ _AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one
             "`/etc/puppet/auth.conf`) with the defaults of its version"
         ),
         advice(
-            "compare the name in the URL with the certificate's: catalog, node, facts and report may only be "
-            "requested by "
-            "the node of that name"
+            "compare the name in the URL with the certificate's: catalog, node, facts and report may only be requested "
+            "by the node of that name"
         ),
     ),
     source="docs/protocol.md#default-rules; docs/protocol.md#failures-in-a-run; "

@@ -60,9 +60,7 @@ def corrective_change(case: ExchangeCase) -> Iterator[Statement]:
     ),
     source="docs/protocol.md#reports",
     explains=("F05",),
-    good=lambda: [
-        talk(*_runs("File[/etc/a]", "File[/etc/b]", "File[/etc/a]"), *_runs("Notify[hello]") * 3),
-    ],
+    good=lambda: [talk(*_runs("File[/etc/a]", "File[/etc/b]", "File[/etc/a]"), *_runs("Notify[hello]") * 3)],
     bad=lambda: [talk(*_runs("File[/etc/a]") * 3), talk(*_runs("File[/etc/a]") * 5)],
 )
 def same_resources_change(

@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-from inspector.model import Record
 from inspector.rules.kit import *
 
 
@@ -19,10 +18,7 @@ from inspector.rules.kit import *
         advice("give each node a different minute", only_if="cron starts the agents"),
     ),
     source="docs/protocol.md#default-settings",
-    good=lambda: [
-        talk(*_runs(4, 1800)),
-        together(*(_other(number, 3 * number) for number in range(1, 25))),
-    ],
+    good=lambda: [talk(*_runs(4, 1800)), together(*(_other(number, 3 * number) for number in range(1, 25)))],
     bad=lambda: [talk(*_runs(4, 120)), together(*(_other(number, 0.1 * number) for number in range(1, 25)))],
 )
 def runs_too_close(

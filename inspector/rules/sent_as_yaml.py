@@ -25,7 +25,7 @@ _FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
     ),
     source="docs/protocol.md#facts-in-a-form; docs/protocol.md#generations-of-agents",
     good=lambda: [
-        talk(plugins(), catalog(form={"facts_format": "pson"}), report(), version="3.8.7", master_version="3.8.7"),
+        talk(plugins(), catalog(form={"facts_format": "pson"}), report(), version="3.8.7", master_version="3.8.7")
     ],
     bad=lambda: [talk(plugins(), _yaml(), report(), version="5.5.22", master_version="5.5.22")],
 )

@@ -2,12 +2,9 @@ from functools import lru_cache
 
 from inspector.model import Handshake
 from inspector.protocol import x509
-from inspector.rules.fixes import Fix
 from inspector.rules.kit import *
 from inspector.rules.trust import bundle_of, crl_trouble, leaf
-from inspector.runs.examples import refused
 from inspector.runs.history import ObservedCrl
-from inspector.runs.run import Run
 
 _EXPIRED = "The certificate 'CN=puppet.example' has expired, verify time is synchronized"
 _OLD_CRL = "The CRL issued by 'CN=Puppet CA: puppet.example' has expired, verify time is synchronized"

@@ -1,12 +1,9 @@
 """T07 and T24: names for the master that its certificate does not have."""
 
 from inspector.protocol import x509
-from inspector.rules.fixes import Fix
 from inspector.rules.kit import *
 from inspector.rules.puppet_commands import safe_name
 from inspector.rules.trust import leaf
-from inspector.runs.examples import refused
-from inspector.runs.run import Run
 
 _SAYS_SO = ("bad_certificate", "certificate_unknown", "handshake_failure", "close_notify", None)
 

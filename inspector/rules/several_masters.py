@@ -11,9 +11,7 @@ from inspector.rules.kit import *
     ),
     source="docs/protocol.md#several-masters",
     explains=("F02", "F03", "P01", "P13"),
-    good=lambda: [
-        talk(plugins(), altered(catalog(), answers={"X-Puppet-Compiler-Name": "c1.example"}), report()),
-    ],
+    good=lambda: [talk(plugins(), altered(catalog(), answers={"X-Puppet-Compiler-Name": "c1.example"}), report())],
     bad=lambda: [talk(altered(plugins(), answers={"X-Puppet-Version": "7.9.0"}), catalog(), report())],
 )
 def several_masters(case: RunCase) -> Iterator[Statement]:

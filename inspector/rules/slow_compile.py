@@ -24,10 +24,7 @@ from inspector.rules.kit import *
     without_catalog=NO_CATALOG,
     event=True,
     good=lambda: [talk(plugins(), slow(catalog(), 9), report())],
-    bad=lambda: [
-        talk(plugins(), slow(catalog(), 15), report()),
-        talk(plugins(), slow(catalog(), 75), report()),
-    ],
+    bad=lambda: [talk(plugins(), slow(catalog(), 15), report()), talk(plugins(), slow(catalog(), 75), report())],
 )
 def slow_compile(case: ExchangeCase, *, warning_s: float = 10, error_s: float = 60) -> Iterator[Statement]:
     """The master needed a long time from the complete catalog request to the first byte of its answer. Compilation is

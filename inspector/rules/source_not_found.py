@@ -41,7 +41,7 @@ def _file(*names: str) -> dict[str, object]:
             metadata(ONE, status=404),
             metadata(OTHER, status=404),
             report(result="failed"),
-        ),
+        )
     ],
 )
 def source_not_found(case: RunCase) -> Iterator[Statement]:

@@ -77,12 +77,7 @@ def static_catalog_not_given(case: ExchangeCase) -> Iterator[Statement]:
     ),
     source="docs/protocol.md#static-catalogs",
     good=lambda: [
-        talk(
-            plugins(),
-            static_catalog(),
-            content(_VERSIONED, code_id="v1"),
-            report(),
-        ),
+        talk(plugins(), static_catalog(), content(_VERSIONED, code_id="v1"), report()),
         talk(plugins(), static_catalog(uri=False), content(_FILE), report()),
     ],
     bad=lambda: [talk(plugins(), static_catalog(), content(_FILE), report())],
@@ -115,21 +110,14 @@ def static_file_by_other_path(case: ExchangeCase) -> Iterator[Statement]:
     "puppetserver 7.9.5 src/clj/puppetlabs/services/master/master_core.clj",
     explains=("P01", "P13"),
     event=True,
-    good=lambda: [
-        talk(
-            plugins(),
-            static_catalog(),
-            content(_VERSIONED, code_id="v1"),
-            report(),
-        ),
-    ],
+    good=lambda: [talk(plugins(), static_catalog(), content(_VERSIONED, code_id="v1"), report())],
     bad=lambda: [
         talk(
             plugins(),
             static_catalog(),
             asked(f"static_file_content/{_VERSIONED}", _UNSET, status=500, media="text/plain", query="&code_id=v1"),
             report(result="failed"),
-        ),
+        )
     ],
 )
 def static_content_refused(case: ExchangeCase) -> Iterator[Statement]:

@@ -16,9 +16,7 @@ from inspector.rules.kit import *
     ),
     source="docs/protocol.md#request-headers",
     good=lambda: [talk(plugins(), catalog(), report())],
-    bad=lambda: [
-        talk(altered(catalog(), headers={"X-Puppet-Version": None, "User-Agent": "curl/7.88.1"})),
-    ],
+    bad=lambda: [talk(altered(catalog(), headers={"X-Puppet-Version": None, "User-Agent": "curl/7.88.1"}))],
 )
 def unknown_client(case: RunCase) -> Iterator[Statement]:
     """A client that is not a Puppet agent sent requests that agents send: curl, a monitoring check, a script with an

@@ -19,10 +19,7 @@ from inspector.rules.kit import *
     ),
     source="docs/protocol.md#verification-by-request; docs/protocol.md#bootstrap-of-60-to-63; "
     "puppet 5.5.22 lib/puppet/ssl/host.rb; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
-    good=lambda: [
-        talk(ca(), crl(), csr(), issued(), catalog(), report()),
-        talk(catalog(), report(), version="5.5.22"),
-    ],
+    good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report()), talk(catalog(), report(), version="5.5.22")],
     bad=lambda: [
         talk(ca(), csr(), issued(), catalog(), report(), version="5.5.22"),
         talk(ca(), crl(), csr(), issued(), catalog(), report(), shown="foreign"),

@@ -100,7 +100,7 @@ def polls_without_csr(case: RunCase) -> Iterator[Statement]:
     ),
     source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#default-settings",
     good=lambda: [
-        talk(ca(), crl(), csr(), not_issued(), *[wait(119), csr(status=400, text=REQUESTED), not_issued()] * 3),
+        talk(ca(), crl(), csr(), not_issued(), *[wait(119), csr(status=400, text=REQUESTED), not_issued()] * 3)
     ],
     bad=lambda: [
         talk(ca(), crl(), csr(), not_issued(), *[wait(9), csr(status=400, text=REQUESTED), not_issued()] * 3),
@@ -138,10 +138,10 @@ def polling_interval(case: RunCase, *, expected_s: float = 120, tolerance: float
     source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#default-settings",
     explains=("B17", "B39", "B41"),
     good=lambda: [
-        talk(ca(), crl(), csr(), not_issued(), *[wait(36_000), csr(status=400, text=REQUESTED), not_issued()] * 2),
+        talk(ca(), crl(), csr(), not_issued(), *[wait(36_000), csr(status=400, text=REQUESTED), not_issued()] * 2)
     ],
     bad=lambda: [
-        talk(ca(), crl(), csr(), not_issued(), *[wait(36_000), csr(status=400, text=REQUESTED), not_issued()] * 3),
+        talk(ca(), crl(), csr(), not_issued(), *[wait(36_000), csr(status=400, text=REQUESTED), not_issued()] * 3)
     ],
 )
 def polling_for_ever(case: ExchangeCase, *, hours: float = 24) -> Iterator[Statement]:

@@ -44,10 +44,7 @@ def weak_key(case: ExchangeCase, *, rsa_bits: float = 2048) -> Iterator[Statemen
     at=(Kind.CSR, Kind.CERTIFICATE, Kind.RENEWAL, Kind.CA_BUNDLE, Kind.CATALOG),
     otherwise="warning for SHA-1; notice with agents up to version 3 for SHA-1 and for signing requests",
     title="weak digest",
-    fix=(
-        advice("upgrade the software that signs: agents of 2.7 sign with MD5, CAs of 2.7 with SHA-1"),
-        group("enrol"),
-    ),
+    fix=(advice("upgrade the software that signs: agents of 2.7 sign with MD5, CAs of 2.7 with SHA-1"), group("enrol")),
     source="docs/protocol.md#signature-digests",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [

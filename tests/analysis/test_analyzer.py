@@ -18,7 +18,7 @@ from inspector.rules.cases import Case, Statement
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 from inspector.summaries import conclusions
 from tests.support.broken_rules import costs_only_itself
-from tests.support.conversations import START, Agent, steps, together
+from tests.support.conversations import START, Agent, runs_of, steps, together
 from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
@@ -133,10 +133,7 @@ def test_a_certificate_that_cannot_be_read_names_no_agent() -> None:
 def test_the_agents_version_is_found_wherever_it_stands(version: str, agent: str, expected: str) -> None:
     talking = Agent(version=version, leg="1")
     talking.ask("GET", talking.url("node/a.example"), headers=(("User-Agent", agent),), own=True).catalog()
-    analyzer = Analyzer()
-    for _ in steps(analyzer, together(talking)):
-        pass
-    (run,) = analyzer.finish()
+    (run,) = runs_of(together(talking))
     assert run.agent_version == expected
 
 
@@ -166,11 +163,8 @@ def test_a_repeated_finding_is_searched_for_secrets_once(monkeypatch: pytest.Mon
         return set()
 
     monkeypatch.setattr(redact, "quotable", quotable)
-    analyzer = Analyzer([dataclasses.replace(rule_of("R22"), id="X00", on=On.EXCHANGE, function=look, at=())])
-    for record in HEALTHY:
-        analyzer.feed(record)
+    (run,) = runs_of(HEALTHY, [dataclasses.replace(rule_of("R22"), id="X00", on=On.EXCHANGE, function=look, at=())])
     assert [exchange.seq for exchange in searched] == [1, 3]
-    (run,) = analyzer.finish()
     assert [(finding.message, finding.seqs) for finding in run.findings] == [("the same", (1, 2, 4)), ("another", (3,))]
 
 
@@ -182,10 +176,7 @@ def _numbered(*records: Record) -> list[Any]:
 
 
 def _judged(records: list[Record]) -> Run:
-    analyzer = Analyzer()
-    for record in records:
-        assert not analyzer.feed(record).trouble
-    (run,) = analyzer.finish()
+    (run,) = runs_of(records)
     return run
 
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.analysis import verdicts
-from inspector.analysis.analyzer import Analyzer
 from inspector.analysis.verdicts import effects, explains
 from inspector.formats import json_output
 from inspector.model import Finding, Severity
@@ -32,6 +31,7 @@ from inspector.runs.examples import (
     unconnected,
 )
 from inspector.summaries import conclusions
+from tests.support.conversations import runs_of
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
@@ -43,13 +43,6 @@ if TYPE_CHECKING:
 
 IDS = {rule.id for rule in all_rules()}
 EVENTS = {rule.id for rule in all_rules() if rule.event}
-
-
-def runs_of(records: Iterable[Record]) -> list[Run]:
-    analyzer = Analyzer()
-    for record in records:
-        assert analyzer.feed(record).trouble == []
-    return analyzer.finish()
 
 
 # -- what follows from what -------------------------------------------------------------------------------

@@ -7,37 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector.analysis.analyzer import Analyzer
-from inspector.model import Severity
 from inspector.protocol.endpoints import ENDPOINTS
-from inspector.protocol.kinds import Kind
 from inspector.rules import all_rules, fixes, rule_of, words
-from inspector.runs.examples import (
-    altered,
-    asked,
-    bucket,
-    ca,
-    catalog,
-    content,
-    crl,
-    csr,
-    given_up,
-    issued,
-    listing,
-    metadata,
-    node,
-    plugins,
-    report,
-    slow,
-    talk,
-    unanswered,
-    wait,
-)
+from inspector.rules.kit import *
+from inspector.runs.examples import given_up
+from tests.support.conversations import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.model import Finding, Record
-    from inspector.runs.examples import ExamplePart
+    from inspector.model import Finding
 
 FILE = "modules/demo/app.conf"
 
@@ -80,11 +59,11 @@ def test_no_answer_and_no_sense_are_no_trouble(version: str) -> None:
         for record in talk(*map(how, PARTS), version=version):
             assert analyzer.feed(record).trouble == []
         analyzer.finish()
-    analyzer = Analyzer(ours)
-    for record in talk(*(unanswered(part, "Client disconnected.") for part in PARTS), version=version):
-        analyzer.feed(record)
     assert [
-        finding for run in analyzer.finish() for finding in run.findings if finding.severity is not Severity.NOTICE
+        finding
+        for run in runs_of(talk(*(unanswered(part, "Client disconnected.") for part in PARTS), version=version), ours)
+        for finding in run.findings
+        if finding.severity is not Severity.NOTICE
     ] == []
 
 

@@ -12,74 +12,31 @@ from cryptography.hazmat.primitives import hashes
 
 from inspector.analysis.analyzer import Analyzer, Step
 from inspector.host import pki
-from inspector.model import Exchange, Finding, Handshake, Leg, Record, Request, Response, Severity
+from inspector.model import Exchange, Finding, Handshake, Leg, Request, Response
 from inspector.rules import rule_of
 from inspector.rules.fixes import plain
+from inspector.rules.kit import *
 from inspector.rules.trust import forged
-from inspector.runs.examples import (
-    MASTER,
-    altered,
-    asked,
-    authorities,
-    bundle,
-    ca,
-    carried,
-    catalog,
-    crl,
-    csr,
-    foreign_ca,
-    forged_crl,
-    issued,
-    made,
-    metadata,
-    node,
-    not_issued,
-    plugins,
-    refused,
-    renewal,
-    report,
-    skewed,
-    slow,
-    talk,
-    together,
-    unanswered,
-    wait,
-    weakly_signed,
-)
+from inspector.runs.examples import authorities, bundle, foreign_ca, forged_crl, skewed, weakly_signed
 from inspector.runs.history import ISSUERS, MASTERS, NAMES, Ledger
-from inspector.runs.run import Run
-from tests.support.conversations import steps
+from tests.support import conversations
+from tests.support.conversations import all_findings, runs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from inspector.runs.examples import ExamplePart
 
 MINE = {
     *(f"B{n:02}" for n in (2, 4, 5, 6, 9, 11, 12, 14, 15, 16, *range(31, 39))),
     *(f"T{n:02}" for n in (1, 2, *range(4, 18))),
 }
-DAY = 86_400.0
 
 
 def findings(records: Sequence[Record], ident: str = "") -> list[Finding]:
     """The findings of the rules of this file, or of one."""
-    return [finding for finding in _all(records) if finding.rule == ident or (not ident and finding.rule in MINE)]
-
-
-def _all(records: Sequence[Record]) -> Iterator[Finding]:
-    analyzer = Analyzer()
-    for _ in steps(analyzer, records):
-        pass
-    for run in analyzer.finish():
-        yield from run.findings
-
-
-def _runs(records: Sequence[Record]) -> list[Run]:
-    analyzer = Analyzer()
-    for _ in steps(analyzer, records):
-        pass
-    return list(analyzer.finish())
+    return [
+        finding for finding in all_findings(records) if finding.rule == ident or (not ident and finding.rule in MINE)
+    ]
 
 
 def ids(records: Sequence[Record]) -> set[str]:
@@ -156,14 +113,14 @@ def test_b06_an_agent_that_refreshes_keeps_its_ca() -> None:
 @pytest.mark.parametrize("part", [ca(status=404), crl(status=404), csr(status=404, body=b"Not Found")])
 def test_a_tool_that_asks_the_ca_is_told_nothing_about_agents(part: ExamplePart) -> None:
     tool = altered(part, headers={"X-Puppet-Version": None, "User-Agent": "curl/7.88.1"})
-    assert {"B06", "B08", "B43"}.isdisjoint(finding.rule for finding in _all(talk(tool)))
+    assert {"B06", "B08", "B43"}.isdisjoint(finding.rule for finding in all_findings(talk(tool)))
 
 
 @pytest.mark.parametrize("part", [ca(status=404), crl(status=404), csr(status=404, body=b"")])
 def test_an_environment_that_does_not_exist_is_no_missing_ca(part: ExamplePart) -> None:
     """Up to 3 the URLs of the CA begin with an environment."""
     text = b"Not Found: Could not find environment 'production'"
-    raised = {finding.rule for finding in _all(talk(altered(part, response={"body": text}), version="3.8.7"))}
+    raised = {finding.rule for finding in all_findings(talk(altered(part, response={"body": text}), version="3.8.7"))}
     assert "R09" in raised
     assert {"B06", "B08", "B43"}.isdisjoint(raised)
 
@@ -195,11 +152,8 @@ def test_b11_looks_at_what_is_left(starts: float, ends: float, expected: bool) -
 
 
 def test_b11_a_site_sets_its_days() -> None:
-    rule = dataclasses.replace(rule_of("B11"), thresholds={"days": 60})
-    analyzer = Analyzer([rule])
-    for _ in steps(analyzer, talk(ca(), crl(starts=-1000 * DAY, ends=50 * DAY))):
-        pass
-    assert [finding.rule for run in analyzer.finish() for finding in run.findings] == ["B11"]
+    ends_later = talk(ca(), crl(starts=-1000 * DAY, ends=50 * DAY))
+    assert len(conversations.findings(ends_later, "B11", days=60)) == 1
 
 
 @pytest.mark.parametrize(("starts", "expected"), [(290, False), (310, True)])
@@ -430,7 +384,11 @@ def test_t07_a_name_that_fits_is_not_the_reason() -> None:
 def test_t08_what_the_agents_own_crl_explains_is_no_fault_of_the_certificate(
     lists: ExamplePart, alert: str, rule: str
 ) -> None:
-    found = {finding.rule for finding in _all(talk(ca(), lists, refused(alert))) if finding.severity is Severity.ERROR}
+    found = {
+        finding.rule
+        for finding in all_findings(talk(ca(), lists, refused(alert)))
+        if finding.severity is Severity.ERROR
+    }
     assert rule in found
     assert "T08" not in found
     (alone,) = findings(talk(ca(), crl(), refused(alert)), "T08")
@@ -479,7 +437,7 @@ def test_t08_names_whose_certificate_has_expired_and_offers_that_fix_only() -> N
     }  # fmt: skip
     for whose, (records, offered, absent) in cases.items():
         (found,) = findings(records, "T08")
-        (run,) = _runs(records)
+        (run,) = runs_of(records)
         fix = plain(rule_of("T08").fix_for(run))
         assert found.message.startswith(f"{whose} certificate, CN="), found.message
         assert " expired on " in found.message
@@ -487,13 +445,13 @@ def test_t08_names_whose_certificate_has_expired_and_offers_that_fix_only() -> N
         assert absent not in fix
         assert fix.index("`date -u`") < fix.index(offered)
     # Where no certificate has expired, nothing is known of the master's.
-    (run,) = _runs(talk(refused("unknown_ca")))
+    (run,) = runs_of(talk(refused("unknown_ca")))
     assert "puppet ssl verify" in plain(rule_of("T08").fix_for(run))
 
 
 def test_t08_the_fix_is_the_proxys_where_the_proxy_refuses_the_master() -> None:
     leg = {"side": "master", "peer_chain": carried(made(MASTER, foreign=True)), "own_chain": ()}
-    (run,) = _runs(talk(refused(None, by="proxy", culprits=("unable to get local issuer certificate",), leg=leg)))
+    (run,) = runs_of(talk(refused(None, by="proxy", culprits=("unable to get local issuer certificate",), leg=leg)))
     fix = plain(rule_of("T08").fix_for(run))
     assert "puppet_master" in fix
     assert "on the node" not in fix.lower(), "nothing is wrong there"
@@ -691,8 +649,9 @@ def test_a_certificate_whose_key_nobody_shows_was_perhaps_discarded(*, used: boo
     """A recording may begin between the first request for a signature and the certificate for another key."""
     signed = "already has a signed certificate"
     before = [ca(), crl(), csr(), issued(), catalog(), report()] if used else [issued(), wait(60)]
-    analyzer = Analyzer()
-    for record in talk(*before, ca(), crl(), csr(key="other", status=400, text=signed), issued()):
-        analyzer.feed(record)
-    found = {finding.rule for run in analyzer.finish() for finding in run.findings}
+    found = {
+        finding.rule
+        for run in runs_of(talk(*before, ca(), crl(), csr(key="other", status=400, text=signed), issued()))
+        for finding in run.findings
+    }
     assert ("B22" in found, "B18" in found) == (used, True)

@@ -10,45 +10,26 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.host import pki
-from inspector.model import Severity
 from inspector.rules import rule_of
 from inspector.rules.answer_cut_off import CLOSED
+from inspector.rules.kit import *
 from inspector.rules.static_catalogs import static_catalog
 from inspector.runs import observations
-from inspector.runs.examples import (
-    altered,
-    asked,
-    authorities,
-    bucket,
-    catalog,
-    content,
-    listing,
-    metadata,
-    plugins,
-    private_key,
-    report,
-    slow,
-    talk,
-    together,
-)
+from inspector.runs.examples import authorities, private_key
 from inspector.runs.observations import ObservedFiles, served
+from tests.support.conversations import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.model import Finding, Record
-    from inspector.protocol import documents as d
-    from inspector.runs.examples import ExamplePart
+    from inspector.model import Finding
 
 FILE, OTHER = "modules/demo/app.conf", "modules/demo/other.conf"
 STATIC = "modules/demo/files/app.conf"
 
 
 def found(ident: str, records: Sequence[Record]) -> list[Finding]:
-    analyzer = Analyzer([rule_of(ident)])
-    for record in records:
-        assert not analyzer.feed(record).trouble
-    return [finding for run in analyzer.finish() for finding in run.findings]
+    return [finding for run in runs_of(records, [rule_of(ident)]) for finding in run.findings]
 
 
 def messages(ident: str, *parts: ExamplePart, **how: Any) -> list[str]:
@@ -68,10 +49,7 @@ def missing(name: str) -> ExamplePart:
 
 
 def files_of(*parts: ExamplePart, **how: Any) -> ObservedFiles:
-    analyzer = Analyzer([])
-    for record in talk(*parts, **how):
-        analyzer.feed(record)
-    (run,) = analyzer.finish()
+    (run,) = runs_of(talk(*parts, **how), [])
     return run.files
 
 

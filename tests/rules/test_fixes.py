@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.analysis.analyzer import Analyzer
-from inspector.rules import Rule, all_rules, fixes
-from inspector.rules.fixes import Host, advice, group, on_ca, on_node
+from inspector.rules import all_rules, fixes
+from inspector.rules.fixes import Host
+from inspector.rules.kit import *
 from inspector.rules.puppet_commands import FixContext, fill
-from inspector.runs.examples import ca, carried, crl, csr, made, not_issued, refused, talk
-from inspector.runs.run import Run
-from tests.support.conversations import steps
+from tests.support.conversations import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.model import Record
 
 WORDS = ("sign", "clean", "list", "alt_names", "new_crl", "crls", "write_crls", "check_ca", "renew_master", "reset",
          "reset_ca", "trust_anew", "new_crl_of_agent", "verify", "renew", "enrol", "enrol_ca", "compare", "signing",
@@ -133,10 +130,7 @@ def test_the_commands_for_crls_show_first_and_are_short() -> None:
 
 
 def _finished(records: list[Record]) -> Sequence[Run]:
-    analyzer = Analyzer()
-    for _ in steps(analyzer, records):
-        pass
-    return analyzer.finish()
+    return runs_of(records)
 
 
 def _refusing(*alt_names: str, name: str = "m.example") -> Run:
@@ -179,37 +173,47 @@ def test_the_node_prints_its_fingerprint_only_where_the_traffic_does_not_show_it
 # -- those of the rules --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
-def test_a_fix_is_complete_and_its_commands_are_short(rule: Rule) -> None:
-    for run in (_run("3.8.7"), _run("5.5.22", "5.5.22"), _run("7.23.0", "7.23.0"), None):
-        fix = rule.fix_for(run)
-        assert fix
-        assert not fix[0].destroys or fix[0].only_if, "what deletes comes after a check or a condition"
-        for step in fix:
-            assert not re.search(r"\{[a-z_]*\}", step.text + step.command + step.only_if)
-            assert step.text or step.command
-            assert len(step.command) <= LONGEST, step.command
-            assert not step.command or step.on, step.command
-            assert not step.text.endswith("."), step.text
-            assert not re.search(rf"`(?:{PROGRAMS}) ", step.text + step.only_if), step.text
-            assert step.text[:1] == step.text[:1].lower(), step.text
-            assert not re.match(r"(?i)on the (?:node|CA|master)\b", step.text), step.text
-            assert ": " not in step.only_if, step.only_if
-            deletes = re.search(
-                r"\brm -|-delete\b|\bca clean\b|\bcert clean\b(?! crl-renewal)|\bssl clean\b|\brevoke\b", step.command
-            )
-            assert bool(deletes) <= bool(step.destroys), step.command
+GENERATIONS = (_run("3.8.7"), _run("5.5.22", "5.5.22"), _run("7.23.0", "7.23.0"))
 
 
-@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
-def test_a_fix_uses_the_commands_of_the_generation(rule: Rule) -> None:
-    old, five, seven = (
-        " ".join(step.command for step in rule.fix_for(run))
-        for run in (_run("3.8.7"), _run("5.5.22", "5.5.22"), _run("7.23.0", "7.23.0"))
-    )
-    assert "puppetserver ca " not in old + five
-    assert "puppet ssl clean" not in old + five
-    assert "puppet cert " not in seven
+def problems(fix: Fix) -> Iterator[str]:
+    """What is wrong with the steps of a fix."""
+    if not fix or (fix[0].destroys and not fix[0].only_if):
+        yield "it begins with a check or a condition, not with what deletes"
+    for step in fix:
+        words = f"{step.text} {step.only_if}"
+        deletes = re.search(
+            r"\brm -|-delete\b|\bca clean\b|\bcert clean\b(?! crl-renewal)|\bssl clean\b|\brevoke\b", step.command
+        )
+        wrong = {
+            "a placeholder is not filled in": re.search(r"\{[a-z_]*\}", step.text + step.command + step.only_if),
+            "it says nothing": not (step.text or step.command),
+            "its command is long": len(step.command) > LONGEST,
+            "nothing says where": step.command and not step.on,
+            "its text is a sentence": step.text.endswith(".") or step.text[:1] != step.text[:1].lower(),
+            "a command is in its text": re.search(rf"`(?:{PROGRAMS}) ", words),
+            "its text says where": re.match(r"(?i)on the (?:node|CA|master)\b", step.text),
+            "its condition has a colon": ": " in step.only_if,
+            "nothing says that it deletes": deletes and not step.destroys,
+        }
+        yield from (f"{problem}: {step}" for problem, found in wrong.items() if found)
+
+
+def test_the_fix_of_every_rule_is_complete_and_its_commands_are_short() -> None:
+    assert [
+        (rule.id, problem)
+        for rule in all_rules()
+        for run in (*GENERATIONS, None)
+        for problem in problems(rule.fix_for(run))
+    ] == []
+
+
+def test_the_fix_of_every_rule_uses_the_commands_of_the_generation() -> None:
+    for rule in all_rules():
+        old, five, seven = (" ".join(step.command for step in rule.fix_for(run)) for run in GENERATIONS)
+        assert "puppetserver ca " not in old + five, rule.id
+        assert "puppet ssl clean" not in old + five, rule.id
+        assert "puppet cert " not in seven, rule.id
 
 
 # -- what they change ----------------------------------------------------------------------------------

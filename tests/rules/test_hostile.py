@@ -31,31 +31,12 @@ from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import Bootstraps
 from inspector.formats import json_output, junit, sarif
 from inspector.host import pki
-from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Record, Severity
+from inspector.model import Exchange, Gap, Handshake, Identity, Leg
 from inspector.pages import plain
 from inspector.protocol import x509 as chains
 from inspector.rules import all_rules
-from inspector.runs.examples import (
-    altered,
-    authorities,
-    ca,
-    carried,
-    catalog,
-    content,
-    crl,
-    csr,
-    foreign_ca,
-    issued,
-    made,
-    metadata,
-    not_issued,
-    plugins,
-    private_key,
-    refused,
-    report,
-    talk,
-    wait,
-)
+from inspector.rules.kit import *
+from inspector.runs.examples import authorities, foreign_ca, private_key
 from inspector.summaries import conclusions, summary, wording
 from inspector.summaries.judgement import Recorded, judge
 from inspector.text import as_json, clock, utc
@@ -69,7 +50,6 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Headers, Message
-    from inspector.runs.examples import ExamplePart
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the library's, about odd certificates
 

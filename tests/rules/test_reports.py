@@ -10,29 +10,15 @@ import pytest
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.analysis.verdicts import verdict
-from inspector.model import Finding, Severity
 from inspector.rules import all_rules
-from inspector.runs.examples import (
-    altered,
-    catalog,
-    content,
-    csr,
-    issued,
-    metadata,
-    not_issued,
-    plugins,
-    report,
-    talk,
-    unanswered,
-    wait,
-)  # fmt: skip
-from tests.support.conversations import all_findings, findings
+from inspector.rules.kit import *
+from tests.support.conversations import all_findings, findings, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.model import Record
-    from inspector.runs.examples import ExamplePart
+    from inspector.model import Finding
+
 
 REPORTS = tuple(rule for rule in all_rules() if rule.id.startswith("P"))
 FILE = "modules/demo/app.conf"
@@ -261,10 +247,7 @@ def test_a_redirect_is_the_cause_of_a_catalog_that_the_agent_could_not_read() ->
     """7.23 does not decompress what it gets after a redirect."""
     moved = altered(catalog(status=302), answers={"Location": "https://other.example:8140/puppet/v3/catalog/x"})
     log = [line("Could not retrieve catalog from remote server: Could not intern from json")]
-    analyzer = Analyzer()
-    for record in talk(plugins(), moved, catalog(), report(result="failed", transaction_completed=False, logs=log)):
-        analyzer.feed(record)
-    (run,) = analyzer.finish()
+    (run,) = runs_of(talk(plugins(), moved, catalog(), report(result="failed", transaction_completed=False, logs=log)))
     found = verdict(run)
     assert found
     assert found.cause

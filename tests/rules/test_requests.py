@@ -6,35 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.model import Severity
-from inspector.runs.examples import (
-    NAME,
-    altered,
-    asked,
-    asking_for,
-    ca,
-    catalog,
-    content,
-    crl,
-    csr,
-    issued,
-    not_issued,
-    plugins,
-    report,
-    talk,
-    together,
-    unanswered,
-    wait,
-)
+from inspector.rules.kit import *
 from inspector.runs.observations import CertificateAnswer
-from inspector.runs.run import Run
 from tests.support.conversations import SIGNED, WAITS, Agent, all_findings, analyzed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.model import Finding, Record
-    from inspector.runs.examples import ExamplePart
+    from inspector.model import Finding
 
 MINE = (
     "B19", "B21", "B23", "B24", "B25", "B26", "B27", "B28", "B29", "B30", "B39", "B40", "B41", "B42", "B43", "B44",

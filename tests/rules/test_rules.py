@@ -14,19 +14,19 @@ from inspector import rules
 from inspector.analysis.analyzer import Analyzer
 from inspector.analysis.verdicts import BY_NATURE, effects
 from inspector.capture.store import Capture
-from inspector.model import Connection, Exchange, Handshake, Severity
-from inspector.rules import On, all_rules, rule_of
+from inspector.model import Connection, Exchange
+from inspector.rules import all_rules, rule_of
 from inspector.rules.fixes import plain
-from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
-from tests.support.conversations import WAITS, Agent, all_findings, steps, together
+from inspector.rules.kit import *
+from tests.support import conversations
+from tests.support.conversations import WAITS, Agent, all_findings, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from inspector.model import Finding, Record
+    from inspector.model import Finding, Leg
     from inspector.rules import Rule, RuleFunction
-    from inspector.rules.cases import RunCase, Statement
 
 RULES = {rule.id: rule for rule in all_rules()}
 
@@ -95,17 +95,19 @@ def test_the_evidence_of_a_finding_is_in_the_conversation() -> None:
 
 def crowd() -> Sequence[Record]:
     first = Agent("a.example").bootstrap(2).run()
-    return together(first, Agent("a.example", "192.0.2.2", owner="b").ca().crl().csr(status=400, text=WAITS).refused())
+    return conversations.together(
+        first, Agent("a.example", "192.0.2.2", owner="b").ca().crl().csr(status=400, text=WAITS).refused()
+    )
 
 
 def apart(record: Record, place: int) -> Record:
     """A record of a conversation that shares no connection with another conversation's."""
-    if isinstance(record, Exchange):
-        legs = {name: leg for name in ("agent", "master") if (leg := getattr(record, name))}
-    else:
-        legs = {"leg": record.leg} if isinstance(record, Handshake) else {}
-    changed = {name: dataclasses.replace(leg, id=f"{place}-{leg.id}") for name, leg in legs.items()}
+    changed = {name: dataclasses.replace(leg, id=f"{place}-{leg.id}") for name, leg in legs_of(record).items()}
     return dataclasses.replace(record, **changed)  # type: ignore[arg-type]
+
+
+def legs_of(record: Record) -> dict[str, Leg]:
+    return {name: leg for name in ("agent", "master", "leg") if (leg := getattr(record, name, None))}
 
 
 def test_live_and_offline_say_the_same(tmp_path: Path) -> None:
@@ -115,9 +117,8 @@ def test_live_and_offline_say_the_same(tmp_path: Path) -> None:
         for place, conversation in enumerate(conversations):
             analyzer = Analyzer()
             for record in (apart(record, place) for record in conversation):
-                for leg in (record.agent, record.master) if isinstance(record, Exchange) else (record.leg,):
-                    if leg:
-                        capture.note(Connection(leg))
+                for leg in legs_of(record).values():
+                    capture.note(Connection(leg))
                 analyzer.feed(capture.append(record))
             live.append([(run.findings, run.seqs) for run in analyzer.finish()])
     with Capture.open(tmp_path / "c.sqlite") as capture:
@@ -136,7 +137,7 @@ def test_live_and_offline_say_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["6.29.0", "7.23.0", "8.10.0"])
 def test_what_a_healthy_agent_does_is_a_warning_only_for_the_first_ca(version: str) -> None:
-    found = all_findings(together(Agent(version=version).bootstrap(3).run().wait(1800).run("u-2")))
+    found = all_findings(conversations.together(Agent(version=version).bootstrap(3).run().wait(1800).run("u-2")))
     bad = [finding for finding in found
            if finding.severity is not Severity.NOTICE and finding.rule != "S16"]  # fmt: skip
     assert [(finding.rule, finding.severity) for finding in bad] == [("B01", Severity.WARNING)]
@@ -144,7 +145,7 @@ def test_what_a_healthy_agent_does_is_a_warning_only_for_the_first_ca(version: s
 
 @pytest.mark.parametrize("version", ["3.8.7", "5.5.22"])
 def test_a_healthy_old_agent_is_a_warning_only_for_what_it_never_verifies(version: str) -> None:
-    found = all_findings(together(Agent(version=version).old_bootstrap(4).run().wait(1800).run("u-2")))
+    found = all_findings(conversations.together(Agent(version=version).old_bootstrap(4).run().wait(1800).run("u-2")))
     bad = [finding for finding in found
            if finding.severity is not Severity.NOTICE]  # fmt: skip
     assert {(finding.rule, finding.severity) for finding in bad} == {

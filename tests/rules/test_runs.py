@@ -9,37 +9,16 @@ from urllib.parse import quote
 import pytest
 
 from inspector.analysis.analyzer import Analyzer
-from inspector.model import Phase, Severity
 from inspector.rules import all_rules
+from inspector.rules.kit import *
 from inspector.runs import run_history
-from inspector.runs.examples import (
-    altered,
-    asked,
-    ca,
-    catalog,
-    content,
-    crl,
-    csr,
-    issued,
-    metadata,
-    node,
-    plugins,
-    report,
-    talk,
-    together,
-    unanswered,
-    wait,
-)  # fmt: skip
 from inspector.runs.observations import PhaseSpan
-from inspector.runs.run import Run
 from inspector.runs.run_history import Fleet
-from tests.support.conversations import findings
+from tests.support.conversations import findings, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.model import Record
-    from inspector.runs.examples import ExamplePart
 
 RUNS = tuple(rule for rule in all_rules() if rule.id.startswith("R"))
 ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE
@@ -66,10 +45,7 @@ def test_healthy_runs_say_nothing_at_all(version: str) -> None:
     files = (metadata("modules/a/b"), content("modules/a/b"))
     first = (node(), plugins(), catalog(), *files, report(), wait(1800))
     records = talk(*first, plugins(), catalog(uuid="a-2"), *files, report(uuid="a-2"), version=version)
-    analyzer = Analyzer(RUNS)
-    for record in records:
-        assert not analyzer.feed(record).trouble
-    assert [run.findings for run in analyzer.finish()] == [[], []]
+    assert [run.findings for run in runs_of(records, RUNS)] == [[], []]
 
 
 @pytest.mark.parametrize("version", ["2.7.26", "3.8.7", "7.23.0"])
@@ -556,10 +532,7 @@ def test_r22_a_tool_is_named_and_judged_by_nothing_that_is_about_agents() -> Non
         report(result="failed"),
     )
     records = talk(*(altered(part, headers=CURL) for part in bad))
-    analyzer = Analyzer(RUNS)
-    for record in records:
-        assert not analyzer.feed(record).trouble
-    found = [finding for run in analyzer.finish() for finding in run.findings]
+    found = [finding for run in runs_of(records, RUNS) for finding in run.findings]
     assert {finding.rule for finding in found} == {"R22"}
     assert {finding.message for finding in found} == {"curl/7.88.1 sends requests that agents send"}
 

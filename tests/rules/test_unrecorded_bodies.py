@@ -4,24 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.analysis.analyzer import Analyzer
 from inspector.rules import rule_of
 from inspector.rules.answer_cut_off import CLOSED
-from inspector.runs.examples import (
-    ExamplePart,
-    altered,
-    bucket,
-    bundle,
-    ca,
-    catalog,
-    content,
-    crl,
-    csr,
-    listing,
-    plugins,
-    report,
-    talk,
-)
+from inspector.rules.kit import *
+from inspector.runs.examples import bundle
+from tests.support.conversations import runs_of
 
 FILE = "modules/demo/a"
 LARGE = {"body": b"x" * 10, "lost": 19_999_990}
@@ -29,10 +16,7 @@ CUT = {"Content-Length": "20000000"}
 
 
 def messages(rule: str, *parts: ExamplePart) -> list[str]:
-    analyzer = Analyzer([rule_of(rule)])
-    for record in talk(*parts):
-        assert not analyzer.feed(record).trouble
-    return [finding.message for run in analyzer.finish() for finding in run.findings]
+    return [finding.message for run in runs_of(talk(*parts), [rule_of(rule)]) for finding in run.findings]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from inspector.runs.examples import (
 )
 from inspector.summaries import conclusions, wording
 from tests.support.briefs import verdict_of, why
-from tests.support.conversations import SIGNED, WAITS
+from tests.support.conversations import SIGNED, WAITS, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,10 +42,7 @@ BUCKET = "file_bucket_file/sha256/" + "0" * 64 + "//etc/motd"
 
 
 def runs(records: Sequence[Record]) -> list[Run]:
-    analyzer = Analyzer()
-    for record in records:
-        assert not analyzer.feed(record).trouble
-    return analyzer.finish()
+    return runs_of(records)
 
 
 def only(*parts: ExamplePart, version: str = "7.23.0") -> Run:

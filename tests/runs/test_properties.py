@@ -16,11 +16,11 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.formats.importing import load
 from inspector.model import Exchange, Gap, Handshake, Leg, Message, Record
-from tests.support.conversations import START, steps
+from tests.support.conversations import START, runs_of, steps
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from inspector.runs.run import Run
 
@@ -44,13 +44,6 @@ def result_of(run: Run, numbers: Mapping[int, int] | None = None) -> RunResult:
     own = (finding for finding in run.findings if finding.rule not in BEYOND)
     findings = ((finding.rule, str(finding.severity), finding.message, called(finding.seqs)) for finding in own)
     return run.certname, run.outcome, called(run.seqs), frozenset(findings)
-
-
-def runs_of(records: Sequence[Record]) -> list[Run]:
-    analyzer = Analyzer()
-    for _ in steps(analyzer, records):
-        pass
-    return analyzer.finish()
 
 
 # -- mixing ----------------------------------------------------------------------------------------------

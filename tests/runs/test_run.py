@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector.analysis import verdicts
-from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake
 from inspector.runs.examples import altered, ca, catalog, crl, csr, issued, not_issued, plugins, report, talk
 from inspector.runs.observations import Bounded, merge
 from tests.support.briefs import why
+from tests.support.conversations import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 
 def only(records: Sequence[Record]) -> Run:
-    analyzer = Analyzer()
-    for record in records:
-        assert not analyzer.feed(record).trouble
-    (run,) = analyzer.finish()
+    (run,) = runs_of(records)
     return run
 
 
@@ -119,10 +116,7 @@ def test_a_tools_calls_are_no_agents_run() -> None:
     asked, conversation = talk(catalog(), report())
     assert isinstance(conversation, Exchange)
     curl = dataclasses.replace(conversation.request, headers=(("User-Agent", "curl/7.88.1"), ("Accept", "*/*")))
-    analyzer = Analyzer()
-    for record in (asked, dataclasses.replace(conversation, request=curl)):
-        analyzer.feed(record)
-    agent, tool = analyzer.finish()
+    agent, tool = runs_of((asked, dataclasses.replace(conversation, request=curl)))
     assert (agent.tool, agent.outcome) == (None, "unfinished")
     assert (tool.tool, tool.generation) == ("curl/7.88.1", None)
 
@@ -147,10 +141,7 @@ def test_a_handshake_between_two_steps_that_went_on_is_no_refusal() -> None:
 def test_a_node_that_enrols_anew_is_no_error() -> None:
     """The first request was cleaned from the CA before anybody signed it."""
     records = talk(ca(), crl(), csr(), not_issued(), ca(), crl(), csr(key="other"), issued(key="other"))
-    analyzer = Analyzer()
-    for record in records:
-        analyzer.feed(record)
-    findings = {(finding.rule, str(finding.severity)) for run in analyzer.finish() for finding in run.findings}
+    findings = {(finding.rule, str(finding.severity)) for run in runs_of(records) for finding in run.findings}
     assert findings == {("B01", "warning"), ("B20", "notice"), ("B45", "notice")}
 
 

@@ -14,7 +14,7 @@ from inspector.model import Exchange, Gap, Phase, Record
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.runs.examples import NAME, altered, asked, catalog, plugins, refused, report, talk, wait
-from tests.support.conversations import SIGNED, START, WAITS, Agent, analyzed, numbered, steps, together
+from tests.support.conversations import SIGNED, START, WAITS, Agent, analyzed, numbered, runs_of, steps, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,24 +103,17 @@ def test_an_old_agent_that_fails_again_and_again_makes_several_runs() -> None:
     """Without a report, which 2.7 does not send by default, nothing but the next request shows the end of a run."""
     for version, uuids in (("2.7.26", (None, None)), ("3.8.7", ("a-1", "a-2"))):
         records = talk(*(part for uuid in uuids for part in _failing(uuid)), version=version)
-        analyzer = Analyzer()
-        for record in records:
-            analyzer.feed(record)
-        assert [(list(run.seqs), run.outcome) for run in analyzer.finish()] == [([1, 2], "failed"), ([3, 4], "failed")]
+        assert [(list(run.seqs), run.outcome) for run in runs_of(records)] == [([1, 2], "failed"), ([3, 4], "failed")]
 
 
 def test_an_old_agent_without_pluginsync_makes_several_runs() -> None:
-    analyzer = Analyzer()
-    for record in talk(catalog(uuid=None), wait(1800), catalog(uuid=None), version="2.7.26"):
-        analyzer.feed(record)
-    assert [list(run.seqs) for run in analyzer.finish()] == [[1], [2]]
+    records = talk(catalog(uuid=None), wait(1800), catalog(uuid=None), version="2.7.26")
+    assert [list(run.seqs) for run in runs_of(records)] == [[1], [2]]
 
 
 def test_a_busy_master_is_asked_again_in_the_same_run() -> None:
-    analyzer = Analyzer()
-    for record in talk(plugins(), catalog(uuid=None, status=503), wait(5), catalog(uuid=None), version="2.7.26"):
-        analyzer.feed(record)
-    assert [list(run.seqs) for run in analyzer.finish()] == [[1, 2, 3]]
+    records = talk(plugins(), catalog(uuid=None, status=503), wait(5), catalog(uuid=None), version="2.7.26")
+    assert [list(run.seqs) for run in runs_of(records)] == [[1, 2, 3]]
 
 
 @pytest.mark.parametrize("part", [plugins, catalog, report], ids=["plugins", "catalog", "report"])
@@ -137,10 +130,7 @@ def test_a_redirected_request_and_its_repetition_are_one_run(
     order = list(parts)
     records = talk(*(parts[one] for one in order[: order.index(name)]), first, again,
                    *(parts[one] for one in order[order.index(name) + 1 :]), version=version)  # fmt: skip
-    analyzer = Analyzer()
-    for record in records:
-        analyzer.feed(record)
-    (run,) = analyzer.finish()
+    (run,) = runs_of(records)
     assert (run.outcome, list(run.seqs)) == ("complete", [1, 2, 3, 4])
 
 
@@ -383,10 +373,7 @@ def expected(crowd: list[tuple[int, Record]]) -> list[list[int]]:
 
 
 def found(crowd: list[tuple[int, Record]]) -> list[list[int]]:
-    analyzer = Analyzer()
-    for _ in steps(analyzer, [record for _, record in crowd]):
-        pass
-    return sorted(list(run.seqs) for run in analyzer.finish())
+    return sorted(list(run.seqs) for run in runs_of([record for _, record in crowd]))
 
 
 def test_a_neighbours_download_is_not_the_run_of_an_agent_that_is_applying() -> None:

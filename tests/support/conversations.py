@@ -23,6 +23,7 @@ from inspector.rules import rule_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from inspector.rules import Rule
     from inspector.runs.run import Run
 
 ROOT = pki.make_ca("Test Root CA", serial=1)
@@ -252,9 +253,9 @@ def steps(analyzer: Analyzer, records: Iterable[Record]) -> Iterator[Step]:
         yield step
 
 
-def runs_of(records: Iterable[Record], analyzer: Analyzer | None = None) -> list[Run]:
-    """The runs of records, insisting that nothing of ours failed."""
-    analyzer = Analyzer() if analyzer is None else analyzer
+def runs_of(records: Iterable[Record], rules: Iterable[Rule] | None = None) -> list[Run]:
+    """The runs in some records when all of them were read, by all rules or by these."""
+    analyzer = Analyzer(rules)
     for _ in steps(analyzer, records):
         pass
     return analyzer.finish()
@@ -264,8 +265,8 @@ def findings(records: Iterable[Record], ident: str, **thresholds: float) -> list
     """What one rule says, alone, with these thresholds."""
     rule = rule_of(ident)
     assert set(thresholds) <= set(rule.thresholds)
-    analyzer = Analyzer([dataclasses.replace(rule, thresholds={**rule.thresholds, **thresholds})])
-    return [finding for run in runs_of(records, analyzer) for finding in run.findings]
+    chosen = dataclasses.replace(rule, thresholds={**rule.thresholds, **thresholds})
+    return [finding for run in runs_of(records, [chosen]) for finding in run.findings]
 
 
 def all_findings(records: Iterable[Record]) -> list[Finding]:
