@@ -90,7 +90,8 @@ class Proxy:
             with _uninterrupted():  # else a signal could leave a process behind of which nobody knows
                 self.process = subprocess.Popen(
                     [*command, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                    stdin=subprocess.DEVNULL, text=True, errors="replace", pass_fds=self._descriptors(),
+                    stdin=subprocess.DEVNULL, text=True, errors="replace",
+                    pass_fds=tuple(self._plan.descriptors) if self._plan else (),
                     start_new_session=True,  # Ctrl-C is for the agent; the proxy is ended in order
                 )  # fmt: skip
                 self._reader.start()
@@ -116,9 +117,6 @@ class Proxy:
             for each in value if isinstance(value, tuple) else (value,):
                 words += ["--set", f"{name}={each}"]
         return words
-
-    def _descriptors(self) -> tuple[int, ...]:
-        return tuple(self._plan.descriptors) if self._plan else ()
 
     def _read(self) -> None:
         assert self.process.stdout  # noqa: S101 - a pipe was requested

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from inspector.model import Record
-    from inspector.proxy.masking_channel import Frame, SentBody
+    from inspector.proxy.masking_channel import Frame
 
 CPU = 60.0
 """Seconds of CPU time that one record may take: enough for 20 MB of JSON. The next process leaves it out."""
@@ -70,9 +70,10 @@ def _masked(question: Question, descriptors: Sequence[int], folder: Path) -> tup
         if leg is record.leg:
             return Answer(), []
         return Answer(masking_channel.pack(dataclasses.replace(record, leg=leg))), []
-    whole = _whole(record, question.bodies, descriptors)
-    masked = redact.redacted(whole)
-    if masked is whole:
+    for body, descriptor in zip(question.bodies, descriptors, strict=True):
+        record = _with_body(record, body.side, _content(descriptor, body.size))
+    masked = redact.redacted(record)
+    if masked is record:
         return Answer(), []
     spools: dict[str, Spool] = {}
     for body in question.bodies:
@@ -81,13 +82,6 @@ def _masked(question: Question, descriptors: Sequence[int], folder: Path) -> tup
             spools[body.side] = spool
     bodies, _ = masking_channel.sent(spools)
     return Answer(masking_channel.pack(masked), bodies), list(spools.values())
-
-
-def _whole(record: Record, bodies: Sequence[SentBody], descriptors: Sequence[int]) -> Record:
-    """Return a record with its large bodies included. Raises OSError."""
-    for body, descriptor in zip(bodies, descriptors, strict=True):
-        record = _with_body(record, body.side, _content(descriptor, body.size))
-    return record
 
 
 def _content(descriptor: int, size: int) -> bytes:

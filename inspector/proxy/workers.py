@@ -30,7 +30,7 @@ from inspector.proxy.console import Console
 from inspector.proxy.engine.server import LISTENS, STOPPING
 from inspector.proxy.recorder import CONTINUES, DELETED
 from inspector.proxy.telemetry import metrics
-from inspector.proxy.telemetry.waiting import Waiting
+from inspector.proxy.telemetry.metrics import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -160,7 +160,11 @@ def poison(monkeypatch: pytest.MonkeyPatch, deed: str) -> None:
 @pytest.mark.parametrize(
     ("deed", "ends"),
     [
-        ("pass", ["-- the analysis has stopped at record 2 (a record took too long); recording continues"]),
+        pytest.param(
+            "pass",
+            ["-- the analysis has stopped at record 2 (a record took too long); recording continues"],
+            marks=pytest.mark.slow,
+        ),
         ("os._exit(3)", ["-- the analysis has stopped at record 2; recording continues"] * 2),
     ],
     ids=["endless", "crash"],

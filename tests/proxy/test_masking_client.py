@@ -186,9 +186,14 @@ def test_a_stop_of_the_whole_service_ends_it_after_the_proxy_only(masked: Masked
 @pytest.mark.parametrize(
     ("deed", "reason", "ends"),
     [
-        ("pass", "masking it ended the process (a record took too long)", 1),
+        pytest.param("pass", "masking it ended the process (a record took too long)", 1, marks=pytest.mark.slow),
         ("os._exit(3)", "masking it ended the process (exit status 3)", 2),
-        ("os.write(int(sys.argv[3]), bytes(100)); os._exit(3)", "masking it ended the process", 2),
+        pytest.param(
+            "os.write(int(sys.argv[3]), bytes(100)); os._exit(3)",
+            "masking it ended the process",
+            2,
+            marks=pytest.mark.slow,
+        ),
         ("raise RuntimeError('hunter2-horse')", "masking it failed (RuntimeError)", 0),
         pytest.param("time.sleep(600)", "masking it ended the process (exit status -9)", 2, marks=pytest.mark.slow),
     ],

@@ -24,7 +24,7 @@ from inspector.proxy.engine.link import Link
 from inspector.proxy.limits import admission
 from inspector.proxy.runtime import DRAIN, Runtime
 from inspector.proxy.tap.plan import TapPlan
-from inspector.proxy.telemetry.waiting import reporter
+from inspector.proxy.telemetry.metrics import reporter
 from inspector.text import address
 
 if TYPE_CHECKING:

@@ -43,7 +43,8 @@ class Puppet(contentviews.Contentview):
         flow, message = metadata.flow, metadata.http_message
         if not data or len(data) > LARGE or not isinstance(flow, http.HTTPFlow) or message is None:
             return -1
-        match = endpoints.match(*_request_line(flow.request))
+        request = flow.request.data
+        match = endpoints.match(request.method.decode("latin-1"), request.path.decode("latin-1"))
         if match is None:
             return -1
         is_response = message is not flow.request
@@ -67,10 +68,6 @@ class Puppet(contentviews.Contentview):
         meaning = tabs.tabs(step, tabs.known(step))[0]
         lines = [line for part in meaning.parts for line in (part.title, *plain.part_lines(part), "")]
         return "\n".join(clean(line).rstrip() for line in lines)
-
-
-def _request_line(request: http.Request) -> tuple[str, str]:
-    return request.data.method.decode("latin-1"), request.data.path.decode("latin-1")
 
 
 def _one_side(step: Step, exchange: Exchange, *, request: bool) -> Step:

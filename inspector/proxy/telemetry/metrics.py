@@ -7,8 +7,11 @@ answered by a thread, there are few, and the oldest is given up for a new one.
 from __future__ import annotations
 
 import contextlib
+import mmap
+import os
 import socket
 import socketserver
+import struct
 import threading
 from collections import OrderedDict
 from http.server import BaseHTTPRequestHandler
@@ -40,6 +43,7 @@ SCRAPERS = 8
 """Scrapers that are served at the same time."""
 PATIENCE = 10.0
 """Seconds in which a scraper must send or take something."""
+_NUMBER = struct.Struct("<q")
 
 
 class Metrics:
@@ -235,3 +239,29 @@ class _Handler(BaseHTTPRequestHandler):
 def served(telemetry: Telemetry) -> Metrics | None:
     """Return the metrics, if they are wanted. Raises InspectorError."""
     return Metrics(telemetry.metrics, certnames=telemetry.certnames) if telemetry.metrics else None
+
+
+class Waiting:
+    """The bytes that wait to be recorded in each worker, in memory that it shares with the process that serves
+    metrics."""
+
+    def __init__(self, workers: int) -> None:
+        self.descriptor = os.memfd_create("waiting")
+        """What workers inherit."""
+        os.ftruncate(self.descriptor, workers * _NUMBER.size)
+        self._shared = mmap.mmap(self.descriptor, 0)
+
+    def total(self) -> float:
+        """Return the sum of all."""
+        return float(sum(number for (number,) in _NUMBER.iter_unpack(self._shared[:])))
+
+    def close(self) -> None:
+        """Release the memory."""
+        self._shared.close()
+        os.close(self.descriptor)
+
+
+def reporter(descriptor: int, worker: int) -> Callable[[int], None]:
+    """Return what a worker reports its number with."""
+    shared = mmap.mmap(descriptor, 0)
+    return lambda number: _NUMBER.pack_into(shared, worker * _NUMBER.size, number)

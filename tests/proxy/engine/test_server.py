@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from inspector.proxy import options
 
 
+@pytest.mark.slow
 def test_two_proxies_that_start_at_once_listen_on_two_ports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,8 @@ import http.client
 import json
 import re
 import socket
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from inspector.errors import InspectorError
 from inspector.model import Phase
 from inspector.proxy.telemetry import metrics as metrics_module
-from inspector.proxy.telemetry.metrics import BUCKETS, CERTNAMES, SCRAPERS, Metrics, served
+from inspector.proxy.telemetry.metrics import BUCKETS, CERTNAMES, SCRAPERS, Metrics, Waiting, reporter, served
 from inspector.proxy.telemetry.samples import Ended, Exported, Found, Lost, Refused, Served, UnderWayCounts
 from inspector.proxy.telemetry.settings import NOTHING
 from tests.support import places
@@ -195,3 +197,22 @@ def test_promtool_accepts_what_the_dashboard_asks(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_alerts_of_the_documentation_are_rules() -> None:
     assert "SUCCESS" in promtool("check", "rules", str(places.DOCS / "examples" / "alerts.yml"))
+
+
+CODE = """
+import sys
+from inspector.proxy.telemetry.metrics import reporter
+reporter(int(sys.argv[1]), 1)(4)
+"""
+
+
+def test_the_numbers_of_all_processes_are_added() -> None:
+    waiting = Waiting(2)
+    report = reporter(waiting.descriptor, 0)
+    report(3)
+    assert waiting.total() == 3
+    subprocess.run([sys.executable, "-c", CODE, str(waiting.descriptor)], pass_fds=[waiting.descriptor], check=True)
+    assert waiting.total() == 7
+    report(0)
+    assert waiting.total() == 4
+    waiting.close()
