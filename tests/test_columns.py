@@ -16,6 +16,7 @@ from inspector.runs.snapshot import RunColumns, RunSnapshot
 from inspector.summaries import listing
 from tests.support import places
 from tests.support.briefs import documents
+from tests.support.json_output import builtins
 from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def published() -> dict[str, Any]:
     for record in records_of(sample):
         analyzer.feed(record)
     run = documents(analyzer.finish())[0]
-    row = listing.row(*next(iter(listing.listed(sample, "path:catalog"))))
+    row = builtins(listing.row(*next(iter(listing.listed(sample, "path:catalog")))))
     return {
         "runs --json": shape(run),
         "list --json": shape(row),

@@ -15,7 +15,6 @@ from inspector.cli.reading import Unreadable, whole_message
 from inspector.doctor import fix_script, report
 from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.errors import InspectorError
-from inspector.formats import json_output
 from inspector.host.auth_conf import reading
 from inspector.model import Severity
 from inspector.summaries import wording
@@ -85,7 +84,7 @@ def execute(arguments: argparse.Namespace) -> int:
             written = arguments.fix_script
     finally:  # the verdict needs no script
         if arguments.json:
-            _print_fields(found, diagnoses, written, full=arguments.full)
+            print_json(report.plain(found, diagnoses, written, _whole if arguments.full else None))
         else:
             _print_text(found, diagnoses, full=arguments.full, others=bool(others))
     if arguments.fix_script and not arguments.json:
@@ -94,23 +93,6 @@ def execute(arguments: argparse.Namespace) -> int:
     return unreadable.status or int(
         found.judgement.bad or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses)
     )
-
-
-def _print_fields(found: CaptureReport, diagnoses: list[Diagnosis], written: Path | None, *, full: bool) -> None:
-    verdicts = [
-        {"capture": str(agent.capture), "run": agent.run.number, "certname": agent.run.certname,
-         "runs": agent.times, "superseded_by": agent.superseded_by,
-         "superseded_in": agent.superseded_in and str(agent.superseded_in),
-         **(json_output.verdict_fields(agent.run, _whole(agent.capture) if full else None) or {})}
-        for agent in found.agents
-    ]  # fmt: skip
-    unanalyzed = [{"capture": str(capture), "seq": seq, "reason": reason} for capture, seq, reason in found.unanalyzed]
-    notes = [{"rule": rule, "capture": str(capture), "runs": numbers} for rule, capture, numbers, _ in found.notes]
-    print_json(
-        {"verdicts": verdicts, "notes": notes, "diagnoses": report.plain(diagnoses), "not_analyzed": unanalyzed,
-         "fix_script": written and str(written), "headline": found.judgement.headline,
-         "states": json_output.states(found.judgement)}
-    )  # fmt: skip
 
 
 def _print_text(found: CaptureReport, diagnoses: list[Diagnosis], *, full: bool, others: bool) -> None:

@@ -42,8 +42,7 @@ def execute(arguments: argparse.Namespace) -> int:
     with shown() as watch:
         found = _listing(captures, arguments.filter, watch, unreadable)
         if arguments.json:
-            rows = [{"capture": str(capture), **listing.row(brief, run)} for capture, brief, run in found]
-            print_json(rows)
+            print_json([listing.row(brief, run, capture) for capture, brief, run in found])
             return unreadable.status
         width = columns()
         for capture, brief, run in found:

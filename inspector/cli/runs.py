@@ -92,9 +92,14 @@ def print_runs(
     if as_json:
         print_json(
             [
-                {"capture": str(found.capture)}
-                | json_output.run(run.brief, run.seqs, found.unanalyzed, whole(found.capture))
-                | json_output.split(splits.get(found.capture, {}).get(run.brief.number))
+                json_output.run(
+                    run.brief,
+                    run.seqs,
+                    found.unanalyzed,
+                    whole(found.capture),
+                    found.capture,
+                    splits.get(found.capture, {}).get(run.brief.number),
+                )
                 for found in listed
                 for run in found.runs
             ]

@@ -10,6 +10,7 @@ import pytest
 
 from inspector.report.answers import answers_of
 from inspector.report.fields import fields
+from tests.support.json_output import builtins
 from tests.support.pages import copied
 from tests.support.places import DOCS
 from tests.support.recorded import SAMPLES
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def test_it_keeps_to_its_schema(path: Path, shared: bool) -> None:
     schema = json.loads((DOCS / "json" / "report.schema.json").read_text())
     with copied(path, shared=shared) as copy:
-        found = json.loads(json.dumps(fields(answers_of(copy), copy)))
+        found = builtins(fields(answers_of(copy), copy))
     jsonschema.validate(found, schema)
     assert [run["run"] for run in found["runs"]] == list(range(1, len(found["runs"]) + 1))
     assert found["nodes"]["failing"] == len(found["answers"]) or found["nodes"]["warnings"]
