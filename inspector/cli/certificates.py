@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from inspector.cli import given_tables
+from inspector.cli import tables
 from inspector.cli.arguments import add_captures
 from inspector.cli.output import columns, print_json, print_line
 from inspector.cli.rows import print_rows
@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.expiring is not None and not 0 <= arguments.expiring <= LONGEST:
         raise InspectorError(f"{arguments.expiring} days are too many or too few.", "Use for example --expiring 60.")
     asked = scenario.assumptions(arguments.what_if, now)
-    with given_tables.opened(arguments.captures) as (directory, status), directory.reading() as connection:
+    with tables.opened(arguments.captures) as (directory, status), directory.reading() as connection:
         found = inventory.read(connection)
     if arguments.what_if:
         _what_if(asked, found, now, as_json=arguments.json)
