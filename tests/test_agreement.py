@@ -38,6 +38,7 @@ from inspector.summaries import index, indexer, reading
 from inspector.summaries.judgement import NodeState
 from inspector.summaries.source import Source
 from tests.support.captures import keep, save
+from tests.support.json_output import builtins
 from tests.support.nodes import uncompiled, well
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
@@ -63,12 +64,12 @@ class Said:
 
 
 def of_judgement(found: Judgement) -> Said:
-    return Said(json_output.states(found), found.headline)
+    return Said(builtins(json_output.states(found)), found.headline)
 
 
 def of_report(capture: Path) -> tuple[Said, dict[str, int]]:
     with copies.leaving(capture, opened=frozenset()) as copy:
-        made = fields.fields(answers_of(copy), copy)
+        made = builtins(fields.fields(answers_of(copy), copy))
     headline = made["headline"]
     return Said(made["states"], headline[:1].lower() + headline[1:]), made["nodes"]
 

@@ -16,6 +16,7 @@ from inspector.summaries import listing
 from tests.support import places
 from tests.support.briefs import documents
 from tests.support.conversations import runs_of
+from tests.support.json_output import builtins
 from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def shape(value: Any) -> Any:
 def published() -> dict[str, Any]:
     (sample,) = (path for path in SAMPLES if path.stem == "out-of-sync")
     run = documents(runs_of(records_of(sample)))[0]
-    row = listing.row(*next(iter(listing.listed(sample, "path:catalog"))))
+    row = builtins(listing.row(*next(iter(listing.listed(sample, "path:catalog")))))
     return {
         "runs --json": shape(run),
         "list --json": shape(row),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from inspector.formats.outgoing import Content
 
 WARNING = 400
 """Characters of a warning about the site's rules: it may quote them."""
@@ -141,3 +142,26 @@ def add_master_logs(command: argparse.ArgumentParser) -> None:
 def logs_named(arguments: argparse.Namespace) -> bool:
     """Whether the user named logs; no command at all has none."""
     return bool(getattr(arguments, "access_log", ()) or getattr(arguments, "server_log", ()))
+
+
+def add_opening(parser: argparse.ArgumentParser) -> None:
+    """Add ``--with``, which opens what exports, reports and shared captures withhold; ``opened_by`` converts it."""
+    parser.add_argument(
+        "--with",
+        dest="opened",
+        default="",
+        metavar="KINDS",
+        help="do not withhold these, only mask secrets in them: facts, parameters, logs, files (separated by commas), "
+        "or all",
+    )
+
+
+def opened_by(text: str) -> frozenset[Content]:
+    """Return the kinds of content that ``--with`` names. Raises InspectorError."""
+    from inspector.formats.outgoing import ALL, Content
+
+    names = [name.strip().lower() for name in text.split(",") if name.strip()]
+    known = [str(content) for content in Content if content is not Content.OTHER]
+    if wrong := [name for name in names if name not in (*known, "all")]:
+        raise InspectorError(f"--with does not know {wrong[0]!r}.", f"Choose from {', '.join(known)}, or all.")
+    return ALL if "all" in names else frozenset(map(Content, names))

@@ -11,7 +11,7 @@ from inspector.cli.output import print_json, print_line
 from inspector.cli.progress import shown
 from inspector.cli.rows import print_rows
 from inspector.summaries import inventory
-from inspector.text import size
+from inspector.text import plural, size
 
 if TYPE_CHECKING:
     import argparse
@@ -37,5 +37,5 @@ def execute(arguments: argparse.Namespace) -> int:
     if inventories:
         print_rows(inventory.COLUMNS, [capture.row() for capture in inventories])
     total = size(sum(capture.size for capture in inventories))
-    print_line(f"{len(inventories)} capture{'' if len(inventories) == 1 else 's'} in {folder}, {total}")
+    print_line(f"{plural(len(inventories), 'capture')} in {folder}, {total}")
     return 0

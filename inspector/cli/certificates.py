@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from inspector.cli import given_tables
+from inspector.cli import tables
 from inspector.cli.arguments import add_captures
 from inspector.cli.output import columns, print_json, print_line
 from inspector.cli.rows import print_rows
@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.expiring is not None and not 0 <= arguments.expiring <= LONGEST:
         raise InspectorError(f"{arguments.expiring} days are too many or too few.", "Use for example --expiring 60.")
     asked = scenario.assumptions(arguments.what_if, now)
-    with given_tables.opened(arguments.captures) as (directory, status), directory.reading() as connection:
+    with tables.opened(arguments.captures) as (directory, status), directory.reading() as connection:
         found = inventory.read(connection)
     if arguments.what_if:
         _what_if(asked, found, now, as_json=arguments.json)
@@ -57,7 +57,7 @@ def _what_if(asked: scenario.Assumptions, found: Inventory, now: float, *, as_js
     scenarios = scenario.scenarios(asked, found)
     results = [radius(found, one, now) for one in scenarios]
     if as_json:
-        print_json({"now": utc(now), "scenarios": [text.plain(result) for result in results]})
+        print_json(text.Supposed(utc(now), [text.plain(result) for result in results]))
         return
     if len(results) > 1:
         print_line(f"{len(results)} certificates are meant; one is revoked at a time.")
@@ -80,7 +80,7 @@ def _list(found: Inventory, now: float, within: int | None, *, as_json: bool) ->
             one for one in entries if not one.replaced and one.end is not None and one.end < now + within * 86_400
         ]
     if as_json:
-        print_json({"now": utc(now), "certificates": [text.plain_entry(one, now) for one in entries]})
+        print_json(text.Listed(utc(now), [text.plain_entry(one, now) for one in entries]))
     elif entries:
         print_rows(text.LISTED, [text.row(one, now) for one in entries])
     elif within is None:

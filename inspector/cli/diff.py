@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector import regex
 from inspector.capture import paths
 from inspector.capture.store import Capture
-from inspector.cli.arguments import add_ignoring, ignored_of
-from inspector.cli.opening import add_opening, opened_by
+from inspector.cli.arguments import add_ignoring, add_opening, ignored_of, opened_by
 from inspector.cli.output import print_json, print_line, print_lines
 from inspector.cli.progress import shown
 from inspector.cli.reading import documents_of

@@ -15,7 +15,6 @@ from inspector.cli.reading import Unreadable, whole_message
 from inspector.doctor import fix_script, report
 from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.errors import InspectorError
-from inspector.formats import json_output
 from inspector.host.auth_conf import reading
 from inspector.model import Severity
 from inspector.summaries import wording
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from inspector.doctor.findings import Diagnosis
     from inspector.doctor.report import CaptureReport
+    from inspector.host.auth_conf.rules import AuthConf
     from inspector.summaries.whole_messages import Whole
 
 EXAMPLE = "puppet-inspector doctor --live puppet.example:8140"
@@ -55,11 +55,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Diagnose a capture, an agent's or a CA's directory, or a running master, and print what is wrong and how to fix
     it. Several of them are also compared with each other. Nothing is changed; --fix-script writes one file. The exit
     status is 1 if an agent's latest run or a diagnosis is an error (`check` uses --fail-on, and only its findings)."""
-    directories = arguments.ssldir or arguments.cadir
-    others = directories or arguments.live
-    captures = _captures(arguments.captures) if arguments.captures or not others else []
-    if arguments.auth_conf and not captures:
-        raise InspectorError("--auth-conf needs a capture.", "`puppet-inspector auth --request` decides without one.")
+    captures = _captures(arguments)
     conf = reading.read(arguments.auth_conf) if arguments.auth_conf else None
     unreadable = Unreadable(captures)
     with shown() as watch:
@@ -67,16 +63,7 @@ def execute(arguments: argparse.Namespace) -> int:
             report.of_captures(captures, time.time(), watch, unreadable.report) if captures else report.CaptureReport()
         )
     print_failed(found.failed)
-    diagnoses = report.by_auth_conf(found, conf) if conf else []
-    if directories:
-        diagnoses += report.of_directories(
-            arguments.ssldir, arguments.cadir, arguments.certname, found.keys, master=arguments.live
-        )
-    if arguments.live:
-        details = {diagnosis.detail.partition(CONSEQUENCE)[0] for diagnosis in diagnoses}
-        live = report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
-        # First whether there is a master at all.
-        diagnoses = [*live[:1], *diagnoses, *(each for each in live[1:] if each.detail not in details)]
+    diagnoses = _diagnoses(arguments, found, conf)
     problems = report.worst(found, diagnoses) if arguments.fix_script else []
     written: Path | None = None
     try:
@@ -85,32 +72,47 @@ def execute(arguments: argparse.Namespace) -> int:
             written = arguments.fix_script
     finally:  # the verdict needs no script
         if arguments.json:
-            _print_fields(found, diagnoses, written, full=arguments.full)
+            print_json(report.plain(found, diagnoses, written, _whole if arguments.full else None))
         else:
-            _print_text(found, diagnoses, full=arguments.full, others=bool(others))
+            _print_text(found, diagnoses, full=arguments.full, others=_examines_more(arguments))
     if arguments.fix_script and not arguments.json:
         done = "wrote {}: say in it how the hosts are reached, then run it"
         print((done if written else "{} was not written: there is nothing to heal").format(arguments.fix_script))
-    return unreadable.status or int(
-        found.judgement.bad or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses)
-    )
+    failed = found.judgement.bad or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses)
+    return unreadable.status or int(failed)
 
 
-def _print_fields(found: CaptureReport, diagnoses: list[Diagnosis], written: Path | None, *, full: bool) -> None:
-    verdicts = [
-        {"capture": str(agent.capture), "run": agent.run.number, "certname": agent.run.certname,
-         "runs": agent.times, "superseded_by": agent.superseded_by,
-         "superseded_in": agent.superseded_in and str(agent.superseded_in),
-         **(json_output.verdict_fields(agent.run, _whole(agent.capture) if full else None) or {})}
-        for agent in found.agents
-    ]  # fmt: skip
-    unanalyzed = [{"capture": str(capture), "seq": seq, "reason": reason} for capture, seq, reason in found.unanalyzed]
-    notes = [{"rule": rule, "capture": str(capture), "runs": numbers} for rule, capture, numbers, _ in found.notes]
-    print_json(
-        {"verdicts": verdicts, "notes": notes, "diagnoses": report.plain(diagnoses), "not_analyzed": unanalyzed,
-         "fix_script": written and str(written), "headline": found.judgement.headline,
-         "states": json_output.states(found.judgement)}
-    )  # fmt: skip
+def _examines_more(arguments: argparse.Namespace) -> bool:
+    """Whether more than captures is examined."""
+    return bool(arguments.ssldir or arguments.cadir or arguments.live)
+
+
+def _captures(arguments: argparse.Namespace) -> list[Path]:
+    """Return the captures to examine: the newest one if nothing is named. Raises InspectorError."""
+    given: Sequence[Path] = arguments.captures
+    try:
+        captures = paths.chosen(given) if given or not _examines_more(arguments) else []
+    except InspectorError as error:
+        hint = error.hint if given else "Pass a capture, --ssldir DIR, --cadir DIR or --live HOST."
+        raise InspectorError(error.message, hint) from error
+    if arguments.auth_conf and not captures:
+        raise InspectorError("--auth-conf needs a capture.", "`puppet-inspector auth --request` decides without one.")
+    return captures
+
+
+def _diagnoses(arguments: argparse.Namespace, found: CaptureReport, conf: AuthConf | None) -> list[Diagnosis]:
+    """Return what is wrong by an auth.conf, in directories and at a live master. Raises InspectorError."""
+    diagnoses = report.by_auth_conf(found, conf) if conf else []
+    if arguments.ssldir or arguments.cadir:
+        diagnoses += report.of_directories(
+            arguments.ssldir, arguments.cadir, arguments.certname, found.keys, master=arguments.live
+        )
+    if not arguments.live:
+        return diagnoses
+    details = {diagnosis.detail.partition(CONSEQUENCE)[0] for diagnosis in diagnoses}
+    live = report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
+    # First whether there is a master at all.
+    return [*live[:1], *diagnoses, *(each for each in live[1:] if each.detail not in details)]
 
 
 def _print_text(found: CaptureReport, diagnoses: list[Diagnosis], *, full: bool, others: bool) -> None:
@@ -127,15 +129,6 @@ def _print_text(found: CaptureReport, diagnoses: list[Diagnosis], *, full: bool,
     if diagnoses or others:
         for block in report.diagnosis_blocks(diagnoses, columns()):
             print_block(block)
-
-
-def _captures(given: Sequence[Path]) -> list[Path]:
-    """Return the captures to check. Raises InspectorError."""
-    try:
-        return paths.chosen(given)
-    except InspectorError as error:
-        hint = error.hint if given else "Pass a capture, --ssldir DIR, --cadir DIR or --live HOST."
-        raise InspectorError(error.message, hint) from error
 
 
 def _whole(capture: Path) -> Whole:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from inspector.cli.output import print_json
+from inspector.columns import Count, Utc
 from inspector.host import crls
 from inspector.text import clean, utc
 
@@ -88,32 +91,64 @@ def _command(arguments: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-def _plain(plan: crls.Plan, copy: Path | None, *, written: bool) -> dict[str, Any]:
-    return {
-        "file": str(plan.path),
-        "written": written,
-        "copy": str(copy) if copy else None,
-        "crls": [
-            {
-                "issuer": change.issuer,
-                "action": change.action,
-                "state": change.state,
-                "before": _plain_crl(change.before),
-                "after": _plain_crl(change.after),
-            }
-            for change in plan.changes
+class PlainCrl(msgspec.Struct, rename={"begin": "from", "end": "to"}):
+    """A CRL."""
+
+    number: Count | None
+    begin: Utc
+    end: Utc | None
+    """nextUpdate; null: it has no end."""
+    revoked: Count
+    """Number of revoked certificates."""
+
+
+class PlainChange(msgspec.Struct):
+    """What becomes of the CRL of a CA."""
+
+    issuer: str
+    action: crls.Action
+    """replaced: by the newer one of --add. missing: there is none, and the CA's key is not here."""
+    state: crls.State | None
+    """Of the CRL in the old file; null if it is not in it."""
+    before: PlainCrl | None
+    """The CRL in the old file; null: none."""
+    after: PlainCrl | None
+    """The CRL in the new file; null: none."""
+
+
+class Planned(msgspec.Struct):
+    """What becomes of each CRL of a CA's directory."""
+
+    file: str
+    """Path of the CA's CRLs, without links."""
+    written: bool
+    """False without --execute: nothing was changed."""
+    copy: str | None
+    """Path of the copy of the old file; null if nothing was written, or if there was no file."""
+    crls: list[PlainChange]
+    """Of each CA in the bundle, and of each other CRL in the file."""
+    lacking: tuple[str, ...]
+    """CAs of which the new file has no usable CRL. Not empty: exit status 1."""
+    forgotten: tuple[str, ...]
+    """CAs that get a CRL without entries, because none of their earlier ones is known."""
+
+
+def _plain(plan: crls.Plan, copy: Path | None, *, written: bool) -> Planned:
+    return Planned(
+        file=str(plan.path),
+        written=written,
+        copy=str(copy) if copy else None,
+        crls=[
+            PlainChange(each.issuer, each.action, each.state, _plain_crl(each.before), _plain_crl(each.after))
+            for each in plan.changes
         ],
-        "lacking": list(plan.lacking),
-        "forgotten": list(plan.forgotten),
-    }
+        lacking=plan.lacking,
+        forgotten=plan.forgotten,
+    )
 
 
-def _plain_crl(crl: RevocationList | None) -> dict[str, Any] | None:
+def _plain_crl(crl: RevocationList | None) -> PlainCrl | None:
     if crl is None:
         return None
-    return {
-        "number": crl.number,
-        "from": utc(crl.last_update),
-        "to": None if crl.next_update is None else utc(crl.next_update),
-        "revoked": len(crl.revoked),
-    }
+    until = None if crl.next_update is None else utc(crl.next_update)
+    return PlainCrl(crl.number, utc(crl.last_update), until, len(crl.revoked))

@@ -13,7 +13,7 @@ from inspector.cli.reading import Unreadable
 from inspector.errors import CaptureError
 from inspector.progress import named
 from inspector.summaries import listing
-from inspector.text import clean
+from inspector.text import clean, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -42,8 +42,7 @@ def execute(arguments: argparse.Namespace) -> int:
     with shown() as watch:
         found = _listing(captures, arguments.filter, watch, unreadable)
         if arguments.json:
-            rows = [{"capture": str(capture), **listing.row(brief, run)} for capture, brief, run in found]
-            print_json(rows)
+            print_json([listing.row(brief, run, capture) for capture, brief, run in found])
             return unreadable.status
         width = columns()
         for capture, brief, run in found:
@@ -52,7 +51,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if not printed and unreadable.others:
         every = sum(map(_total, captures))
         where = f"{unreadable.others} captures" if several else captures[0]
-        nothing = f"Nothing matches the filter, of {every} record{'' if every == 1 else 's'} in {where}."
+        nothing = f"Nothing matches the filter, of {plural(every, 'record')} in {where}."
         print(nothing if every else f"There are no records in {where}.")
     return unreadable.status
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from inspector import regex
 from inspector.capture import paths
-from inspector.cli.arguments import add_ignoring, capture_to_write, ignored_of
-from inspector.cli.opening import add_opening, opened_by
+from inspector.cli.arguments import add_ignoring, add_opening, capture_to_write, ignored_of, opened_by
 from inspector.cli.output import print_json, print_line, print_lines
 from inspector.cli.progress import shown
 from inspector.cli.reading import of_nodes

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
-from inspector.cli.arguments import add_filter, add_master_logs, add_rules, logs_named
+from inspector.cli.arguments import add_filter, add_master_logs, add_opening, add_rules, logs_named, opened_by
 from inspector.cli.master_logs import times_of
-from inspector.cli.opening import add_opening, opened_by
 from inspector.cli.progress import shown
 from inspector.errors import InspectorError
 from inspector.formats import files

@@ -10,7 +10,7 @@ from inspector.cli.output import print_json, print_line
 from inspector.errors import InspectorError
 from inspector.rules import is_own
 from inspector.summaries import rule_files, ruleset
-from inspector.text import beginning, clean
+from inspector.text import beginning, clean, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -55,16 +55,12 @@ def execute(arguments: argparse.Namespace) -> int:
         ]
         print_json({"rules": rows, "mistakes": mistakes})
         return int(problems > 0)
-    print_line(f"{_counted(len(tried), 'rule')}, {_counted(problems, 'problem') if problems else 'no problems'}")
+    print_line(f"{plural(len(tried), 'rule')}, {plural(problems, 'problem') if problems else 'no problems'}")
     for mistake in mistakes:
         print_line(beginning(clean(mistake), PROBLEM))
     for each in tried:
         print_line(f"{each.rule.id} {clean(each.rule.title)} ({clean(each.rule.source)}): {_result(each)}")
     return int(problems > 0)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _result(each: Tried) -> str:

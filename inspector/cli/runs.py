@@ -17,7 +17,7 @@ from inspector.cli.rows import print_rows, run_row
 from inspector.formats import json_output, master_logs
 from inspector.progress import named
 from inspector.summaries import reading, wording
-from inspector.text import clean, counts
+from inspector.text import clean, counts, plural
 
 if TYPE_CHECKING:
     import argparse
@@ -92,9 +92,14 @@ def print_runs(
     if as_json:
         print_json(
             [
-                {"capture": str(found.capture)}
-                | json_output.run(run.brief, run.seqs, found.unanalyzed, whole(found.capture))
-                | json_output.split(splits.get(found.capture, {}).get(run.brief.number))
+                json_output.run(
+                    run.brief,
+                    run.seqs,
+                    found.unanalyzed,
+                    whole(found.capture),
+                    found.capture,
+                    splits.get(found.capture, {}).get(run.brief.number),
+                )
                 for found in listed
                 for run in found.runs
             ]
@@ -138,4 +143,4 @@ def _nothing(listed: Sequence[CaptureRuns], captures: Sequence[Path]) -> str:
     if not every:
         calls = "; ".join(str(calls) for found in listed for calls in found.judgement.calls)
         return f"There are no runs in {where}{f': {calls}' if calls else ''}."
-    return f"Nothing matches the filter, of {every} run{'' if every == 1 else 's'} in {where}."
+    return f"Nothing matches the filter, of {plural(every, 'run')} in {where}."

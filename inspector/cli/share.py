@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
-from inspector.cli.opening import add_opening, opened_by
+from inspector.cli.arguments import add_opening, opened_by
 from inspector.cli.output import print_json
 from inspector.cli.progress import shown
 from inspector.formats.outgoing import Content, summary

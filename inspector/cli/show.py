@@ -51,7 +51,7 @@ def execute(arguments: argparse.Namespace) -> int:
     split = _split(arguments, capture, seq)
     step = found.step if arguments.with_secrets else json_output.masked(found.step)
     if arguments.json:
-        print_json(json_output.show(step, found.run) | json_output.split(split))
+        print_json(json_output.show(step, found.run, split))
         return 0
     with Capture.open(capture) as records:
         related = retrace(record for seq in found.before[-tabs.MOST_RELATED :] if (record := records.record(seq)))

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli import given_tables, results, sql_prompt
+from inspector.cli import results, sql_prompt, tables
 from inspector.cli.arguments import add_rules
 from inspector.cli.output import print_json
 from inspector.cli.rows import print_rows
@@ -58,7 +58,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.settings and not arguments.query:
         raise InspectorError("--set sets parameters of a named query.", "Name it with --query.")
     rules = bool(arguments.rules or arguments.rules_dir)
-    with given_tables.opened(given, rules=rules) as (directory, status), sql.opened(directory.root) as database:
+    with tables.opened(given, rules=rules) as (directory, status), sql.opened(directory.root) as database:
         show = results.print_json if arguments.json else results.print_csv if arguments.csv else results.print_table
         if arguments.query:
             with database.answer(arguments.query, arguments.settings) as result:

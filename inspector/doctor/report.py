@@ -5,13 +5,18 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from inspector.analysis import verdicts
 from inspector.capture.store import Capture
+from inspector.columns import Number
 from inspector.doctor import auth_conf, cadir, cross_check, findings, fix_script, livecheck, ssldir
 from inspector.errors import InspectorError
+from inspector.formats import json_output
 from inspector.host import puppetconf
+from inspector.model import Severity
 from inspector.progress import unwatched
 from inspector.rules import fixes, is_own, rule_of
 from inspector.summaries import reading, wording
@@ -239,16 +244,92 @@ def diagnosis_blocks(diagnoses: Sequence[Diagnosis], width: int | None = None) -
         yield Block(["no problems found"])
 
 
-def plain(diagnoses: Sequence[Diagnosis]) -> list[dict[str, Any]]:
-    """Return diagnoses for ``--json``."""
-    return [
-        {
-            "severity": str(diagnosis.severity),
-            "what": diagnosis.title,
-            "detail": diagnosis.detail,
-            "remedy": diagnosis.fix or None,
-            "steps": fixes.fields(diagnosis.steps),
-            "rule": diagnosis.rule,
-        }
-        for diagnosis in diagnoses
-    ]
+class AgentVerdict(json_output.Verdict, kw_only=True):
+    """The verdict on an agent's runs with one cause."""
+
+    capture: str
+    """The path of the capture with the run."""
+    run: Number
+    """The latest run with this cause."""
+    certname: str | None
+    runs: Number
+    """Number of this agent's runs with this cause."""
+    superseded_by: Number | None
+    """A later run of the same agent that ended differently: this verdict is history."""
+    superseded_in: str | None
+    """The path of the capture with the run superseded_by."""
+
+
+class PlainNote(msgspec.Struct):
+    """What comes with the versions of agents and master, and is the same in every run."""
+
+    rule: str
+    capture: str
+    """The path of the capture."""
+    runs: list[Number]
+
+
+class PlainDiagnosis(msgspec.Struct):
+    """A problem of a directory or a live master."""
+
+    severity: Severity
+    what: str
+    """What is wrong, in a few words."""
+    detail: str
+    """The facts: fingerprints, dates, paths below the directory."""
+    remedy: str | None
+    """The fix: the next command; null if there is nothing to do."""
+    steps: list[fixes.PlainStep]
+    """The fix in steps."""
+    rule: str | None
+    """The rule for the same problem."""
+
+
+class Examined(msgspec.Struct):
+    """Problems of the agents of a capture, of directories and of a live master."""
+
+    verdicts: list[AgentVerdict]
+    """One verdict for each agent and cause, the worst first; empty without a capture."""
+    notes: list[PlainNote]
+    diagnoses: list[PlainDiagnosis]
+    """Problems found in directories and on a live master, the worst first."""
+    not_analyzed: list[json_output.NotAnalyzed]
+    """The records that were not analyzed: their findings may be missing."""
+    fix_script: str | None
+    """The script that --fix-script wrote; null without the option, and if there is nothing to heal."""
+    headline: str
+    """The whole answer in one line: how many nodes are in which state, and what was found."""
+    states: list[json_output.PlainNode]
+    """What each node is now, in the order in which they first ran."""
+
+
+def plain(
+    found: CaptureReport, diagnoses: Iterable[Diagnosis], script: Path | None, whole: Callable[[Path], Whole] | None
+) -> Examined:
+    """Return all of it for JSON; ``script`` is the one that was written, ``whole`` returns what reads the messages of a
+    capture."""
+    return Examined(
+        verdicts=[_verdict(agent, whole(agent.capture) if whole else None) for agent in found.agents],
+        notes=[PlainNote(note.rule, str(note.capture), note.runs) for note in found.notes],
+        diagnoses=[_diagnosis(diagnosis) for diagnosis in diagnoses],
+        not_analyzed=json_output.not_analyzed(found.unanalyzed),
+        fix_script=str(script) if script else None,
+        headline=found.judgement.headline,
+        states=json_output.states(found.judgement),
+    )
+
+
+def _verdict(agent: NodeVerdict, whole: Whole | None) -> AgentVerdict:
+    return AgentVerdict(
+        **msgspec.structs.asdict(json_output.verdict(agent.verdict, agent.run, whole)),
+        capture=str(agent.capture),
+        run=agent.run.number,
+        certname=agent.run.certname,
+        runs=agent.times,
+        superseded_by=agent.superseded_by,
+        superseded_in=str(agent.superseded_in) if agent.superseded_in else None,
+    )
+
+
+def _diagnosis(of: Diagnosis) -> PlainDiagnosis:
+    return PlainDiagnosis(of.severity, of.title, of.detail, of.fix or None, fixes.fields(of.steps), of.rule)

@@ -1,14 +1,18 @@
-"""Bootstraps as text and as JSON (docs/json)."""
+"""Bootstraps as text and as JSON (docs/json/bootstrap.schema.json)."""
 
 from __future__ import annotations
 
 import textwrap
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from inspector import regex
+from inspector.columns import Number, Utc
 from inspector.explain.bootstrap import short
 from inspector.explain.bootstrap_requests import NEAR, BootstrapState
+from inspector.protocol.chains import Revocation
 from inspector.rules.words import lasting
 from inspector.summaries import wording
 from inspector.text import clean, stamp, utc, utc_day, utc_second
@@ -172,64 +176,157 @@ def limits(bootstrap: AgentBootstrap) -> str:
     return "; ".join(output)
 
 
-def plain(bootstrap: AgentBootstrap) -> dict[str, Any]:
-    """A bootstrap as a JSON-able structure; keys are only ever added."""
+class PlainFact(msgspec.Struct):
+    """What a request or its answer contains."""
+
+    name: str
+    value: str
+
+
+class Rung(msgspec.Struct):
+    """A step of the bootstrap."""
+
+    state: BootstrapState
+    agent_state: str | None
+    """The state's name in agents of 6.4 and later."""
+    run: int | None
+    began: Utc
+    ended: Utc
+    times: int
+    """Number of requests in this state."""
+    interval_s: float | None
+    """Seconds between two attempts."""
+    answers: tuple[str, ...]
+    """The answers, each kind once."""
+    verified: bool | None
+    """Whether the agent verified the server; null without a request."""
+    risk: str | None
+    """What an attacker could have done there."""
+    facts: list[PlainFact]
+    seqs: tuple[Number, ...]
+    """The records that are the evidence."""
+
+
+class PlainKey(msgspec.Struct):
+    """A public key used with the certname."""
+
+    kind: Literal["csr", "certificate", "client"]
+    key: str
+    """SHA-256 of the public key."""
+    fingerprint: str
+    first: Utc
+    last: Utc
+    addresses: tuple[str, ...]
+    """The addresses that used it."""
+    seqs: tuple[Number, ...]
+    """The records that are the evidence."""
+
+
+class Hangs(msgspec.Struct):
+    """The state in which the bootstrap is blocked."""
+
+    state: BootstrapState
+    why: str
+    since: Utc
+    last: Utc
+    next_try: Utc | None
+    overdue: bool
+    """True if the next attempt is overdue."""
+
+
+class JudgedBy(msgspec.Struct):
+    """What the verification is based on."""
+
+    own_bundle: bool
+    """True: the CA bundle that this agent downloaded; false: one that another agent downloaded."""
+    revocation: Revocation
+    crls: bool
+    master_certificate: bool
+    """Whether the capture contains the certificate presented to the agent."""
+
+
+class PlainJudgement(msgspec.Struct):
+    """Result of the agent's verification of the certificates and CRLs."""
+
+    at: Utc
+    works: bool
+    problems: tuple[str, ...]
+    """The verification errors, worded as the agent prints them."""
+
+
+class PlainBootstrap(msgspec.Struct):
+    """The bootstrap of an agent."""
+
+    certname: str
+    """The agent's certname, or its address if the name is not known."""
+    addresses: tuple[str, ...]
+    """The agent's addresses."""
+    agent_version: str | None
+    generation: str | None
+    rungs: list[Rung]
+    """The states of the agent's SSL state machine, in order ('rungs': the steps of the bootstrap)."""
+    keys: list[PlainKey]
+    """Every public key used with the certname."""
+    keys_prove: tuple[str, ...]
+    """Conclusions from the keys: a mismatch, a clone, a reinstalled host."""
+    hangs: Hangs | None
+    """The state in which the bootstrap is blocked; null if it is not."""
+    judged_by: JudgedBy | None
+    """What the verification in ``now`` and ``breaks`` is based on; null if there is not enough data."""
+    now: PlainJudgement | None
+    """Result at the requested time."""
+    breaks: list[PlainJudgement]
+    """Later times at which the result changes."""
+
+
+def plain(bootstrap: AgentBootstrap) -> PlainBootstrap:
+    """Return a bootstrap for JSON."""
     stuck, trust = bootstrap.stuck, bootstrap.trust
-    return {
-        "certname": bootstrap.certname,
-        "addresses": list(bootstrap.addresses),
-        "agent_version": bootstrap.version,
-        "generation": bootstrap.generation,
-        "rungs": [
-            {
-                "state": str(step.state),
-                "agent_state": step.agent_state,
-                "run": step.run,
-                "began": utc(step.began),
-                "ended": utc(step.ended),
-                "times": step.times,
-                "interval_s": None if step.interval is None else round(step.interval, 3),
-                "answers": list(step.answers),
-                "verified": step.verified,
-                "risk": step.risk or None,
-                "facts": [{"name": name, "value": value} for name, value in step.facts],
-                "seqs": list(step.seqs),
-            }
-            for step in bootstrap.steps
-        ],
-        "keys": [
-            {
-                "kind": key.kind,
-                "key": key.key,
-                "fingerprint": key.fingerprint,
-                "first": utc(key.first),
-                "last": utc(key.last),
-                "addresses": list(key.addresses),
-                "seqs": list(key.seqs),
-            }
+    return PlainBootstrap(
+        certname=bootstrap.certname,
+        addresses=bootstrap.addresses,
+        agent_version=bootstrap.version,
+        generation=bootstrap.generation,
+        rungs=[_rung(step) for step in bootstrap.steps],
+        keys=[
+            PlainKey(key.kind, key.key, key.fingerprint, utc(key.first), utc(key.last), key.addresses, key.seqs)
             for key in bootstrap.keys
         ],
-        "keys_prove": list(bootstrap.conclusions),
-        "hangs": stuck
-        and {
-            "state": str(stuck.state),
-            "why": stuck.why,
-            "since": utc(stuck.since),
-            "last": utc(stuck.last),
-            "next_try": None if stuck.next_try is None else utc(stuck.next_try),
-            "overdue": stuck.overdue,
-        },
-        "judged_by": trust
-        and {
-            "own_bundle": trust.own,
-            "revocation": trust.revocation,
-            "crls": trust.crls is not None,
-            "master_certificate": bool(trust.shown),
-        },
-        "now": bootstrap.now and _plain(bootstrap.now),
-        "breaks": [_plain(forecast) for forecast in bootstrap.breaks],
-    }
+        keys_prove=bootstrap.conclusions,
+        hangs=_hangs(stuck) if stuck else None,
+        judged_by=JudgedBy(trust.own, trust.revocation, trust.crls is not None, bool(trust.shown)) if trust else None,
+        now=_plain(bootstrap.now) if bootstrap.now else None,
+        breaks=[_plain(forecast) for forecast in bootstrap.breaks],
+    )
 
 
-def _plain(judgement: Judgement) -> dict[str, Any]:
-    return {"at": utc(judgement.at), "works": not judgement.problems, "problems": list(judgement.problems)}
+def _rung(step: BootstrapStep) -> Rung:
+    return Rung(
+        state=step.state,
+        agent_state=step.agent_state,
+        run=step.run,
+        began=utc(step.began),
+        ended=utc(step.ended),
+        times=step.times,
+        interval_s=None if step.interval is None else round(step.interval, 3),
+        answers=step.answers,
+        verified=step.verified,
+        risk=step.risk or None,
+        facts=[PlainFact(name, value) for name, value in step.facts],
+        seqs=step.seqs,
+    )
+
+
+def _hangs(stuck: Stuck) -> Hangs:
+    return Hangs(
+        state=stuck.state,
+        why=stuck.why,
+        since=utc(stuck.since),
+        last=utc(stuck.last),
+        next_try=None if stuck.next_try is None else utc(stuck.next_try),
+        overdue=stuck.overdue,
+    )
+
+
+def _plain(judgement: Judgement) -> PlainJudgement:
+    return PlainJudgement(utc(judgement.at), not judgement.problems, judgement.problems)

@@ -90,6 +90,10 @@ class Split:
         """Return the seconds of each part."""
         return {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[misc]
 
+    def rounded(self) -> Split:
+        """Return it in milliseconds, as JSON has it."""
+        return Split(*(round(took, 3) for took in self.parts().values()))
+
     def words(self) -> str:
         """Return the parts that count, the largest first: ``queue (waiting for a JRuby) 2.1 s, compile 1.2 s``."""
         parts, least = self.parts(), self.whole * LEAST

@@ -16,6 +16,8 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote
 
+import msgspec
+
 from inspector import __version__
 from inspector.analysis.analyzer import retrace
 from inspector.clocks import finite
@@ -105,7 +107,7 @@ def _comment(others: list[dict[str, Any]], *, closed: bool) -> str:
 def _extra(record: Record, run: RunBrief | None, sentence: Callable[[str], str]) -> dict[str, Any]:
     """Return the fields of ``_puppet`` for a record."""
     (step,) = retrace([record])
-    shown = json_output.show(step, run)
+    shown: dict[str, Any] = msgspec.to_builtins(json_output.show(step, run))
     for finding in shown["findings"]:
         finding["message"] = sentence(finding["message"])
     return {name: shown[name] for name in _COPIED if name in shown} | {"exact": lossless.exact(record)}

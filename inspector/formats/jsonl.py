@@ -41,26 +41,25 @@ def lines(
 def line(record: Record, run: RunBrief | None = None, sentence: Callable[[str], str] = str) -> str:
     """Return a record as one JSON object (docs/json/export.schema.json) with its run."""
     (step,) = retrace([record])
-    fields = json_output.show(step, run)
-    for finding in fields["findings"]:
-        finding["message"] = sentence(finding["message"])
-    if isinstance(record, Exchange):
-        fields["request"]["body"] = _content(record.request)
-        if record.response is not None:
-            fields["response"]["body"] = _content(record.response)
-    fields["exact"] = lossless.exact(record)
+    shown = json_output.show(step, run)
+    for finding in shown.findings:
+        finding.message = sentence(finding.message)
+    if isinstance(record, Exchange) and isinstance(shown, json_output.PlainExchange):
+        shown.request.body = _content(record.request)
+        if record.response is not None and shown.response is not None:
+            shown.response.body = _content(record.response)
+    shown.exact = lossless.exact(record)
     # Even in a file captured text must not contain terminal commands: the file may be printed on a terminal.
-    return json.dumps(fields, separators=(",", ":"))
+    return json.dumps(msgspec.to_builtins(shown), separators=(",", ":"))
 
 
-def _content(message: Message) -> dict[str, Any]:
+def _content(message: Message) -> json_output.PlainBody:
     """Return a body as on the wire (with its Content-Encoding), as text if that is lossless; ``lost`` is the number of
     bytes that were passed on but not recorded."""
     try:
-        content = {"text": message.body.decode()}
+        return json_output.PlainBody(message.body.decode(), msgspec.UNSET, message.lost)
     except UnicodeDecodeError:
-        content = {"base64": base64.b64encode(message.body).decode()}
-    return content | {"lost": message.lost}
+        return json_output.PlainBody(msgspec.UNSET, base64.b64encode(message.body).decode(), message.lost)
 
 
 class _EncodedBody(msgspec.Struct):

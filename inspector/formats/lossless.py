@@ -8,11 +8,11 @@ connections are not in it either: a connection is written once, not with each of
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from inspector.model import Connection, Exchange, Gap, Handshake
+from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg
 
 if TYPE_CHECKING:
     from inspector.model import Headers, Record
@@ -47,9 +47,18 @@ def exact(record: Record) -> dict[str, Any]:
     return {"kind": type(record).__name__.lower()} | _filled(msgspec.to_builtins(record))
 
 
+class ConnectionLine(msgspec.Struct):
+    """A TLS connection to an agent or a master. What is unknown is absent, certificates are DER in base64."""
+
+    kind: Literal["connection"]
+    leg: Leg
+    closed: Closed | None
+    """How it ended; absent: not known."""
+
+
 def connection(of: Connection) -> dict[str, Any]:
-    """Return a connection, its certificates as DER in base64."""
-    return {"kind": "connection"} | _filled(msgspec.to_builtins(of))
+    """Return a connection."""
+    return _filled(msgspec.to_builtins(ConnectionLine("connection", of.leg, of.closed)))
 
 
 def _filled(fields: dict[str, Any]) -> dict[str, Any]:

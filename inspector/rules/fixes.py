@@ -121,16 +121,25 @@ def proved(steps: Fix) -> Fix:
     return *steps, on_node("see that it worked", AGENT_RUN)
 
 
-def fields(steps: Sequence[Step]) -> list[dict[str, str | None]]:
-    """Return a fix for JSON: the fields of each step, None for those that are empty."""
+class PlainStep(msgspec.Struct):
+    """A step of a fix, as JSON has it."""
+
+    text: str | None
+    """What is done and what for."""
+    on: Host | None
+    """The host; null: it depends, or it is no command."""
+    command: str | None
+    """Executable as it is, unless it contains <a blank>."""
+    only_if: str | None
+    """A condition that a person must check."""
+    destroys: str | None
+    """What the command deletes or revokes for good."""
+
+
+def fields(steps: Sequence[Step]) -> list[PlainStep]:
+    """Return a fix for JSON: None for the fields that are empty."""
     return [
-        {
-            "text": step.text or None,
-            "on": step.on,
-            "command": step.command or None,
-            "only_if": step.only_if or None,
-            "destroys": step.destroys or None,
-        }
+        PlainStep(step.text or None, step.on, step.command or None, step.only_if or None, step.destroys or None)
         for step in steps
     ]
 

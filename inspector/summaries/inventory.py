@@ -8,11 +8,14 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from inspector import text
 from inspector.capture import paths
 from inspector.capture.store import Capture
+from inspector.columns import Count, Number, Utc
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import Severity
 from inspector.progress import named, unwatched
@@ -45,6 +48,32 @@ class CaptureSummary:
     findings: tuple[Finding, ...]
     unanalyzed: int = 0
     """Number of records that were not analyzed."""
+
+
+class PlainCapture(msgspec.Struct, rename={"begin": "from", "end": "to"}):
+    """A capture of a directory."""
+
+    capture: str
+    """Its path."""
+    begin: Utc | None
+    """When its first record began; null: there is no record, or the capture cannot be read."""
+    end: Utc | None
+    """When its last record ended."""
+    bytes: Count
+    """Size on disk, including data that is still being written."""
+    records: Number | None
+    """Exchanges, failed handshakes and gaps."""
+    agents: Count | None
+    """Certnames of the agents, or addresses where the certname is not known."""
+    runs: Count | None
+    findings: dict[Severity, Count] | None
+    not_analyzed: Count | None
+    """Number of records that were not analyzed: their findings may be missing. null if the capture is empty or cannot
+    be read."""
+    open: bool
+    """True if a proxy is writing it, or was killed while writing."""
+    trouble: str | None
+    """Why the capture cannot be read completely; null: no problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,26 +109,24 @@ class CaptureEntry:
             state,
         )
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> PlainCapture:
         """The capture for ``--json``."""
         known = self.known
-        return {
-            "capture": str(self.path),
-            "from": text.utc(known.begun) if known else None,
-            "to": text.utc(known.ended) if known else None,
-            "bytes": self.size,
-            "records": known.records if known else None,
-            "agents": known.agents if known else None,
-            "runs": known.runs if known else None,
-            "findings": {
-                str(severity): sum(found.severity is severity for found in known.findings) for severity in Severity
-            }
+        return PlainCapture(
+            capture=str(self.path),
+            begin=text.utc(known.begun) if known else None,
+            end=text.utc(known.ended) if known else None,
+            bytes=self.size,
+            records=known.records if known else None,
+            agents=known.agents if known else None,
+            runs=known.runs if known else None,
+            findings={severity: sum(found.severity is severity for found in known.findings) for severity in Severity}
             if known
             else None,
-            "not_analyzed": known.unanalyzed if known else None,
-            "open": self.live,
-            "trouble": self.trouble or None,
-        }
+            not_analyzed=known.unanalyzed if known else None,
+            open=self.live,
+            trouble=self.trouble or None,
+        )
 
 
 def captures_in(folder: Path) -> list[Path]:

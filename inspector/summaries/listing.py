@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
+from inspector.columns import Count, Number, Utc
+from inspector.model import Phase, Severity
 from inspector.progress import unwatched, watched
 from inspector.summaries import conclusions, filters, reading, summary, wording
 from inspector.summaries.filtering import Filtering
 from inspector.summaries.filters import Candidate
 from inspector.summaries.indexed import IndexedCapture
+from inspector.summaries.summary import RecordKind
 from inspector.text import utc
 
 if TYPE_CHECKING:
@@ -93,23 +99,82 @@ def _listed(path: Path, text: str, watch: Watch, listing: Watch) -> Iterator[tup
                 yield brief, placed
 
 
-def row(record: Brief, run: RunBrief | None) -> dict[str, Any]:
+class Exchanged(msgspec.Struct):
+    """Sizes of bodies."""
+
+    sent: Count
+    """Size of the request's body as on the wire, including bytes that were passed on but not recorded."""
+    received: Count
+    """Size of the response's body, counted in the same way."""
+
+
+class Row(msgspec.Struct, kw_only=True):
+    """A record in brief."""
+
+    capture: str | UnsetType = UNSET
+    """The path of the capture that contains the record, as it was named; ``follow`` has none."""
+    seq: Number
+    """The record's number."""
+    kind: RecordKind
+    """exchange: a request and its answer; handshake: one that failed; gap: traffic that could not be recorded."""
+    time: Utc
+    """When it began."""
+    run: Number | None
+    """The number of its run; null if it belongs to no run."""
+    certname: str | None
+    """The agent's certname, null if it is not known."""
+    phase: Phase
+    """The phase of an agent run, as the Puppet documentation numbers them: certificates (P1-P5), node (P6), plugins
+    (P7-P8), catalog (P9), files (P10, including the filebucket), report (P11-P12); other: probes, tools and requests
+    that are not Puppet's."""
+    method: str | None
+    """The HTTP method; null if it is not an exchange."""
+    path: str | None
+    """The path without its query, as sent (Latin-1); null if it is not an exchange."""
+    status: int | None
+    """The HTTP status; null without an answer."""
+    bytes: Exchanged | None
+    """null if it is not an exchange."""
+    ms: float | None
+    """From the first byte to the last, in milliseconds; null if it is not an exchange."""
+    reason: str | None
+    """Why there is no answer, why the handshake failed, or what could not be recorded."""
+    not_analyzed: str | None
+    """Why the record was not analyzed, or not completely; null if it was."""
+    injected: str | None
+    """The fault that the proxy injected on purpose (docs/faults.md); null if none was."""
+    findings: list[PlainSign]
+    """The findings with this record as evidence."""
+
+
+class PlainSign(msgspec.Struct):
+    """A finding for which a record is evidence."""
+
+    rule: str
+    """The rule's id; never reused for another rule."""
+    severity: Severity
+    """error: the protocol forbids it or the run fails because of it; warning: it works, but a healthy agent and master
+    do not do it; notice: worth knowing."""
+
+
+def row(record: Brief, run: RunBrief | None, capture: Path | None = None) -> Row:
     """A record in brief (docs/json/list.schema.json)."""
     exchange = record.kind == "exchange"
-    return {
-        "seq": record.seq,
-        "kind": record.kind,
-        "time": utc(record.time),
-        "run": (run.number or None) if run else None,
-        "certname": (run.certname if run else None) or record.certname,
-        "phase": str(record.phase),
-        "method": record.method if exchange else None,
-        "path": record.target.partition("?")[0] if exchange else None,
-        "status": record.status,
-        "bytes": {"sent": record.sent, "received": record.received} if exchange else None,
-        "ms": round(record.duration * 1000, 3) if exchange else None,
-        "reason": record.reason or None,
-        "not_analyzed": record.unanalyzed or None,
-        "injected": record.injected or None,
-        "findings": [{"rule": sign.rule, "severity": str(sign.severity)} for sign in record.signs],
-    }
+    return Row(
+        capture=UNSET if capture is None else str(capture),
+        seq=record.seq,
+        kind=record.kind,
+        time=utc(record.time),
+        run=(run.number or None) if run else None,
+        certname=(run.certname if run else None) or record.certname,
+        phase=record.phase,
+        method=record.method if exchange else None,
+        path=record.target.partition("?")[0] if exchange else None,
+        status=record.status,
+        bytes=Exchanged(record.sent, record.received) if exchange else None,
+        ms=round(record.duration * 1000, 3) if exchange else None,
+        reason=record.reason or None,
+        not_analyzed=record.unanalyzed or None,
+        injected=record.injected or None,
+        findings=[PlainSign(sign.rule, sign.severity) for sign in record.signs],
+    )

@@ -196,7 +196,7 @@ def test_a_verdict(
     found, brief = verdicts.verdict(run), conclusions.of_run(run)
     conclusion = brief.verdict
     if cause == "nothing to say":
-        assert (found, conclusion, json_output.verdict_fields(brief)) == (None, None, None)
+        assert (found, conclusion) == (None, None)
         return
     assert found is not None
     assert conclusion is not None
@@ -334,13 +334,15 @@ CAPTURES = [*SAMPLES, *RECORDINGS]
 def test_the_verdicts_of_a_recording(capture: Path) -> None:
     runs = runs_of(records_of(capture))
     document = [
-        (run.number, verdict) for run in runs if (verdict := json_output.verdict_fields(conclusions.of_run(run)))
+        (run.number, json_output.verdict(brief.verdict, brief))
+        for run in runs
+        if (brief := conclusions.of_run(run)).verdict
     ]
     expected = BAD.get(name_of(capture), [])
-    found = [(number, verdict["cause"], verdict["certainty"]) for number, verdict in document]
+    found = [(number, verdict.cause, verdict.certainty) for number, verdict in document]
     assert found == [(number, cause, certainty) for number, cause, certainty, _ in expected]
     for (_, _, _, fix), (_, verdict) in zip(expected, document, strict=True):
-        assert fix in verdict["remedy"]
+        assert fix in verdict.remedy
 
 
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)

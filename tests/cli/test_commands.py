@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-import pytest
-
 from inspector.cli import commands
 
 
-@pytest.mark.parametrize("name", commands.COMMANDS)
-def test_no_option_hides_the_function_of_its_command(name: str) -> None:
-    parser = argparse.ArgumentParser()
-    commands.fill(parser, name)
-    assert "function" not in {action.dest for action in parser._actions}
-    assert callable(parser.get_default("function"))
+def test_no_option_hides_the_function_of_its_command() -> None:
+    for name in commands.COMMANDS:
+        parser = argparse.ArgumentParser()
+        commands.fill(parser, name)
+        assert "function" not in {action.dest for action in parser._actions}, name
+        assert callable(parser.get_default("function")), name
 
 
 def test_only_the_module_of_the_command_is_read() -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.protocol.endpoints import ENDPOINTS
+from inspector.rules import all_rules
 from tests.support.json_output import valid
 from tests.support.messages import MESSAGES
 
@@ -28,6 +30,7 @@ def test_a_pasted_message_is_explained_line_by_line(run: Run) -> None:
     assert "1. The module is not deployed" in out
     assert "r10k deploy environment" in out
     assert "\x1b" not in out
+    assert run("explain", "The", "CRL", "issued", "by", "'CN=x'", "has", "expired")[0] == 0
 
 
 def test_the_name_in_the_message_is_in_the_commands(run: Run) -> None:
@@ -36,11 +39,25 @@ def test_the_name_in_the_message_is_in_the_commands(run: Run) -> None:
     assert "--node <certname>" in run("explain", pasted.replace("web1.example", "$(reboot)"))[1]
 
 
-@pytest.mark.parametrize("text", [known.texts[0] for known in MESSAGES])
-def test_an_explanation_of_a_message_fits_the_schema(run: Run, text: str) -> None:
-    status, out, _ = run("explain", f"Error: {text}", "--json")
-    assert status == 0
-    assert all(valid("explain", out).values())
+@pytest.mark.parametrize(
+    ("what", "labels"),
+    [
+        ("b23", ["rule", "severity", "meaning", "checked", "agents", "thresholds", "fix", "source"]),
+        ("dh key too small", ["message", "meaning", "causes", "check", "fix", "visible", "rules"]),
+        ("GET catalog", ["endpoint", "purpose", "phase", "requests", "indirector", "sent by", "allowed", "source"]),
+    ],
+)
+def test_an_explanation_as_text_has_plain_labels(run: Run, what: str, labels: list[str]) -> None:
+    _, out, _ = run("explain", what)
+    assert [line.partition(":")[0] for line in out.splitlines() if not line.startswith(" ")] == labels
+
+
+def test_every_explanation_as_json_fits_the_schema(run: Run) -> None:
+    rules, endpoints = (rule.id for rule in all_rules()), dict.fromkeys(endpoint.name for endpoint in ENDPOINTS)
+    for what in (*rules, *endpoints, *(f"Error: {known.texts[0]}" for known in MESSAGES)):
+        status, out, _ = run("explain", what, "--json")
+        assert (what, status) == (what, 0)
+        assert all(valid("explain", out).values()), what
 
 
 def test_an_unknown_message_is_an_error_with_the_nearest_ones(run: Run) -> None:
@@ -61,3 +78,17 @@ def test_what_shares_no_words_with_any_message_is_an_error_with_a_hint(run: Run,
     status, out, err = run("explain", pasted)
     assert (status, out) == (2, "")
     assert "`explain S01` for a rule" in err
+
+
+@pytest.mark.parametrize("what", ["docs/protocol.md#crls", "protocol.md#crls", "#crls"])
+def test_a_cited_section_is_printed(run: Run, what: str) -> None:
+    status, out, _ = run("explain", what)
+    assert status == 0
+    assert out.startswith("CRLs\n\nA CRL bundle")
+    assert valid("explain", run("explain", what, "--json")[1])["anchor"] == "crls"
+
+
+def test_an_unknown_section_is_one_error_with_a_hint(run: Run) -> None:
+    status, out, err = run("explain", "#crlls")
+    assert (status, out) == (2, "")
+    assert err == "puppet-inspector: docs/protocol.md has no section 'crlls'.\n  Did you mean '#crls'?\n"

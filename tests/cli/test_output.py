@@ -80,23 +80,21 @@ def test_a_line_is_wrapped_on_a_terminal_only(
     assert lines[1].startswith("    word")
 
 
-@pytest.mark.parametrize("width", [40, 80, 200])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_terminal_gets_lines_of_its_width(
-    name: str, width: int, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_gets_lines_of_its_width(name: str, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     words = [word.format(folder) for word in COMMANDS[name]]
     status, piped, err = run(*words)
     assert "\x1b" not in piped
-    pretend(monkeypatch, width)
-    printed = run(*words)
-    assert (printed[0], printed[2]) == (status, err)
-    assert too_long(printed[1], width) == [] or (name, width) == ("explain a section", 40)
-    shown = "".join(plain(printed[1]).split())
     # Not the lines of tables and the quotes of code in Markdown, and not the name of a column that stands below or is
     # empty.
     needed = {word.strip("|-`,.;:()") for word in piped.split() if "…" not in word} - {"phases", "state"}
-    assert {word for word in needed if word not in shown} == set()
+    for width in (40, 80, 200):
+        pretend(monkeypatch, width)
+        printed = run(*words)
+        assert (width, printed[0], printed[2]) == (width, status, err)
+        assert too_long(printed[1], width) == [] or (name, width) == ("explain a section", 40)
+        shown = "".join(plain(printed[1]).split())
+        assert {word for word in needed if word not in shown} == set(), width
 
 
 def test_a_terminal_that_is_wide_shows_more_of_a_path(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,11 +69,10 @@ def test_values_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
     assert row == {name: expected for name, (_, _, _, expected, _) in VALUES.items()}
 
 
-@pytest.mark.parametrize("name", VALUES)
-def test_values_in_a_table(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    kind, value, expected, *_ = VALUES[name]
-    results.print_table(result([(value,)], columns=(Column(name, kind),)))
-    assert capsys.readouterr().out == f"{name}\n{expected}\n"
+def test_values_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, (kind, value, expected, *_) in VALUES.items():
+        results.print_table(result([(value,)], columns=(Column(name, kind),)))
+        assert capsys.readouterr().out == f"{name}\n{expected}\n"
 
 
 @pytest.mark.parametrize("show", [results.print_table, results.print_csv, results.print_json])
@@ -87,13 +86,13 @@ def test_nothing_captured_reaches_the_terminal_as_it_is(
     assert out.replace("\n", "").isprintable()
 
 
-@pytest.mark.parametrize("text", ["=1+2", "+1", "-1", "@SUM(A1)", "=cmd|' /C calc'!A0"])
-def test_no_text_is_a_formula_in_csv(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    results.print_csv(result([(text, -1)], columns=(Column(text, "VARCHAR"), Column("n", "INTEGER"))))
-    head, row = csv.reader(io.StringIO(capsys.readouterr().out))
-    assert (head, row) == ([f"'{text}", "n"], [f"'{text}", "-1"])
-    results.print_json(result([(text,)]))
-    assert json_output.strict(capsys.readouterr().out) == [{"a": text}], "JSON has it as it is"
+def test_no_text_is_a_formula_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ("=1+2", "+1", "-1", "@SUM(A1)", "=cmd|' /C calc'!A0"):
+        results.print_csv(result([(text, -1)], columns=(Column(text, "VARCHAR"), Column("n", "INTEGER"))))
+        head, row = csv.reader(io.StringIO(capsys.readouterr().out))
+        assert (head, row) == ([f"'{text}", "n"], [f"'{text}", "-1"])
+        results.print_json(result([(text,)]))
+        assert json_output.strict(capsys.readouterr().out) == [{"a": text}], "JSON has it as it is"
 
 
 def test_no_rows(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from rich.text import Text
 
 from inspector.cli.rows import OUTCOMES, print_rows, run_row
@@ -13,6 +12,8 @@ from tests.support import places
 from tests.support.terminals import plain, pretend, too_long
 
 if TYPE_CHECKING:
+    import pytest
+
     from inspector.cli.rows import Cell
 
     type Capsys = pytest.CaptureFixture[str]
@@ -85,14 +86,14 @@ def test_and_at_last_each_line_is_a_paragraph(monkeypatch: pytest.MonkeyPatch, c
     ]
 
 
-@pytest.mark.parametrize("width", range(30, 130, 7))
-def test_nothing_is_cut(width: int, monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
-    out = printed(monkeypatch, capsys, width)
-    assert too_long(out, width) == []
-    words = plain(out).split()
-    for row in ROWS:
-        for cell in row:
-            assert set(str(cell).split()) - {"-"} <= set(words)
+def test_nothing_is_cut(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
+    for width in range(30, 130, 7):
+        out = printed(monkeypatch, capsys, width)
+        assert too_long(out, width) == [], width
+        words = plain(out).split()
+        for row in ROWS:
+            for cell in row:
+                assert set(str(cell).split()) - {"-"} <= set(words), width
 
 
 def test_a_run_shows_what_is_wrong_in_colour() -> None:

@@ -7,16 +7,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.cli import tables
+from inspector.errors import InspectorError
 from inspector.fleet.directory import TableDirectory
 from inspector.runs.examples import catalog, plugins, report, talk
 from tests.support.captures import save
 from tests.support.json_output import valid
-from tests.support.tables_of import asked
+from tests.support.places import SAMPLES
+from tests.support.tables_of import asked, converted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import Run
+
+CAPTURE = SAMPLES / "first-run.sqlite"
+COUNT = "SELECT count(*) FROM runs"
 
 
 @pytest.fixture
@@ -85,3 +91,27 @@ def test_without_duckdb_it_says_what_is_missing(
     status, _, err = run("tables", folder, "-o", tmp_path / "t")
     assert status == 2
     assert "pip install 'puppet-inspector[sql]'" in err
+
+
+def test_those_of_captures_are_the_same_and_do_not_stay(tmp_path: Path) -> None:
+    made = converted(tmp_path, CAPTURE)
+    with tables.opened([CAPTURE]) as (directory, status):
+        root = directory.root
+        assert asked(directory, COUNT) == asked(made, COUNT) == [(1,)]
+        assert status == 0
+    assert not root.exists()
+    with tables.opened([made.root]) as (directory, status):
+        assert (directory.root, status) == (made.root, 0)
+    assert made.root.exists()
+
+
+def test_mistakes_in_what_is_given(tmp_path: Path) -> None:
+    made = converted(tmp_path, CAPTURE).root
+    for given, rules, sentence in (
+        ([made, CAPTURE], False, "not the only argument"),
+        ([made], True, "Rules are applied when captures are read"),
+        ([made / "runs"], False, "There are no tables in"),
+        ([tmp_path / "none.sqlite"], False, "none.sqlite"),
+    ):
+        with pytest.raises(InspectorError, match=sentence), tables.opened(given, rules=rules):
+            pass

@@ -27,7 +27,6 @@ def main() -> None:
         if (renewed := queries.renewed(columns.renewed(readiness.renewed(quotes.renewed(text))))) != text:
             path.write_text(renewed, encoding="utf-8")
     schemas.write()
-    columns.OF_RUNS.write_text(columns.renewed_schema(), encoding="utf-8")
     subprocess.run([sys.executable, "-m", "tests.docs.pictures"], cwd=ROOT, check=True)
     exported.draw(DOCS)
     if report_picture.drawn_of(report_picture.PLACE.read_bytes()) != report_picture.shown(report_picture.page()):

@@ -14,8 +14,20 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAliasType, Union, ge
 
 import msgspec
 
+from inspector import columns
+from inspector.cli import fix
 from inspector.compare import plain, why_text
+from inspector.doctor import report as doctor
+from inspector.explain import bootstrap_text
+from inspector.explain.authorization import text as authorization
+from inspector.explain.readiness import text as readiness
+from inspector.fleet.trust import text as trust
+from inspector.formats import json_output, lossless
+from inspector.model import Closed, Leg
 from inspector.rehearsal import plain as rehearsal
+from inspector.report import fields as report
+from inspector.summaries import inventory, listing
+from inspector.summaries.summary import RunBrief
 from tests.support.places import SCHEMAS
 
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
@@ -25,37 +37,94 @@ _LIMITS = {"ge": "minimum", "pattern": "pattern", "min_length": "minLength"}
 class Document(NamedTuple):
     """What a command prints as JSON."""
 
-    title: str
+    command: str
     about: str
     type: Any
     """The type of all of it; of several, that of each."""
 
 
 DOCUMENTS = {
+    "auth": Document(
+        "auth --json",
+        "What an auth.conf says to requests, or what another one would say instead.",
+        authorization.PlainTraffic,
+    ),
+    "bootstrap": Document(
+        "bootstrap --json",
+        "The certificate bootstrap of each agent, state by state.",
+        list[bootstrap_text.PlainBootstrap],
+    ),
+    "captures": Document(
+        "captures --json",
+        "The captures in a directory, the most recently written one last.",
+        list[inventory.PlainCapture],
+    ),
+    "certificates": Document(
+        "certificates --json",
+        "The certificates and CRLs of a fleet; with --what-if, what a case does to its nodes.",
+        trust.Listed | trust.Supposed,
+    ),
+    "check": Document(
+        "check CAPTURE... --json", "Every deviation from the protocol in the captures.", json_output.Checked
+    ),
     "diff": Document(
-        "puppet-inspector diff --json",
+        "diff --json",
         "What is different between two runs, or two of several nodes each. Secrets are compared and masked.",
         plain.Pair | plain.Nodes,
     ),
+    "doctor": Document(
+        "doctor --json", "Problems of the agents of a capture, of directories and of a live master.", doctor.Examined
+    ),
+    "export": Document(
+        "export --format jsonl",
+        "One record of a capture in full, as `show --json` prints it, with the bodies as on the wire; or a connection, "
+        "before the first record that used it. Secrets are masked without --with-secrets.",
+        json_output.PlainExchange | json_output.PlainHandshake | json_output.PlainGap | lossless.ConnectionLine,
+    ),
+    "fix": Document("fix --json", "What becomes of each CRL of a CA's directory.", fix.Planned),
+    "list": Document(
+        "list CAPTURE --json",
+        "The records of a capture that match the filter, one summary each, in order.",
+        list[listing.Row],
+    ),
+    "readiness": Document(
+        "readiness --json",
+        "What a newer version removed or changed, and which nodes it concerns as far as was recorded.",
+        readiness.PlainSurvey,
+    ),
     "rehearse": Document(
-        "puppet-inspector rehearse --json",
+        "rehearse --json",
         "Another master's answers to recorded agents beside those they received. Secrets are compared and masked.",
         rehearsal.Rehearsed | rehearsal.OnFacts,
     ),
+    "report": Document("report --json", "The answer of a report, and the runs that it is about.", report.PlainReport),
+    "runs": Document(
+        "runs CAPTURE --json",
+        "The agent runs of a capture, in the order in which they began.",
+        list[json_output.PlainRun],
+    ),
+    "show": Document(
+        "show CAPTURE SEQ --json",
+        "One record of a capture in full: an exchange, a failed handshake, or a gap.",
+        json_output.PlainExchange | json_output.PlainHandshake | json_output.PlainGap,
+    ),
     "why": Document(
-        "puppet-inspector why --json",
-        "Why a resource changed, failed or stayed as it was. Secrets are masked.",
-        why_text.Explained,
+        "why --json", "Why a resource changed, failed or stayed as it was. Secrets are masked.", why_text.Explained
     ),
 }
+OF_COLUMNS: dict[type, type[msgspec.Struct]] = {json_output.PlainRun: RunBrief}
+"""Types whose JSON has columns (``inspector.columns``) beside their fields."""
+SPARSE = (lossless.ConnectionLine, Closed, Leg)
+"""Types of which the JSON has only what is known."""
 
 
 def schema(name: str) -> str:
     """Return the text of a schema."""
-    title, about, kind = DOCUMENTS[name]
+    command, about, kind = DOCUMENTS[name]
     defs: dict[str, Any] = {}
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"{name}.schema.json", "title": title}
-    made = head | {"description": about} | _schema(kind, defs) | ({"$defs": defs} if defs else {})
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"{name}.schema.json",
+            "title": f"puppet-inspector {command}", "description": f"{about} Keys are only ever added."}  # fmt: skip
+    made = head | _schema(kind, defs) | ({"$defs": defs} if defs else {})
     return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -91,6 +160,8 @@ def _schema(kind: Any, defs: dict[str, Any]) -> dict[str, Any]:
         return {"type": "array", "items": _schema(arguments[0], defs)}
     if kind is Any:
         return {}
+    if kind is bytes:
+        return {"type": "string", "contentEncoding": "base64"}
     if issubclass(kind, Enum):
         return {"enum": [each.value for each in kind]}
     return {"type": _TYPES[kind]} if kind in _TYPES else _reference(kind, defs)
@@ -123,13 +194,29 @@ def _reference(kind: Any, defs: dict[str, Any]) -> dict[str, Any]:
 def _object(kind: Any, defs: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of what has fields: a struct, a dataclass."""
     hints, about = get_type_hints(kind, include_extras=True), _described(kind)
-    properties, required = {}, []
+    properties: dict[str, Any] = {}
+    for column in columns.of(OF_COLUMNS[kind]) if kind in OF_COLUMNS else ():
+        _add(column, properties)
+    required = [*properties]
     for name, key in _keys(kind):
         properties[key] = _schema(hints[name], defs) | ({"description": about[name]} if name in about else {})
-        if msgspec.UnsetType not in get_args(hints[name]):
+        unknown = kind in SPARSE and (NoneType in get_args(hints[name]) or get_origin(hints[name]) is tuple)
+        if not unknown and msgspec.UnsetType not in get_args(hints[name]):
             required.append(key)
     return {"type": "object", "description": _sentence(kind.__doc__), "additionalProperties": False,
             "required": required, "properties": properties}  # fmt: skip
+
+
+def _add(column: columns.Column, properties: dict[str, Any]) -> None:
+    """Add a column."""
+    *within, key = column.key
+    for outer in within:
+        found = properties.setdefault(outer, {"type": "object", "additionalProperties": False, "required": []})
+        found["required"].append(key)
+        properties = found.setdefault("properties", {})
+    types = [columns.Utc] if column.timed else column.types
+    about = f"{column.meaning}{' In seconds.' if column.unit == 's' else ''}"
+    properties[key] = _any_of([_schema(kind, {}) for kind in types]) | {"description": about}
 
 
 def _keys(kind: Any) -> list[tuple[str, str]]:

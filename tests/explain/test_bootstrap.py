@@ -39,6 +39,7 @@ from inspector.runs.examples import (
 from inspector.text import utc_day
 from tests.support.conversations import SIGNED, WAITS, Agent
 from tests.support.conversations import together as at_once
+from tests.support.json_output import builtins
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def test_an_agent_without_records_has_no_steps() -> None:
     unknown = climbed(talk(*BOOT)).of("other.example", 0)
     assert (unknown.steps, unknown.stuck, unknown.now) == ((), None, None)
     assert "no record of it" in " ".join(lines(unknown))
-    assert plain(unknown)["rungs"] == []
+    assert plain(unknown).rungs == []
 
 
 def test_tools_and_probes_are_in_no_agents_bootstrap() -> None:
@@ -467,7 +468,7 @@ def test_captured_text_cannot_reach_a_terminal_raw() -> None:
 def test_any_moment_can_be_asked_for(at: float) -> None:
     bootstrap = climbed(talk(*BOOT)).of(NAME, at)
     assert bootstrap.now
-    assert json.loads(json.dumps(plain(bootstrap)))["now"]["works"] is (bootstrap.now.problems == ())
+    assert builtins(plain(bootstrap))["now"]["works"] is (bootstrap.now.problems == ())
     assert lines(bootstrap)
 
 
@@ -487,7 +488,7 @@ def test_every_real_agent_has_its_bootstrap(path: Path) -> None:
     bootstraps = climbed(records)
     for name in bootstraps.names():
         bootstrap = bootstraps.of(name, records[-1].ended)
-        output = plain(bootstrap)
+        output = builtins(plain(bootstrap))
         assert json.loads(json.dumps(output)) == output
         assert all("\x1b" not in line for line in lines(bootstrap))
         assert bootstrap.steps

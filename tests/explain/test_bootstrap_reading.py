@@ -14,6 +14,7 @@ from inspector.rules import all_rules
 from inspector.summaries.source import Source
 from tests.support.captures import save
 from tests.support.conversations import WAITS, Agent, together
+from tests.support.json_output import builtins
 from tests.support.recorded import SAMPLES
 from tests.tui.screens import indexed, sample
 
@@ -41,7 +42,7 @@ def indexed_bootstraps(path: Path, at: float, read: list[int] | None = None) -> 
 
     with Source(path) as source:
         bootstraps = bootstrap_reading.read(source, progress)
-    return [bootstrap_text.plain(bootstraps.of(name, at)) for name in bootstraps.names()]
+    return [builtins(bootstrap_text.plain(bootstraps.of(name, at))) for name in bootstraps.names()]
 
 
 def as_the_command_tells(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[dict[str, Any]], float]:

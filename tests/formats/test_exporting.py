@@ -56,26 +56,6 @@ def schema() -> Any:
 # -- jsonl ------------------------------------------------------------------------------------------------
 
 
-def test_the_schema_is_that_of_show_with_bodies() -> None:
-    shown, document = json.loads((SCHEMAS / "show.schema.json").read_text()), schema()
-    jsonschema.Draft202012Validator.check_schema(document)
-    body = document["$defs"].pop("body")
-    assert set(body["properties"]) == {"text", "base64", "lost"}
-    assert {"exact", "connection"} <= set(document["$defs"])
-    del document["$defs"]["exact"], document["$defs"]["connection"]  # what show does not have
-    for kind in ("exchange", "handshake", "gap"):
-        assert document["$defs"][kind]["properties"].pop("exact")["$ref"] == "#/$defs/exact"
-        document["$defs"][kind]["required"].remove("exact")
-    for message in (document["$defs"]["exchange"]["properties"]["request"],
-                    document["$defs"]["exchange"]["properties"]["response"]["anyOf"][-1]):  # fmt: skip
-        assert message["properties"].pop("body")["$ref"] == "#/$defs/body"
-        message["required"].remove("body")
-    del shown["$defs"]["times"]  # what a line of an export does not have
-    for kind in ("exchange", "handshake", "gap"):
-        del shown["$defs"][kind]["properties"]["times_s"]
-    assert document["$defs"] == shown["$defs"]
-
-
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_a_line_says_what_show_says(sample: Path, run: Command) -> None:
     records = records_of(sample)

@@ -18,6 +18,7 @@ from inspector.summaries import index, indexer, listing, wording
 from tests.support.briefs import documents
 from tests.support.captures import save
 from tests.support.conversations import Agent, numbered, steps
+from tests.support.json_output import builtins
 from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def fields(brief: RunBrief, seqs: Iterable[int]) -> dict[str, Any]:
             "since": text.utc(verdict.since),
             "message": verdict.message,
             "remedy": brief.fix,
-            "steps": fixes.fields(brief.steps),
+            "steps": builtins(fixes.fields(brief.steps)),
         },
     }
 
@@ -91,7 +92,7 @@ def same_everywhere(records: Sequence[Record], capture: Path) -> int:
     taken = list(steps(analyzer, records))
     runs = analyzer.finish()
     shown = {fields["run"]: fields for fields in documents(runs)}
-    rows = [listing.row(brief, run) for brief, run in listing.listed(capture)]
+    rows = [builtins(listing.row(brief, run)) for brief, run in listing.listed(capture)]
     rules_of = {row["seq"]: {sign["rule"] for sign in row["findings"]} for row in rows}
     well = {seq: run.number for run in runs if run.outcome == "complete" for seq in run.seqs}
     indexer.build(capture, index.place(capture))
@@ -104,7 +105,7 @@ def same_everywhere(records: Sequence[Record], capture: Path) -> int:
     for run in runs:
         number = run.number or 0
         of_json, of_index, own = shown[number], indexed[number], [row for row in rows if row["run"] == number]
-        assert of_json == json_output.run(of_index.brief, of_index.seqs)
+        assert of_json == builtins(json_output.run(of_index.brief, of_index.seqs))
         expected = fields(of_index.brief, of_index.seqs)
         assert {key: of_json[key] for key in expected} == expected
         assert of_json["not_analyzed"] == [row["seq"] for row in own if row["not_analyzed"]] == []
@@ -122,7 +123,7 @@ def same_everywhere(records: Sequence[Record], capture: Path) -> int:
             assert all(finding.rule in rules_of[seq] for seq in finding.seqs if well.get(seq, number) == number)
     assert len(rows) == len(taken)
     for step, row in zip(taken, rows, strict=True):
-        same_record(json_output.show(step, step.run), row)
+        same_record(builtins(json_output.show(step, step.run)), row)
     return len(runs)
 
 

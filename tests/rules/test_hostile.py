@@ -125,7 +125,8 @@ def _run_shown(run: Any) -> None:
     brief = conclusions.of_run(run)
     printed = [wording.summary(brief), *wording.run_row(brief), brief.why or ""]
     clean([*printed, *((brief.verdict.message, brief.fix) if brief.verdict else ())])
-    strictly_json(json_output.verdict_fields(brief))
+    if brief.verdict:
+        strictly_json(json_output.verdict(brief.verdict, brief))
 
 
 def clean(lines: Any) -> None:
@@ -137,7 +138,7 @@ def strictly_json(value: Any) -> None:
     """JSON as a strict reader takes it, without NaN; printed it does nothing to a terminal."""
     text = as_json(value)
     clean(text.splitlines())
-    assert json.loads(text, parse_constant=pytest.fail) == value
+    assert json.loads(text, parse_constant=pytest.fail) == json.loads(json.dumps(msgspec.to_builtins(value)))
 
 
 # -- conversations ---------------------------------------------------------------------------------------

@@ -125,9 +125,9 @@ def test_one_that_is_being_written_is_listed_as_far_as_it_is(
 
 def test_another_capture_of_the_same_name_is_read_anew(tmp_path: Path) -> None:
     path = save(tmp_path / "c.sqlite", Gap(1.0, "x"))
-    assert inventory.look(path).plain()["from"] == "1970-01-01T00:00:01.000Z"
+    assert inventory.look(path).plain().begin == "1970-01-01T00:00:01.000Z"
     save(tmp_path / "other", Gap(2.0, "x")).replace(path)
-    assert inventory.look(path).plain()["from"] == "1970-01-01T00:00:02.000Z"
+    assert inventory.look(path).plain().begin == "1970-01-01T00:00:02.000Z"
 
 
 def test_a_record_that_can_not_be_read_is_reported(run: Run, folder: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from inspector.formats import json_output
 from inspector.summaries import conclusions
 from inspector.summaries.index import Index
+from tests.support.json_output import builtins
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def documents(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """What ``runs --json`` prints of runs."""
-    return [json_output.run(conclusions.of_run(run), run.seqs) for run in runs]
+    return [builtins(json_output.run(conclusions.of_run(run), run.seqs)) for run in runs]
 
 
 def verdict_of(run: Run) -> Conclusion | None:

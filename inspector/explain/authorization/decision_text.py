@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
+import msgspec
 from rich.cells import cell_len
 
+from inspector.columns import Count, Number
 from inspector.explain.authorization.decision import Verdict
 from inspector.rules.words import some
 from inspector.text import clean, plural
@@ -124,44 +126,110 @@ def _records(records: list[int]) -> str:
     return f"record{'' if len(records) == 1 else 's'} {shown}{more}" if records else ""
 
 
-def plain(traffic: Traffic) -> dict[str, Any]:
+class PlainConf(msgspec.Struct):
+    """An auth.conf."""
+
+    path: str
+    kind: Literal["puppetserver", "ruby"]
+    rules: Count
+    """With those that the Ruby master adds."""
+    allow_header_cert_info: bool
+    warnings: tuple[str, ...]
+
+
+class PlainRule(msgspec.Struct):
+    """The rule that decides, and where it stands."""
+
+    name: str
+    sort_order: int | None
+    """null: the Ruby master has none."""
+    file: str
+    line: Number | None
+    """null: it is built into the master."""
+
+
+class PlainEntry(msgspec.Struct):
+    """An entry of allow or deny."""
+
+    text: str
+    line: Number | None
+
+
+class PlainDecision(msgspec.Struct):
+    """The decision on the first of the requests."""
+
+    verdict: Verdict
+    """``fails``: the master ends with an error while it decides; ``not asked``: it answers without auth.conf."""
+    why: str
+    rule: PlainRule | None
+    """null: no rule is for the request, or auth.conf is not asked."""
+    entry: PlainEntry | None
+    """The entry of allow or deny that is for the client; null if none is."""
+
+
+class PlainGroup(msgspec.Struct):
+    """Requests to one endpoint that one rule decides in one way."""
+
+    endpoint: str
+    """A name of docs/endpoints.md, or ``other``."""
+    methods: list[str]
+    requests: Number
+    nodes: list[str]
+    """The certnames of the clients; of one without a certificate its address."""
+    records: list[Number]
+    """The record numbers; empty with --request."""
+    contradicted: list[Number]
+    """The records in which the master decided otherwise: it had another auth.conf."""
+    decision: PlainDecision
+    then: PlainDecision | None
+    """The decision of the other auth.conf; null without --new."""
+
+
+class PlainTraffic(msgspec.Struct):
+    """What an auth.conf, or two of them, say to requests."""
+
+    auth_conf: PlainConf
+    new: PlainConf | None
+    """The other auth.conf (--new); null without one."""
+    requests: Count
+    counts: dict[Verdict, Count]
+    """The requests by what auth_conf says to them."""
+    groups: list[PlainGroup]
+    """What is denied first. With --new only those that would be answered otherwise, or of which that is not known."""
+
+
+def plain(traffic: Traffic) -> PlainTraffic:
     """Return the same for JSON."""
-    return {
-        "auth_conf": _plain_conf(traffic.conf),
-        "new": _plain_conf(traffic.new) if traffic.new else None,
-        "requests": traffic.requests,
-        "counts": {str(verdict): traffic.counts.get(verdict, 0) for verdict in Verdict},
-        "groups": [
-            {
-                "endpoint": group.endpoint,
-                "methods": [*group.methods],
-                "requests": group.requests,
-                "nodes": [*group.nodes],
-                "records": group.records,
-                "contradicted": group.contradicted,
-                "decision": _plain_decision(group.decision, traffic.conf),
-                "then": _plain_decision(group.then, traffic.new) if group.then and traffic.new else None,
-            }
+    return PlainTraffic(
+        auth_conf=_plain_conf(traffic.conf),
+        new=_plain_conf(traffic.new) if traffic.new else None,
+        requests=traffic.requests,
+        counts={verdict: traffic.counts.get(verdict, 0) for verdict in Verdict},
+        groups=[
+            PlainGroup(
+                endpoint=group.endpoint,
+                methods=[*group.methods],
+                requests=group.requests,
+                nodes=[*group.nodes],
+                records=group.records,
+                contradicted=group.contradicted,
+                decision=_plain_decision(group.decision, traffic.conf),
+                then=_plain_decision(group.then, traffic.new) if group.then and traffic.new else None,
+            )
             for group in traffic.groups
         ],
-    }
+    )
 
 
-def _plain_conf(conf: AuthConf) -> dict[str, Any]:
-    return {
-        "path": str(conf.path),
-        "kind": conf.kind,
-        "rules": len(conf.rules),
-        "allow_header_cert_info": conf.headers,
-        "warnings": [*conf.warnings],
-    }
+def _plain_conf(conf: AuthConf) -> PlainConf:
+    return PlainConf(str(conf.path), conf.kind, len(conf.rules), conf.headers, conf.warnings)
 
 
-def _plain_decision(decision: Decision, conf: AuthConf) -> dict[str, Any]:
+def _plain_decision(decision: Decision, conf: AuthConf) -> PlainDecision:
     rule, entry = decision.rule, decision.entry
-    return {
-        "verdict": str(decision.verdict),
-        "why": decision.why,
-        "rule": rule and {"name": rule.name, "sort_order": rule.order, "file": str(conf.path), "line": rule.line},
-        "entry": entry and {"text": str(entry), "line": entry.line},
-    }
+    return PlainDecision(
+        verdict=decision.verdict,
+        why=decision.why,
+        rule=PlainRule(rule.name, rule.order, str(conf.path), rule.line) if rule else None,
+        entry=PlainEntry(str(entry), entry.line) if entry else None,
+    )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from inspector.explain.readiness import signs
 from inspector.rules.fixes import advice, on_ca, on_master, on_node
 
@@ -45,7 +47,7 @@ class Change(NamedTuple):
     """Rules whose findings show it."""
 
 
-class Unchecked(NamedTuple):
+class Unchecked(msgspec.Struct, frozen=True):
     """A removal or changed default that no traffic shows."""
 
     title: str

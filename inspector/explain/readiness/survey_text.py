@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from inspector.explain.readiness.changes import unchecked_for
+import msgspec
+
+from inspector.columns import Count, Number, Utc
+from inspector.explain.readiness.changes import Effect, Unchecked, unchecked_for
 from inspector.rules import fixes
 from inspector.rules.words import cut, some
 from inspector.summaries import wording
@@ -76,43 +79,95 @@ def rest(survey: Survey, width: int | None) -> Iterator[str]:
         yield f"  - {survey.unanalyzed} records that were not analyzed: see `puppet-inspector check`"
 
 
-def plain(survey: Survey) -> dict[str, Any]:
-    """Return a survey as a JSON-able structure."""
-    return {
-        "for": survey.target,
-        "captures": survey.captures,
-        "agents": [{"node": node, "version": version or None} for node, version in sorted(survey.agents.items())],
-        "masters": [*survey.masters],
-        "unanalyzed": survey.unanalyzed,
-        "changes": [
-            {
-                "key": change.key,
-                "title": change.title,
-                "since": change.since,
-                "effect": str(change.effect),
-                "what": change.what,
-                "steps": fixes.fields(change.fix),
-                "sources": [*change.sources],
-                "nodes": [_plain(each) for each in survey.evidence(change)],
-            }
+class PlainAgent(msgspec.Struct):
+    """A node whose agent ran."""
+
+    node: str
+    version: str | None
+    """The latest."""
+
+
+class PlainEvidence(msgspec.Struct):
+    """A node that a change concerns."""
+
+    node: str
+    """Its certname; its address if that is not known."""
+    records: Number
+    """How many records show it."""
+    last: Utc
+    """When the latest of them ended."""
+    capture: str
+    record: Count
+    """The latest of them."""
+    shows: str
+    """What it shows."""
+
+
+class PlainChange(msgspec.Struct):
+    """One removal or changed default."""
+
+    key: str
+    """Its name, which stays the same."""
+    title: str
+    since: int
+    """The major version that brought it."""
+    effect: Effect
+    what: str
+    """What happens."""
+    steps: list[fixes.PlainStep]
+    """What to do."""
+    sources: tuple[str, ...]
+    nodes: list[PlainEvidence]
+    """The nodes that it concerns, the latest first; empty if nothing showed one."""
+
+
+class PlainSurvey(msgspec.Struct, rename={"target": "for"}):
+    """What captures show of the way to a version."""
+
+    target: int
+    """8: Puppet 8 and OpenVox 8; 9: OpenVox 9, with all that came before."""
+    captures: list[str]
+    agents: list[PlainAgent]
+    """The nodes whose agent ran."""
+    masters: list[str]
+    """The versions of the masters (X-Puppet-Version)."""
+    unanalyzed: Count
+    """Records that were not analyzed, or not completely."""
+    changes: list[PlainChange]
+    """Every change that was looked for, the oldest first."""
+    not_checked: list[Unchecked]
+    """What concerns the upgrade and cannot be seen in traffic."""
+
+
+def plain(survey: Survey) -> PlainSurvey:
+    """Return a survey for JSON."""
+    return PlainSurvey(
+        target=survey.target,
+        captures=survey.captures,
+        agents=[PlainAgent(node, version or None) for node, version in sorted(survey.agents.items())],
+        masters=[*survey.masters],
+        unanalyzed=survey.unanalyzed,
+        changes=[
+            PlainChange(
+                key=change.key,
+                title=change.title,
+                since=change.since,
+                effect=change.effect,
+                what=change.what,
+                steps=fixes.fields(change.fix),
+                sources=change.sources,
+                nodes=[_plain(each) for each in survey.evidence(change)],
+            )
             for change in survey.changes
         ],
-        "not_checked": [
-            {"title": row.title, "since": row.since, "how": row.how, "sources": [*row.sources]}
-            for row in unchecked_for(survey.target)
-        ],
-    }
+        not_checked=[*unchecked_for(survey.target)],
+    )
 
 
-def _plain(evidence: Evidence) -> dict[str, Any]:
-    return {
-        "node": evidence.node,
-        "records": evidence.records,
-        "last": utc(evidence.time),
-        "capture": evidence.capture,
-        "record": evidence.record,
-        "shows": evidence.text,
-    }
+def _plain(evidence: Evidence) -> PlainEvidence:
+    return PlainEvidence(
+        evidence.node, evidence.records, utc(evidence.time), evidence.capture, evidence.record, evidence.text
+    )
 
 
 def _record(survey: Survey, evidence: Evidence) -> str:

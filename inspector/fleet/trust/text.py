@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
+import msgspec
+
+from inspector.columns import Count, Utc
 from inspector.fleet.trust.abilities import numbers
 from inspector.fleet.trust.effects import Kind, Verdict
 from inspector.protocol.certificates import printed_serial
@@ -16,7 +19,7 @@ from inspector.text import clean, plural, utc, utc_day
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from inspector.fleet.trust.inventory import Certificate, Inventory, Node
+    from inspector.fleet.trust.inventory import Inventory, Node
     from inspector.fleet.trust.listing import Entry
     from inspector.fleet.trust.radius import Affected, Group, Radius
     from inspector.rules.fixes import Fix
@@ -37,20 +40,131 @@ def row(entry: Entry, now: float) -> tuple[str, ...]:
             clean(cut(entry.issuer, 100)))  # fmt: skip
 
 
-def plain_entry(entry: Entry, now: float) -> dict[str, Any]:
+class PlainEntry(msgspec.Struct, rename={"begin": "from"}):
+    """A certificate or a CRL."""
+
+    role: str
+    """CA, CRL, master, agent, master and agent, or issued: served to an agent, and not presented by one."""
+    name: str
+    """The common name; of a CRL the subject of its CA."""
+    serial: str
+    """Hexadecimal, as ``puppetserver ca list`` prints it; of a CRL its number, in decimal."""
+    issuer: str
+    begin: Utc
+    until: Utc | None
+    """null: it has no end."""
+    days: int | None
+    """How many are left; negative: it has ended."""
+    last: Utc
+    """When it was last observed."""
+    replaced: bool
+    """A newer one of the same name and CA was observed, and no node uses this one."""
+    fingerprint: str | None
+    """SHA-256 of its DER; null for a CRL."""
+
+
+class PlainCertificate(msgspec.Struct):
+    """A certificate that is assumed to be revoked."""
+
+    serial: str
+    subject: str
+    issuer: str
+    roles: tuple[str, ...]
+    """agent, master, issued, ca."""
+    fingerprint: str
+
+
+class PlainNode(msgspec.Struct, rename={"since": "from"}):
+    """A node that a reason is for."""
+
+    certname: str
+    since: Utc | None
+    """From when on; null: as soon as the new CRL is in place."""
+    agent_version: str | None
+    last: Utc
+    """When its last run began."""
+
+
+class PlainGroup(msgspec.Struct):
+    """A reason, and the nodes that it is for."""
+
+    kind: Kind
+    verdict: Verdict
+    why: str
+    unless: str | None
+    """Conditions under which it is otherwise; null: there is none."""
+    prints: str | None
+    """What an agent of 6.4 or later prints; {name} is its certname."""
+    certificate: str | None
+    """Fingerprint of the certificate that is refused, if it is the same for all of these nodes."""
+    authority: str | None
+    """The subject of the CA whose CRL it is."""
+    nodes: list[PlainNode]
+    """Those that break first at the beginning."""
+    steps: list[fixes.PlainStep]
+    """What to do before; of ``already``, what to do."""
+
+
+class PlainScenario(msgspec.Struct):
+    """What a case does to the nodes."""
+
+    at: Utc
+    """The date that was given, or now."""
+    dated: bool
+    """Whether a date was given."""
+    revoked: list[PlainCertificate]
+    crls: Literal["none"] | None
+    """none: it is assumed that no CRL is valid."""
+    nodes: Count
+    """Nodes with a certificate in the tables."""
+    breaks: Count
+    """How many of them break."""
+    may_break: Count
+    """How many others may break: it depends on what neither tables nor Puppet's source show."""
+    works: Count
+    """How many others keep working though it touches them."""
+    untouched: Count
+    """How many it does not concern."""
+    groups: list[PlainGroup]
+    """The reasons; a node may be in several."""
+    already: list[PlainGroup]
+    """Why nodes do not work now, whatever is assumed. They are in no other group."""
+    notes: tuple[str, ...]
+    """What is not known, and what holds for all."""
+
+
+class Listed(msgspec.Struct):
+    """Without --what-if."""
+
+    now: Utc
+    """When it was computed."""
+    certificates: list[PlainEntry]
+    """Certificates and the latest CRL of each CA, what ends first at the beginning."""
+
+
+class Supposed(msgspec.Struct):
+    """With --what-if."""
+
+    now: Utc
+    """When it was computed."""
+    scenarios: list[PlainScenario]
+    """One, or one for each certificate that a serial number may mean."""
+
+
+def plain_entry(entry: Entry, now: float) -> PlainEntry:
     """A certificate or CRL for JSON."""
-    return {
-        "role": entry.role,
-        "name": entry.name,
-        "serial": entry.serial,
-        "issuer": entry.issuer,
-        "from": utc(entry.begin),
-        "until": None if entry.end is None else utc(entry.end),
-        "days": entry.days(now),
-        "last": utc(entry.last),
-        "replaced": entry.replaced,
-        "fingerprint": entry.fingerprint,
-    }
+    return PlainEntry(
+        role=entry.role,
+        name=entry.name,
+        serial=entry.serial,
+        issuer=entry.issuer,
+        begin=utc(entry.begin),
+        until=None if entry.end is None else utc(entry.end),
+        days=entry.days(now),
+        last=utc(entry.last),
+        replaced=entry.replaced,
+        fingerprint=entry.fingerprint,
+    )
 
 
 def head(found: Radius) -> str:
@@ -97,23 +211,26 @@ def details(found: Radius, width: int | None) -> Iterator[str]:
         yield from wording.wrapped("note: ", clean(cut(note, 600)), room)
 
 
-def plain(found: Radius) -> dict[str, Any]:
-    """Return a blast radius as a JSON-able structure."""
+def plain(found: Radius) -> PlainScenario:
+    """Return a blast radius for JSON."""
     scenario = found.scenario
-    return {
-        "at": utc(scenario.at),
-        "dated": scenario.dated,
-        "revoked": [_plain_certificate(one) for one in scenario.revoked],
-        "crls": "none" if scenario.without_crls else None,
-        "nodes": len(found.inventory.nodes),
-        "breaks": found.number(Verdict.BREAKS),
-        "may_break": found.number(Verdict.MAY_BREAK),
-        "works": found.number(Verdict.WORKS),
-        "untouched": found.untouched,
-        "groups": [_plain_group(group, found) for group in found.groups],
-        "already": [_plain_group(group, found) for group in found.already],
-        "notes": list(found.notes),
-    }
+    return PlainScenario(
+        at=utc(scenario.at),
+        dated=scenario.dated,
+        revoked=[
+            PlainCertificate(printed_serial(one.serial), one.subject, one.issuer, one.roles, one.fingerprint)
+            for one in scenario.revoked
+        ],
+        crls="none" if scenario.without_crls else None,
+        nodes=len(found.inventory.nodes),
+        breaks=found.number(Verdict.BREAKS),
+        may_break=found.number(Verdict.MAY_BREAK),
+        works=found.number(Verdict.WORKS),
+        untouched=found.untouched,
+        groups=[_plain_group(group, found) for group in found.groups],
+        already=[_plain_group(group, found) for group in found.already],
+        notes=found.notes,
+    )
 
 
 def _supposed(found: Radius) -> str:
@@ -145,39 +262,25 @@ def _prints(group: Group) -> str:
     return group.reason.prints.replace("{name}", name)
 
 
-def _plain_certificate(certificate: Certificate) -> dict[str, Any]:
-    return {
-        "serial": printed_serial(certificate.serial),
-        "subject": certificate.subject,
-        "issuer": certificate.issuer,
-        "roles": list(certificate.roles),
-        "fingerprint": certificate.fingerprint,
-    }
-
-
-def _plain_group(group: Group, found: Radius) -> dict[str, Any]:
+def _plain_group(group: Group, found: Radius) -> PlainGroup:
     reason = group.reason
-    return {
-        "kind": str(reason.kind),
-        "verdict": str(reason.verdict),
-        "why": reason.text,
-        "unless": reason.unless or None,
-        "prints": reason.prints or None,
-        "certificate": reason.certificate,
-        "authority": reason.authority,
-        "nodes": [_plain_node(affected) for affected in group.nodes],
-        "steps": fixes.fields(steps(group, found.inventory)),
-    }
+    return PlainGroup(
+        kind=reason.kind,
+        verdict=reason.verdict,
+        why=reason.text,
+        unless=reason.unless or None,
+        prints=reason.prints or None,
+        certificate=reason.certificate,
+        authority=reason.authority,
+        nodes=[_plain_node(affected) for affected in group.nodes],
+        steps=fixes.fields(steps(group, found.inventory)),
+    )
 
 
-def _plain_node(affected: Affected) -> dict[str, Any]:
+def _plain_node(affected: Affected) -> PlainNode:
     node = affected.node
-    return {
-        "certname": node.certname,
-        "from": None if affected.since is None else utc(affected.since),
-        "agent_version": node.agent_version,
-        "last": utc(node.last),
-    }
+    since = None if affected.since is None else utc(affected.since)
+    return PlainNode(node.certname, since, node.agent_version, utc(node.last))
 
 
 # -- what to do before -----------------------------------------------------------------------------------------

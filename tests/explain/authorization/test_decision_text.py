@@ -12,6 +12,7 @@ from inspector.host.auth_conf.rules import AuthConf, Rule
 from inspector.model import Exchange
 from tests.support import auth_confs
 from tests.support.conversations import Agent, together
+from tests.support.json_output import builtins
 
 USUAL = puppetserver.read(Path("/etc/auth.conf"), auth_confs.USUAL)
 STRICT = puppetserver.read(Path("/tmp/new.conf"), auth_confs.USUAL.replace('"$1"', '["b.example"]', 1))  # noqa: S108
@@ -83,7 +84,7 @@ def test_sentences() -> None:
 
 
 def test_json_has_all_records() -> None:
-    plain = decision_text.plain(traffic(STRICT))
+    plain = builtins(decision_text.plain(traffic(STRICT)))
     (group,) = plain["groups"]
     assert group["records"] == [3]
     assert group["then"]["rule"] == {"name": "own catalog", "sort_order": 500, "file": "/tmp/new.conf", "line": 4}  # noqa: S108

@@ -6,6 +6,7 @@ from inspector.explain.readiness import survey_text
 from inspector.explain.readiness.changes import UNCHECKED
 from inspector.explain.readiness.survey import Survey
 from inspector.runs.examples import catalog, talk
+from tests.support.json_output import builtins
 from tests.support.upgrades import FACTS, healthy, quiet
 
 
@@ -55,7 +56,7 @@ def test_captured_text_is_clean() -> None:
 
 
 def test_json_has_every_change_with_its_nodes() -> None:
-    document = survey_text.plain(surveyed(talk(catalog(facts=FACTS), quiet())))
+    document = builtins(survey_text.plain(surveyed(talk(catalog(facts=FACTS), quiet()))))
     by_key = {change["key"]: change for change in document["changes"]}
     assert by_key["pson"]["nodes"] == []
     (node,) = by_key["legacy-facts"]["nodes"]

@@ -32,7 +32,7 @@ def test_the_first_names_and_how_many_more() -> None:
     assert "n10 (2027-01-25), n11 (2027-01-26)" in lines
     assert "n29 (2027-02-13) and 10 more" in lines
     assert "n30" not in lines
-    assert len(text.plain(found)["groups"][0]["nodes"]) == 30
+    assert len(text.plain(found).groups[0].nodes) == 30
 
 
 def test_the_same_steps_are_printed_once() -> None:

@@ -1,10 +1,10 @@
-"""``--with``."""
+"""Arguments that several commands share."""
 
 from __future__ import annotations
 
 import pytest
 
-from inspector.cli.opening import opened_by
+from inspector.cli.arguments import opened_by
 from inspector.errors import InspectorError
 from inspector.formats.outgoing import ALL, Content
 
