@@ -55,9 +55,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give a worker a module at once, so that what is made for a module is made once."""
-    from xdist.scheduler import LoadScopeScheduling
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-    class Modules(LoadScopeScheduling):
+    class Modules(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             # A test with a proxy is long enough to be given alone.
             return nodeid if nodeid.startswith(END_TO_END) else nodeid.partition("::")[0]

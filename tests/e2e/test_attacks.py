@@ -19,7 +19,7 @@ from inspector.host.puppetconf import split_address
 from inspector.model import Exchange, Response
 from tests.e2e.wire import Peer
 from tests.support import proxies
-from tests.support.proxies import ONE_PROXY, analyzed, records
+from tests.support.proxies import ONE_PROXY, analyzed, exchanges, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_bytes_that_are_no_text_do_not_stop_the_recording(
             connection.sendall(hostile)
             connection.recv(1000)
         assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
-    last = [record for record in records(capture) if isinstance(record, Exchange)][-1]
+    last = exchanges(capture)[-1]
     assert last.request.target == NODE
     assert not any("-- internal error" in line for line in proxy.lines)
 

@@ -17,7 +17,7 @@ from inspector.lab.master import LabMaster
 from inspector.model import Exchange, Handshake, Response
 from inspector.proxy.faults.injection import WITHHELD
 from tests.e2e.wire import Peer, Service, read
-from tests.support.proxies import ONE_PROXY, analyzed, records
+from tests.support.proxies import ONE_PROXY, analyzed, exchanges, records
 
 if TYPE_CHECKING:
     import socket
@@ -244,9 +244,8 @@ def test_without_a_sound_crl_the_bootstrap_passes_and_no_identity_is_used(
         agent = lab.agent(NAME)
         agent.run()
     assert any(line.startswith("-- ") for line in proxy.lines)
-    exchanges = [record for record in records(capture) if isinstance(record, Exchange)]
-    bootstrap = [exchange for exchange in exchanges if not exchange.agent.peer_chain]
-    rest = [exchange for exchange in exchanges if exchange.agent.peer_chain]
+    bootstrap = [exchange for exchange in exchanges(capture) if not exchange.agent.peer_chain]
+    rest = [exchange for exchange in exchanges(capture) if exchange.agent.peer_chain]
     assert [exchange.response.status for exchange in bootstrap if exchange.response] == [200, 200, 200, 200]
     assert rest
     assert all(

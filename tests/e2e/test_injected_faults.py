@@ -15,7 +15,7 @@ from inspector.model import Exchange, Handshake
 from inspector.proxy.faults import fault
 from inspector.summaries import conclusions
 from tests.e2e.wire import Peer, read
-from tests.support.proxies import ONE_PROXY, analyzed, records
+from tests.support.proxies import ONE_PROXY, analyzed, exchanges, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -70,10 +70,6 @@ def injected(lab: Lab, proxied: Proxied, capture: Path) -> Start:
             yield Injected(lab, proxy, capture)
 
     return start
-
-
-def exchanges(capture: Path) -> list[Exchange]:
-    return [record for record in records(capture) if isinstance(record, Exchange)]
 
 
 def test_an_answer_in_the_masters_place(injected: Start, lab: Lab, capture: Path) -> None:

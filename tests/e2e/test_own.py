@@ -24,7 +24,7 @@ from inspector.proxy.engine.proxy_protocol import SIGNATURE
 from inspector.proxy.launcher import Proxy
 from tests.e2e.wire import Peer, read
 from tests.support import proxies
-from tests.support.proxies import APART, analyzed, records
+from tests.support.proxies import APART, analyzed, exchanges, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -65,10 +65,6 @@ def replace_one(proxy: Proxy) -> None:
     os.kill(min(before), signal.SIGKILL)
     assert eventually(lambda: len(servers() - {min(before)}) == 2)
     assert len(servers() - before) == 1
-
-
-def exchanges(capture: Path) -> list[Exchange]:
-    return [record for record in records(capture) if isinstance(record, Exchange)]
 
 
 def test_a_bootstrap_and_a_run_go_through(lab: Lab, capture: Path) -> None:
@@ -294,7 +290,7 @@ def test_a_balancer_says_where_an_agent_is(version: int, lab: Lab, capture: Path
             peer.ask("GET", NODE)
     assert any("balancer    127.0.0.1/32, which says where agents are" in line for line in proxy.lines)
     assert any("does not begin with the PROXY protocol" in line for line in proxy.lines)
-    (exchange,) = [record for record in records(capture) if isinstance(record, Exchange)]
+    (exchange,) = exchanges(capture)
     assert (exchange.agent.address, exchange.agent.port) == ("192.0.2.7", 40001)
     assert exchange.identity
     assert exchange.identity.certname == NAME

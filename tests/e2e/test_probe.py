@@ -10,7 +10,7 @@ import pytest
 from inspector.lab import Lab
 from inspector.model import Exchange, Handshake, Severity
 from tests.e2e.wire import Peer
-from tests.support.proxies import analyzed, records
+from tests.support.proxies import analyzed, exchanges, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ def test_a_bootstrap_is_probed_at_its_next_poll(answers: list[Exchange], proxied
         assert expect(proxy) == REFUSED
         lab.ca.sign(NAME)
         assert agent.run().status in (0, 2)
-    exchanges = [record for record in records(capture) if isinstance(record, Exchange)]
-    assert not any(record.agent.probed for record in exchanges)
+    assert not any(record.agent.probed for record in exchanges(capture))
     (run,) = [run for run in analyzed(capture).runs if run.certname]
     assert run.outcome == "complete"
 

@@ -27,7 +27,7 @@ from inspector.host import pki
 from inspector.lab import Lab
 from inspector.model import Exchange, Handshake
 from tests.e2e.wire import Listener, Peer, read
-from tests.support.proxies import records
+from tests.support.proxies import exchanges, records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,10 +76,6 @@ def peer_with(lab: Lab, address: tuple[str, int], where: Path, key: pki.PrivateK
     certificate.write_bytes(pki.pem(*chain))
     pki.write_private(private, pki.key_pem(key))
     return Peer(address, lab.proxy_name, None, (certificate, private))
-
-
-def exchanges(capture: Path) -> list[Exchange]:
-    return [record for record in records(capture) if isinstance(record, Exchange)]
 
 
 # -- whose certificate ----------------------------------------------------------------------------------

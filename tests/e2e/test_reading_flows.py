@@ -28,7 +28,7 @@ from inspector.formats.mitm_flows import export_flows
 from inspector.model import Exchange
 from tests.e2e.wire import Peer
 from tests.support import proxies
-from tests.support.proxies import records
+from tests.support.proxies import exchanges, records
 from tests.support.recorded import SAMPLES, records_of
 from tests.support.waiting import PATIENCE, eventually
 
@@ -168,7 +168,7 @@ def made(path: Path, run: Run, folder: Path) -> Sample:
         for seq in found["seqs"]:
             findings[seq].append((found["rule"], found["severity"], found["message"]))
     assert findings
-    return Sample(flows, [record for record in records(capture) if isinstance(record, Exchange)], findings)
+    return Sample(flows, exchanges(capture), findings)
 
 
 @pytest.fixture(params=SAMPLES, ids=[path.stem for path in SAMPLES])

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.capture.store import Capture
-from inspector.model import Exchange, Gap
+from inspector.model import Gap
 from tests.e2e.wire import Peer, ScriptedMaster, read, reset
 from tests.support.floods import resident
-from tests.support.proxies import records
+from tests.support.proxies import exchanges, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -54,10 +54,6 @@ def all_of(connection: ssl.SSLSocket) -> bytes:
         while piece := connection.recv(65536):
             data += piece
     return data
-
-
-def exchanges(capture: Path) -> list[Exchange]:
-    return [record for record in records(capture) if isinstance(record, Exchange)]
 
 
 def ended(capture: Path) -> int:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.model import Exchange
 from tests.e2e.wire import Listener, Peer, requests
-from tests.support.proxies import records
+from tests.support.proxies import exchanges
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,7 +137,7 @@ def test_what_is_hostile_leaves_the_proxy_standing(lab: Lab, proxied: Proxied, c
         )
         assert answer.status == 200
     assert all(line.isprintable() for line in proxy.lines)
-    last = [record for record in records(capture) if isinstance(record, Exchange)][-1]
+    last = exchanges(capture)[-1]
     assert last.identity
     assert last.identity.certname == NAME
 

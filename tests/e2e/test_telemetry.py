@@ -12,11 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from inspector.errors import InspectorError
 from inspector.fleet.directory import TableDirectory
 from inspector.formats import exporting
-from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
 from tests.support import proxies
 from tests.support.otlp import attributes, collecting, spans_of
-from tests.support.proxies import free_port
+from tests.support.proxies import exchanges, free_port
 from tests.support.tables_of import asked
 from tests.support.waiting import eventually
 
@@ -74,7 +73,7 @@ def test_a_run_is_sent_as_spans(lab: Lab, capture: Path, arguments: tuple[str, .
             assert eventually(lambda: len(collector.bodies) == 1)
             spans = spans_of(collector.bodies[0])
             assert eventually(lambda: scraped(port)["puppet_inspector_spans_sent_total"] == len(spans))
-    recorded = [record for record in proxies.records(capture) if isinstance(record, Exchange)]
+    recorded = exchanges(capture)
     assert len([span for span in spans if span.kind == 2]) == len(recorded)
     assert attributes(spans[-1])["puppet.outcome"] == "complete"
     run = exporting.Chosen.by(capture)

@@ -14,11 +14,10 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
 from tests.e2e.wire import Peer
 from tests.support import proxies
-from tests.support.proxies import APART, ONE_PROXY, analyzed, free_port, records
+from tests.support.proxies import APART, ONE_PROXY, analyzed, exchanges, free_port
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -77,10 +76,6 @@ def lost(act: Callable[[], object]) -> None:
     """Do something that fails as the proxy is killed."""
     with suppress(Exception):
         act()
-
-
-def exchanges(capture: Path) -> list[Exchange]:
-    return [record for record in records(capture) if isinstance(record, Exchange)]
 
 
 def present(capture: Path) -> Present:

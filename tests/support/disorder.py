@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from inspector.analysis.analyzer import Analyzer
 from inspector.clocks import http_date
 from inspector.model import Exchange, Gap, Handshake, Severity
+from tests.support.conversations import numbered
 
 if TYPE_CHECKING:
     import random
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
 
 type Errors = frozenset[tuple[str | None, str]]
 """The certname of a run, and the rule of an error in it."""
-
-
-def numbered(records: Iterable[Record]) -> list[Record]:
-    """Number records in the order in which they arrive."""
-    return [dataclasses.replace(record, seq=seq) for seq, record in enumerate(records, 1)]
 
 
 def errors(records: Iterable[Record]) -> Errors:

@@ -11,6 +11,7 @@ import pytest
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.cli import demo
+from inspector.model import Exchange
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -55,6 +56,11 @@ def records(capture: Path) -> list[Record]:
     """What a capture holds."""
     with Capture.open(capture) as opened:
         return list(opened.records())
+
+
+def exchanges(capture: Path) -> list[Exchange]:
+    """The requests in it, with their answers."""
+    return [record for record in records(capture) if isinstance(record, Exchange)]
 
 
 def analyzed(capture: Path) -> Analyzer:
