@@ -72,6 +72,7 @@ def test_they_are_in_the_order_of_their_arrival() -> None:
     assert [connection.leg for connection in now.connections] == ["3", "2", "1"]
 
 
+@pytest.mark.slow
 def test_strangers_come_after_agents_and_the_rest_is_counted() -> None:
     picture = OpenConnections()
     for number in range(5000):
