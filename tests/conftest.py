@@ -37,7 +37,7 @@ REAL, END_TO_END = "tests/real/", "tests/e2e/"
 REAL_WORKERS = 2
 """How many take tests with real Puppet, as long as there are others for the rest: each starts a master of its own."""
 LONGEST = (f"{REAL}test_tap", f"{REAL}test_as_http", f"{REAL}test_faults", f"{REAL}test_clean", REAL,
-           "tests/test_packages", END_TO_END, "tests/tui/", "tests/fleet/")  # fmt: skip
+           "tests/test_", "tests/runs/test_properties", END_TO_END, "tests/tui/", "tests/fleet/")  # fmt: skip
 """What takes a worker long. Begun last, it would leave the others with nothing to do."""
 
 

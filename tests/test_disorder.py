@@ -33,7 +33,7 @@ CAPTURES = [
     *(pytest.param(path, id=name_of(path)) for path in SAMPLES),
     *(pytest.param(path, id=name_of(path), marks=pytest.mark.slow) for path in RECORDINGS),
 ]
-CUTS = 60
+CUTS = 20
 """Places where a recording is cut; a short one is cut everywhere."""
 ORDERS = 5
 
