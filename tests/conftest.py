@@ -37,7 +37,7 @@ REAL, END_TO_END = "tests/real/", "tests/e2e/"
 REAL_WORKERS = 2
 """How many take tests with real Puppet, as long as there are others for the rest: each starts a master of its own."""
 LONGEST = (f"{REAL}test_tap", f"{REAL}test_as_http", f"{REAL}test_faults", f"{REAL}test_clean", REAL,
-           "tests/test_packages", END_TO_END, "tests/tui/", "tests/fleet/")  # fmt: skip
+           "tests/test_", "tests/runs/test_properties", END_TO_END, "tests/tui/", "tests/fleet/")  # fmt: skip
 """What takes a worker long. Begun last, it would leave the others with nothing to do."""
 
 
@@ -55,9 +55,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give a worker a module at once, so that what is made for a module is made once."""
-    from xdist.scheduler import LoadScopeScheduling
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-    class Modules(LoadScopeScheduling):
+    class Modules(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             # A test with a proxy is long enough to be given alone.
             return nodeid if nodeid.startswith(END_TO_END) else nodeid.partition("::")[0]

@@ -330,6 +330,7 @@ BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
 CAPTURES = [*SAMPLES, *RECORDINGS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capture", CAPTURES, ids=name_of)
 def test_the_verdicts_of_a_recording(capture: Path) -> None:
     runs = runs_of(records_of(capture))

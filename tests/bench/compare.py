@@ -28,9 +28,10 @@ from inspector.summaries import index, indexer
 from tests.bench import aims
 from tests.support.captures import save
 from tests.support.compared import gathered
+from tests.support.conversations import numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from inspector.model import Record
 
@@ -137,11 +138,6 @@ def commanded(*paths: Path) -> float:
     command = [sys.executable, "-m", "inspector.cli", "diff", *map(str, paths), "--json"]
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     return time.perf_counter() - began
-
-
-def numbered(records: Iterable[Record]) -> list[Record]:
-    """Records of several conversations, as a capture numbers them."""
-    return [dataclasses.replace(record, seq=seq) for seq, record in enumerate(records, 1)]
 
 
 def run_of(number: int, *, changed: bool) -> list[Record]:

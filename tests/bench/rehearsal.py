@@ -19,7 +19,8 @@ from inspector.model import Exchange, Response
 from inspector.rehearsal.requests import V4
 from inspector.runs.examples import catalog, report, talk
 from tests.bench import aims
-from tests.bench.compare import CHANGED, RESOURCES, captured, numbered, resources
+from tests.bench.compare import CHANGED, RESOURCES, captured, resources
+from tests.support.conversations import numbered
 from tests.support.rehearsals import JSON, new_master
 
 if TYPE_CHECKING:

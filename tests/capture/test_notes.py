@@ -106,6 +106,7 @@ def _mark(capture: Path, seqs: list[int]) -> None:
         notes.toggle("record", seq)
 
 
+@pytest.mark.slow
 def test_none_is_lost_when_several_write_at_once(capture: Path) -> None:
     spawn = multiprocessing.get_context("spawn")
     writers = [spawn.Process(target=_mark, args=(capture, list(range(first, 20, 4)))) for first in (1, 2, 3, 4)]

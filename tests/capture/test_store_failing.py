@@ -40,6 +40,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flushes", [1, 5, 23])
 def test_a_killed_writers_capture_holds_everything_flushed(tmp_path: Path, flushes: int) -> None:
     path = tmp_path / "c.sqlite"

@@ -37,6 +37,7 @@ def tables(tmp_path: Path) -> Path:
     return converted(tmp_path, *CAPTURES).root
 
 
+@pytest.mark.slow
 def test_the_list(run: Run, tables: Path) -> None:
     status, out, err = run("certificates", tables)
     assert (status, err) == (0, "")
@@ -48,6 +49,7 @@ def test_the_list(run: Run, tables: Path) -> None:
     assert len(ends) == len(lines)
 
 
+@pytest.mark.slow
 def test_what_ends_soon(run: Run, tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("certificates", tables, "--expiring", "30")[1] == "nothing ends within 30 days\n"
     monkeypatch.setattr("inspector.cli.certificates.time.time", lambda: AT + 5 * 365 * DAY)
@@ -55,6 +57,7 @@ def test_what_ends_soon(run: Run, tables: Path, monkeypatch: pytest.MonkeyPatch)
     assert {line.split()[1] for line in lines} == {"node1.example", "node2.example"}
 
 
+@pytest.mark.slow
 def test_who_breaks(run: Run, tables: Path) -> None:
     """The same from tables and from captures."""
     asked = "--what-if", "revoke=0x0004"
@@ -70,6 +73,7 @@ def test_who_breaks(run: Run, tables: Path) -> None:
     assert [node["certname"] for node in found["groups"][0]["nodes"]] == ["node2.example"]
 
 
+@pytest.mark.slow
 def test_a_serial_number_of_two_cas(run: Run, tables: Path) -> None:
     out = run("certificates", tables, "--what-if", "revoke=1")[1]
     assert out.startswith("2 certificates are meant; one is revoked at a time.")
@@ -80,6 +84,7 @@ def test_a_serial_number_of_two_cas(run: Run, tables: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_several_cases_together(run: Run, tables: Path) -> None:
     words = ("--what-if", "date=2045-01-01", "--what-if", "crl=none", "--what-if", "revoke=3", "--json")
     (found,) = valid("certificates", run("certificates", tables, *words)[1])["scenarios"]
@@ -97,6 +102,7 @@ def test_an_agent_that_fetches_the_crl_every_day(run: Run, tmp_path: Path) -> No
     assert "unless: certificate_revocation is leaf or false, or crl_refresh_interval is longer" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -125,6 +131,7 @@ def test_where_there_are_no_certificates(run: Run, tmp_path: Path) -> None:
     assert "There is no certificate in these tables" in err
 
 
+@pytest.mark.slow
 def test_tables_and_something_else(run: Run, tables: Path) -> None:
     status, _, err = run("certificates", tables, CAPTURES[1])
     assert status == 2

@@ -29,6 +29,7 @@ def absent(shell: str) -> bool:
     return os.environ.get("PUPPET_INSPECTOR_REAL") != "required" and not shutil.which(shell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("typed", "words"), CASES.items())
 def test_bash_completes(run: Run, typed: str, words: set[str]) -> None:
     status, script, _ = run("completion", "bash")
@@ -41,6 +42,7 @@ def test_bash_completes(run: Run, typed: str, words: set[str]) -> None:
     assert (set(done.stdout.split()), done.stderr) == (words, "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(absent("fish"), reason="fish is not installed")
 @pytest.mark.parametrize(("typed", "words"), [case for case in CASES.items() if case[0] != "--ver"])
 def test_fish_completes(run: Run, typed: str, words: set[str]) -> None:
@@ -50,6 +52,7 @@ def test_fish_completes(run: Run, typed: str, words: set[str]) -> None:
     assert ({line.split("\t")[0] for line in done.stdout.splitlines()}, done.stderr) == (words, "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(absent("zsh"), reason="zsh is not installed")
 @pytest.mark.parametrize(("typed", "words"), CASES.items())
 def test_zsh_completes(run: Run, typed: str, words: set[str]) -> None:
@@ -65,6 +68,7 @@ def test_zsh_completes(run: Run, typed: str, words: set[str]) -> None:
     assert (offered, done.stderr) == (words, "")
 
 
+@pytest.mark.slow
 def test_every_command_and_option_is_in_every_script(run: Run) -> None:
     for shell in ("bash", "zsh", "fish"):
         script = run("completion", shell)[1]

@@ -108,6 +108,7 @@ def test_every_command_is_tried() -> None:
     assert set(WORDS) == set(commands.COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", APART)
 def test_a_full_disk(name: str, folder: Path) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
@@ -123,6 +124,7 @@ def test_a_full_disk(name: str, folder: Path) -> None:
         assert sentence == "puppet-inspector: Cannot write the output: No space left on device."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", APART)
 def test_a_pipe_that_nobody_reads(name: str, folder: Path) -> None:
     reading, writing = os.pipe()
@@ -138,6 +140,7 @@ def test_a_pipe_that_nobody_reads(name: str, folder: Path) -> None:
         assert status in ((0, 1) if name in ("auth", "check", "diff", "doctor", "readiness") else (0,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", APART)
 def test_streams_that_are_closed(name: str, folder: Path, run: Run) -> None:
     before = {path.name for path in folder.iterdir()}
@@ -186,6 +189,7 @@ def test_a_path_without_a_name(
     assert status in (0, 1, 2), err
 
 
+@pytest.mark.slow
 def test_errors_that_nobody_can_read(folder: Path) -> None:
     for words, expected in ((["explain", "B01"], 0), (["show", str(folder / "a.sqlite"), "99"], 2)):
         status, lines = ended(words, stdout=subprocess.DEVNULL, prepare=lambda: os.close(2))
@@ -206,6 +210,7 @@ def test_ctrl_c(name: str, folder: Path, run: Run, monkeypatch: pytest.MonkeyPat
     assert run(*words_of(name, folder)) == (130, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in WORDS if name not in ("open", "follow")])
 def test_a_narrow_terminal(name: str, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     words = words_of(name, folder)
@@ -226,6 +231,7 @@ def test_no_terminal(name: str, folder: Path, run: Run, monkeypatch: pytest.Monk
         assert (status, out, err.count("\n")) == (2, "", 2)
 
 
+@pytest.mark.slow
 def test_a_locale_with_few_characters_is_no_mistake(tmp_path: Path, run: Run) -> None:
     agent = Agent().ask("GET", f"/puppet/v3/file_metadata/modules/{'long' * 20}")
     path = save(tmp_path / "c.sqlite", *together(agent))

@@ -31,6 +31,7 @@ def sites(tmp_path: Path) -> list[Path]:
     return found
 
 
+@pytest.mark.slow
 def test_it_prints_what_became_of_each_and_what_all_show(run: Run, sites: list[Path], tmp_path: Path) -> None:
     status, out, err = run("fleet", "analyse", *sites, "-o", tmp_path / "t", "--jobs", "1")
     assert (status, err) == (0, "")
@@ -39,6 +40,7 @@ def test_it_prints_what_became_of_each_and_what_all_show(run: Run, sites: list[P
     assert out.splitlines()[-1] == "2 captures, 6 records; 1 finding that only several captures show"
 
 
+@pytest.mark.slow
 def test_as_json(run: Run, sites: list[Path], tmp_path: Path) -> None:
     status, out, _ = run("fleet", "analyse", *sites, "-o", tmp_path / "t", "--jobs", "1", "--json")
     document = valid("fleet", out)
@@ -47,6 +49,7 @@ def test_as_json(run: Run, sites: list[Path], tmp_path: Path) -> None:
     assert document["findings"][0]["time"].endswith("Z")
 
 
+@pytest.mark.slow
 def test_one_that_cannot_be_read_is_said(run: Run, sites: list[Path], tmp_path: Path) -> None:
     (sites[0] / "bad.sqlite").write_text("no capture")
     status, out, err = run("fleet", "analyse", *sites, "-o", tmp_path / "t", "--jobs", "1")
@@ -79,6 +82,7 @@ def test_captures_are_no_tables(run: Run, sites: list[Path]) -> None:
     assert f"puppet-inspector tables {sites[0]} -o tables/" in err
 
 
+@pytest.mark.slow
 def test_a_report_is_one_file(run: Run, tmp_path: Path) -> None:
     tables = fleet(tmp_path, 45)
     status, out, err = run("fleet", "report", tables.root, "-o", tmp_path / "f.html")
@@ -91,6 +95,7 @@ def test_a_report_is_one_file(run: Run, tmp_path: Path) -> None:
     assert len(document["nodes"]) == 45
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("--jobs", "2"), ("--scheduler", "tcp://a:1"), ("--site", "paris")])
 def test_what_is_for_captures_is_not_for_a_report(run: Run, tmp_path: Path, words: tuple[str, str]) -> None:
     status, out, err = run("fleet", "report", fleet(tmp_path, 2).root, "-o", tmp_path / "f.html", *words)

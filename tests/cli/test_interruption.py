@@ -107,6 +107,7 @@ def reports(run: Run, words: list[str]) -> int:
     return counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*WRITING, *READING])
 def test_whenever_a_signal_ends_it_nothing_remains(
     name: str, prepared: Path, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -163,6 +164,7 @@ def _no_room() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in WRITING if name != "captures"])
 def test_a_full_disk_leaves_nothing_behind(name: str, folder: Path) -> None:
     """Here no file may be larger than the room that a disk would have."""

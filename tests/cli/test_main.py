@@ -188,6 +188,7 @@ def test_a_capture_without_runs_says_so(run: Run, tmp_path: Path) -> None:
 # -- show ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_record_can_be_shown_and_fits_the_schema(run: Run, mixed: Path) -> None:
     with Capture.open(mixed) as capture:
         last = capture.last

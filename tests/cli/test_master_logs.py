@@ -107,6 +107,7 @@ def test_where_there_is_no_place_for_it_that_is_a_mistake(run: Run, words: list[
     assert "what a master's logs say" in err
 
 
+@pytest.mark.slow
 def test_a_page_draws_it(run: Run, logs: list[str | Path], tmp_path: Path) -> None:
     path = tmp_path / "a.html"
     status, _, err = run("report", CAPTURE, "-o", path, "--shared", *logs)

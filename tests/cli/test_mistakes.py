@@ -70,6 +70,7 @@ def test_a_wrong_command_line_exits_with_2(run: Run, argv: list[str]) -> None:
     assert err.startswith("usage: puppet-inspector")
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_gives_no_traceback(tmp_path: Path) -> None:
     agents = [dataclasses.replace(Agent(f"n{n}.example", f"192.0.2.{n}", time=START + n)).run() for n in range(60)]
     path = save(tmp_path / "c.sqlite", *together(*agents))
@@ -83,6 +84,7 @@ def test_a_closed_pipe_gives_no_traceback(tmp_path: Path) -> None:
     assert child.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 def test_directories_that_the_user_may_not_read(tmp_path: Path) -> None:
     """For every user but root this is the first thing that goes wrong; there is nothing to diagnose then."""

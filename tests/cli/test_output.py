@@ -125,6 +125,7 @@ def test_the_commands_of_a_fix_are_never_broken(
     assert [command for command in commands() if command in piped] == piped
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["check", "doctor", "runs", "list"])
 def test_what_is_wrong_is_coloured(name: str, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     words = [word.format(folder) for word in COMMANDS[name]]

@@ -54,6 +54,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [cut, no_capture, record_lost, page_lost])
 @pytest.mark.parametrize("command", ["runs", "check", "list"])
 def test_the_others_are_read(run: Run, folder: Path, command: str, damage: Callable[[Path], None]) -> None:

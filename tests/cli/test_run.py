@@ -67,6 +67,7 @@ def install(place: pki.SslDirPaths, tmp_path: Path) -> Install:
 # -- the complete command ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_agent_uses_the_proxy_as_its_http_proxy(
     master: LabMaster,
     ca: LabCA,
@@ -94,6 +95,7 @@ def test_the_agent_uses_the_proxy_as_its_http_proxy(
     assert (place.ca.read_bytes(), place.crl.read_bytes()) == (ca.ca_bundle, ca.crl_bundle)
 
 
+@pytest.mark.slow
 def test_the_agent_takes_the_proxy_for_its_master(
     master: LabMaster, place: pki.SslDirPaths, install: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

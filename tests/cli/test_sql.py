@@ -45,6 +45,7 @@ def test_a_statement_to_tables_as_table_csv_and_json(run: Run, root: Path) -> No
     assert json_output.valid("sql", out)[1] == {"certname": "b.example", "outcome": "complete"}
 
 
+@pytest.mark.slow
 def test_captures_are_made_tables_first(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "captures"
     folder.mkdir()
@@ -71,6 +72,7 @@ def test_a_capture_without_records(run: Run, tmp_path: Path) -> None:
     assert run("sql", save(tmp_path / "b.sqlite"), "--query", "silent") == (0, "no rows\n", "")
 
 
+@pytest.mark.slow
 def test_rules_of_the_site_are_applied_to_captures(run: Run, tmp_path: Path, root: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text("rules: {U01: {title: a catalog, when: 'phase:catalog'}}\n")
@@ -127,6 +129,7 @@ def test_standard_input_is_a_script(run: Run, root: Path, monkeypatch: pytest.Mo
     assert run("sql", root) == (0, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "sentence", "hint"),
     [
@@ -158,6 +161,7 @@ def test_mistakes_are_a_sentence_and_a_hint(
     assert hint in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [(), ("--csv",), ("--json",)])
 def test_hostile_captures_do_nothing_to_the_terminal(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]

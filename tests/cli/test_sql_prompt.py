@@ -89,6 +89,7 @@ def test_its_commands(say: Say) -> None:
     assert "no rows" in say(".query silent hours=5;")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -108,6 +109,7 @@ def test_quit_leaves(say: Say) -> None:
     assert say(".quit", "SELECT 1;") == "[sql>]\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "before", "expected"),
     [

@@ -45,6 +45,7 @@ def test_it_prints_what_became_of_each(run: Run, folder: Path, tmp_path: Path) -
     assert asked(tables, "SELECT count(*), min(site) FROM runs") == [(2, "paris")]
 
 
+@pytest.mark.slow
 def test_control_characters_in_the_name_of_a_file_reach_no_terminal(run: Run, tmp_path: Path) -> None:
     path = save(tmp_path / "a\x1b[31m.sqlite", *talk(plugins()))
     for command in (("tables",), ("fleet", "analyse")):

@@ -180,6 +180,7 @@ def test_doctor_and_bootstrap(run: Run, path: Path, reason: str) -> None:
     assert run("bootstrap", path)[2] == sentence
 
 
+@pytest.mark.slow
 def test_captures(run: Run, path: Path, reason: str) -> None:
     assert reason
     assert "  1 not analyzed\n" in run("captures", path.parent)[1]

@@ -6,6 +6,7 @@ import difflib
 import subprocess
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def patched(before: str, lines: list[str]) -> str:
     return "\n".join([*made, *old[at:]])
 
 
+@pytest.mark.slow
 @given(TEXTS, TEXTS)
 def test_a_difference_makes_one_text_of_the_other(before: str, after: str) -> None:
     before, after = f"{before}\n", f"{after}\n"

@@ -65,6 +65,7 @@ def test_every_command_is_in_the_index(run: Run) -> None:
     assert sorted(row[0].strip("`") for row in rows) == sorted(known_commands(run))
 
 
+@pytest.mark.slow
 def test_every_documented_command_line_is_understood(run: Run) -> None:
     commands = known_commands(run)
     wrong, command_names = [], set()

@@ -288,6 +288,7 @@ def check_syntax(path: Path, fixes: list[Fix]) -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: str(rule.id))
 def test_the_script_of_every_rule_can_be_read(rule: Rule, tmp_path: Path) -> None:
     check_syntax(tmp_path / "heal.sh", fixes_of(rule))

@@ -15,7 +15,7 @@ from inspector.lab.master import LabMaster
 from inspector.model import Exchange, Handshake
 from inspector.proxy.connect.interception import ADDED
 from inspector.proxy.launcher import Proxy
-from tests.support.proxies import HOST, records
+from tests.support.proxies import HOST, exchanges, records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ class Site:
         return Proxy(options, own=self.own)
 
     def exchanges(self) -> list[Exchange]:
-        return [record for record in records(self.capture) if isinstance(record, Exchange)]
+        return exchanges(self.capture)
 
 
 @pytest.fixture

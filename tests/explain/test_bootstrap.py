@@ -205,6 +205,7 @@ def test_tools_and_probes_are_in_no_agents_bootstrap() -> None:
 # -- where it hangs ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "state", "why"),
     [

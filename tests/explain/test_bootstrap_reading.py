@@ -50,6 +50,7 @@ def as_the_command_tells(path: Path, capsys: pytest.CaptureFixture[str]) -> tupl
     return json.loads(capsys.readouterr().out), arguments.moment(AT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_a_samples_bootstraps_are_those_of_the_command(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -70,6 +71,7 @@ def test_made_bootstraps_are_those_of_the_command(tmp_path: Path, capsys: pytest
                 assert indexed_bootstraps(path, at) == expected, path.name
 
 
+@pytest.mark.slow
 def test_a_fleets_bootstraps_are_those_of_the_command_with_little_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

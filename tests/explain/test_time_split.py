@@ -34,6 +34,7 @@ def briefs(draw: st.DrawFn) -> list[Brief]:
     return found
 
 
+@pytest.mark.slow
 @given(briefs(), st.dictionaries(st.integers(1, 6), MASTER))
 def test_no_part_is_negative_and_a_run_is_the_sum_of_its_time(found: list[Brief], known: dict[int, MasterTime]) -> None:
     time = of_run(found, MasterTimes(known))

@@ -644,6 +644,7 @@ def test_all_that_is_drawn_has_a_likeness_in_ascii_of_its_own() -> None:
     assert all(WORK[kind][0] in LEGEND.plain for kind in kinds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Waterfall, Sequence])
 def test_of_ten_thousand_records_only_what_is_on_the_screen_is_drawn(kind: Kind) -> None:
     briefs = [exchange(seq, seq * 0.03) for seq in range(1, 10_001)]

@@ -38,6 +38,7 @@ def rows(tables: TableDirectory) -> dict[str, list[tuple[object, ...]]]:
     return {name: asked(tables, f"SELECT {columns.get(name, '*')} FROM {name} ORDER BY ALL") for name in TABLES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_any_number_of_processes_makes_the_same_tables(tmp_path: Path, jobs: int) -> None:
     tables = TableDirectory.create(tmp_path / "together")
@@ -50,6 +51,7 @@ def test_any_number_of_processes_makes_the_same_tables(tmp_path: Path, jobs: int
     )
 
 
+@pytest.mark.slow
 def test_progress_is_reported_in_bytes(tmp_path: Path) -> None:
     calls: list[tuple[int, int]] = []
     tables = TableDirectory.create(tmp_path / "t")
@@ -59,6 +61,7 @@ def test_progress_is_reported_in_bytes(tmp_path: Path) -> None:
     assert [done for done, _ in calls] == sorted(done for done, _ in calls)
 
 
+@pytest.mark.slow
 def test_one_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
     bad = tmp_path / "bad.sqlite"
     bad.write_text("no capture")
@@ -80,6 +83,7 @@ def dying(task: Task) -> Outcome:
     return _perform(task)
 
 
+@pytest.mark.slow
 def test_a_capture_whose_process_dies_is_tried_again_and_at_last_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +98,7 @@ def test_a_capture_whose_process_dies_is_tried_again_and_at_last_reported(
     assert len(asked(tables, "SELECT * FROM captures")) == len(SAMPLED) - 1
 
 
+@pytest.mark.slow
 def test_after_it_was_reported_the_others_share_the_work_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     made = analysis._processes
@@ -118,6 +123,7 @@ def failing(task: Task) -> Outcome:
     return _perform(task)
 
 
+@pytest.mark.slow
 def test_a_mistake_of_ours_is_about_one_capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analysis, "perform", failing)
     found = {each.path.stem: each for each in analysis.analyse(SAMPLED, TableDirectory.create(tmp_path / "t"), SITE)}
@@ -146,6 +152,7 @@ def test_its_processes_end_with_it(tmp_path: Path) -> None:
     assert eventually(lambda: not is_running(child))
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_said(tmp_path: Path) -> None:
     tables = TableDirectory.create(tmp_path / "t")
     with pytest.raises(InspectorError, match="does not answer"):

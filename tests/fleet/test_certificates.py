@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from inspector.fleet import certificates
 from inspector.protocol import x509
 from inspector.protocol.certificates import printed_serial
@@ -15,9 +17,8 @@ from tests.support.tables_of import asked, of_records
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
 
-
+@pytest.mark.slow
 def test_each_certificate_is_there_once_in_each_role(tmp_path: Path) -> None:
     agent = Agent().bootstrap().run("u-1").wait(1800).run("u-2")
     directory = of_records(tmp_path, conversations.together(agent))

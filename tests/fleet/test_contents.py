@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from inspector.runs.examples import catalog, plugins, report, talk, together
 from tests.support.compared import resource
 from tests.support.tables_of import asked, of_records
@@ -41,6 +43,7 @@ def test_facts_that_a_node_sent_before_are_not_there_again(tmp_path: Path) -> No
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_facts_that_change_by_themselves_are_there_once_a_day(tmp_path: Path) -> None:
     def uptime(hours: int) -> dict[str, Any]:
         return {"system_uptime": {"hours": hours}, "role": "web"}
@@ -63,6 +66,7 @@ def test_secrets_in_facts_are_masked_by_their_names_and_their_forms(tmp_path: Pa
     assert "a1a1" not in values["t"]
 
 
+@pytest.mark.slow
 def test_a_catalog_that_a_node_got_before_is_not_there_again(tmp_path: Path) -> None:
     first = [resource("File", "/a", mode="0644"), resource("Package", "p", line=7)]
     second = [resource("File", "/a", mode="0600"), resource("Package", "p", line=7)]
@@ -82,6 +86,7 @@ def test_a_catalog_that_a_node_got_before_is_not_there_again(tmp_path: Path) -> 
     assert hashes[0] != hashes[2]
 
 
+@pytest.mark.slow
 def test_hashes_of_parameters_cannot_be_made_without_the_key(tmp_path: Path) -> None:
     records = runs((0, {}, [resource("User", "root", password="hunter2")]))
     found = []
@@ -94,6 +99,7 @@ def test_hashes_of_parameters_cannot_be_made_without_the_key(tmp_path: Path) -> 
     assert found[0] != found[1]
 
 
+@pytest.mark.slow
 def test_events_are_what_the_report_says_with_masks(tmp_path: Path) -> None:
     status = {
         "changed": True, "failed": False, "file": "/m/site.pp", "line": 3,

@@ -64,6 +64,7 @@ def test_tables_say_what_the_commands_say(tmp_path: Path, run: Run, sample: Path
     ]
 
 
+@pytest.mark.slow
 def test_what_did_not_change_is_left_and_what_grew_is_done_again(tmp_path: Path) -> None:
     records = talk(plugins(), catalog(), report())
     path = save(tmp_path / "a.sqlite", *records[:2])
@@ -94,6 +95,7 @@ def test_an_empty_capture_is_no_row(tmp_path: Path) -> None:
     assert conversion.convert(save(tmp_path / "a.sqlite"), tables, SITE) == conversion.Converted("", 0)
 
 
+@pytest.mark.slow
 def test_damaged_parts_are_left_out_and_said(tmp_path: Path) -> None:
     path = save(tmp_path / "a.sqlite", *talk(plugins(), catalog(), report()))
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
@@ -165,6 +167,7 @@ ABSURD: dict[str, Callable[[], list[Record]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Parsed a serial number")
 @pytest.mark.parametrize("name", ABSURD)
 def test_absurd_numbers_stop_nothing(tmp_path: Path, name: str) -> None:
@@ -180,6 +183,7 @@ def test_absurd_numbers_stop_nothing(tmp_path: Path, name: str) -> None:
         assert listing.entries(inventory.read(connection))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_made_a_row_is_said_and_the_rest_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +211,7 @@ def test_hostile_records_are_rows(tmp_path: Path) -> None:
     assert any(HOSTILE in str(value) for row in rows for value in row), "what shows them cleans them"
 
 
+@pytest.mark.slow
 def test_closed_tables_have_pseudonyms_and_no_values(tmp_path: Path) -> None:
     made = talk(plugins(), catalog(facts={"contract": "Lindenhof Nord"}), report(), certname="web1.corp.example")
     later = talk(plugins(), catalog(), report(), certname="web1.corp.example", after=5000)
@@ -224,6 +229,7 @@ def test_closed_tables_have_pseudonyms_and_no_values(tmp_path: Path) -> None:
     assert [result.converted.unchanged for result in again] == [True, True]
 
 
+@pytest.mark.slow
 def test_closed_tables_are_made_of_all_their_captures_or_of_none(tmp_path: Path) -> None:
     """A pseudonym is another one if other captures are shared with it."""
     one, two = (save(tmp_path / f"{name}.sqlite", *talk(plugins(), catalog(), report(), certname=name, after=after))
@@ -243,6 +249,7 @@ def test_closed_tables_are_made_of_all_their_captures_or_of_none(tmp_path: Path)
     assert isinstance(failed.error, CaptureError)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [False, True])
 def test_real_names_and_pseudonyms_are_not_mixed(tmp_path: Path, closed: bool) -> None:
     path = save(tmp_path / "a.sqlite", *talk(plugins()))
@@ -255,6 +262,7 @@ def test_real_names_and_pseudonyms_are_not_mixed(tmp_path: Path, closed: bool) -
             list(analysis.analyse([path], tables, SITE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_is_in_a_capture_it_is_converted_or_refused(tmp_path: Path, seed: int) -> None:
     from tests.support import mutants
@@ -274,6 +282,7 @@ def test_whatever_is_in_a_capture_it_is_converted_or_refused(tmp_path: Path, see
     assert list(tables.root.glob(".work-*")) == []
 
 
+@pytest.mark.slow
 def test_a_masters_logs_divide_the_time_of_requests(tmp_path: Path) -> None:
     sample = next(path for path in SAMPLED if path.stem == "first-run")
     catalog_request = next(each for each in answered(records_of(sample)) if "/catalog/" in each.request.target)

@@ -47,6 +47,7 @@ def test_a_text_is_a_literal(tmp_path: Path, value: str) -> None:
         assert connection.execute(f"SELECT {database.text(value)}").fetchall() == [(value,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [["tables", "CAPTURE", "-o", "T", "--site", "p"], ["sql", "CAPTURE", "select 1"], ["certificates", "CAPTURE"],

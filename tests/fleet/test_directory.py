@@ -49,6 +49,7 @@ def parts(tables: TableDirectory) -> list[str]:
     return sorted(str(path.relative_to(tables.root)) for path in tables.root.rglob("*.parquet"))
 
 
+@pytest.mark.slow
 def test_the_layout_is_hives(tmp_path: Path, captures: list[Path]) -> None:
     tables = converted(tmp_path, *captures)
     first, *_ = (path for path in parts(tables) if path.startswith("runs/"))
@@ -59,6 +60,7 @@ def test_the_layout_is_hives(tmp_path: Path, captures: list[Path]) -> None:
     assert asked(tables, "SELECT DISTINCT site, count(DISTINCT date) FROM runs GROUP BY site") == [(SITE, 2)]
 
 
+@pytest.mark.slow
 def test_a_capture_converted_twice_is_there_once_also_moved_and_for_another_site(
     tmp_path: Path, captures: list[Path]
 ) -> None:
@@ -70,6 +72,7 @@ def test_a_capture_converted_twice_is_there_once_also_moved_and_for_another_site
     assert asked(tables, "SELECT DISTINCT site FROM runs ORDER BY 1") == [(SITE,), ("rome",)]
 
 
+@pytest.mark.slow
 def test_compacted_tables_have_the_same_rows_in_fewer_files(tmp_path: Path, captures: list[Path]) -> None:
     tables = converted(tmp_path, *captures)
     everything = [f"SELECT * FROM {name} ORDER BY ALL" for name in TABLES]
@@ -82,6 +85,7 @@ def test_compacted_tables_have_the_same_rows_in_fewer_files(tmp_path: Path, capt
     assert tables.compact("9999-01-01") == 0
 
 
+@pytest.mark.slow
 def test_converted_again_a_captures_rows_leave_the_compacted_parts_and_only_those(
     tmp_path: Path, captures: list[Path]
 ) -> None:
@@ -94,6 +98,7 @@ def test_converted_again_a_captures_rows_leave_the_compacted_parts_and_only_thos
     assert sorted(before[path] == path.stat().st_ino for path in before) == [False, True]
 
 
+@pytest.mark.slow
 def test_what_docs_say_brings_the_tables_of_several_proxies_together(tmp_path: Path, captures: list[Path]) -> None:
     rsync = program("rsync", "rsync")
     page = (DOCS / "fleet.md").read_text()
@@ -125,6 +130,7 @@ def asked_of(directories: Iterable[TableDirectory]) -> list[tuple[int]]:
     return [(sum(asked(each, "SELECT count(*) FROM exchanges")[0][0] for each in directories),)]
 
 
+@pytest.mark.slow
 def test_days_that_are_not_over_are_not_compacted(tmp_path: Path, captures: list[Path]) -> None:
     assert converted(tmp_path, *captures).compact("2000-01-01") == 0
 
@@ -141,6 +147,7 @@ def interrupt(patch: pytest.MonkeyPatch, name: str, after: int) -> None:
     patch.setattr(type(Path()), name, killed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", range(4))
 @pytest.mark.parametrize("name", ["rename", "replace", "unlink"])
 def test_an_interrupted_compaction_loses_and_doubles_nothing(
@@ -155,6 +162,7 @@ def test_an_interrupted_compaction_loses_and_doubles_nothing(
     assert not list(tables.root.rglob(".part-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", range(6))
 @pytest.mark.parametrize("name", ["replace", "unlink"])
 def test_an_interrupted_conversion_is_done_again(tmp_path: Path, captures: list[Path], name: str, after: int) -> None:
@@ -185,6 +193,7 @@ def test_one_that_is_removed_meanwhile_disturbs_nobody(tmp_path: Path) -> None:
     assert TableDirectory.create(tables.root).key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [False, True])
 def test_a_copy_with_fewer_records_replaces_nothing(tmp_path: Path, late: bool) -> None:
     records = talk(plugins(), catalog(), report())
@@ -250,6 +259,7 @@ def test_readers_wait_for_writers(tmp_path: Path, captures: list[Path]) -> None:
         fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("damage", ["cut", "changed", "another table"])
 def test_a_damaged_part_is_named_with_what_to_do(
@@ -282,6 +292,7 @@ def test_a_damaged_part_is_named_with_what_to_do(
         assert asked(tables, COUNTS) == [(3, 9, 6)]
 
 
+@pytest.mark.slow
 def test_what_docs_say_brings_them_from_a_bucket(tmp_path: Path, captures: list[Path]) -> None:
     """A directory is a bucket, too. What was there of the site before goes, another site's stays."""
     script = re.search(r"```python\n(.*?)```", (DOCS / "fleet.md").read_text(), re.DOTALL)
@@ -329,6 +340,7 @@ def test_another_key_is_not_made_for_tables_that_are_there(tmp_path: Path, captu
     assert not (tables.root / ".key").exists()
 
 
+@pytest.mark.slow
 def test_what_is_concluded_from_a_damaged_part_names_it(tmp_path: Path, captures: list[Path]) -> None:
     tables = converted(tmp_path, *captures)
     part = next(tables.root.glob("runs/date=*/site=*/*.parquet"))
@@ -348,6 +360,7 @@ def test_a_directory_in_which_nobody_can_write_can_be_read(tmp_path: Path, captu
             assert sorted(tables.root.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_only_tables_whose_files_changed_are_shown_again(tmp_path: Path, captures: list[Path]) -> None:
     tables = converted(tmp_path, captures[0])
     with tables.working() as work, database.opened(work) as connection:

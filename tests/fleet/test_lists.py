@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from inspector.fleet.lists import lists_of
 from inspector.fleet.overview import overview_of
 from tests.support.fleets import DAY, fleet, run_row, tables_with
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_every_row_has_a_cell_for_each_head(tmp_path: Path) -> None:
     lists = lists_of(overview_of(fleet(tmp_path, 120)))
     assert all(len(row) == len(each.heads) for each in lists for row in each.rows)

@@ -27,6 +27,7 @@ def of(folder: Path, *rows: TableRow, until: float = DAY) -> Overview:
     return overview_of(tables_with(folder, *rows, until=until))
 
 
+@pytest.mark.slow
 def test_a_node_is_what_its_latest_run_was(tmp_path: Path) -> None:
     found = of(
         tmp_path,
@@ -43,6 +44,7 @@ def test_a_node_is_what_its_latest_run_was(tmp_path: Path) -> None:
     assert (cause.rule, cause.nodes, cause.reason, cause.names) == ("S01", 1, "no role", ("a",))
 
 
+@pytest.mark.slow
 def test_who_fails_before_it_shows_a_name_has_its_address_for_one_until_it_shows_one(tmp_path: Path) -> None:
     refused: dict[str, Any] = {"outcome": "refused", "cause": "B10", "reason": "the CRL has expired"}
     rows = [
@@ -64,6 +66,7 @@ def test_who_fails_before_it_shows_a_name_has_its_address_for_one_until_it_shows
     assert [(cause.rule, cause.nodes) for cause in found.causes] == [("B10", 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pause", "silence", "state"), [(0.5, 1.4, "complete"), (0.5, 2.5, "silent"),
                                                          (4, 11, "complete"), (4, 13, "silent")])  # fmt: skip
 def test_a_node_is_silent_if_three_runs_were_due(tmp_path: Path, pause: float, silence: float, state: str) -> None:
@@ -73,6 +76,7 @@ def test_a_node_is_silent_if_three_runs_were_due(tmp_path: Path, pause: float, s
     assert node.state == state
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_wrong_at_one_site_makes_no_node_of_another_silent(tmp_path: Path) -> None:
     tables = tables_with(tmp_path, *(run_row(number, "a", number * HOUR / 2) for number in range(1, 48)))
     with tables.working() as work:
@@ -83,6 +87,7 @@ def test_a_clock_that_is_wrong_at_one_site_makes_no_node_of_another_silent(tmp_p
     assert [node.state for node in overview_of(tables).nodes] == ["complete"]
 
 
+@pytest.mark.slow
 def test_a_node_of_a_site_whose_captures_are_not_there_is_not_lost(tmp_path: Path) -> None:
     tables = tables_with(tmp_path, run_row(1, "a", 0))
     for part in tables.root.glob("captures/*/*/*.parquet"):
@@ -90,12 +95,14 @@ def test_a_node_of_a_site_whose_captures_are_not_there_is_not_lost(tmp_path: Pat
     assert [node.state for node in overview_of(tables).nodes] == ["complete"]
 
 
+@pytest.mark.slow
 def test_a_node_that_failed_last_is_not_silent(tmp_path: Path) -> None:
     found = of(tmp_path, run_row(1, "a", 0), run_row(2, "a", 1800, "failed"))
     assert [node.state for node in found.nodes] == ["failed"]
     assert found.silent == ()
 
 
+@pytest.mark.slow
 def test_what_says_nothing_decides_nothing(tmp_path: Path) -> None:
     found = of(
         tmp_path, run_row(1, "a", HOUR, "failed", cause="S01"),
@@ -132,6 +139,7 @@ def finding(number: int, name: str, at: float, rule: str, severity: str = "error
                       message="m")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_rules_say_where_they_found_something_first_and_how_often_each_day(tmp_path: Path) -> None:
     found = of(
         tmp_path, run_row(1, "a", 100), run_row(2, "b", DAY + 5), finding(1, "a", 200, "R16", "notice"),
@@ -144,12 +152,14 @@ def test_rules_say_where_they_found_something_first_and_how_often_each_day(tmp_p
     assert [day.date for day in found.days] == ["2026-11-19", "2026-11-20"]
 
 
+@pytest.mark.slow
 def test_a_finding_on_a_day_on_which_no_run_began_is_on_that_day(tmp_path: Path) -> None:
     found = of(tmp_path, run_row(1, "a", DAY - 5), finding(1, "a", DAY + 5, "S01"), until=2 * DAY)
     assert [(day.date, day.runs, day.bad) for day in found.days] == [("2026-11-19", 1, 0), ("2026-11-20", 0, 0)]
     assert found.rules[0].days == (0, 1)
 
 
+@pytest.mark.slow
 def test_times_are_percentiles_of_completed_runs(tmp_path: Path) -> None:
     rows = [run_row(number, "a", number, compile_time=number / 10, compiler="c1") for number in range(1, 101)]
     rows.append(run_row(101, "a", 101, "failed", compile_time=1000.0, compiler="c1"))
@@ -159,6 +169,7 @@ def test_times_are_percentiles_of_completed_runs(tmp_path: Path) -> None:
     assert [round(value, 2) for value in times.compile] == [5.05, 9.01, 9.9]
 
 
+@pytest.mark.slow
 def test_masters_behind_one_name_are_told_apart_by_who_answered_for_the_catalog(tmp_path: Path) -> None:
     """Puppetserver 7.9.5 does not name itself; of several requests for a catalog the last one counts."""
     rows: list[TableRow] = [run_row(number, "a", number, server="puppet.example") for number in range(1, 5)]
@@ -180,6 +191,7 @@ def certificate(name: str, days: float, serial: str = "0x0001", role: str = "age
                           not_after=ends, key=name)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_ends_soon_is_listed_and_what_was_replaced_after_it(tmp_path: Path) -> None:
     found = of(tmp_path, certificate("a", 30), certificate("b", 20), certificate("b", 900, "0x0002"),
                certificate("c", 200), certificate("m", 60, role="master"))  # fmt: skip
@@ -192,6 +204,7 @@ def test_what_ends_soon_is_listed_and_what_was_replaced_after_it(tmp_path: Path)
     assert [(month.agents, month.masters) for month in found.calendar] == [(1, 0), (0, 1), (1, 0), (1, 0)]
 
 
+@pytest.mark.slow
 def test_resources_that_change_in_every_run_never_settle(tmp_path: Path) -> None:
     def event(number: int, kind: str, title: str) -> ResourceEventRow:
         return ResourceEventRow(capture=NONE, run=number, certname="a", time=micros(number), type=kind, title=title,
@@ -206,6 +219,7 @@ def test_resources_that_change_in_every_run_never_settle(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.slow
 def test_two_series_on_a_node_count_its_runs_once(tmp_path: Path) -> None:
     runs = [run_row(number, "a", number, report_status="changed") for number in range(1, 11)]
     events = [ResourceEventRow(capture=NONE, run=number, certname="a", time=micros(number), type="File", title="/x",
@@ -213,6 +227,7 @@ def test_two_series_on_a_node_count_its_runs_once(tmp_path: Path) -> None:
     assert of(tmp_path, *runs, *events).unsettled == (Unsettled("File[/x]", None, None, 1, 6, 10),)
 
 
+@pytest.mark.slow
 def test_what_is_in_use_is_counted_by_node(tmp_path: Path) -> None:
     rows: list[TableRow] = [run_row(number, name, number, catalog_format="text/pson", agent_version="5.5.22")
                        for number, name in ((1, "a"), (2, "a"), (3, "b"))]  # fmt: skip
@@ -227,6 +242,7 @@ def test_what_is_in_use_is_counted_by_node(tmp_path: Path) -> None:
     assert sum(each.kind == "checksums asked for" for each in found.in_use) == TOP
 
 
+@pytest.mark.slow
 def test_readiness_counts_the_nodes_whose_findings_show_it(tmp_path: Path) -> None:
     found = of(tmp_path, run_row(1, "a", 1), finding(1, "a", 1, "R14"), finding(1, "a", 1, "P08"))
     assert [(each.title, each.since, each.nodes) for each in found.readiness] == [("facts or reports as YAML", 4, 1)]
@@ -237,6 +253,7 @@ def test_without_rows_there_is_nothing(tmp_path: Path) -> None:
     assert (found.nodes, found.causes, found.rules, found.times, found.ending) == ((), (), (), (), ())
 
 
+@pytest.mark.slow
 def test_as_plain_values_times_are_texts(tmp_path: Path) -> None:
     plain = fields(overview_of(fleet(tmp_path, 45)))
     assert plain["began"] == "2026-11-19T00:00:00.000Z"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 TOKEN = "ghp_" + "a1" * 18
 
 
+@pytest.mark.slow
 def test_a_run_that_began_without_a_name_is_one_run(tmp_path: Path) -> None:
     agent = Agent().bootstrap(polls=2).run()
     directory = of_records(tmp_path, conversations.together(agent))
@@ -57,6 +58,7 @@ def test_an_exchange_is_what_list_shows_of_it(tmp_path: Path) -> None:
     assert rows[1][10] == "the master closed the connection"
 
 
+@pytest.mark.slow
 def test_findings_name_their_run_their_evidence_and_what_they_are(tmp_path: Path) -> None:
     directory = of_records(
         tmp_path, talk(plugins(), catalog(status=500, text="no role"), report(result="failed"), certname="a.example")
@@ -77,6 +79,7 @@ def test_failed_handshakes_are_rows(tmp_path: Path) -> None:
     assert rows == [(1, "agent", "certificate_revoked", "proxy", False), (2, "agent", "unknown_ca", "agent", True)]
 
 
+@pytest.mark.slow
 def test_every_connection_is_a_row(tmp_path: Path) -> None:
     agent = Agent().ca().run()
     directory = of_records(tmp_path, conversations.together(agent))
@@ -88,6 +91,7 @@ def test_every_connection_is_a_row(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_tool_has_no_run(tmp_path: Path) -> None:
     agent = Agent().ask("GET", "/status/v1/services", headers=(("User-Agent", "curl/8"),))
     directory = of_records(tmp_path, conversations.together(agent))
@@ -95,6 +99,7 @@ def test_a_tool_has_no_run(tmp_path: Path) -> None:
     assert asked(directory, "SELECT * FROM runs") == []
 
 
+@pytest.mark.slow
 def test_runs_of_several_agents_are_not_mixed(tmp_path: Path) -> None:
     records = together(
         talk(plugins(), catalog(), report(), certname="a.example"),
@@ -110,6 +115,7 @@ def test_runs_of_several_agents_are_not_mixed(tmp_path: Path) -> None:
     ) == [(True, 6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [HELD, 2])
 def test_a_run_says_what_its_node_was_after_it_however_few_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int

@@ -79,6 +79,7 @@ def test_every_one_is_a_rule_with_a_case() -> None:
     assert all(rule_of(each.rule) for each in SPANNING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", CASES)
 def test_it_is_found_in_several_captures_and_only_there(tmp_path: Path, rule: str) -> None:
     runs = CASES[rule]
@@ -103,6 +104,7 @@ def test_as_many_findings_as_changes_of_the_key_and_one_for_two_hosts(tmp_path: 
     assert counted == [("anew", "notice", 49, 2), ("turns", "warning", 1, 20)]
 
 
+@pytest.mark.slow
 def test_healthy_agents_show_nothing(tmp_path: Path) -> None:
     runs = [
         run(10 * agent + number, after=1800 * number + 100 * agent, name=f"n{agent}", address=f"192.0.2.{agent}")
@@ -112,6 +114,7 @@ def test_healthy_agents_show_nothing(tmp_path: Path) -> None:
     assert found(tables_of(tmp_path, [[one] for one in runs])) == []
 
 
+@pytest.mark.slow
 def test_concluding_again_replaces_what_was_concluded(tmp_path: Path) -> None:
     tables = tables_of(tmp_path, [[one] for one in CASES["B21"]])
     before = found(tables)
@@ -160,6 +163,7 @@ def everything(tables: TableDirectory) -> set[tuple[object, ...]]:
     }
 
 
+@pytest.mark.slow
 def test_what_was_concluded_before_the_rest_came_is_concluded_again(tmp_path: Path) -> None:
     tables = tables_of(tmp_path, [[CASES["B21"][0]]])
     assert found(tables) == []

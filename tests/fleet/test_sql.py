@@ -107,6 +107,7 @@ READING = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", [*WRITING, *READING])
 def test_nothing_is_written_and_nothing_else_is_read(root: Path, database: Database, statement: str) -> None:
     variable_of_this_program = [1]
@@ -149,6 +150,7 @@ def test_the_place_of_a_mistake_is_marked(database: Database) -> None:
     assert line[marks.index("^") : marks.rindex("^") + 1] == "outcom"
 
 
+@pytest.mark.slow
 def test_a_statement_that_needs_too_much_memory_says_what_helps(database: Database) -> None:
     with pytest.raises(StatementError, match="more memory") as raised:
         rows(database, "SELECT list(repeat('x', 1000) || i) FROM range(2000000) t(i)")
@@ -161,6 +163,7 @@ def _memory() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.slow
 def test_rows_are_read_as_they_are_needed(database: Database) -> None:
     with database.result("SELECT i, repeat('x', 1000) FROM range(100000000) t(i)") as result:
         before, number = _memory(), 0
@@ -184,6 +187,7 @@ def pressed_soon() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", [ENDLESS, f"SELECT 1 FROM range(10) WHERE ({ENDLESS}) = 0"])
 def test_ctrl_c_interrupts_the_statement_only(database: Database, statement: str) -> None:
     began = time.monotonic()
@@ -193,6 +197,7 @@ def test_ctrl_c_interrupts_the_statement_only(database: Database, statement: str
     assert len(rows(database, "FROM runs")) == 2
 
 
+@pytest.mark.slow
 def test_what_is_written_meanwhile_is_there_in_the_next_statement(tmp_path: Path, root: Path) -> None:
     with sql.opened(root) as database:
         assert len(rows(database, "FROM runs")) == 2

@@ -168,6 +168,7 @@ def test_a_flow_file_comes_back(sample: Path, tmp_path: Path) -> None:
     assert again == [passed_on(record) for record in sorted(records, key=lambda exchange: exchange.ended)]
 
 
+@pytest.mark.slow
 def test_stock_mitmproxy_opens_it(tmp_path: Path) -> None:
     records = records_of(places.SAMPLES / "compile-error.sqlite")
     number = export_flows([*records, HOSTILE], tmp_path / "flows.mitm")
@@ -211,6 +212,7 @@ def test_secrets_are_masked_unless_they_are_wanted(tmp_path: Path) -> None:
         assert b"hunter2-horse" in (tmp_path / f"raw.{kind}").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["trace", "otlp", "pcapng"])
 def test_no_planted_secret_is_in_what_viewers_get(tmp_path: Path, kind: str) -> None:
     """Whatever a run is called, or a rule quotes: all of it passes through the gate."""

@@ -71,6 +71,7 @@ def test_the_schema_is_one_and_refuses_what_har_has_not() -> None:
     assert VALIDATOR.is_valid(output)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_a_sample_is_valid(sample: Path) -> None:
     log = fitting("\n".join(exporting.Chosen.by(sample).lines("har")))
@@ -313,6 +314,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON, st.sampled_from(["", "log", *BROWSER, *BROWSER["request"], *BROWSER["response"]]))
 def test_no_archive_raises(tmp_path_factory: pytest.TempPathFactory, value: Any, place: str) -> None:
     document = json.loads(json.dumps({"log": {"entries": [BROWSER], "_puppet": {}}}))

@@ -98,6 +98,7 @@ def placed(sample: Path, tmp_path: Path) -> Path:
 # -- what comes back --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["jsonl", "har"])
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_a_sample_comes_back(sample: Path, kind: str, tmp_path: Path) -> None:
@@ -123,6 +124,7 @@ def test_every_finding_comes_back(refused: Path, kind: str, run: Run) -> None:
     assert after == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_flows_bring_back_the_findings_of_exchanges(sample: Path, tmp_path: Path, run: Run) -> None:
     capture = placed(sample, tmp_path)

@@ -140,6 +140,7 @@ def same_record(shown: dict[str, Any], row: dict[str, Any]) -> None:
     assert round(shown["duration_s"] * 1000, 3) == row["ms"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_a_sample(sample: Path, tmp_path: Path) -> None:
     assert same_everywhere(records_of(sample), tmp_path / "c.sqlite")

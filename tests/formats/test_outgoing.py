@@ -60,6 +60,7 @@ def marked(secret: str) -> list[Record]:
     }]))  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pseudonyms", [True, False], ids=["share", "export"])
 @pytest.mark.parametrize("encoding", QUICK)
 def test_what_is_marked_once_leaves_in_no_encoding_though_everything_else_does(encoding: str, pseudonyms: bool) -> None:

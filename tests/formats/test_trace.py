@@ -70,6 +70,7 @@ def test_the_schema_refuses_what_the_format_has_not() -> None:
         assert not VALIDATOR.is_valid(document | {"traceEvents": [event | {"ts": 0.5}]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_a_sample_is_shown_as_the_lists_show_it(sample: Path) -> None:
     events = read(exporting.Chosen.by(sample).lines("trace"))

@@ -44,6 +44,7 @@ def test_all_nodes_are_signed_and_run(lab: Lab) -> None:
     assert not loop._thread.is_alive()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_can_be_chosen_and_taken_back(lab: Lab, name: str) -> None:
     with LabLoop(lab, interval=0.05) as loop:

@@ -482,6 +482,7 @@ def test_show_hides_secrets_and_says_how_to_see_them() -> None:
     assert any(f'"password": "{MASK}"' in line for line in shown)
 
 
+@pytest.mark.slow
 def test_show_ends_where_it_becomes_too_much() -> None:
     statuses = {f"File[/x/{n}]": {"title": f"/x/{n}", "resource_type": "File", "changed": True} for n in range(100_000)}
     (record, *_) = together(Agent(leg="1").report("changed"))

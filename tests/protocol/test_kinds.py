@@ -95,6 +95,7 @@ def test_other_words_are_not_meant(source: str) -> None:
     assert offences(source) == []
 
 
+@pytest.mark.slow
 def test_no_module_but_the_table_names_an_endpoint() -> None:
     found = {}
     for module in sorted(PACKAGE.rglob("*.py")):

@@ -157,6 +157,7 @@ def poison(monkeypatch: pytest.MonkeyPatch, deed: str) -> None:
     monkeypatch.setattr(installation, "command", lambda _module, *given: [sys.executable, "-P", "-c", code, *given])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("deed", "ends"),
     [

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_when_too_much_waits_detail_goes_before_exchanges_and_exchanges_before_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

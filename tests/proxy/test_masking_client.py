@@ -183,6 +183,7 @@ def test_a_stop_of_the_whole_service_ends_it_after_the_proxy_only(masked: Masked
     assert masked.lines == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("deed", "reason", "ends"),
     [

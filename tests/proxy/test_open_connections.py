@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
+
 from inspector import regex
 from inspector.capture.present import CONNECTIONS, REQUESTS, TEXT
 from inspector.model import OpenConnection, OpenRequest
@@ -71,6 +73,7 @@ def test_they_are_in_the_order_of_their_arrival() -> None:
     assert [connection.leg for connection in now.connections] == ["3", "2", "1"]
 
 
+@pytest.mark.slow
 def test_strangers_come_after_agents_and_the_rest_is_counted() -> None:
     picture = OpenConnections()
     for number in range(5000):

@@ -31,6 +31,7 @@ def test_a_file_of_comments_sets_nothing(tmp_path: Path) -> None:
     assert options_file.assignments_of(file) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

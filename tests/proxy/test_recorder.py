@@ -65,6 +65,7 @@ def test_a_run_without_an_end_is_summed_up_at_the_end(path: Path) -> None:
     assert not any(line.startswith("run 1: ") for line in lines)  # nobody knows how it ended
 
 
+@pytest.mark.slow
 def test_who_waits_for_a_signature_at_the_end_is_known_to_wait(path: Path) -> None:
     lines = play(path, *talk(ca(), crl(), csr(), not_issued()))
     (summed,) = [line for line in lines if line.startswith("==")]
@@ -72,6 +73,7 @@ def test_who_waits_for_a_signature_at_the_end_is_known_to_wait(path: Path) -> No
     assert any(line.startswith("run 1: node1.example has no certificate yet: ") for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("analyzes", "spread"), [(True, module.SPREAD), (False, 0.0)])
 def test_a_commit_is_spread_unless_others_wait(
     analyzes: bool, spread: float, path: Path, monkeypatch: pytest.MonkeyPatch
@@ -103,6 +105,7 @@ def test_a_failed_handshake_is_a_line(path: Path) -> None:
     assert "TLS refused: Certificate 'CN=a' is revoked (alert certificate_revoked from the proxy)" in lines[0]
 
 
+@pytest.mark.slow
 def test_secrets_in_a_large_body_are_taken_out_as_well(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inspector.capture.spool.MEMORY", 10)
     (asked,) = talk(catalog())
@@ -125,6 +128,7 @@ def test_secrets_in_a_large_body_are_taken_out_as_well(path: Path, monkeypatch: 
     assert b"MC4CAQAw" not in exchange.response.body
 
 
+@pytest.mark.slow
 def test_an_existing_capture_is_continued(path: Path) -> None:
     play(path, *talk(ca(), crl(), csr(), not_issued()))
     lines = play(path, *talk(catalog(), report()))
@@ -132,6 +136,7 @@ def test_an_existing_capture_is_continued(path: Path) -> None:
     assert sum(line.startswith("==") for line in lines) == 1
 
 
+@pytest.mark.slow
 def test_secrets_in_a_connections_certificates_are_taken_out_as_well(path: Path) -> None:
     issuer = pki.make_ca("CA")
     key = lib.UnrecognizedExtension(lib.ObjectIdentifier("1.3.6.1.4.1.34380.1.1.4"), b"\x0c\x06hunter")

@@ -36,6 +36,7 @@ def records(tmp_path: Path) -> list[tuple[int]]:
     return [row for row in asked(TableDirectory(tmp_path / "tables"), "SELECT sum(records) FROM captures") if row[0]]
 
 
+@pytest.mark.slow
 def test_what_is_there_is_converted_at_the_start(
     tmp_path: Path, writer: Callable[..., tuple[TablesWriter, list[str]]]
 ) -> None:

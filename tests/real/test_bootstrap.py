@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.real.through import RunSummary, Stage, run_summaries
+from tests.real.through import RunSummary, Stage, a_run, run_summaries
 
 if TYPE_CHECKING:
     from tests.real.agent import CompletedRun, RealAgent
@@ -27,10 +27,6 @@ def _waits(agent: RealAgent, road: Road) -> CompletedRun:
         return running.wait()
 
 
-def _runs(agent: RealAgent, road: Road) -> CompletedRun:
-    return road.run(agent)
-
-
 def _comes_with_a_new_key(agent: RealAgent, road: Road) -> CompletedRun:
     road.master.generate(agent.certname)
     return road.run(agent)
@@ -45,7 +41,7 @@ def test_waiting_and_signing(stage: Stage) -> None:
 
 def test_nobody_signs(stage: Stage) -> None:
     straight, through = stage.agent("unsigned-direct.example"), stage.agent("unsigned.example")
-    assert stage.compare(_runs, straight, through, status=1) == [
+    assert stage.compare(a_run, straight, through, status=1) == [
         RunSummary("unsigned.example", "waiting", "certificates", "B01 warning"),
     ]
 
@@ -54,7 +50,7 @@ def test_nobody_signs(stage: Stage) -> None:
 def test_autosign(stage: Stage, own: bool) -> None:
     name = f"auto-{'own' if own else 'mitmdump'}.example"
     straight, through = stage.agent(f"auto-direct-{own}.example".lower()), stage.agent(name)
-    assert stage.compare(_runs, straight, through, status=2, own=own) == [
+    assert stage.compare(a_run, straight, through, status=2, own=own) == [
         RunSummary(name, "complete", WHOLE, "B01 warning"),
     ]
 

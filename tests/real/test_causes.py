@@ -7,9 +7,8 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from inspector.analysis import verdicts
-from inspector.analysis.analyzer import Analyzer
-from inspector.capture.store import Capture
 from inspector.rules import rule_of
+from tests.support.proxies import analyzed
 
 if TYPE_CHECKING:
     from inspector.runs.run import Run
@@ -23,11 +22,7 @@ def _run(stage: Stage, agent: RealAgent, *extra: str) -> Run:
     with stage.proxy(f"keys:{agent.ssldir}", own=True) as road:
         done = road.run(agent, *extra)
     assert done.status in (0, 2), done.output
-    analyzer = Analyzer()
-    with Capture.open(stage.capture) as capture:
-        for record in capture.records():
-            analyzer.feed(record)
-    (run,) = analyzer.finish()
+    (run,) = analyzed(stage.capture).runs
     return run
 
 

@@ -7,12 +7,10 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from inspector.analysis import verdicts
-from inspector.analysis.analyzer import Analyzer
-from inspector.capture.store import Capture
 from tests.real.machine import write_puppet_conf
+from tests.support.proxies import analyzed
 
 if TYPE_CHECKING:
-    from inspector.runs.run import Run
     from tests.real.agent import RealAgent
     from tests.real.through import Road, Stage
 
@@ -22,14 +20,6 @@ def _puppet(agent: RealAgent, road: Road, *words: str) -> int:
     write_puppet_conf(agent.confdir, {"main": {**agent._main, "server": road.server, "serverport": road.port}})
     command = [shutil.which("puppet") or "puppet", *words, "--confdir", str(agent.confdir)]
     return subprocess.run(command, env=agent._environment, capture_output=True, timeout=120).returncode
-
-
-def _runs(stage: Stage) -> list[Run]:
-    analyzer = Analyzer()
-    with Capture.open(stage.capture) as capture:
-        for record in capture.records():
-            analyzer.feed(record)
-    return analyzer.finish()
 
 
 def test_commands_are_told_from_the_agents_run(stage: Stage, steady: RealAgent) -> None:
@@ -45,7 +35,7 @@ def test_commands_are_told_from_the_agents_run(stage: Stage, steady: RealAgent) 
         assert road.run(steady).status in (0, 2)
         assert _puppet(steady, road, "node", "find", steady.certname, "--terminus", "rest") == 0
         assert _puppet(steady, road, "ssl", "submit_request") == 1
-    runs = _runs(stage)
+    runs = analyzed(stage.capture).runs
     assert [run.snapshot().tool for run in runs] == [
         "puppet plugin download",
         "puppet catalog download",
@@ -76,7 +66,7 @@ def test_a_request_that_waits_and_a_certificate(stage: Stage) -> None:
         stage.capture = stage.directory / f"{number}.sqlite"
         with stage.proxy(f"keys:{agent.ssldir}") as road:
             statuses.append(_puppet(agent, road, "ssl", command))
-        (run,) = _runs(stage)
+        (run,) = analyzed(stage.capture).runs
         assert run.outcome == "waiting"
         # The first is what an agent does that waits for its certificate.
         assert run.snapshot().tool == (f"puppet ssl {command}" if number else None)
@@ -89,5 +79,5 @@ def test_a_bootstrap_by_hand(stage: Stage) -> None:
     with stage.proxy(f"keys:{agent.ssldir}") as road:
         assert _puppet(agent, road, "ssl", "bootstrap", "--waitforcert", "0") == 0
         assert _puppet(agent, road, "ssl", "bootstrap", "--waitforcert", "0") == 0  # asks for nothing
-    (run,) = _runs(stage)
+    (run,) = analyzed(stage.capture).runs
     assert (run.snapshot().tool, run.outcome, verdicts.verdict(run)) == ("puppet ssl bootstrap", "complete", None)

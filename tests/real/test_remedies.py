@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector.analysis.analyzer import Analyzer
-from inspector.capture.store import Capture
 from inspector.rules import rule_of
 from tests.real.agent import RealAgent
 from tests.real.hosts import Hosts
 from tests.real.machine import missing
 from tests.real.through import Stage, run_summaries
 from tests.support.briefs import documents
+from tests.support.proxies import analyzed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,12 +27,7 @@ if TYPE_CHECKING:
 
 
 def _verdicts(capture: Path) -> list[dict[str, Any]]:
-    analyzer = Analyzer()
-    with Capture.open(capture) as records:
-        for record in records.records():
-            analyzer.feed(record)
-    analyzer.finish()
-    return [run["verdict"] for run in documents(analyzer.runs)]
+    return [run["verdict"] for run in documents(analyzed(capture).runs)]
 
 
 def _commands(verdict: dict[str, Any], case: str = "") -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.real.through import RunSummary, Stage
+from tests.real.through import RunSummary, Stage, a_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,10 +21,6 @@ PAUSE = b"""Facter.add(:pause) do
 end
 """
 BOTH = pytest.mark.parametrize("own", [False, True])
-
-
-def _runs(agent: RealAgent, road: Road) -> CompletedRun:
-    return road.run(agent)
 
 
 def _drifts(agent: RealAgent, road: Road) -> CompletedRun:
@@ -45,7 +41,7 @@ def _misses_a_file(agent: RealAgent, road: Road) -> CompletedRun:
 
 @BOTH
 def test_steady_state(stage: Stage, steady: RealAgent, own: bool) -> None:
-    assert stage.compare(_runs, steady, steady, status=0, own=own) == [RunSummary("steady.example", "complete", AGAIN)]
+    assert stage.compare(a_run, steady, steady, status=0, own=own) == [RunSummary("steady.example", "complete", AGAIN)]
 
 
 def test_out_of_sync(stage: Stage, steady: RealAgent) -> None:
@@ -77,4 +73,4 @@ def slow(stage: Stage, steady: RealAgent) -> Iterator[RealAgent]:
 @BOTH
 def test_three_seconds_of_silence(stage: Stage, slow: RealAgent, own: bool) -> None:
     """Meanwhile the master closes its connection; the POST that follows must find another one."""
-    assert stage.compare(_runs, slow, slow, status=0, own=own) == [RunSummary("steady.example", "complete", AGAIN)]
+    assert stage.compare(a_run, slow, slow, status=0, own=own) == [RunSummary("steady.example", "complete", AGAIN)]

@@ -5,21 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector.host import pki
-from tests.real.through import RunSummary, Stage, run_summaries
+from tests.real.through import RunSummary, Stage, a_run, run_summaries
 
 if TYPE_CHECKING:
-    from tests.real.agent import CompletedRun, RealAgent
-    from tests.real.through import Road
-
-
-def _runs(agent: RealAgent, road: Road) -> CompletedRun:
-    return road.run(agent)
+    from tests.real.agent import RealAgent
 
 
 def test_revoked(stage: Stage) -> None:
     agent = stage.enrolled("revoked.example")
     stage.master.revoke(agent.certname)
-    assert stage.compare(_runs, agent, agent, status=1) == [
+    assert stage.compare(a_run, agent, agent, status=1) == [
         RunSummary("revoked.example", "refused", "certificates", "T05 error, T09 error"),
     ]
 
@@ -29,7 +24,7 @@ def test_agent_trusts_another_ca(stage: Stage) -> None:
     (agent.ssldir / "certs").mkdir()
     (agent.ssldir / "certs/ca.pem").write_bytes(pki.pem(foreign.certificate))
     (agent.ssldir / "crl.pem").write_bytes(pki.pem(pki.make_crl(foreign)))
-    assert stage.compare(_runs, agent, agent, status=1) == [RunSummary(None, "refused", "certificates", "T08 error")]
+    assert stage.compare(a_run, agent, agent, status=1) == [RunSummary(None, "refused", "certificates", "T08 error")]
 
 
 def test_agent_shows_a_foreign_certificate(stage: Stage) -> None:
@@ -41,7 +36,7 @@ def test_agent_shows_a_foreign_certificate(stage: Stage) -> None:
     for path, more in (("certs/ca.pem", foreign.certificate), ("crl.pem", pki.make_crl(foreign))):
         with (agent.ssldir / path).open("ab") as file:
             file.write(pki.pem(more))
-    assert stage.compare(_runs, agent, agent, status=1, identity=f"mint:{stage.master.cadir}") == [
+    assert stage.compare(a_run, agent, agent, status=1, identity=f"mint:{stage.master.cadir}") == [
         RunSummary("forged.example", "refused", "certificates", "T06 error, T09 error"),
     ]
 

@@ -11,13 +11,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inspector.analysis.analyzer import Analyzer
-from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.proxy.launcher import Proxy
 from tests.real.agent import RealAgent
 from tests.real.machine import host_names
 from tests.support.briefs import documents
+from tests.support.proxies import analyzed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,6 +48,11 @@ class Road:
         return agent.popen(server=self.server, port=self.port, waitforcert=waitforcert)
 
 
+def a_run(agent: RealAgent, road: Road) -> CompletedRun:
+    """The play of one run."""
+    return road.run(agent)
+
+
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """A run as ``puppet-inspector runs --json`` tells it, as far as it is the same every time."""
@@ -63,11 +67,6 @@ class RunSummary:
 
 def run_summaries(capture: Path) -> list[RunSummary]:
     """The runs of a capture."""
-    analyzer = Analyzer()
-    with Capture.open(capture) as records:
-        for record in records.records():
-            analyzer.feed(record)
-    analyzer.finish()
     return [
         RunSummary(
             run["certname"],
@@ -75,7 +74,7 @@ def run_summaries(capture: Path) -> list[RunSummary]:
             " ".join(phase["phase"] for phase in run["phases"]),
             ", ".join(sorted(f"{e['rule']} {e['severity']}" for e in run["findings"] if e["severity"] != "notice")),
         )
-        for run in documents(analyzer.runs)
+        for run in documents(analyzed(capture).runs)
     ]
 
 

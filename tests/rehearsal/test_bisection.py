@@ -50,6 +50,7 @@ def words(tmp_path: Path) -> list[object]:
     return ["rehearse", fleet(tmp_path, "a.example", facts=FACTS), "-o", tmp_path / "new.sqlite"]
 
 
+@pytest.mark.slow
 def test_two_facts_of_many(run: Run, tmp_path: Path, words: list[object]) -> None:
     with new_master(tmp_path, compiles) as master:
         status, out, err = run(*words, *master.v4, "--drop-fact", "fact[0-8]", "--bisect-facts", "file[/a]")
@@ -98,6 +99,7 @@ def test_none(run: Run, tmp_path: Path, words: list[object]) -> None:
     assert out.startswith("File[/a] of a.example depends on none of them (1 fact changed, 3 compiles)\n")
 
 
+@pytest.mark.slow
 def test_noise_is_no_dependency(run: Run, tmp_path: Path, words: list[object]) -> None:
     """A time changes with each compile; what is beside it may depend on facts all the same."""
     counter = itertools.count()

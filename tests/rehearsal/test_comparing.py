@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from inspector.rehearsal import comparing
 from inspector.runs.examples import catalog, report, talk, together
 from tests.support import json_output
@@ -69,6 +71,7 @@ def test_what_is_beside_noise_counts(run: Run, tmp_path: Path) -> None:
     assert "1 change on 1 node" in out
 
 
+@pytest.mark.slow
 def test_noise_of_the_old_master_is_left_out(run: Run, tmp_path: Path) -> None:
     """Random there and constant here: only two compiles of the old master show that it is noise."""
     counter = itertools.count()

@@ -56,6 +56,7 @@ def test_secrets_are_masked_though_everything_is_opened(tmp_path: Path) -> None:
         assert WORD.encode() not in everything(capture.records())
 
 
+@pytest.mark.slow
 def test_a_shared_copy_has_no_names_not_even_the_files() -> None:
     with copied(sample("first-run"), shared=True) as copy:
         assert copy.name == SHARED

@@ -22,6 +22,7 @@ def found(tmp_path: Path) -> Overview:
     return overview_of(fleet(tmp_path, 120))
 
 
+@pytest.mark.slow
 def test_the_answer_comes_first(found: Overview) -> None:
     page = report.html(found, "tables")
     answer = page.index('id="answer"')

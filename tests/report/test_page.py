@@ -49,6 +49,7 @@ def test_backticks_are_code_and_nothing_else_is() -> None:
     assert page._marked("`a<b>` & \u202e `x") == "<code>a&lt;b&gt;</code> &amp; \\x202e `x"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_each_sample_has_a_page_with_waterfall_and_certificates(path: Path) -> None:
     made = html_of(path)

@@ -133,6 +133,7 @@ def test_runs_that_are_mixed_come_apart_again(mixture: list[tuple[str, list[Reco
 # -- cutting ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @LONG
 @given(st.data())
 def test_what_was_over_stays_as_reported_wherever_it_is_cut(data: st.DataObject) -> None:

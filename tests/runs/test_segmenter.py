@@ -448,6 +448,7 @@ def test_interleaved_agents_come_apart_again(crowd: list[tuple[int, Record]]) ->
     assert found(crowd) == expected(crowd)
 
 
+@pytest.mark.slow
 @LONG
 @given(crowds(one_address=True))
 def test_behind_one_address_what_names_itself_comes_apart_again(crowd: list[tuple[int, Record]]) -> None:

@@ -408,6 +408,7 @@ def begin(path: Path, *arguments: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_in_a_pipe_every_line_comes_at_once_and_ctrl_c_ends_it(path: Path) -> None:
     process = begin(path, "--all", "--filter", "phase:catalog")
     assert process.stdout
@@ -420,6 +421,7 @@ def test_in_a_pipe_every_line_comes_at_once_and_ctrl_c_ends_it(path: Path) -> No
     assert (process.returncode, err) == (130, "")
 
 
+@pytest.mark.slow
 def test_it_ends_when_nobody_reads_any_more(path: Path) -> None:
     process = begin(path, "--all")
     assert process.stdout

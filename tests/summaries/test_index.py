@@ -74,6 +74,7 @@ def analysed(capture: Path) -> tuple[list[str], list[str]]:
     return runs, lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [path.stem for path in SAMPLES])
 def test_it_says_of_a_sample_what_the_analysis_says(tmp_path: Path, name: str) -> None:
     copy = tmp_path / f"{name}.sqlite"
@@ -150,6 +151,7 @@ def test_a_beginning_that_becomes_part_of_another_run_goes_away(
         assert found.state().change > 20  # a commit a record
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", ["maker", "digest", "file"])
 def test_one_that_does_not_fit_is_made_anew(tmp_path: Path, spoil: str) -> None:
     capture = save(tmp_path / "c.sqlite", *conversation())

@@ -40,6 +40,7 @@ def test_an_index_that_is_just_being_written_is_left_alone(tmp_path: Path) -> No
     assert index.place(path).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -97,6 +98,7 @@ def test_whose_a_record_is_follows_what_the_index_says(tmp_path: Path) -> None:
         assert source.owner(10_000) is None
 
 
+@pytest.mark.slow
 def test_two_with_other_rules_on_one_capture_come_to_rest(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text("rules: {U01: {title: a catalog, when: 'phase:catalog'}}\n")
     site = ruleset.load(tmp_path / "rules.yaml")

@@ -227,6 +227,7 @@ class Agent:
 
 
 def numbered(records: Iterable[Record]) -> list[Record]:
+    """Records in the order in which they arrive, as a capture numbers them."""
     return [dataclasses.replace(record, seq=seq) for seq, record in enumerate(records, 1)]
 
 

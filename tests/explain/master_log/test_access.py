@@ -89,6 +89,7 @@ def test_numbers_that_are_none_are_not_known() -> None:
     assert (found.took, found.sent, found.held) == (None, None, None)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=80), st.integers(0, len(QUOTES)))
 def test_no_text_raises(text: str, at: int) -> None:
     parse(text)

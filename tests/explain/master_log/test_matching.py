@@ -180,6 +180,7 @@ def test_equal_requests_by_the_thousand_are_not_gone_through_for_each_line(
     assert counts[1] <= 2.2 * counts[0]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.floats(0, 5), st.floats(0, 3)), min_size=1, max_size=12),
     st.lists(st.tuples(st.floats(0, 9), st.floats(0, 3)), max_size=12),

@@ -49,6 +49,7 @@ def test_names_and_questions() -> None:
     assert all(query.question.endswith("?") for query in QUERIES.values())
 
 
+@pytest.mark.slow
 def test_without_rows_the_answer_is_empty_and_has_columns_of_different_names(tmp_path: Path) -> None:
     with sql.opened(tables(tmp_path)) as database:
         for query in QUERIES.values():

@@ -246,6 +246,7 @@ def openssl(master: Any, at: datetime.datetime, mode: chains.Revocation, serials
     return [problem.code for problem in problems]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("master", REAL_MASTERS, ids=["short", "long"])
 @pytest.mark.parametrize("years", [2, 16], ids=["later", "cas-ended"])
 def test_an_agent_refuses_what_openssl_refuses(master: Any, years: int) -> None:

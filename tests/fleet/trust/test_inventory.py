@@ -48,6 +48,7 @@ def only(found: Inventory) -> Node:
     return node
 
 
+@pytest.mark.slow
 def test_of_records(tmp_path: Path) -> None:
     """From traffic: bootstrap, CA, CRL and a run."""
     agent = Agent(version="8.10.0").bootstrap().run()
@@ -93,6 +94,7 @@ def test_a_node_that_has_left_a_ca_is_one(tmp_path: Path) -> None:
     assert (node.certificates, sorted(node.replaced)) == (("three",), ["one", "two"])
 
 
+@pytest.mark.slow
 def test_a_masters_certificate_that_was_replaced_is_not_used_whoever_answered_last(tmp_path: Path) -> None:
     rows = [certificate("web", subject="CN=web"), certificate("a", subject="CN=a", role="master"),
             *(certificate(name, subject="CN=b", role="master") for name in ("b-old", "b-new"))]  # fmt: skip
@@ -149,6 +151,7 @@ def test_of_the_crls_of_a_ca_the_latest(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [(), (run(1, 0, "unknown"),), (run(1, 0, None),)])
 def test_without_certificates(tmp_path: Path, rows: tuple[RunRow, ...]) -> None:
     assert read(tmp_path, *rows).nodes == ()

@@ -96,6 +96,7 @@ def depends(fleet: Inventory, one: Node) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @given(fleets(), st.integers(1, 6))
 def test_who_breaks_is_whose_path_contains_the_serial(fleet: Inventory, serial: int) -> None:
     if all(one.serial != serial for one in fleet.certificates.values()):

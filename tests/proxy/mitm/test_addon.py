@@ -67,6 +67,7 @@ def recorded(tmp_path: Path) -> list[Any]:
         return list(capture.records())
 
 
+@pytest.mark.slow
 def test_a_port_that_another_program_takes_first(
     addon: addon_module.PuppetInspector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -141,6 +142,7 @@ def test_a_hook_that_fails_is_a_gap_and_not_an_exception(
     assert hook in gap.reason
 
 
+@pytest.mark.slow
 def test_a_record_is_what_was_sent(addon: addon_module.PuppetInspector, tmp_path: Path) -> None:
     flow = tflow.tflow(resp=True)
     flow.request.headers = http.Headers(
@@ -175,6 +177,7 @@ def test_findings_show_in_mitmproxys_own_views(addon: addon_module.PuppetInspect
     assert "B05: " in flow.comment
 
 
+@pytest.mark.slow
 def test_a_flow_that_is_read_is_neither_changed_nor_recorded(
     addon: addon_module.PuppetInspector, tmp_path: Path
 ) -> None:
@@ -280,6 +283,7 @@ def test_a_late_refusal_comes_soon_or_with_an_alert(after: float, alert: str | N
     assert end.late_refusal(leg) is None  # said once
 
 
+@pytest.mark.slow
 def test_an_agent_that_left_was_not_refused(addon: addon_module.PuppetInspector, tmp_path: Path) -> None:
     flow = tflow.tflow(err=True)
     assert flow.error
@@ -342,6 +346,7 @@ def test_of_a_body_that_is_too_large_the_record_has_head_size_and_digest(
     assert (exchange.request.lost, exchange.request.digest) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_large_body_is_kept_whole_without_being_held_in_memory(
     addon: addon_module.PuppetInspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -383,6 +388,7 @@ def test_no_master_changes_the_protocol(addon: addon_module.PuppetInspector) -> 
     assert not flow.live
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "killed"),
     [
@@ -405,6 +411,7 @@ def test_headers_that_a_gateway_may_read_in_another_way_are_refused(
     assert (flow.error is not None) == killed
 
 
+@pytest.mark.slow
 def test_claims_are_withheld_by_their_family_in_any_spelling(addon: addon_module.PuppetInspector) -> None:
     flow = tflow.tflow()
     flow.live, flow.client_conn.timestamp_tls_setup = True, 1.0

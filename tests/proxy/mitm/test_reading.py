@@ -144,6 +144,7 @@ def rules(flow: http.HTTPFlow) -> list[str]:
     return [part.partition(":")[0] for part in flow.comment.split("; ")]
 
 
+@pytest.mark.slow
 def test_flows_are_marked_with_what_check_finds() -> None:
     async def act(flows: ReadFlows, view: View) -> None:
         assert flows.capture() is None
