@@ -19,8 +19,8 @@ from inspector.cli import fix
 from inspector.compare import plain, why_text
 from inspector.doctor import report as doctor
 from inspector.explain import bootstrap_text
-from inspector.explain.authorization import text as authorization
-from inspector.explain.readiness import text as readiness
+from inspector.explain.authorization import decision_text as authorization
+from inspector.explain.readiness import survey_text as readiness
 from inspector.fleet.trust import text as trust
 from inspector.formats import json_output, lossless
 from inspector.model import Closed, Leg
