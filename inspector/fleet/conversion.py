@@ -6,13 +6,15 @@ import contextlib
 import datetime
 import hashlib
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from inspector import __version__, rules
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture import guard
 from inspector.capture.store import Capture
+from inspector.columns import Count
 from inspector.errors import CaptureError, InspectorError
 from inspector.explain.master_log.measured import MasterTimes
 from inspector.fleet.database import DatabaseError
@@ -40,17 +42,17 @@ SHARED = "shared capture"
 """Stands for the name of a capture whose names do not leave."""
 
 
-@dataclass(frozen=True, slots=True)
-class Converted:
+class Converted(msgspec.Struct, frozen=True):
     """What became of a capture."""
 
     capture: str
     """What identifies it; empty: it has no records."""
-    records: int
+    records: Count
+    """How many of its records are in the tables."""
     trouble: str = ""
     """What of it could not be read; empty if all could."""
     unchanged: bool = False
-    """It was there already."""
+    """It was there already, as it is now."""
     notes: tuple[str, ...] = ()
     """What was matched in the master's logs."""
 
