@@ -7,16 +7,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from inspector.capture import paths
 from inspector.cli.arguments import add_rules
 from inspector.cli.output import print_json, print_line
 from inspector.cli.progress import shown
 from inspector.cli.tables import add_site, line
+from inspector.columns import Count, Utc
 from inspector.errors import InspectorError
 from inspector.fleet import analysis, conversion
 from inspector.fleet.directory import TableDirectory, default_site
 from inspector.fleet.overview import fields, overview_of
 from inspector.formats import files
+from inspector.model import Severity
 from inspector.report import fleet as report
 from inspector.text import clean, plural, size, utc
 
@@ -26,6 +30,50 @@ if TYPE_CHECKING:
 PRINTED = 20
 """Findings that are printed."""
 EXAMPLE = "puppet-inspector fleet analyse paris/ rome/ -o tables/"
+
+
+class FleetCapture(msgspec.Struct):
+    """What became of a capture."""
+
+    path: str
+    """The capture's path."""
+    capture: str
+    """What identifies it in the tables; empty: it has no records."""
+    records: Count
+    """How many of its records are in the tables."""
+    trouble: str
+    """What of it could not be read; empty if all could."""
+    unchanged: bool
+    """It was there already, as it is now."""
+    error: str | None
+    """Why it could not be converted; null if it could."""
+
+
+class FleetFinding(msgspec.Struct):
+    """What only several captures show."""
+
+    certname: str | None
+    """The node; null: it is about several."""
+    time: Utc
+    """When the run that completes it began."""
+    rule: str
+    """The rule, as ``explain`` takes it."""
+    severity: Severity
+    message: str
+    runs: list[str]
+    """The runs that show it, as capture:run."""
+
+
+class Analysed(msgspec.Struct):
+    """What became of each capture, and what only several of them show."""
+
+    directory: str
+    """The directory of the tables."""
+    site: str
+    """The name of the site in it."""
+    captures: list[FleetCapture]
+    findings: list[FleetFinding]
+    """The rows of the table fleet_findings, the worst first."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,13 +130,18 @@ def _analyse(arguments: argparse.Namespace) -> int:
     findings = directory.concluded()
     if arguments.json:
         rows = [
-            {"path": str(each.path), "capture": each.converted.capture, "records": each.converted.records,
-             "trouble": each.converted.trouble, "unchanged": each.converted.unchanged,
-             "error": each.error.message if each.error else None}
+            FleetCapture(
+                path=str(each.path),
+                capture=each.converted.capture,
+                records=each.converted.records,
+                trouble=each.converted.trouble,
+                unchanged=each.converted.unchanged,
+                error=each.error.message if each.error else None,
+            )
             for each in sorted(found, key=lambda each: each.path)
-        ]  # fmt: skip
-        dated = [finding | {"time": utc(finding["time"])} for finding in findings]
-        print_json({"directory": str(arguments.output), "site": site, "captures": rows, "findings": dated})
+        ]
+        dated = [FleetFinding(**finding | {"time": utc(finding["time"])}) for finding in findings]
+        print_json(Analysed(str(arguments.output), site, rows, dated))
     else:
         for finding in findings[:PRINTED]:
             node = f"{finding['certname']}: " if finding["certname"] else ""

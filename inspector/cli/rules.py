@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from inspector.analysis import examples
 from inspector.cli.output import print_json, print_line
 from inspector.errors import InspectorError
@@ -30,6 +32,26 @@ class Tried(NamedTuple):
     problems: list[str]
 
 
+class TriedRule(msgspec.Struct):
+    """A rule that was tried."""
+
+    rule: str
+    title: str
+    source: str
+    """The file with the rule, and its line if it is a rules file."""
+    problems: list[str]
+    """What it does to its own examples that it should not, each as a clause; empty if it is right."""
+
+
+class TriedRules(msgspec.Struct):
+    """A site's own rules."""
+
+    rules: list[TriedRule]
+    """The rules that were tried."""
+    mistakes: list[str]
+    """What is wrong with files, or has no effect in them, each with the file and the line."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("test",), help="test: read the rules, and try those in Python on their "
                         "examples")  # fmt: skip
@@ -49,11 +71,8 @@ def execute(arguments: argparse.Namespace) -> int:
         raise InspectorError(f"There is no rule of your own in {path}.", "docs/own-rules.md has examples.")
     problems = len(mistakes) + sum(len(each.problems) for each in tried)
     if arguments.json:
-        rows = [
-            {"rule": each.rule.id, "title": each.rule.title, "source": each.rule.source, "problems": each.problems}
-            for each in tried
-        ]
-        print_json({"rules": rows, "mistakes": mistakes})
+        rows = [TriedRule(each.rule.id, each.rule.title, each.rule.source, each.problems) for each in tried]
+        print_json(TriedRules(rows, mistakes))
         return int(problems > 0)
     print_line(f"{plural(len(tried), 'rule')}, {plural(problems, 'problem') if problems else 'no problems'}")
     for mistake in mistakes:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from inspector.capture import paths
 from inspector.cli.arguments import add_opening, opened_by
 from inspector.cli.output import print_json
 from inspector.cli.progress import shown
+from inspector.columns import Count
 from inspector.formats.outgoing import Content, summary
 from inspector.formats.share import share
 
@@ -16,6 +19,17 @@ if TYPE_CHECKING:
     import argparse
 
 EXAMPLE = "puppet-inspector share captures/FILE.sqlite"
+
+
+class Shared(msgspec.Struct):
+    """The capture that was made."""
+
+    capture: str
+    """Its path."""
+    records: Count
+    """The number of its records."""
+    withheld: dict[Content, Count]
+    """How many values were withheld, by what opens them (--with); all opens other."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,8 +53,7 @@ def execute(arguments: argparse.Namespace) -> int:
     with shown() as watch:
         number, withheld = share(capture, target, opened, watch)
     if arguments.json:
-        counts = {str(content): withheld[content] for content in Content}
-        print_json({"capture": str(target), "records": number, "withheld": counts})
+        print_json(Shared(str(target), number, {content: withheld[content] for content in Content}))
         return 0
     review = ": review the copy before you share it" if opened else ""
     print(f"{number} records written to {target}, without secrets and with pseudonyms{review}")

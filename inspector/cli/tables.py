@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_master_logs, add_rules
 from inspector.cli.output import print_json, print_line
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable
+from inspector.columns import Count
 from inspector.errors import InspectorError
 from inspector.fleet import conversion
 from inspector.fleet.directory import TableDirectory, default_site, site_of
@@ -25,6 +27,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 EXAMPLE = "puppet-inspector tables captures/ -o tables/ --site paris"
+
+
+class ConvertedCapture(conversion.Converted, frozen=True, kw_only=True):
+    """A capture that was converted."""
+
+    path: str
+    """The capture's path."""
+
+
+class Tables(msgspec.Struct):
+    """The captures that were converted."""
+
+    directory: str
+    """The directory of the tables."""
+    site: str
+    """The name of the site in it."""
+    captures: list[ConvertedCapture]
+    compacted: Count
+    """Files that became part of others (--compact)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,8 +91,8 @@ def execute(arguments: argparse.Namespace) -> int:
                     print_line(line(result.path, result.converted))
         gone = directory.compact(conversion.today()) if arguments.compact else 0
     if arguments.json:
-        rows = [{"path": str(path), **dataclasses.asdict(converted)} for path, converted in found]
-        print_json({"directory": str(arguments.output), "site": site, "captures": rows, "compacted": gone})
+        rows = [ConvertedCapture(**msgspec.structs.asdict(converted), path=str(path)) for path, converted in found]
+        print_json(Tables(str(arguments.output), site, rows, gone))
     elif gone:
         print(f"{plural(gone, 'file')} {'was' if gone == 1 else 'were'} compacted into others")
     return unreadable.status

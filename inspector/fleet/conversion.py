@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from inspector import __version__, rules
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture import guard
 from inspector.capture.store import Capture
+from inspector.columns import Count
 from inspector.errors import CaptureError, InspectorError
 from inspector.explain.master_log.measured import MasterTimes
 from inspector.fleet.database import DatabaseError
@@ -38,17 +40,17 @@ SHARED = "shared capture"
 """Stands for the name of a capture whose names do not leave."""
 
 
-@dataclass(frozen=True, slots=True)
-class Converted:
+class Converted(msgspec.Struct, frozen=True):
     """The result of converting a capture."""
 
     capture: str
     """The identity of the capture; empty: it has no records."""
-    records: int
+    records: Count
+    """How many of its records are in the tables."""
     trouble: str = ""
     """Why parts of it could not be read; empty if all could."""
     unchanged: bool = False
-    """Whether the tables had it already."""
+    """The tables had it already."""
     notes: tuple[str, ...] = ()
     """Notes about the master's logs."""
 

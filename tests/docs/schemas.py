@@ -15,12 +15,13 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAliasType, Union, ge
 import msgspec
 
 from inspector import columns
-from inspector.cli import fix
+from inspector.cli import fix, fleet, rules, share, tables
 from inspector.compare import plain, why_text
 from inspector.doctor import report as doctor
 from inspector.explain import bootstrap_text
 from inspector.explain.authorization import decision_text as authorization
 from inspector.explain.readiness import survey_text as readiness
+from inspector.fleet.queries.query import DescribedQuery
 from inspector.fleet.trust import text as trust
 from inspector.formats import json_output, lossless
 from inspector.model import Closed, Leg
@@ -82,11 +83,15 @@ DOCUMENTS = {
         json_output.PlainExchange | json_output.PlainHandshake | json_output.PlainGap | lossless.ConnectionLine,
     ),
     "fix": Document("fix --json", "What becomes of each CRL of a CA's directory.", fix.Planned),
+    "fleet": Document(
+        "fleet analyse --json", "What became of each capture, and what only several of them show.", fleet.Analysed
+    ),
     "list": Document(
         "list CAPTURE --json",
         "The records of a capture that match the filter, one summary each, in order.",
         list[listing.Row],
     ),
+    "queries": Document("sql --list --json", "The named queries.", list[DescribedQuery]),
     "readiness": Document(
         "readiness --json",
         "What a newer version removed or changed, and which nodes it concerns as far as was recorded.",
@@ -98,16 +103,19 @@ DOCUMENTS = {
         rehearsal.Rehearsed | rehearsal.OnFacts,
     ),
     "report": Document("report --json", "The answer of a report, and the runs that it is about.", report.PlainReport),
+    "rules": Document("rules test --json", "What was found when a site's own rules were tried.", rules.TriedRules),
     "runs": Document(
         "runs CAPTURE --json",
         "The agent runs of a capture, in the order in which they began.",
         list[json_output.PlainRun],
     ),
+    "share": Document("share --json", "The capture that was made.", share.Shared),
     "show": Document(
         "show CAPTURE SEQ --json",
         "One record of a capture in full: an exchange, a failed handshake, or a gap.",
         json_output.PlainExchange | json_output.PlainHandshake | json_output.PlainGap,
     ),
+    "tables": Document("tables --json", "The captures that were converted.", tables.Tables),
     "why": Document(
         "why --json", "Why a resource changed, failed or stayed as it was. Secrets are masked.", why_text.Explained
     ),

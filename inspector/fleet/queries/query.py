@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from inspector import clocks
 from inspector.errors import InspectorError
 from inspector.fleet.statements import AGENTS
@@ -30,8 +32,9 @@ class Parameter:
     """A value that the user may set."""
 
     name: str
+    """What --set takes; $name in the statement."""
     default: int | float | str | None
-    """None: when the recordings end."""
+    """Its value if it is not set; a value has its type. null: when the recordings end, and a value is a time."""
     meaning: str
 
     @property
@@ -56,6 +59,18 @@ class Parameter:
         if not isinstance(value, str) and not (math.isfinite(value) and 0 <= value <= MOST):
             raise ValueError
         return value
+
+
+class DescribedQuery(msgspec.Struct):
+    """A named query."""
+
+    name: str
+    """What --query takes."""
+    question: str
+    """What it answers."""
+    parameters: tuple[Parameter, ...]
+    statement: str
+    """Its SQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +104,9 @@ class Query:
         names = ", ".join(f"{each.name}={each.written}" for each in self.parameters)
         return f"It has these parameters: {names}." if names else "It has no parameters."
 
-    def described(self) -> dict[str, object]:
-        """Return it as JSON-able values."""
-        parameters = [{"name": each.name, "default": each.default, "meaning": each.meaning} for each in self.parameters]
-        return {
-            "name": self.name,
-            "question": self.question,
-            "parameters": parameters,
-            "statement": inspect.cleandoc(self.sql),
-        }
+    def described(self) -> DescribedQuery:
+        """Return it for JSON."""
+        return DescribedQuery(self.name, self.question, self.parameters, inspect.cleandoc(self.sql))
 
 
 def _naive(time: float) -> datetime.datetime:

@@ -8,6 +8,7 @@ import pytest
 
 from inspector.errors import InspectorError
 from inspector.fleet.queries.query import Parameter, Query
+from tests.support.json_output import builtins
 from tests.support.made_tables import END
 
 QUERY = Query(
@@ -50,7 +51,7 @@ def test_what_sets_nothing_is_said_with_what_can_be_set(written: str) -> None:
 
 
 def test_it_is_described_with_its_statement() -> None:
-    assert QUERY.described() == {
+    assert builtins(QUERY.described()) == {
         "name": "example",
         "question": "What?",
         "parameters": [
