@@ -1,20 +1,27 @@
-"""The verdict of a run: in a few lines above its exchanges, and in full with the steps of its fix."""
+"""The verdict of a run and a finding, in full, with their fixes; and the verdict in a few lines above its exchanges."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from inspector import regex
+from inspector.errors import InspectorError
+from inspector.pages import palette
 from inspector.pages.styles import COMMAND
 from inspector.rules import fixes
 from inspector.runs.snapshot import RunState
+from inspector.summaries import whole_messages, wording
 from inspector.text import clean, counts
 from inspector.tui.panes import NARROW
 
 if TYPE_CHECKING:
+    from inspector.model import Finding
     from inspector.rules.fixes import Fix
+    from inspector.summaries.source import Source
     from inspector.summaries.summary import RunBrief
     from inspector.summaries.under_way import UnderWay
 
@@ -70,3 +77,51 @@ def _without_middle(message: str, room: int) -> str:
     before = text[: room * 2 // 3].rpartition(" ")[0]
     after = text[-(room // 3 - 3) :].partition(" ")[2]
     return f"{before} … {after}"
+
+
+LEAST = 40
+"""Columns of a fix at least."""
+_FURTHER = " " * 10
+"""Prefix of continuation lines in the result of ``wording.finding``."""
+
+
+def finding_in_full(finding: Finding, run: RunBrief, width: int | None = None) -> Text:
+    """The full text of a finding; the pane, which is so wide, wraps its lines, but not those of the fix."""
+    content = Text()
+    in_fix = False
+    for at, line in enumerate(wording.finding(finding, run, steps=width and max(width, LEAST))):
+        if not line.startswith(_FURTHER):
+            in_fix = line.startswith("  fix:")
+        elif not in_fix:
+            content.append(f" {line.strip()}")
+            continue
+        content.append("\n" if at else "")
+        content.append(line, style="" if at else f"bold {palette.SEVERITIES[finding.severity]}")
+    return content
+
+
+def add_whole(content: Text, finding: Finding | None, source: Source) -> None:
+    """Add the whole message of the master or the agent behind a finding, or that there is none."""
+    try:
+        whole = whole_messages.of_finding(finding, source)
+    except InspectorError as error:
+        whole = clean(str(error))
+    content.append("\nMessage\n", style="bold")
+    content.append(f"{whole or 'The evidence contains no message of the master or the agent.'}\n", style="not bold")
+
+
+def hung(content: Text) -> Group:
+    """Wrap lines with a label behind the label."""
+    lines: list[Text | Table] = []
+    for line in content.split("\n"):
+        label, rest = line.divide([len(_FURTHER)])[:2] if len(line) > len(_FURTHER) else (line, Text())
+        if not label.plain.strip().endswith(":") or not label.plain.startswith("  "):
+            lines.append(line)
+            continue
+        grid = Table.grid(expand=True)
+        grid.add_column(width=len(_FURTHER))
+        grid.add_column(ratio=1)
+        rest.overflow = "fold"
+        grid.add_row(label, rest)
+        lines.append(grid)
+    return Group(*lines)

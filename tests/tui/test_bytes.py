@@ -14,7 +14,7 @@ from inspector.pages.content import Content
 from inspector.pages.highlight import Colours
 from inspector.privacy.secrets import MASK
 from inspector.runs.examples import bucket, catalog, content, report, talk
-from inspector.tui import hues, themes
+from inspector.tui import themes
 from inspector.tui.bytes import Bytes
 from inspector.tui.doc_widgets import Leaves
 from inspector.tui.exchange import ExchangeView
@@ -54,7 +54,7 @@ def colours(widget: Widget) -> dict[str, str]:
 
 def hexed(style: str, *, light: bool = False) -> str:
     hue = style.rpartition(" ")[2]
-    return Color.parse(hues.LIGHT[hue] if light else hue).get_truecolor().hex
+    return Color.parse(themes.DARKER[hue] if light else hue).get_truecolor().hex
 
 
 async def shown(pilot: Pilot[None], app: Inspector, seq: int, *keys: str) -> Widget:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.runs.examples import catalog, plugins, report, talk
-from inspector.tui.cause_detail import LATEST
+from inspector.tui.cause_lines import LATEST
 from inspector.tui.causes import Causes
 from inspector.tui.rows import Rows
 from tests.support.captures import save

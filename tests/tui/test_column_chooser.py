@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.tui import columns
-from inspector.tui.column_chooser import ColumnChooser
+from inspector.tui.chooser import ColumnChooser
 from inspector.tui.columns import Layout
 from tests.tui.screens import SIZES, play, sample, screen_text
 

@@ -17,10 +17,9 @@ from inspector.pages.content import Content
 from inspector.pages.model import Field, Table, of
 from inspector.pages.tabs import Tab, TabPart
 from inspector.privacy.secrets import MASK
-from inspector.tui import doc_pane
+from inspector.tui import exchange_pane
 from inspector.tui.bytes import Bytes
-from inspector.tui.doc_bar import Bar
-from inspector.tui.doc_widgets import Leaves, Sheet
+from inspector.tui.doc_widgets import Bar, Leaves, Sheet
 from inspector.tui.exchange import ExchangeView
 from inspector.tui.exchange_pane import ExchangePane
 from tests.bench.analysis import catalog as big_catalog
@@ -237,7 +236,7 @@ def test_what_came_while_something_was_typed_gets_the_focus(tmp_path: Path, monk
         gate.wait(60)
         return body.content(body.mode)
 
-    monkeypatch.setattr(doc_pane, "_content", content)
+    monkeypatch.setattr(exchange_pane, "_content", content)
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 11)

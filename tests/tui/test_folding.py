@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.app import App, ComposeResult
 
 from inspector.tui.columns import Column
-from inspector.tui.folding import Folding
+from inspector.tui.rows import Folding
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

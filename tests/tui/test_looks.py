@@ -10,10 +10,9 @@ from rich.style import Style
 from textual.color import Color
 
 from inspector.pages import styles
-from inspector.tui import hues, panes
+from inspector.tui import panes, themes
 from inspector.tui.exchange_pane import ExchangePane
-from inspector.tui.help import Help
-from inspector.tui.keys import Keys
+from inspector.tui.keys import Help, Keys
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
 from tests.tui.screens import SIZES, play, sample, screen_text
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def test_only_our_own_colours_are_turned() -> None:
-    dark, light = hues.of(dark=True, colour=True), hues.of(dark=False, colour=True)
+    dark, light = themes.colour_filter(dark=True, colour=True), themes.colour_filter(dark=False, colour=True)
     assert dark is None
     assert light is not None
     segments = [

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.summaries import completion
-from inspector.tui.prompt import Prompt
-from inspector.tui.prompt_history import MOST, History
+from inspector.tui.prompt import MOST, History, Prompt
 from inspector.tui.rows import Rows
 from tests.tui.screens import SIZES, play, sample, screen_text
 

@@ -10,7 +10,7 @@ from inspector.explain.catalog_graph import Kind, Relation
 from inspector.explain.resource_outcomes import Applied, Status
 from inspector.pages import styles
 from inspector.protocol import documents as d
-from inspector.tui.relation_tables import ABOVE, AFTER, BEFORE, HERE, Near
+from inspector.tui.relations import ABOVE, AFTER, BEFORE, HERE, Near
 
 if TYPE_CHECKING:
     from inspector.tui.columns import Column

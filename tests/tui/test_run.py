@@ -25,12 +25,12 @@ from inspector.tui.doc_widgets import Leaves, Sheet
 from inspector.tui.exchange import ExchangeView
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.files import Files
-from inspector.tui.help import keys
+from inspector.tui.keys import keys
 from inspector.tui.panes import PaneTabs
+from inspector.tui.playback import Knowledge, Transport
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
 from inspector.tui.sequence import Sequence
-from inspector.tui.transport import Knowledge, Transport
 from inspector.tui.waterfall import Waterfall
 from tests.support.captures import keep, recording
 from tests.support.conversations import Agent

@@ -12,8 +12,8 @@ from textual.widgets import Input, Label, Static
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.summaries.filtering import Progress
-from inspector.tui.help import Help
 from inspector.tui.histogram import Histogram
+from inspector.tui.keys import Help
 from inspector.tui.prompt import PAUSE
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
