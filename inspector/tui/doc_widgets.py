@@ -261,18 +261,14 @@ class Sheet(Vertical):
         super().__init__()
         self.table = table
         self._at = 0
+        # They exist before they are mounted: a table may be removed again at once.
+        self.rows: Rows[int] = Rows([_column(table, place) for place in range(len(table.fields))], lambda row: row)
+        self._full = Static("", markup=False)
+        self._below = VerticalScroll(self._full, classes="full", can_focus=False)
 
     def compose(self) -> ComposeResult:
-        columns = [_column(self.table, place) for place in range(len(self.table.fields))]
-        yield Rows(columns, lambda row: row)
-        with VerticalScroll(classes="full", can_focus=False):
-            yield Static("", markup=False)
-
-    @property
-    def rows(self) -> Rows[int]:
-        """The list."""
-        found: Rows[int] = self.query_one(Rows)
-        return found
+        yield self.rows
+        yield self._below
 
     def on_mount(self) -> None:
         self.rows.show(range(len(self.table.rows)))
@@ -312,8 +308,8 @@ class Sheet(Vertical):
             self._show_full(Text("\n").join(long))
 
     def _show_full(self, text: str | Text) -> None:
-        self.query_one(Static).update(text)
-        self.query_one(".full").styles.display = "block" if text else "none"
+        self._full.update(text)
+        self._below.styles.display = "block" if text else "none"
 
     # -- for the pane -----------------------------------------------------------------------------------
 
