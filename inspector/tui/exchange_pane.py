@@ -312,6 +312,8 @@ class ExchangePane(Vertical):
 
     def _moved(self) -> None:
         """Offer to show the secret under the cursor; show the full text of a line that is cut."""
+        if not self.is_attached or not self.children:
+            return  # it is being removed
         shown = self.shown
         full = self.query_one("#full")
         cut = shown.cut() if isinstance(shown, Leaves) else ""
