@@ -8,19 +8,12 @@ import pytest
 
 from inspector.tui import filtered, user_state
 from inspector.tui.runs import RunRows
-from tests.tui.screens import play, sample, screen_text
+from tests.tui.screens import look, screen_text, shared_sample
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from textual.pilot import Pilot
 
     from inspector.tui.app import Inspector
-
-
-@pytest.fixture(autouse=True)
-def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 def test_what_is_saved_is_there_again() -> None:
@@ -51,7 +44,7 @@ def test_there_is_an_end_to_them() -> None:
     assert {len(name) for name in names} == {filtered.LONGEST}
 
 
-def test_a_filter_is_saved_applied_and_removed_with_keys(tmp_path: Path) -> None:
+def test_a_filter_is_saved_applied_and_removed_with_keys() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("P")
         await pilot.pause()
@@ -71,4 +64,4 @@ def test_a_filter_is_saved_applied_and_removed_with_keys(tmp_path: Path) -> None
         assert filtered.all_saved() == {}
         assert len(app.screen.query_one(RunRows).items) == 2
 
-    play(sample("out-of-sync", tmp_path), act)
+    look(shared_sample("out-of-sync"), act)

@@ -1,4 +1,4 @@
-"""The search through the bodies of a whole capture: its matches, how far it is, and that it can be cancelled."""
+"""The search through the bodies of a whole capture: what it finds, how far it is, and that it can be cancelled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inspector.summaries.filtering import Filtering
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.rows import Rows
 from inspector.tui.search import SearchView
-from tests.tui.screens import SIZES, indexed, play, sample, screen_text
+from tests.tui.screens import indexed, look, play, sample, screen_text, shared_sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
 HOSTILE = "[bold]x[/] \x1b[2J \u202e"
 
 
-@pytest.fixture(autouse=True)
-def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
 def answer(body: bytes, *headers: tuple[str, str], target: str = "/", seq: int = 1) -> Exchange:
     return Exchange(Leg("a", "agent", address="192.0.2.1"), Request(target=target, started=seq), Response(headers, body, status=200), seq=seq)  # fmt: skip  # noqa: E501
 
@@ -44,8 +39,7 @@ async def until_over(pilot: Pilot[None], view: SearchView) -> None:
         await pilot.pause(0.02)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_search_finds_what_the_filter_lets_through(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_the_search_finds_what_the_filter_lets_through() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         app.open_search()
         await pilot.pause()
@@ -64,10 +58,10 @@ def test_the_search_finds_what_the_filter_lets_through(tmp_path: Path, size: tup
         assert "node1.example" in text
         assert view.focused is rows
 
-    play(sample("first-run", tmp_path), act, size)
+    look(shared_sample("first-run"), act)
 
 
-def test_enter_opens_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_enter_opens_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[tuple[int | None, int, Place]] = []
     monkeypatch.setattr("inspector.tui.app.Inspector.open_exchange", lambda _, *arguments: opened.append(arguments))
 
@@ -84,10 +78,10 @@ def test_enter_opens_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         await pilot.double_click(Rows, offset=(5, 1))
         assert opened[1:] == [(run_of(app, rows.items[0].seq), rows.items[0].seq, rows.items[0].place)]
 
-    play(sample("first-run", tmp_path), act)
+    look(shared_sample("first-run"), act)
 
 
-def test_enter_goes_to_where_it_was_found(tmp_path: Path) -> None:
+def test_enter_goes_to_where_it_was_found() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         for text, where, output in (
             ("gzip;q=1.0", "request header", "gzip;q=1.0"),
@@ -113,7 +107,7 @@ def test_enter_goes_to_where_it_was_found(tmp_path: Path) -> None:
             assert output.partition(": ")[2].lower() in (pane.copy_value() or "").lower()
             assert text in (pane.copy_value() or "").lower()
 
-    play(sample("first-run", tmp_path), act)
+    look(shared_sample("first-run"), act)
 
 
 def run_of(app: Inspector, seq: int) -> int | None:
@@ -145,7 +139,7 @@ def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["escape", "c"])
-def test_it_can_be_cancelled(tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_can_be_cancelled(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inspector.tui.search.PAUSE", 0.0)
     records = Capture.records
     cancelled = threading.Event()
@@ -182,10 +176,10 @@ def test_it_can_be_cancelled(tmp_path: Path, key: str, monkeypatch: pytest.Monke
         await pilot.press("escape")
         assert app.screen is not view
 
-    play(sample("first-run", tmp_path), act, (80, 24))
+    look(shared_sample("first-run"), act, (80, 24))
 
 
-def test_a_new_search_replaces_the_old_one(tmp_path: Path) -> None:
+def test_a_new_search_replaces_the_old_one() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = SearchView("e")
         app.push_screen(view)
@@ -196,7 +190,7 @@ def test_a_new_search_replaces_the_old_one(tmp_path: Path) -> None:
         assert view._hits
         assert all("certificate_revocation_list" in hit.found for hit in view._hits)
 
-    play(sample("first-run", tmp_path), act)
+    look(shared_sample("first-run"), act)
 
 
 def test_a_capture_that_goes_away_is_reported(tmp_path: Path) -> None:
