@@ -1,6 +1,6 @@
 """How words look that are bad, doubtful, good, or worth a look, and the colours of phases and of what takes time.
 
-``tui.hues`` replaces what could not be read on another theme.
+``tui.themes`` replaces what could not be read on another theme.
 """
 
 BAD = "bold #ff6b81"

@@ -5,47 +5,43 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-from collections import deque
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding
 
-from inspector.errors import CaptureError, InspectorError
+from inspector.errors import CaptureError
 from inspector.explain.master_log.measured import NOTHING
 from inspector.model import REHEARSAL_OF
 from inspector.summaries.source import Source
-from inspector.tui import hues, themes
+from inspector.tui import themes
 from inspector.tui.following import Following, newer
+from inspector.tui.themes import ThemedApp
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from textual.driver import Driver
     from textual.filter import LineFilter
     from textual.screen import Screen
 
-    from inspector.explain.catalog_graph import CatalogGraph
     from inspector.explain.master_log.measured import MasterTimes
     from inspector.lab import LabLoop
     from inspector.model import Finding, Place
-    from inspector.protocol.documents import LogLine
     from inspector.summaries.filtering import Filtering
     from inspector.summaries.marks import Marks
     from inspector.tui.view import Application
 
 ONLY = 2
 """Screens that are always there: Textual's own, and the first one."""
-SAVE = "save this one as ..."
-"""The line of the saved filters that saves the current one."""
 INTERVAL = 0.25
 """Seconds between two checks for new data."""
 
 
-class Inspector(App[None]):
+class Inspector(ThemedApp[None]):
     """A capture in a terminal."""
 
     TITLE = "puppet-inspector"
@@ -71,12 +67,9 @@ class Inspector(App[None]):
         """Open a capture, by default in the theme that was chosen last. ``lab`` is what writes it, if it is a lab whose
         fault can be chosen; with ``bell`` a failed run rings; ``times`` is what a master's logs say about it. Raises
         CaptureError."""
-        super().__init__(driver_class=driver)
+        super().__init__(driver=driver, theme=theme)
         self.following = Following(bell=bell)
         self.lab = lab
-        for one in themes.THEMES.values():
-            self.register_theme(one)
-        self.theme = theme or themes.remembered().name
         if theme:
             themes.remember(theme)
         self.source = Source(path)
@@ -152,10 +145,6 @@ class Inspector(App[None]):
             self.pop_screen()
         self.open_pairs() if self.rehearsal else self.open_runs()
 
-    def follow(self, *, on: bool) -> None:
-        """Stay on the newest run from now on, or no more."""
-        self.following.on = on
-
     # -- what the views share ---------------------------------------------------------------------------
 
     @property
@@ -228,15 +217,6 @@ class Inspector(App[None]):
 
         self.push_screen(SearchView())
 
-    def open_part(self, part: str, number: int) -> None:
-        """Show the ``files``, the ``catalog`` or the ``connections`` of a run."""
-        from inspector.tui.catalog import Catalog
-        from inspector.tui.connections import Connections
-        from inspector.tui.files import Files
-
-        views: dict[str, Callable[[int], View]] = {"files": Files, "catalog": Catalog, "connections": Connections}
-        self.push_screen(views[part](number))
-
     def open_differences(self, before: int | None, after: int) -> None:
         """Show what is different between two runs; without ``before``, from the last good run of the same node."""
         from inspector.summaries import incidents
@@ -265,91 +245,10 @@ class Inspector(App[None]):
 
     def open_marks(self) -> None:
         """List the marks and notes of the capture, to go to one of them."""
-        from inspector.tui.chooser import Choice, Chooser
-        from inspector.tui.noted import noted
+        from inspector.tui.noted import choose
 
-        listed = {entry.name: entry for entry in noted(self.source, self.marks)}
-        if not listed:
-            self.show_message("Nothing is marked yet: m marks a run or a record, M writes a note.")
-            return
-
-        def go(name: str | None) -> None:
-            if name is not None:
-                entry = listed[name]
-                self.open_run(entry.run, entry.record) if entry.run else self.open_exchange(None, entry.note.seq)
-
-        def remove(name: str) -> None:
-            try:
-                self.marks.remove(listed[name].note)
-            except InspectorError as error:
-                self.show_message(str(error))
-
-        choices = [Choice(entry.name, entry.about) for entry in listed.values()]
-        self.push_screen(Chooser("Marks and notes", choices, remove=remove), go)
-
-    def choose_filter(self, current: str, then: Callable[[str], None]) -> None:
-        """Choose one of the saved filters, or save the current one."""
-        from inspector.tui import saved_filters
-        from inspector.tui.chooser import Choice, Chooser
-
-        saved = saved_filters.all_saved()
-        if not saved and not current:
-            self.show_message("No filter is saved yet: f filters, then P saves the filter under a name.")
-            return
-
-        def save(name: str) -> None:
-            if name.strip():
-                saved_filters.save(name, current)
-                self.show_message(f"saved: {name.strip()}")
-
-        def take(name: str | None) -> None:
-            if name == SAVE:
-                if view := self.front:
-                    view.ask("save the filter as: ", save)
-            elif name is not None:
-                then(saved[name])
-
-        choices = [Choice(SAVE, current)] if current else []
-        choices += [Choice(name, text) for name, text in saved.items()]
-        self.push_screen(Chooser("Saved filters", choices, remove=saved_filters.remove), take)
-
-    def open_relations(
-        self,
-        number: int,
-        graph: CatalogGraph,
-        logs: Mapping[str, Sequence[LogLine]],
-        resource: int,
-        follow: Callable[[str], None],
-    ) -> None:
-        """Show the relationships of a resource in the catalog of a run; ``follow`` gets each resource that is shown."""
-        from inspector.tui.relations import Relations
-
-        self.push_screen(Relations(number, graph, logs, resource, follow))
-
-    def ask_filter(
-        self, view: View, then: Callable[[str], None], value: str, preview: Callable[[str], str] | None
-    ) -> None:
-        """Ask the user for a filter, with completion."""
-        from inspector.summaries import completion, filtering
-
-        # The records that the filter reads are loaded while the user types.
-        if self.source.last <= filtering.MANY:
-            self.run_worker(lambda: deque(self.source.pages(), 0), thread=True, group="briefs", exclusive=True)
-        runs = self.source.runs
-        values = {
-            "agent": sorted({run.name for run in runs}),
-            "env": sorted({run.environment for run in runs if run.environment}),
-            "version": sorted({run.agent_version for run in runs if run.agent_version}),
-            "rule": sorted({finding.rule for run in runs for finding in run.findings}),
-        }
-        view.ask(
-            "filter: ",
-            then,
-            value,
-            complete=lambda text: completion.complete(text, values),
-            history="filter",
-            preview=preview,
-        )
+        if view := self.front:
+            choose(view)
 
     def show_message(self, text: str) -> None:
         """Show a message in the current view."""
@@ -364,16 +263,14 @@ class Inspector(App[None]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Add the filter that makes our colours readable on a light theme and without colour."""
-        own = hues.of(dark=self.current_theme.dark, colour="NO_COLOR" not in os.environ)
+        own = themes.colour_filter(dark=self.current_theme.dark, colour="NO_COLOR" not in os.environ)
         return [*([own] if own else []), *super().get_line_filters()]
 
     # -- keys -------------------------------------------------------------------------------------------
 
     def action_theme(self) -> None:
         """Switch to the next theme, and remember it."""
-        names = list(themes.THEMES)
-        self.theme = names[(names.index(self.theme) + 1) % len(names)]
-        themes.remember(self.theme)
+        super().action_theme()
         self.show_message(f"theme: {self.theme}")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -407,7 +304,7 @@ class Inspector(App[None]):
             yield SystemCommand("Rehearsal", "What nodes received, and what another master answers", self.open_pairs)
         yield SystemCommand("Next theme", f"{', '.join(themes.THEMES)}: the next one", self.action_theme)
         yield SystemCommand("Quit", "Leave the inspector", self.exit)
-        from inspector.tui.help import keys
+        from inspector.tui.keys import keys
 
         listed = {"Next theme", "Quit", "Findings", "Bootstrap", "Search bodies"}
         for node, binding in keys(screen):
@@ -425,7 +322,7 @@ class Inspector(App[None]):
 
     def report(self, number: int | None) -> None:
         """Write the report of a run to an HTML file."""
-        from inspector.tui.reporting import report
+        from inspector.tui.exporting import report
 
         if view := self.front:
             report(view, number)
@@ -466,10 +363,12 @@ def run_fleet(folder: Path, *, ascii_only: bool = False, theme: str | None = Non
     """Open a directory of tables. Raises InspectorError."""
     from inspector.fleet import database
     from inspector.fleet.directory import TableDirectory
-    from inspector.tui import fleet
+    from inspector.tui.fleet import FleetApp
 
     database.check()
-    return fleet.run(TableDirectory.open(folder), driver=_driver(ascii_only=ascii_only), theme=theme)
+    app = FleetApp(TableDirectory.open(folder), driver=_driver(ascii_only=ascii_only), theme=theme)
+    app.run()
+    return app.return_code or 0
 
 
 def run_newest(folder: Path, *, ascii_only: bool = False, theme: str | None = None, bell: bool = False) -> int:

@@ -16,11 +16,12 @@ from inspector import clocks
 from inspector.errors import InspectorError
 from inspector.explain import bootstrap_reading
 from inspector.explain.trust_chain import chain_of
-from inspector.text import clean, stamp, utc_day
+from inspector.text import clean, plural, stamp, utc_day
 from inspector.tui import bootstrap_tables, trust_picture
-from inspector.tui.panes import NARROW, Pane, PaneTabs
+from inspector.tui.paned import Tabbed
+from inspector.tui.panes import Pane, PaneTabs
 from inspector.tui.rows import Rows
-from inspector.tui.view import View, unread
+from inspector.tui.view import unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,13 +36,11 @@ AGAIN = 2.0
 """Seconds until a capture that could not be read is read again."""
 _FOCUS = {"agents": "#agent-list", "steps": "#step-list", "chain": "#chain-scroll", "keys": "#sightings",
           "forecast": "#dates-scroll"}  # fmt: skip
-PANES = {"agents": "1 Agents", "steps": "2 Steps", "chain": "3 Trust and identity", "keys": "4 Keys",
-         "forecast": "5 Forecast"}  # fmt: skip
 TALL = 46
 """Lines of a terminal from which all panes fit."""
 
 
-class Bootstrap(View):
+class Bootstrap(Tabbed):
     """The certificate bootstrap: the agents, the steps of the selected one, its trust and identity, its keys, and a
     forecast."""
 
@@ -49,8 +48,19 @@ class Bootstrap(View):
         Binding("d", "date", "As of a date"),
         Binding("y", "copy", "Copy the value", show=False),
         Binding("tab", "app.focus_next", "Next pane", show=False),
-        *(Binding(title[0], f"pane('{pane}')", title[2:], show=False) for pane, title in PANES.items()),
+        Binding("1", "enter('agents')", "Agents", show=False),
+        Binding("2", "enter('steps')", "Steps", show=False),
+        Binding("3", "enter('chain')", "Trust and identity", show=False),
+        Binding("4", "enter('keys')", "Keys", show=False),
+        Binding("5", "enter('forecast')", "Forecast", show=False),
     ]
+    PANES = {
+        "agents": "1 Agents",
+        "steps": "2 Steps",
+        "chain": "3 Trust and identity",
+        "keys": "4 Keys",
+        "forecast": "5 Forecast",
+    }
     DEFAULT_CSS = """
     Bootstrap #upper { height: 3fr; }
     Bootstrap #lower { height: 2fr; }
@@ -64,10 +74,6 @@ class Bootstrap(View):
     Bootstrap #dates-scroll { padding: 0 1; }
     Bootstrap #stuck { height: auto; max-height: 6; padding: 0 1; }
     Bootstrap .details { height: auto; max-height: 40%; padding: 0 1; background: $boost; }
-    Bootstrap Static { height: auto; }
-    Bootstrap .gone { display: none; }
-    Bootstrap PaneTabs { display: none; }
-    Bootstrap.narrow PaneTabs { display: block; }
     Bootstrap.-medium PaneTabs { display: block; }
     Bootstrap.narrow #agents { width: 1fr; }
     """
@@ -79,7 +85,7 @@ class Bootstrap(View):
         self._bootstraps: Bootstraps | None = None
         self._at: float | None = None
         """The time for which the certificates are evaluated; None: now."""
-        self._pane = "steps" if certname else "agents"
+        self.current = "steps" if certname else "agents"
         self._revision = -1
         self._reading = ""
         self._rests = 0.0
@@ -87,7 +93,7 @@ class Bootstrap(View):
         """Why the capture could not be read the last time."""
 
     def body(self) -> Iterable[Widget]:
-        yield PaneTabs(PANES)
+        yield PaneTabs(self.PANES)
         with Horizontal(id="upper"):
             with Pane(id="agents", title="Agents"):
                 yield Rows(bootstrap_tables.AGENTS, lambda agent: agent.certname, id="agent-list")
@@ -121,7 +127,7 @@ class Bootstrap(View):
         number = len(self.query_one("#agent-list", Rows).items)
         if self._unread and not number:
             return f"bootstrap{day}: {clean(self.source.path.name)} {self._unread}"
-        title = f"bootstrap{day}: {number} agent{'' if number == 1 else 's'} in {clean(self.source.path.name)}"
+        title = f"bootstrap{day}: {plural(number, 'agent')} in {clean(self.source.path.name)}"
         if not self._reading and self.source.indexing:
             return f"{title}   reading {self.source.state.last:,} of {self.source.total:,} records"
         return f"{title}   {self._reading}".rstrip()
@@ -135,7 +141,7 @@ class Bootstrap(View):
     # -- reading ----------------------------------------------------------------------------------------
 
     def opened(self) -> None:
-        self._lay_out()
+        self.lay_out()
         self.query_one("#step-list" if self._wanted else "#agent-list").focus()
 
     def update(self) -> None:
@@ -204,8 +210,8 @@ class Bootstrap(View):
         stuck = next((agent.certname for agent in agents_read if agent.stuck), None)
         if first and (name := self._wanted or stuck):
             agents.go(name)
-        if first and len(agents_read) == 1 and self._pane == "agents":
-            self.action_pane("steps")
+        if first and len(agents_read) == 1 and self.current == "agents":
+            self.enter("steps")
         self._choose(first=first)
         super().update()
 
@@ -258,7 +264,7 @@ class Bootstrap(View):
     def on_rows_chosen(self, event: Rows.Chosen[AgentBootstrap | BootstrapStep | KeySighting]) -> None:
         """Go on to the steps of the selected agent, or open the first record of a step or a key."""
         if event.rows.id == "agent-list":
-            self.action_pane("steps")
+            self.enter("steps")
             return
         seq = cast("BootstrapStep | KeySighting", event.item).seqs[0]
         run = self.source.owner(seq)
@@ -266,33 +272,18 @@ class Bootstrap(View):
 
     # -- keys -------------------------------------------------------------------------------------------
 
-    def action_pane(self, pane: str) -> None:
-        """Go to a pane."""
-        self._pane = pane
-        self._lay_out()
-        self.query_one(_FOCUS[pane]).focus()
+    def target(self, pane: str) -> Widget:
+        return self.query_one(_FOCUS[pane])
 
-    def on_pane_tabs_picked(self, event: PaneTabs.Picked) -> None:
-        """A tab was clicked."""
-        self.action_pane(event.pane)
-
-    def on_resize(self) -> None:
-        """Lay out the panes for the width of the terminal."""
-        if self.ready:
-            self._lay_out()
-
-    def _lay_out(self) -> None:
-        narrow, tall = self.app.size.width < NARROW, self.app.size.height >= TALL
-        self.set_class(narrow, "narrow")
-        for pane in PANES:
-            self.query_one(f"#{pane}").set_class(narrow and pane != self._pane, "gone")
-        lower = self._pane in ("keys", "forecast")
-        self.query_one("#upper").set_class(narrow and self._pane not in ("agents", "steps"), "gone")
+    def lay_out(self) -> None:
+        super().lay_out()
+        tall = self.app.size.height >= TALL
+        lower = self.current in ("keys", "forecast")
+        self.query_one("#upper").set_class(self.narrow and self.current not in ("agents", "steps"), "gone")
         # Not tall enough for both: the one below gives way to the picture, unless it has the focus.
-        self.query_one("#lower").set_class(not lower and (narrow or not tall), "gone")
-        self.query_one("#chain").set_class((narrow and self._pane != "chain") or (lower and not tall), "gone")
-        self.set_class(not narrow and not tall, "-medium")
-        self.query_one(PaneTabs).show(self._pane)
+        self.query_one("#lower").set_class(not lower and (self.narrow or not tall), "gone")
+        self.query_one("#chain").set_class((self.narrow and self.current != "chain") or (lower and not tall), "gone")
+        self.set_class(not self.narrow and not tall, "-medium")
         self._show_chain()
 
     def action_date(self) -> None:

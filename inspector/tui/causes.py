@@ -12,9 +12,8 @@ from textual.widgets import Static
 from inspector.rules import fixes
 from inspector.summaries import incidents
 from inspector.summaries.judgement import Judgement, NodeState
-from inspector.text import clean, clock
-from inspector.tui.cause_detail import detail
-from inspector.tui.cause_lines import COLUMNS, CauseLine, under_way
+from inspector.text import clean
+from inspector.tui.cause_lines import COLUMNS, CauseLine, detail, under_way
 from inspector.tui.histogram import Histogram
 from inspector.tui.panes import Pane
 from inspector.tui.rows import Rows
@@ -50,12 +49,8 @@ class Causes(View):
     ]
     DEFAULT_CSS = """
     Causes #now { height: auto; max-height: 10; padding: 0 1; }
-    Causes #now.hidden { display: none; }
-    Causes #doing { height: auto; }
     Causes #upper { height: auto; max-height: 45%; min-height: 4; }
     Causes #detail { padding: 0 1; }
-    Causes #answer { height: auto; }
-    Causes Histogram.hidden { display: none; }
     """
 
     def __init__(self) -> None:
@@ -78,20 +73,19 @@ class Causes(View):
             yield Static("", id="answer", markup=False)
 
     def heading(self) -> str:
-        source = self.source
-        text = f"{clean(source.path.name)}: {self._judgement.headline}"
-        if lab := self.inspector.lab_state:
-            text += f"   {lab}"
-        if source.indexing:
-            text += f"   {source.progress}"
-        elif source.open and source.runs:
-            text += f"   last record {clock(max(run.ended for run in source.runs))[:8]}, being written"
-        trouble = source.trouble or self.inspector.marks.trouble
-        return text + (f"   {clean(trouble)}" if trouble else "")
+        lab = self.inspector.lab_state
+        text = f"{clean(self.source.path.name)}: {self._judgement.headline}{f'   {lab}' if lab else ''}"
+        return text + self.progress() + self.trouble()
 
     @property
     def _rows(self) -> Rows[CauseLine]:
         return self.query_one("#causes", Rows)
+
+    @property
+    def selected_run(self) -> RunBrief | None:
+        """The latest run that shows the selected cause."""
+        line = self._rows.item
+        return line.run if line else None
 
     def opened(self) -> None:
         self._rows.focus()
@@ -107,7 +101,7 @@ class Causes(View):
             self._fill()
             histogram = self.query_one(Histogram)
             histogram.show(self.source.runs)
-            histogram.set_class(len(self.source.runs) < 2, "hidden")
+            histogram.set_class(len(self.source.runs) < 2, "gone")
         super().update()
 
     def _fill(self) -> None:
@@ -139,7 +133,7 @@ class Causes(View):
         found = self._judgement
         doing = found.under_way or found.cut_off
         pane = self.query_one("#now", Pane)
-        pane.set_class(not doing, "hidden")
+        pane.set_class(not doing, "gone")
         pane.name_it("Under way" if found.under_way else "Under way when the recording ended")
         self.query_one("#doing", Static).update(under_way(doing))
 
@@ -155,10 +149,9 @@ class Causes(View):
         """Show the selected cause."""
         self._show_detail()
 
-    def on_resize(self) -> None:
+    def lay_out(self) -> None:
         """Wrap the text anew."""
-        if self.ready:
-            self._show_detail()
+        self._show_detail()
 
     def _show_detail(self) -> None:
         line = self._rows.item
@@ -174,17 +167,14 @@ class Causes(View):
         return detail(line, self.source, self.size.width, alone=alone, whole=self._whole)
 
     def _nothing(self) -> str:
-        source = self.source
-        if trouble := source.trouble:
-            return f"{clean(trouble)}\n`puppet-inspector runs` reads the capture without an index."
-        if source.indexing or (source.total and not source.state.complete):
-            return f"Reading record {source.state.last:,} of {source.total:,}: causes appear as runs are analyzed."
+        if why := self.not_read("causes appear as runs are analyzed"):
+            return why
         found = self._judgement
         if found.under_way or found.cut_off:
-            listed = ": r lists those that began" if source.runs else ""
+            listed = ": r lists those that began" if self.source.runs else ""
             return f"No run is over{' yet' if found.under_way else ''}{listed}."
         if found.calls:
-            more = " r lists the calls." if source.runs else ""
+            more = " r lists the calls." if self.source.runs else ""
             return f"No run of an agent: {'; '.join(map(str, found.calls))}.{more} F shows what was found."
         return "There are no runs in this capture."
 
@@ -217,7 +207,7 @@ class Causes(View):
 
     def action_follow(self) -> None:
         """Show all runs, and stay on the newest."""
-        self.inspector.follow(on=True)
+        self.inspector.following.on = True
         self.inspector.open_runs()
 
     def action_runs(self) -> None:
@@ -227,24 +217,6 @@ class Causes(View):
     def action_agents(self) -> None:
         """Show all runs by agent."""
         self.inspector.open_runs(grouped=True)
-
-    def action_findings(self) -> None:
-        """Show all findings."""
-        self.inspector.open_findings()
-
-    def action_bootstrap(self) -> None:
-        """Show how the node got its certificate."""
-        line = self._rows.item
-        self.inspector.open_bootstrap(line.run.certname if line else None)
-
-    def action_report(self) -> None:
-        """Write the report of the latest run that shows the cause."""
-        line = self._rows.item
-        self.inspector.report(line.run.number if line else None)
-
-    def action_bodies(self) -> None:
-        """Search the bodies."""
-        self.inspector.open_search()
 
     def action_good(self) -> None:
         """Open the last run of the node that went well."""

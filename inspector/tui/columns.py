@@ -1,4 +1,4 @@
-"""The columns of a list: how wide each is, and which of them the user wants to see, in which order."""
+"""The columns of a list: their widths, how a line of cells is drawn, and which of them the user wants."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
 from rich.text import Text
+from textual.strip import Strip
 
-from inspector import inputs
 from inspector.tui import user_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from rich.console import Console
+    from rich.style import Style
 
 WIDEST = 400
 """Cells of a column that are measured and searched."""
@@ -101,6 +105,42 @@ def widths(columns: Sequence[Column[Any]], needs: Sequence[int], room: int) -> l
     return given
 
 
+def drawn_line(cells: Iterable[tuple[Text | str, int, bool]], style: Style, console: Console) -> Strip:
+    """A line of texts, with the width of each and whether it is right-aligned; a space follows each."""
+    segments: list[Segment] = []
+    plain = ""
+    for cell, room, right in cells:
+        if isinstance(cell, str):
+            plain += f"{_padded(cell, room, right=right)} "
+            continue
+        if plain:
+            segments.append(Segment(plain, style))
+        text = _fitted(cell.copy(), room, right=right)
+        base = style + console.get_style(text.style)
+        segments += [
+            Segment(segment.text, base + segment.style if segment.style else base) for segment in text.render(console)
+        ]
+        plain = " "
+    return Strip([*segments, Segment(plain, style)])
+
+
+def _padded(text: str, width: int, *, right: bool) -> str:
+    length = cell_len(text)
+    if length > width:
+        return set_cell_size(text, width - 1) + "…" if width else ""
+    return " " * (width - length) + text if right else text + " " * (width - length)
+
+
+def _fitted(text: Text, width: int, *, right: bool = False) -> Text:
+    text.end = ""
+    text.truncate(width, overflow="ellipsis")
+    if right:
+        text.pad_left(max(0, width - text.cell_len))
+    else:
+        text.pad_right(max(0, width - text.cell_len))
+    return text
+
+
 class Layout(msgspec.Struct, frozen=True):
     """What the user wants of a list: its columns by name, and its order."""
 
@@ -142,7 +182,6 @@ def remember(table: str, layout: Layout) -> None:
 
 
 def _all() -> dict[str, Layout]:
-    with contextlib.suppress(OSError, ValueError, RecursionError, msgspec.MsgspecError):
-        data = inputs.read(user_state.folder() / _FILE, inputs.SMALL, links=False)
-        return msgspec.json.decode(data, type=dict[str, Layout])
+    with contextlib.suppress(ValueError, RecursionError, msgspec.MsgspecError):
+        return msgspec.json.decode(user_state.read(_FILE), type=dict[str, Layout])
     return {}

@@ -1,4 +1,4 @@
-"""The widgets that draw a document: a tree whose branches are created when they are opened, and a table."""
+"""The widgets that draw a document: a line of names, a tree whose branches are made when they are opened, a table."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
+from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Static, Tree
 
 from inspector.pages import highlight, languages
@@ -19,8 +21,79 @@ from inspector.tui.columns import Column
 from inspector.tui.rows import Rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual import events
     from textual.app import ComposeResult
     from textual.widgets.tree import TreeNode
+
+
+class Bar(Widget):
+    """Names on one line, one of them selected."""
+
+    DEFAULT_CSS = """
+    Bar { height: 1; color: $text-muted; }
+    Bar > .bar--chosen { color: $text-accent; text-style: bold underline; }
+    """
+    COMPONENT_CLASSES = {"bar--chosen"}
+
+    class Picked(Message):
+        """A name was clicked."""
+
+        def __init__(self, bar: Bar, place: int) -> None:
+            super().__init__()
+            self.bar = bar
+            self.place = place
+
+    def __init__(self, id: str) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self.names: tuple[str, ...] = ()
+        self.chosen = 0
+
+    def show(self, names: Sequence[str], chosen: int) -> None:
+        """Show these names."""
+        self.names, self.chosen = tuple(names), chosen
+        self.refresh()
+
+    def _cells(self) -> list[tuple[int, str]]:
+        """The texts on the line with their places. Where not all fit, those next to the selected one: names are whole,
+        and an arrow leads to the others."""
+        wide = [len(name) + 2 for name in self.names]
+        first, last = 0, len(wide)
+        # The width is unknown before the first layout; do not cut anything then.
+        while (
+            last - first > 1 and sum(wide[first:last]) + 2 * (first > 0) + 2 * (last < len(wide)) > self.size.width > 0
+        ):
+            if last - 1 - self.chosen >= self.chosen - first:
+                last -= 1
+            else:
+                first += 1
+        names = [(place, f" {self.names[place]} ") for place in range(first, last)]
+        before = [(first - 1, "◂ ")] if first else []
+        after = [(last, " ▸")] if last < len(wide) else []
+        return [*before, *names, *after]
+
+    def on_resize(self) -> None:
+        self.refresh()
+
+    def render(self) -> Text:
+        """Draw the names; the selected one is in brackets, which are visible without colour."""
+        chosen = self.get_component_rich_style("bar--chosen")
+        text = Text(no_wrap=True, overflow="crop")
+        for place, cell in self._cells():
+            here = place == self.chosen
+            text.append(f"[{cell[1:-1]}]" if here else cell, chosen if here else "")
+        return text
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        at = event.x
+        for place, cell in self._cells():
+            if at < len(cell):
+                self.post_message(self.Picked(self, place))
+                return
+            at -= len(cell)
+
 
 FULL = 20_000
 """Maximum number of characters of a line shown in full below a table or a tree."""
@@ -182,25 +255,20 @@ class Sheet(Vertical):
     DEFAULT_CSS = """
     Sheet { height: 1fr; }
     Sheet .full { height: auto; max-height: 50%; padding: 0 1; background: $panel; display: none; }
-    Sheet .full Static { height: auto; }
     """
 
     def __init__(self, table: Table) -> None:
         super().__init__()
         self.table = table
         self._at = 0
+        # They exist before they are mounted: a table may be removed again at once.
+        self.rows: Rows[int] = Rows([_column(table, place) for place in range(len(table.fields))], lambda row: row)
+        self._full = Static("", markup=False)
+        self._below = VerticalScroll(self._full, classes="full", can_focus=False)
 
     def compose(self) -> ComposeResult:
-        columns = [_column(self.table, place) for place in range(len(self.table.fields))]
-        yield Rows(columns, lambda row: row)
-        with VerticalScroll(classes="full", can_focus=False):
-            yield Static("", markup=False)
-
-    @property
-    def rows(self) -> Rows[int]:
-        """The list."""
-        found: Rows[int] = self.query_one(Rows)
-        return found
+        yield self.rows
+        yield self._below
 
     def on_mount(self) -> None:
         self.rows.show(range(len(self.table.rows)))
@@ -240,8 +308,8 @@ class Sheet(Vertical):
             self._show_full(Text("\n").join(long))
 
     def _show_full(self, text: str | Text) -> None:
-        self.query_one(Static).update(text)
-        self.query_one(".full").styles.display = "block" if text else "none"
+        self._full.update(text)
+        self._below.styles.display = "block" if text else "none"
 
     # -- for the pane -----------------------------------------------------------------------------------
 

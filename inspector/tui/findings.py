@@ -13,11 +13,12 @@ from inspector.model import Severity
 from inspector.pages.finding_groups import ORDERS, Group, GroupLine, Member, grouped, shown
 from inspector.rules import fixes
 from inspector.text import clean, counts
-from inspector.tui import advice
+from inspector.tui import verdicts
 from inspector.tui.columns import Column
-from inspector.tui.folding import Folding
-from inspector.tui.panes import NARROW, Pane, PaneTabs
-from inspector.tui.view import View, unread
+from inspector.tui.paned import Tabbed
+from inspector.tui.panes import Pane, PaneTabs
+from inspector.tui.rows import Folding
+from inspector.tui.view import unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from inspector.tui.rows import Rows
 
 LEVELS = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
-PANES = {"list": "1 Findings", "detail": "2 Fix"}
 
 
 class FoundRows(Folding[GroupLine]):
@@ -40,25 +40,23 @@ class FoundRows(Folding[GroupLine]):
         return isinstance(item, Group) and item.unfolded
 
 
-class Findings(View):
+class Findings(Tabbed):
     """All findings of the capture, in groups. Enter on a finding opens its run at the evidence."""
 
     BINDINGS = [
         Binding("o", "order", "Group by"),
         Binding("L", "least", "Severities"),
-        *(Binding(str(at), f"go('{pane}')", pane, show=False) for at, pane in enumerate(PANES, 1)),
+        Binding("1", "enter('list')", "list", show=False),
+        Binding("2", "enter('detail')", "detail", show=False),
         Binding("v", "whole", "Whole message"),
         Binding("y", "copy", "Copy fix"),
         Binding("tab", "pane", "Next pane", show=False),
     ]
+    PANES = {"list": "1 Findings", "detail": "2 Fix"}
     DEFAULT_CSS = """
     Findings #list { height: auto; max-height: 60%; min-height: 5; }
     Findings #detail { height: 1fr; }
     Findings VerticalScroll { padding: 0 1; }
-    Findings #explanation { height: auto; }
-    Findings .gone { display: none; }
-    Findings PaneTabs { display: none; }
-    Findings.narrow PaneTabs { display: block; }
     """
 
     def __init__(self) -> None:
@@ -68,11 +66,10 @@ class Findings(View):
         self._open: set[str] = set()
         self._groups: list[Group] = []
         self._revision = -1
-        self._pane = "list"
         self._whole = False
 
     def body(self) -> Iterable[Widget]:
-        yield PaneTabs(PANES)
+        yield PaneTabs(self.PANES)
         with Pane(id="list", title="Findings"):
             yield FoundRows(_COLUMNS, lambda line: line.ident, id="found")
         with Pane(id="detail", title="Fix"), VerticalScroll():
@@ -93,7 +90,7 @@ class Findings(View):
     # -- what is shown ----------------------------------------------------------------------------------
 
     def opened(self) -> None:
-        self._lay_out()
+        self.lay_out()
         self._rows.focus()
         self._show_details()
 
@@ -149,7 +146,7 @@ class Findings(View):
         return line
 
     def _show_details(self) -> None:
-        self.query_one("#explanation", Static).update(advice.hung(self._detail()))
+        self.query_one("#explanation", Static).update(verdicts.hung(self._detail()))
         self.query_one(VerticalScroll).scroll_home(animate=False)
 
     def _detail(self) -> Text:
@@ -158,12 +155,12 @@ class Findings(View):
             return Text(self._nothing(), style="dim")
         if chosen is None:
             return self._of_group(line.group)
-        text = advice.text(chosen.finding, chosen.run, self.size.width - 8)
+        text = verdicts.finding_in_full(chosen.finding, chosen.run, self.size.width - 8)
         if chosen.follows:
             text.append(f"  {chosen.follows}", style="dim")
         if self._whole:
             text.append("\n")
-            advice.add_whole(text, chosen.finding, self.source)
+            verdicts.add_whole(text, chosen.finding, self.source)
         return text
 
     def _nothing(self) -> str:
@@ -220,28 +217,10 @@ class Findings(View):
 
     def action_pane(self) -> None:
         """Go to the other pane."""
-        self.action_go("detail" if self._pane == "list" else "list")
+        self.enter("detail" if self.current == "list" else "list")
 
-    def on_pane_tabs_picked(self, event: PaneTabs.Picked) -> None:
-        """Go to the pane whose tab was clicked."""
-        self.action_go(event.pane)
-
-    def action_go(self, pane: str) -> None:
-        self._pane = pane
-        self._lay_out()
-        (self._rows if pane == "list" else self.query_one(VerticalScroll)).focus()
-
-    def on_resize(self) -> None:
-        """Lay out the panes: one above the other, or as tabs."""
-        if self.ready:
-            self._lay_out()
-
-    def _lay_out(self) -> None:
-        narrow = self.app.size.width < NARROW
-        self.set_class(narrow, "narrow")
-        for pane in PANES:
-            self.query_one(f"#{pane}").set_class(narrow and pane != self._pane, "gone")
-        self.query_one(PaneTabs).show(self._pane)
+    def target(self, pane: str) -> Widget:
+        return self._rows if pane == "list" else self.query_one(VerticalScroll)
 
 
 _COLUMNS: tuple[Column[GroupLine], ...] = (

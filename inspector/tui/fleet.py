@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
-from textual.app import App
 from textual.binding import Binding
 from textual.containers import Horizontal
 
@@ -14,10 +13,10 @@ from inspector.fleet.lists import lists_of
 from inspector.fleet.overview import overview_of
 from inspector.pages.styles import BAD, DOUBT, GOOD
 from inspector.text import clean
-from inspector.tui import themes
 from inspector.tui.columns import Column
 from inspector.tui.panes import Pane
 from inspector.tui.rows import Rows
+from inspector.tui.themes import ThemedApp
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ def _text(cell: Cell) -> str:
     return f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 
-class FleetApp(App[None]):
+class FleetApp(ThemedApp[None]):
     """A directory of tables in a terminal."""
 
     TITLE = "puppet-inspector"
@@ -153,25 +152,9 @@ class FleetApp(App[None]):
     def __init__(
         self, directory: TableDirectory, *, driver: type[Driver] | None = None, theme: str | None = None
     ) -> None:
-        super().__init__(driver_class=driver)
-        for one in themes.THEMES.values():
-            self.register_theme(one)
-        self.theme = theme or themes.remembered().name
+        super().__init__(driver=driver, theme=theme)
         self._directory = directory
 
     def on_mount(self) -> None:
         """Show the lists."""
         self.push_screen(FleetView(self._directory))
-
-    def action_theme(self) -> None:
-        """Switch to the next theme, and remember it."""
-        names = list(themes.THEMES)
-        self.theme = names[(names.index(self.theme) + 1) % len(names)]
-        themes.remember(self.theme)
-
-
-def run(directory: TableDirectory, *, driver: type[Driver] | None = None, theme: str | None = None) -> int:
-    """Show a directory of tables until the user quits; return the exit status."""
-    app = FleetApp(directory, driver=driver, theme=theme)
-    app.run()
-    return app.return_code or 0

@@ -1,22 +1,31 @@
-"""The keys of a view on one line at the bottom: as many as fit, the most important first, each can be clicked.
-
-Textual's own footer creates a widget for every key whenever the focus moves; this is one line of text.
-"""
+"""The keys of a view: on one line at the bottom, and all of them on one page."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.segment import Segment
 from rich.style import Style
+from rich.table import Table
+from rich.text import Text
 from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Static
+
+from inspector.pages.styles import DOUBT
+from inspector.tui.arranged import Arranged
 
 if TYPE_CHECKING:
-    from textual import events
-    from textual.binding import ActiveBinding
+    from collections.abc import Callable, Iterable
 
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.binding import ActiveBinding
+    from textual.dom import DOMNode
+    from textual.screen import Screen
 
 LAST = {"back": "Back", "quit": "Quit", "help": "more keys"}
 """The actions whose keys are always at the end, and what they are called there."""
@@ -90,3 +99,90 @@ class Keys(Widget):
 def _width(named: tuple[str, str, str]) -> int:
     key, what, _ = named
     return len(key) + len(what) + 3
+
+
+ABOUT = """\
+Mouse: click to select, double-click to open, click a column title to sort, drag the line between panes to resize.
+The command palette (ctrl+p) lists every action on this page.
+
+filter   phase:catalog status:>=400 agent:web* rule:B23 ms:>500 text:"Could not find"   or plain words;
+         !term or -term excludes; the same syntax as `puppet-inspector runs --filter`
+search   / searches the lines of this view; b on the list of runs searches all bodies of the capture
+phases   C certificates  n node  P plugins  K catalog  F files  R report  o other  . no traffic
+sequence agent ↔ proxy: the certificates that both ends of a connection showed, before its first exchange
+bars     ─ connect  ┼ TLS  ▸ request  ▆ waiting for the master  ◂ answer  % in the proxy  . silence  ≈ shortened
+times    a record: first byte of its request to last byte of its answer; a phase: the sum of its records;
+         a run: first request to last answer; the axis begins when the agent connected
+findings E error  W warning  N notice, followed by the rules
+"""
+
+
+HERE, MOVING, EVERYWHERE = "This screen", "Lists, trees and texts", "Everywhere"
+OTHERS = ("Scroll ", "Page Left", "Page Right", "Focus Next", "Focus Previous", "Copy selected", "Maximize", "Minimize")
+"""Keys of Textual itself that are not listed."""
+
+
+def keys(screen: Screen[Any]) -> Iterable[tuple[DOMNode, Binding]]:
+    """The active keys of a screen and its focused widget, with the node that handles them."""
+    # The keys of the view come first: those of a list are the same everywhere.
+    for active in sorted(screen.active_bindings.values(), key=lambda active: active.node is not screen):
+        what = active.binding.description
+        impossible = isinstance(active.node, Arranged) and not active.node.offers(active.binding.action)
+        if what and not what.startswith(OTHERS) and not impossible:
+            yield active.node, active.binding
+
+
+class Help(ModalScreen[None]):
+    """The keys of a screen and of its focused widget by purpose, and a legend."""
+
+    BINDINGS = [Binding("escape,question_mark,q", "dismiss", "Close")]
+    DEFAULT_CSS = """
+    Help { align: center middle; }
+    Help VerticalScroll { width: 94%; max-width: 120; height: 94%; padding: 0 1; }
+    Help VerticalScroll { background: $surface; border: round $border; }
+    """
+
+    def __init__(self, screen: Screen[Any], common: Iterable[object], display: Callable[[Binding], str]) -> None:
+        """Show the keys of ``screen``, of which ``common`` are those of all screens; ``display`` returns the name of a
+        key."""
+        super().__init__()
+        self._title = (type(screen).__doc__ or "").partition("\n")[0]
+        self._groups: dict[str, dict[str, list[str]]] = {HERE: {}, MOVING: {}, EVERYWHERE: {}}
+        everywhere = {binding.action for binding in common if isinstance(binding, Binding)}
+        for node, binding in keys(screen):
+            if node is screen.app or binding.action in everywhere:
+                group = EVERYWHERE
+            else:
+                group = HERE if node is screen else MOVING
+            self._groups[group].setdefault(binding.description, []).append(display(binding))
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll() as box:
+            box.border_title = "Keys"
+            yield Static(Text(self._title, style="bold"), markup=False)
+            yield Static(self._columns())
+            yield Static(Text(f"\n{ABOUT}"), markup=False)
+
+    def _columns(self) -> Table:
+        """The keys of this screen on the left, those of lists and of all screens on the right."""
+        table = Table.grid(expand=True, padding=(0, 1))
+        table.add_column(ratio=1)
+        table.add_column(ratio=1)
+        right = Text("\n").join(self._group(name) for name in (MOVING, EVERYWHERE) if self._groups[name])
+        table.add_row(self._group(HERE), right)
+        return table
+
+    def _group(self, name: str) -> Text:
+        text = Text(no_wrap=True, overflow="ellipsis").append(f"\n{name}\n", style="bold underline")
+        for what, names in self._groups[name].items():
+            text.append(f"{' '.join(dict.fromkeys(names)):>12}  ", style=f"bold {DOUBT}")
+            text.append(f"{what}\n")
+        return text
+
+    def on_mount(self) -> None:
+        """Focus the text, so that keys scroll it."""
+        self.query_one(VerticalScroll).focus()
+
+    async def action_dismiss(self, result: None = None) -> None:
+        """Close."""
+        self.dismiss(result)

@@ -1,4 +1,4 @@
-"""The marks and notes of a capture as lines of a list."""
+"""The marks and notes of a capture: a list of them, which leads to what is marked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.summaries import wording
 from inspector.text import clean
+from inspector.tui.chooser import Choice, Chooser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from inspector.capture.notes import Note
     from inspector.summaries.marks import Marks
     from inspector.summaries.source import Source
+    from inspector.tui.view import View
 
 
 class NotedLine(NamedTuple):
@@ -43,3 +45,23 @@ def noted(source: Source, marks: Marks) -> Iterator[NotedLine]:
         elif note.kind == "record":
             line = "  ".join(cell for cell in wording.row(brief, owner)[1:6]) if brief else ""
             yield NotedLine(f"record {note.seq}", f"{text}{line}", note, number, note.seq)
+
+
+def choose(view: View) -> None:
+    """List what is marked or has a note, to go to one of them or to remove it."""
+    inspector = view.inspector
+    listed = {line.name: line for line in noted(inspector.source, inspector.marks)}
+    if not listed:
+        view.show_message("Nothing is marked yet: m marks a run or a record, M writes a note.")
+        return
+
+    def go(name: str | None) -> None:
+        if name is not None:
+            line = listed[name]
+            inspector.open_run(line.run, line.record) if line.run else inspector.open_exchange(None, line.note.seq)
+
+    def remove(name: str) -> None:
+        view.attempt(lambda: inspector.marks.remove(listed[name].note))
+
+    choices = [Choice(line.name, line.about) for line in listed.values()]
+    view.app.push_screen(Chooser("Marks and notes", choices, remove=remove), go)

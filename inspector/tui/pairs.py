@@ -31,10 +31,6 @@ _NAMED = 12
 """Other nodes of a group that are named."""
 
 
-def _ratio(pair: Pair, _: int = 0) -> str:
-    return f"{pair.time.ratio:.1f}x" if pair.time else ""
-
-
 class PairsView(PartView["Pair"]):
     """The nodes of a rehearsal: those without a catalog first, then those that change. Enter shows what changes."""
 
@@ -45,7 +41,8 @@ class PairsView(PartView["Pair"]):
         Column("groups", lambda pair, _: ", ".join(str(at) for at, _ in pair.groups), 6,
                sort=lambda pair: [at for at, _ in pair.groups]),
         Column("what", lambda pair, width: beginning(pair.summary, width), 20, 6),
-        Column("compile", _ratio, 7, right=True, sort=lambda pair: pair.time.ratio if pair.time else 0.0),
+        Column("compile", lambda pair, _: f"{pair.time.ratio:.1f}x" if pair.time else "", 7, right=True,
+               sort=lambda pair: pair.time.ratio if pair.time else 0.0),
         Column("before", lambda pair, _: seconds(pair.time.before) if pair.time else "", 7, right=True, least=100,
                sort=lambda pair: pair.time.before if pair.time else 0.0),
         Column("now", lambda pair, _: seconds(pair.time.after) if pair.time else "", 7, right=True, least=100,

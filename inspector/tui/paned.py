@@ -1,4 +1,4 @@
-"""A screen with three panes: one above two; one at a time on a narrow terminal or when a pane is zoomed."""
+"""Screens with panes, of which one at a time is shown on a narrow terminal; and one with three, to zoom and resize."""
 
 from __future__ import annotations
 
@@ -10,19 +10,66 @@ from inspector.tui.panes import NARROW, Pane, PaneTabs
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
-    from textual import events
+    from collections.abc import Mapping
+
     from textual.widget import Widget
 
-PANES = ("top", "left", "right")
-"""The ids of the panes; ``left`` and ``right`` are in the container ``lower``."""
 LOW = 20
 """Lines for the two panes below, before the one above them has more than half of the screen."""
 LEAST = 6
 """Lines of the pane above, at least."""
 
 
-class Paned(View):
-    """A screen with panes. Tab goes to the next pane, ``z`` zooms one, Shift and arrows or the mouse resize them."""
+class Tabbed(View):
+    """A screen with panes. Where the terminal is narrow, one at a time is shown, and the names of all are tabs."""
+
+    PANES: Mapping[str, str]
+    """The ids of the panes, and their names."""
+    DEFAULT_CSS = """
+    Tabbed PaneTabs { display: none; }
+    Tabbed.narrow PaneTabs { display: block; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.current = next(iter(self.PANES))
+        """The pane that has the focus, or is shown alone."""
+
+    def target(self, pane: str) -> Widget:
+        """The widget that gets the focus in a pane."""
+        raise NotImplementedError
+
+    @property
+    def narrow(self) -> bool:
+        """Whether one pane is shown at a time."""
+        return self.app.size.width < NARROW
+
+    def lay_out(self) -> None:
+        """Show the panes that fit."""
+        self.set_class(self.narrow, "narrow")
+        for pane in self.PANES:
+            self.query_one(f"#{pane}").set_class(self.narrow and pane != self.current, "gone")
+        self.query_one(PaneTabs).show(self.current)
+
+    def enter(self, pane: str) -> None:
+        """Go to a pane; if only one is shown, show this one."""
+        self.current = pane
+        self.lay_out()
+        self.target(pane).focus()
+
+    def action_enter(self, pane: str) -> None:
+        self.enter(pane)
+
+    def on_pane_tabs_picked(self, event: PaneTabs.Picked) -> None:
+        """Go to the pane whose name was clicked."""
+        self.enter(event.pane)
+
+
+class Paned(Tabbed):
+    """A screen with three panes: ``top``, and below it ``left`` and ``right`` in the container ``lower``.
+
+    Tab goes to the next pane, ``z`` zooms one, Shift and arrows or the mouse resize them.
+    """
 
     BINDINGS = [
         Binding("tab", "next_pane(1)", "Pane", key_display="Tab", priority=True),
@@ -36,15 +83,10 @@ class Paned(View):
     DEFAULT_CSS = """
     Paned #lower { height: 1fr; }
     Paned #left { width: 1fr; }
-    Paned .gone { display: none; }
-    Paned PaneTabs { display: none; }
-    Paned.narrow PaneTabs { display: block; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.current = "top"
-        """The pane that has the focus, or is shown alone."""
         self._zoomed = False
         self._height: int | None = None
         """The lines that the user gave the pane above; None: as many as it needs."""
@@ -55,24 +97,15 @@ class Paned(View):
         """The lines that the pane above needs with its frame, and those that all panes have."""
         raise NotImplementedError
 
-    def target(self, pane: str) -> Widget:
-        """The widget that gets the focus in a pane."""
-        raise NotImplementedError
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Lay out the panes for the width of the terminal."""
-        if self.ready:
-            self.lay_out()
+    @property
+    def narrow(self) -> bool:
+        """Whether one pane is shown at a time: the terminal is narrow, or the pane is zoomed."""
+        return super().narrow or self._zoomed
 
     def lay_out(self) -> None:
         """Show the panes that fit."""
-        narrow = self.app.size.width < NARROW or self._zoomed
-        self.set_class(narrow, "narrow")
-        shown = {self.current} if narrow else set(PANES)
-        for pane in PANES:
-            self.query_one(f"#{pane}").set_class(pane not in shown, "gone")
-        self.query_one("#lower").set_class(shown == {"top"}, "gone")
-        self.query_one(PaneTabs).show(self.current)
+        super().lay_out()
+        self.query_one("#lower").set_class(self.narrow and self.current == "top", "gone")
         self.divide()
 
     def divide(self) -> None:
@@ -86,16 +119,10 @@ class Paned(View):
         most = max(room // 2, room - LOW) if self._height is None else room - LEAST
         top.styles.height = max(LEAST, min(self._height or needed, most))
 
-    def enter(self, pane: str) -> None:
-        """Go to a pane; if only one is shown, show this one."""
-        self.current = pane
-        self.lay_out()
-        self.target(pane).focus()
-
     def focused_pane(self) -> str:
         """The pane that has the focus."""
         focused = self.focused
-        holds = [pane for pane in PANES if focused and self.query_one(f"#{pane}") in focused.ancestors_with_self]
+        holds = [pane for pane in self.PANES if focused and self.query_one(f"#{pane}") in focused.ancestors_with_self]
         return next(iter(holds), self.current)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -105,18 +132,16 @@ class Paned(View):
         return super().check_action(action, parameters)
 
     def action_next_pane(self, by: int) -> None:
-        self.enter(PANES[(PANES.index(self.current) + by) % len(PANES)])
+        panes = list(self.PANES)
+        self.enter(panes[(panes.index(self.current) + by) % len(panes)])
 
     def on_descendant_focus(self) -> None:
         """Follow the focus, which a click moves as well."""
         self.current = self.focused_pane()
 
-    def on_pane_tabs_picked(self, event: PaneTabs.Picked) -> None:
-        self.enter(event.pane)
-
     def action_zoom(self) -> None:
         """Zoom the focused pane, or show all panes again."""
-        if self.app.size.width < NARROW:
+        if super().narrow:
             self.show_message("The terminal is narrow: one pane is shown at a time; Tab shows the next.")
             return
         self._zoomed = not self._zoomed

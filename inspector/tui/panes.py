@@ -13,6 +13,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from textual import events
 
 NARROW = 100
@@ -97,7 +99,7 @@ class PaneTabs(Widget):
             super().__init__()
             self.pane = pane
 
-    def __init__(self, panes: dict[str, str]) -> None:
+    def __init__(self, panes: Mapping[str, str]) -> None:
         super().__init__()
         self._panes = panes
         self._shown = next(iter(panes))

@@ -72,7 +72,7 @@ class PartView[T](View):
     PartView #totals { height: auto; max-height: 2; padding: 0 1; }
     PartView #lower { height: 35%; }
     PartView #details { padding: 0 1; }
-    PartView #details Static { width: 1fr; height: auto; }
+    PartView #details Static { width: 1fr; }
     """
     TITLE = ""
     COLUMNS: tuple[Column[T], ...] = ()

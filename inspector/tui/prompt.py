@@ -5,6 +5,7 @@ It completes the input and has a history. The caller of ``open`` provides the co
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -15,7 +16,7 @@ from textual.suggester import Suggester
 from textual.widgets import Input, Label, Static
 
 from inspector.text import clean
-from inspector.tui.prompt_history import History
+from inspector.tui import user_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,34 @@ PAUSE = 0.15
 """Seconds without a key until the preview is made."""
 SHOWN = 6
 """Completions that are shown at once."""
+MOST = 200
+"""Maximum number of lines in a history."""
+_FILE = "history.json"
+
+
+class History:
+    """The lines typed before, the latest last. One file per user, for all captures."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.lines = self._read().get(name, [])
+
+    @staticmethod
+    def _read() -> dict[str, list[str]]:
+        return {
+            name: [line for line in lines if isinstance(line, str) and clean(line) == line]
+            for name, lines in user_state.read_object(_FILE).items()
+            if isinstance(lines, list)
+        }
+
+    def add(self, line: str) -> None:
+        """Add a line as the latest."""
+        if not line.strip():
+            return
+        histories = self._read()  # another process may have written since
+        self.lines = [*(earlier for earlier in histories.get(self._name, self.lines) if earlier != line), line][-MOST:]
+        histories[self._name] = self.lines
+        user_state.write(_FILE, json.dumps(histories, indent=1))
 
 
 class _Ghost(Suggester):
@@ -124,7 +153,7 @@ class Prompt(Vertical):
 
     def __init__(self) -> None:
         super().__init__()
-        self._then: Callable[[str], None] | None = None
+        self._then: Callable[[str], object] | None = None
         self._complete: Complete | None = None
         self._preview: Callable[[str], str] | None = None
         self._pause: Timer | None = None
@@ -150,7 +179,7 @@ class Prompt(Vertical):
     def open(
         self,
         label: str,
-        then: Callable[[str], None],
+        then: Callable[[str], object],
         value: str = "",
         *,
         complete: Complete | None = None,

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from rich.text import Text
 from textual.binding import Binding
 from textual.containers import Container, VerticalScroll
 from textual.widgets import Static
 
+from inspector.explain.resource_outcomes import Status
+from inspector.pages import palette
+from inspector.pages.styles import BAD, ORANGE, REFERENCE, SLATE
 from inspector.text import clean
 from inspector.tui import resource_details
+from inspector.tui.columns import Column
 from inspector.tui.panes import Pane
 from inspector.tui.part import Details, middle
-from inspector.tui.relation_tables import ABOVE, AFTER, BEFORE, HERE, Near
 from inspector.tui.resource_details import cut
 from inspector.tui.rows import Rows
 from inspector.tui.view import View
@@ -23,7 +27,96 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from inspector.explain.catalog_graph import CatalogGraph, Neighbourhood, Relation
+    from inspector.explain.resource_outcomes import Applied
     from inspector.protocol.documents import LogLine
+
+
+class Near(NamedTuple):
+    """A resource in one of the lists."""
+
+    number: int
+    outcome: Applied
+    relation: Relation | None
+    """None: it is in the middle."""
+    role: str
+    """What it is to the resource shown: the kind of the relationship, or ``in``, or ``contains``."""
+    place: int
+    """Its line in its list, from 0."""
+    last: bool
+    """Whether it is the last one."""
+    missing: bool
+    cycle: bool
+
+
+def _line(near: Near) -> str:
+    """A thick line if a change triggers something."""
+    return "═" if near.relation and near.relation.kind.refreshes else "─"
+
+
+def _style(near: Near) -> str:
+    return BAD if near.cycle or near.missing else ORANGE if _line(near) == "═" else SLATE
+
+
+def _to_the_right(near: Near) -> Text:
+    """The line from a resource to the one in the middle, which is beside the first."""
+    alone, first = near.place == 0 and near.last, near.place == 0
+    end = f"{_line(near)}─▶" if alone else "┬─▶" if first else "╯  " if near.last else "┤  "
+    return Text(f"{_line(near)}{end}", _style(near))
+
+
+def _from_the_left(near: Near) -> Text:
+    """The line from the resource in the middle to one on the right."""
+    alone, first = near.place == 0 and near.last, near.place == 0
+    begin = "──" if alone else "─┬" if first else " ╰" if near.last else " ├"
+    return Text(f"{begin}{_line(near)}▶", _style(near))
+
+
+def _downwards(near: Near) -> Text:
+    """The line from a resource to the one below the list."""
+    return Text(("┌" if near.place == 0 else "├") + _line(near), _style(near))
+
+
+def _role(near: Near) -> Text:
+    through = "^" if near.relation and near.relation.through is not None else ""
+    return Text(f"{near.role}{through}", _style(near))
+
+
+def _ref(near: Near, width: int) -> Text:
+    return Text(middle(cut(near.outcome.ref), width), REFERENCE)
+
+
+def _here(near: Near, width: int) -> Text:
+    """The resource that is shown, or what it is in and what is in it."""
+    if not near.role:
+        return Text(middle(cut(near.outcome.ref), width), f"bold {REFERENCE}")
+    text = Text(f"  {near.role} ", SLATE)
+    return text.append(middle(cut(near.outcome.ref), max(8, width - len(text))), REFERENCE)
+
+
+def _state(near: Near) -> Text:
+    status, resource = near.outcome.status, near.outcome.resource
+    words = [
+        ("missing", BAD) if near.missing else ("", ""),
+        ("cycle", BAD) if near.cycle else ("", ""),
+        (status, palette.RESOURCES[status]) if status is not Status.UNREPORTED else ("", ""),
+        ("exported", "dim") if resource and resource.exported else ("", ""),
+    ]
+    return Text(" ").join(Text(word, style) for word, style in words if word)
+
+
+_REF: Column[Near] = Column("resource", _ref, 12, 4)
+_STATE: Column[Near] = Column("outcome", lambda near, _: _state(near), 7, 1)
+_KIND: Column[Near] = Column("", lambda near, _: _role(near), 10)
+BEFORE: tuple[Column[Near], ...] = (
+    Column("resource", _ref, 12, 4, right=True),
+    _STATE,
+    Column("", lambda near, _: _role(near), 10, right=True),
+    Column("", lambda near, _: _to_the_right(near), 4),
+)
+ABOVE: tuple[Column[Near], ...] = (Column("", lambda near, _: _downwards(near), 2), _KIND, _REF, _STATE)
+HERE: tuple[Column[Near], ...] = (Column("resource", _here, 20, 4), _STATE)
+AFTER: tuple[Column[Near], ...] = (Column("", lambda near, _: _from_the_left(near), 4), _KIND, _REF, _STATE)
+
 
 COLUMNS = 110
 """Width of the terminal from which the three lists are side by side."""
@@ -62,7 +155,6 @@ class Relations(View):
     Relations #why { height: auto; max-height: 3; padding: 0 1; background: $panel; }
     Relations #lower { height: 35%; display: none; }
     Relations #details { padding: 0 1; }
-    Relations #details Static { height: auto; }
     Relations.-tall #lower { display: block; }
     Relations.beside #graph { layout: horizontal; }
     Relations.beside #graph Pane { width: 4fr; }
@@ -109,15 +201,11 @@ class Relations(View):
         return text + (f", from {middle(cut(self.graph.tree.refs[self._way[-1].number]), 30)}" if self._way else "")
 
     def opened(self) -> None:
-        self._lay_out()
+        self.lay_out()
         self._fill("here")
 
-    def on_resize(self) -> None:
+    def lay_out(self) -> None:
         """Put the lists side by side, or one above the other."""
-        if self.ready:
-            self._lay_out()
-
-    def _lay_out(self) -> None:
         beside = self.app.size.width >= COLUMNS
         self.set_class(beside, "beside")
         columns = {"needs": BEFORE if beside else ABOVE, "here": HERE, "after": AFTER}

@@ -15,21 +15,20 @@ from inspector.pages import palette
 from inspector.rules import fixes
 from inspector.runs.snapshot import RunState
 from inspector.text import clean, seconds
-from inspector.tui import advice
 from inspector.tui.columns import Column
+from inspector.tui.exchange import OnRecord
 from inspector.tui.exchange_pane import ExchangePane
-from inspector.tui.onrecord import OnRecord
+from inspector.tui.filtered import Filtered
 from inspector.tui.paned import Paned
 from inspector.tui.panes import Pane, PaneTabs
-from inspector.tui.replay import Played
+from inspector.tui.playback import Knowledge, Played, Transport
 from inspector.tui.rows import Rows
 from inspector.tui.sequence import Sequence as Diagram
-from inspector.tui.transport import Knowledge, Transport
-from inspector.tui.verdicts import headline, in_full
+from inspector.tui.verdicts import finding_in_full, headline, hung, in_full
 from inspector.tui.waterfall import Timed, Waterfall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from rich.console import Group
     from rich.text import Text
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
     from inspector.summaries.summary import Brief, RunBrief
     from inspector.summaries.under_way import UnderWay
+    from inspector.tui.view import View
 
 FINDINGS: tuple[Column[Finding], ...] = (
     Column("", lambda finding, _: palette.severity(finding.severity), 7, sort=lambda finding: -finding.severity.rank),
@@ -45,7 +45,7 @@ FINDINGS: tuple[Column[Finding], ...] = (
 )
 
 
-class RunView(Paned, Played, OnRecord):
+class RunView(Paned, Played, Filtered, OnRecord):
     """A run: its exchanges as waterfall or sequence, the selected exchange, and the findings."""
 
     BINDINGS = [
@@ -66,11 +66,11 @@ class RunView(Paned, Played, OnRecord):
         Binding("ctrl+down", "neighbour(1)", "Next run", show=False),
         Binding("ctrl+up", "neighbour(-1)", "Previous run", show=False),
     ]
+    PANES = {"top": "Exchanges", "left": "Record", "right": "Findings"}
     DEFAULT_CSS = """
     RunView #verdict { height: auto; padding: 0 1; border-left: outer $error; }
     RunView #findings { max-height: 40%; }
     RunView #explanation { height: 1fr; padding: 0 1; border-top: solid $border-blurred; }
-    RunView #explanation Static { height: auto; }
     """
 
     def __init__(self, number: int, seq: int | None = None, finding: Finding | None = None) -> None:
@@ -79,7 +79,7 @@ class RunView(Paned, Played, OnRecord):
         self.number = number
         self._wanted = seq
         self._finding = finding
-        self._filter = self._applied = ""
+        self._applied = ""
         self._shown: RunBrief | None = None
         self._briefs: list[Brief] = []
         """The records that match the filter."""
@@ -94,7 +94,7 @@ class RunView(Paned, Played, OnRecord):
 
     def body(self) -> Iterable[Widget]:
         yield Static("", id="verdict", markup=False)
-        yield PaneTabs({"top": "Exchanges", "left": "Record", "right": "Findings"})
+        yield PaneTabs(self.PANES)
         with Pane(id="top", title="Exchanges"):
             yield Waterfall(id="waterfall", times=self.inspector.times)
             yield Diagram(id="sequence", classes="gone")
@@ -116,6 +116,11 @@ class RunView(Paned, Played, OnRecord):
     def run(self) -> RunBrief | None:
         """The current state of the run."""
         return self.source.run(self.number)
+
+    @property
+    def selected_run(self) -> RunBrief | None:
+        """The run that is shown."""
+        return self.run
 
     @property
     def timed(self) -> Timed:
@@ -278,7 +283,7 @@ class RunView(Paned, Played, OnRecord):
         """Show the selected finding in full."""
         rows: Rows[Finding] = self.query_one("#findings", Rows)
         if rows.item and self.run:
-            self._explain(advice.hung(advice.text(rows.item, self.run, self._wide)), rows.key(rows.item))
+            self._explain(hung(finding_in_full(rows.item, self.run, self._wide)), rows.key(rows.item))
         elif self.run:
             self._explain(in_full(self.run, self._wide, self._doing(self.run)), self.run.verdict)
 
@@ -336,23 +341,23 @@ class RunView(Paned, Played, OnRecord):
     # -- what else can be done with a run ---------------------------------------------------------------
 
     def action_part(self, part: str) -> None:
-        self.inspector.open_part(part, self.number)
+        """Show the ``files``, the ``catalog`` or the ``connections`` of the run."""
+        from inspector.tui.catalog import Catalog
+        from inspector.tui.connections import Connections
+        from inspector.tui.files import Files
+
+        views: dict[str, Callable[[int], View]] = {"files": Files, "catalog": Catalog, "connections": Connections}
+        self.app.push_screen(views[part](self.number))
 
     def action_differences(self) -> None:
         """Show what is different from the last run of the node that went well."""
         self.inspector.open_differences(None, self.number)
-
-    def action_bootstrap(self) -> None:
-        run = self.run
-        self.inspector.open_bootstrap(run.certname if run else None)
 
     def action_back(self) -> None:
         """Back to the findings, if one of them led here; else cancel or clear a filter, or go back to the runs."""
         if self._came is not None:
             self.enter(self._came)
             self._came = None
-        elif self.cancel_filter() or self._filter:
-            self._set_filter("")
         else:
             super().action_back()
 
@@ -388,20 +393,8 @@ class RunView(Paned, Played, OnRecord):
         if seq is not None:
             self.inspector.open_exchange(self.number, seq)
 
-    def action_filter(self) -> None:
-        self.ask_filter(self._set_filter, self._filter)
-
-    def action_saved(self) -> None:
-        """Choose one of the saved filters."""
-        self.inspector.choose_filter(self._filter, self._set_filter)
-
-    def _set_filter(self, text: str) -> None:
-        self.cancel_filter()
-        before, self._filter = self._filter, text.strip()
+    def filter_changed(self) -> None:
         self._shown = None
-        if not self.attempt(self.update):
-            self._filter = before
-            self.update()
 
     def mark_changed(self) -> None:
         """Update the list as well, where marked records have a star."""
@@ -417,9 +410,6 @@ class RunView(Paned, Played, OnRecord):
         marks = self.inspector.marks
         if not self.timed.seek(lambda entry: entry.seq is not None and marks.marked(entry.seq), forward=direction > 0):
             self.show_message("No record of this run is marked; m marks one.")
-
-    def action_report(self) -> None:
-        self.inspector.report(self.run.number if self.run else None)
 
     def action_export(self) -> None:
         shown = {entry.seq for entry in self.timed.items if entry.seq is not None}

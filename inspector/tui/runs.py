@@ -13,13 +13,13 @@ from inspector.errors import InspectorError
 from inspector.pages import palette
 from inspector.pages.styles import DOUBT
 from inspector.summaries import wording
-from inspector.text import clean, clock, day, seconds
+from inspector.text import clean, clock, day, plural, seconds
 from inspector.tui.columns import Column
+from inspector.tui.filtered import Filtered
 from inspector.tui.histogram import BARS, Histogram
 from inspector.tui.panes import Pane
 from inspector.tui.rows import Rows
 from inspector.tui.verdicts import in_full
-from inspector.tui.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -88,7 +88,7 @@ class RunRows(Rows[RunLine]):
             self.items = [line for group in groups.values() for line in group]
 
 
-class Runs(View):
+class Runs(Filtered):
     """The runs of the capture, one per line, with their phases to scale. Enter opens a run."""
 
     BINDINGS = [
@@ -112,14 +112,11 @@ class Runs(View):
     ]
     DEFAULT_CSS = """
     Runs #scroll { padding: 0 1; }
-    Runs #detail { height: auto; }
     Runs.asking #lower { display: none; }
-    Runs Histogram.hidden { display: none; }
     """
 
     def __init__(self, *, grouped: bool = False) -> None:
         super().__init__()
-        self._filter = ""
         self._typed: str | None = None
         """The filter that is being typed, which is applied already if that is fast."""
         self._shown_filter = ""
@@ -159,36 +156,37 @@ class Runs(View):
         with Pane(id="lower"), VerticalScroll(id="scroll", can_focus=False):
             yield Static("", id="detail", markup=False)
 
-    def on_resize(self) -> None:
-        """Adapt to the size of the terminal."""
-        if self.ready:
-            self._divide()
-            self._show_details()
+    def lay_out(self) -> None:
+        self._divide()
+        self._show_details()
 
     def _divide(self) -> None:
         """Give the verdict of the selected run what the list does not need, and always a third."""
-        height = self.size.height - 2 - (0 if self.query_one(Histogram).has_class("hidden") else BARS + 1)
+        height = self.size.height - 2 - (0 if self.query_one(Histogram).has_class("gone") else BARS + 1)
         self.query_one("#lower").styles.height = max(height // 3, height - len(self._rows.items) - 3)
 
     def heading(self) -> str:
         source = self.source
-        number = len(source.runs)
-        text = f"{clean(source.path.name)}: {number} run{'s' if number != 1 else ''}"
+        text = f"{clean(source.path.name)}: {plural(len(source.runs), 'run')}"
         if self._shown_filter:
             text += f", {len(self._numbers())} shown: {clean(self._shown_filter)}"
-        if source.indexing:
-            text += f"   {source.progress}"
-        elif source.open and source.runs:
-            text += f"   last record {clock(max(run.ended for run in source.runs))[:8]}, being written"
-            text += ", following" if self.inspector.following.on else ""
+        progress = self.progress()
+        text += progress
+        if progress and not source.indexing and self.inspector.following.on:
+            text += ", following"
         if left := len(source.unanalyzed):
-            text += f"   {left} record{'s were' if left != 1 else ' was'} not analyzed"
-        trouble = source.trouble or self.inspector.marks.trouble
-        return text + (f"   {clean(trouble)}" if trouble else "")
+            text += f"   {plural(left, 'record')} {'was' if left == 1 else 'were'} not analyzed"
+        return text + self.trouble()
 
     @property
     def _rows(self) -> RunRows:
         return self.query_one(RunRows)
+
+    @property
+    def selected_run(self) -> RunBrief | None:
+        """The selected run; of an agent, its latest."""
+        line = self._rows.item
+        return line.run if line else None
 
     def _numbers(self) -> set[int]:
         """The runs that are shown, including those of agents whose runs are hidden below their heading."""
@@ -224,7 +222,7 @@ class Runs(View):
             self._rows.go((False, runs[-1].number)) or self._rows.go((True, runs[-1].name))
         histogram = self.query_one(Histogram)
         histogram.show(runs)
-        histogram.set_class(self._plain or len(runs) < 2, "hidden")  # a histogram of one run shows nothing
+        histogram.set_class(self._plain or len(runs) < 2, "gone")  # a histogram of one run shows nothing
         self._divide()
         self._show_details()
         self.retitle()
@@ -258,11 +256,8 @@ class Runs(View):
 
     def _nothing(self) -> str:
         """Why no runs are shown."""
-        source = self.source
-        if trouble := source.trouble:
-            return f"{clean(trouble)}\n`puppet-inspector runs` reads the capture without an index."
-        if source.indexing or (source.total and not source.state.complete):
-            return f"Reading record {source.state.last:,} of {source.total:,}: runs appear as they are analyzed."
+        if why := self.not_read("runs appear as they are analyzed"):
+            return why
         if self._filter and self.filter_trouble:
             return self.filter_trouble
         if self._filter:
@@ -280,7 +275,7 @@ class Runs(View):
         if self.inspector.following.on and self._newest not in {
             run.number for run in event.item.of or (event.item.run,)
         }:
-            self.inspector.follow(on=False)
+            self.inspector.following.on = False
             self.show_message("This is not the newest run: it is followed no more. W follows again.")
             self.retitle()
         self._show_details()
@@ -300,17 +295,9 @@ class Runs(View):
             self.update()
         self._rows.go((False, event.number))
 
-    def action_back(self) -> None:
-        """Cancel a slow filter, clear the filter, or leave."""
-        if not self.cancel_filter() and not self._filter:
-            super().action_back()
-        elif self._filter:
-            self._filter = ""
-            self.update()
-
     def action_follow(self) -> None:
         """Stay on the newest run, or no more."""
-        self.inspector.follow(on=not self.inspector.following.on)
+        self.inspector.following.on = not self.inspector.following.on
         self._newest = None
         self.update()
 
@@ -323,7 +310,7 @@ class Runs(View):
         self.update()
 
     def action_filter(self) -> None:
-        self.ask_filter(self._set_filter, self._filter, self._matching)
+        self.ask_filter(self._matching)
 
     def on_prompt_closed(self, event: Prompt.Closed) -> None:
         """Show what the accepted filter matches."""
@@ -345,17 +332,8 @@ class Runs(View):
             return ""
         return f"{number:,} of {every:,} runs"
 
-    def action_saved(self) -> None:
-        """Choose one of the saved filters."""
-        self.inspector.choose_filter(self._filter, self._set_filter)
-
-    def _set_filter(self, text: str) -> None:
-        self.cancel_filter()
-        self._typed = None
-        before, self._filter, self._applied = self._filter, text.strip(), None
-        if not self.attempt(self.update):
-            self._filter = before
-            self.update()
+    def filter_changed(self) -> None:
+        self._typed = self._applied = None
 
     def action_mark(self) -> None:
         if (line := self._rows.item) and not line.of:
@@ -397,20 +375,6 @@ class Runs(View):
         else:
             self.show_message("Select a run, or mark two: m.")
 
-    def action_report(self) -> None:
-        line = self._rows.item
-        self.inspector.report(line.run.number if line else None)
-
     def action_export(self) -> None:
         seqs = [seq for number in self._numbers() for seq in self.source.seqs(number)]
         self.inspector.export(sorted(seqs))
-
-    def action_bodies(self) -> None:
-        self.inspector.open_search()
-
-    def action_findings(self) -> None:
-        self.inspector.open_findings()
-
-    def action_bootstrap(self) -> None:
-        line = self._rows.item
-        self.inspector.open_bootstrap(line.run.certname if line else None)

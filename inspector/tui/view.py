@@ -13,27 +13,25 @@ from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from inspector.errors import InspectorError
-from inspector.text import clean
+from inspector.text import clean, clock
 from inspector.tui.keys import Keys
 from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from textual import events
     from textual.app import ComposeResult
     from textual.dom import DOMNode
     from textual.widget import Widget
-    from textual.worker import Worker
 
-    from inspector.explain.catalog_graph import CatalogGraph
     from inspector.explain.master_log.measured import MasterTimes
     from inspector.model import Finding, Place
-    from inspector.protocol.documents import LogLine
-    from inspector.summaries.filtering import Filtering, Progress
+    from inspector.summaries.filtering import Filtering
     from inspector.summaries.marks import Marks
     from inspector.summaries.source import Source
+    from inspector.summaries.summary import RunBrief
     from inspector.tui.arranged import Arranged
     from inspector.tui.following import Following
 
@@ -80,28 +78,14 @@ class Application(Protocol):
     def open_run(self, number: int, seq: int | None = None, finding: Finding | None = None) -> None: ...
     def open_exchange(self, number: int | None, seq: int, place: Place | None = None) -> None: ...
     def open_runs(self, *, grouped: bool = False) -> None: ...
-    def follow(self, *, on: bool) -> None: ...
     def open_findings(self) -> None: ...
     def open_bootstrap(self, certname: str | None = None) -> None: ...
     def open_search(self) -> None: ...
-    def open_part(self, part: str, number: int) -> None: ...
     def open_marks(self) -> None: ...
     @property
     def rehearsal(self) -> bool: ...
     def open_pairs(self) -> None: ...
     def open_differences(self, before: int | None, after: int) -> None: ...
-    def choose_filter(self, current: str, then: Callable[[str], None]) -> None: ...
-    def open_relations(
-        self,
-        number: int,
-        graph: CatalogGraph,
-        logs: Mapping[str, Sequence[LogLine]],
-        resource: int,
-        follow: Callable[[str], None],
-    ) -> None: ...
-    def ask_filter(
-        self, view: View, then: Callable[[str], None], value: str, preview: Callable[[str], str] | None
-    ) -> None: ...
     def export(self, seqs: Sequence[int]) -> None: ...
     def report(self, number: int | None) -> None: ...
     def show_message(self, text: str) -> None: ...
@@ -125,6 +109,7 @@ class View(Screen[None]):
     View #title { height: 1; color: $text-accent; padding: 0 1; text-style: bold; }
     View #message { height: auto; max-height: 3; padding: 0 1; background: $panel; display: none; }
     View #message.shown { display: block; }
+    View .gone { display: none; }
     View.-short Pane { border: none; border-top: solid $border-blurred; }
     View.-slim Pane { border: none; border-top: solid $border-blurred; }
     View.-short Pane:focus-within { border-top: solid $border; }
@@ -134,9 +119,6 @@ class View(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._filter_worker: Worker[None] | None = None
-        self.filter_trouble = ""
-        """Why the records that a filter needs could not be read."""
         self._message = ""
         self._pattern = ""
         self._mounted = False
@@ -178,6 +160,13 @@ class View(Screen[None]):
     def opened(self) -> None:
         """Choose the initial focus; called once, after the first ``update``."""
 
+    def on_resize(self) -> None:
+        if self.ready:
+            self.lay_out()
+
+    def lay_out(self) -> None:
+        """Adapt to the size of the terminal; called when it changes."""
+
     def heading(self) -> str:
         """Text of the title line."""
         return ""
@@ -190,6 +179,34 @@ class View(Screen[None]):
         """Update, unless the widgets do not exist yet."""
         if self.ready and self.is_attached:
             self.update()
+
+    @property
+    def selected_run(self) -> RunBrief | None:
+        """The run that is shown or selected; None if there is none."""
+        return None
+
+    def progress(self) -> str:
+        """How far the capture is read or written, for a title; empty if it is complete."""
+        source = self.source
+        if source.indexing:
+            return f"   {source.progress}"
+        if source.open and source.runs:
+            return f"   last record {clock(max(run.ended for run in source.runs))[:8]}, being written"
+        return ""
+
+    def trouble(self) -> str:
+        """What cannot be read or written, for a title; empty if nothing is wrong."""
+        trouble = self.source.trouble or self.inspector.marks.trouble
+        return f"   {clean(trouble)}" if trouble else ""
+
+    def not_read(self, expected: str) -> str:
+        """Why nothing can be listed yet, and what is ``expected`` while the capture is read; empty if it was read."""
+        source = self.source
+        if trouble := source.trouble:
+            return f"{clean(trouble)}\n`puppet-inspector runs` reads the capture without an index."
+        if source.indexing or (source.total and not source.state.complete):
+            return f"Reading record {source.state.last:,} of {source.total:,}: {expected}."
+        return ""
 
     def update(self) -> None:
         """Show the current state of the source; called when the view is uncovered, and when there is new data."""
@@ -215,7 +232,7 @@ class View(Screen[None]):
     def ask(
         self,
         label: str,
-        then: Callable[[str], None],
+        then: Callable[[str], object],
         value: str = "",
         *,
         complete: Callable[[str], list[str]] | None = None,
@@ -229,10 +246,6 @@ class View(Screen[None]):
         """
         self.query_one(Prompt).open(label, then, value, complete=complete, history=history, preview=preview)
 
-    def ask_filter(self, then: Callable[[str], None], value: str, preview: Callable[[str], str] | None = None) -> None:
-        """Ask the user for a filter."""
-        self.inspector.ask_filter(self, then, value, preview)
-
     def later(self, act: Callable[..., object], *arguments: object) -> None:
         """Call ``act`` on the event loop, from a worker's thread; do nothing if the view was closed meanwhile."""
         later(self, act, *arguments)
@@ -245,57 +258,6 @@ class View(Screen[None]):
         except InspectorError as error:
             self.show_message(str(error))
             return False
-        return True
-
-    def start_filter[T](self, start: Callable[[], Iterator[Progress[T]]], then: Callable[[list[T]], None]) -> None:
-        """Read what matches a filter in a thread and show the progress; Escape cancels.
-
-        ``start`` is called at once, ``then`` with everything found, followed by ``update``. While ``filter_running`` is
-        true a view does not start again, even if the capture grows. Raises InspectorError for an invalid filter.
-        """
-        found: list[T] = []
-        progress = start()
-
-        def read() -> None:
-            worker = get_current_worker()
-            try:
-                for done, total, some in progress:
-                    if worker.is_cancelled:
-                        return
-                    found.extend(some)
-                    if done < total:
-                        self.later(self.show_message, f"reading {done:,} of {total:,} (Escape cancels)")
-            except InspectorError as error:
-                self.later(self._filter_done, worker, found, then, unread(error))
-                return
-            self.later(self._filter_done, worker, found, then)
-
-        if self._filter_worker is not None:
-            self._filter_worker.cancel()
-        self._filter_worker = self.run_worker(read, thread=True, group="filter")
-
-    def _filter_done[T](
-        self, worker: Worker[None], found: list[T], then: Callable[[list[T]], None], trouble: str = ""
-    ) -> None:
-        if worker is self._filter_worker:  # it may have been cancelled at the last moment
-            self._filter_worker = None
-            self.filter_trouble = trouble
-            self.show_message(trouble)
-            then(found)
-            self.update()
-
-    @property
-    def filter_running(self) -> bool:
-        """Whether a filter is being read in a thread."""
-        return self._filter_worker is not None and not self._filter_worker.is_finished
-
-    def cancel_filter(self) -> bool:
-        """Cancel the filter that is being read; False if there is none."""
-        if self._filter_worker is None or self._filter_worker.is_finished:
-            return False
-        self._filter_worker.cancel()
-        self._filter_worker = None
-        self.show_message("cancelled")
         return True
 
     def search_target(self) -> Searchable | None:
@@ -312,7 +274,7 @@ class View(Screen[None]):
 
     def on_arranged_choosing(self, event: Arranged.Choosing) -> None:
         """Let the user choose the columns of a list."""
-        from inspector.tui.column_chooser import ColumnChooser
+        from inspector.tui.chooser import ColumnChooser
 
         event.stop()
         self.app.push_screen(ColumnChooser(event.rows))
@@ -347,18 +309,38 @@ class View(Screen[None]):
         else:
             self.show_message("This key does nothing here; ? lists the keys.")
 
+    # What several views offer, each with the keys that its ``BINDINGS`` name.
+
+    def action_findings(self) -> None:
+        """Show all findings."""
+        self.inspector.open_findings()
+
+    def action_bodies(self) -> None:
+        """Search the bodies."""
+        self.inspector.open_search()
+
+    def action_bootstrap(self) -> None:
+        """Show how the node of the selected run got its certificate."""
+        run = self.selected_run
+        self.inspector.open_bootstrap(run.certname if run else None)
+
+    def action_report(self) -> None:
+        """Write the report of the selected run."""
+        run = self.selected_run
+        self.inspector.report(run.number if run else None)
+
     def action_marks(self) -> None:
         """List the marks and notes of the capture."""
         self.inspector.open_marks()
 
     def action_help(self) -> None:
         """Show all keys of this screen."""
-        from inspector.tui.help import Help
+        from inspector.tui.keys import Help
 
         self.app.push_screen(Help(self, View.BINDINGS, self.app.get_key_display))
 
     def action_back(self) -> None:
-        if not self.cancel_filter() and len(self.app.screen_stack) > 2:
+        if len(self.app.screen_stack) > 2:
             self.app.pop_screen()
 
 

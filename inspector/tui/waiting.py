@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from textual.app import App
 from textual.binding import Binding
 from textual.widgets import Static
 
 from inspector.capture import paths
 from inspector.pages.styles import COMMAND
 from inspector.text import clean
-from inspector.tui import themes
 from inspector.tui.keys import Keys
 from inspector.tui.panes import Pane
+from inspector.tui.themes import ThemedApp
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +30,7 @@ WAYS = (
 )
 
 
-class Waiting(App["Path"]):
+class Waiting(ThemedApp["Path"]):
     """Shows how a capture is made, and returns the first one that is there; none if the user leaves before."""
 
     BINDINGS = [Binding("q,escape", "quit", "Quit", key_display="q")]
@@ -42,10 +41,7 @@ class Waiting(App["Path"]):
     """
 
     def __init__(self, folder: Path, *, driver: type[Driver] | None = None) -> None:
-        super().__init__(driver_class=driver)
-        for one in themes.THEMES.values():
-            self.register_theme(one)
-        self.theme = themes.remembered().name
+        super().__init__(driver=driver)
         self._folder = folder
 
     def compose(self) -> ComposeResult:

@@ -19,8 +19,7 @@ from inspector.pages import palette
 from inspector.pages.styles import BLUE, CYAN, DOUBT, GREEN, ORANGE, SLATE, VIOLET, YELLOW
 from inspector.summaries import wording
 from inspector.text import clean, lasting, seconds, short, size
-from inspector.tui import cells
-from inspector.tui.columns import Column
+from inspector.tui.columns import Column, drawn_line
 from inspector.tui.rows import Rows
 
 if TYPE_CHECKING:
@@ -392,7 +391,7 @@ class Waterfall(Timed):
         """Draw lines as ``Rows`` does; the last line is a legend of the glyphs if it is free."""
         if y > len(self.items) and y == self.size.height - 1:
             legend = MASTER_LEGEND if self._times.by_record else LEGEND
-            return cells.drawn([(legend, self.size.width, False)], self.rich_style, self.app.console)
+            return drawn_line([(legend, self.size.width, False)], self.rich_style, self.app.console)
         return super().render_line(y)
 
     # -- cells ------------------------------------------------------------------------------------------

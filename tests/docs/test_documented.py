@@ -175,7 +175,7 @@ WHERE = {
     "Paned": "## A run",
     "Played": "## A run",
     "Waterfall": "## A run",
-    "DocPane": "## An exchange",
+    "ExchangePane": "## An exchange",
     "OnRecord": "## An exchange",
     "ExchangeView": "## An exchange",
     "PartView": "## Files, catalog, connections",

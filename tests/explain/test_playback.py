@@ -15,7 +15,7 @@ from inspector.explain.timeline import entries
 from inspector.model import Phase, Severity
 from inspector.pages import palette
 from inspector.summaries.summary import Brief, RunBrief, Sign
-from inspector.tui.transport import Knowledge, Transport
+from inspector.tui.playback import Knowledge, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -22,7 +22,7 @@ from inspector.tui.run import RunView
 from tests.support.captures import save
 from tests.support.conversations import Agent, together
 from tests.support.recorded import SAMPLES
-from tests.tui.screens import SIZES, indexed, play, screen_text, settled, unframed
+from tests.tui.screens import indexed, play, screen_text, settled, unframed
 from tests.tui.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -187,7 +187,6 @@ def test_one_that_is_deleted_meanwhile_is_reported_as_gone(tmp_path: Path) -> No
     play(path, act)
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("key", "empty"),
     [
@@ -199,7 +198,7 @@ def test_one_that_is_deleted_meanwhile_is_reported_as_gone(tmp_path: Path) -> No
         ("b", "No record contains"),
     ],
 )
-def test_what_cannot_be_read_is_not_shown_as_empty(tmp_path: Path, key: str, empty: str, size: tuple[int, int]) -> None:
+def test_what_cannot_be_read_is_not_shown_as_empty(tmp_path: Path, key: str, empty: str) -> None:
     path = indexed(sample(tmp_path))
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -226,7 +225,7 @@ def test_what_cannot_be_read_is_not_shown_as_empty(tmp_path: Path, key: str, emp
             await settled(pilot, app)
             assert "could not be read" not in screen_text(app)
 
-    play(path, act, size)
+    play(path, act, (80, 24))
 
 
 def test_findings_without_an_index_are_not_no_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

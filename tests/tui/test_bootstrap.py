@@ -15,7 +15,7 @@ from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.rows import Rows
 from tests.support.captures import save
 from tests.support.conversations import Agent, together
-from tests.tui.screens import SIZES, indexed, play, sample, screen_text
+from tests.tui.screens import SIZES, indexed, look, play, sample, screen_text, shared_sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +55,7 @@ async def opened(pilot: Pilot[None], app: Inspector, certname: str | None = None
         ("compile-error", ["run", "node1.example"]),
     ],
 )
-def test_everything_stands_on_a_wide_screen(tmp_path: Path, name: str, texts: list[str]) -> None:
+def test_everything_stands_on_a_wide_screen(name: str, texts: list[str]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         steps: Rows[object] = view.query_one("#step-list", Rows)
@@ -67,10 +67,10 @@ def test_everything_stands_on_a_wide_screen(tmp_path: Path, name: str, texts: li
             assert expected in text, text
         assert "1 agent in" in text
 
-    play(sample(name, tmp_path), act, WIDE)
+    look(shared_sample(name), act, WIDE)
 
 
-def test_a_narrow_screen_has_tabs_by_key_and_by_mouse(tmp_path: Path) -> None:
+def test_a_narrow_screen_has_tabs_by_key_and_by_mouse() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         text = screen_text(app)
@@ -89,15 +89,20 @@ def test_a_narrow_screen_has_tabs_by_key_and_by_mouse(tmp_path: Path) -> None:
         await pilot.press("enter")
         assert app.focused is view.query_one("#step-list")
         assert "certificate ──▶ 404" in screen_text(app)
+        app.pop_screen()
+        await opened(pilot, app)
+        lines = screen_text(app).splitlines()
+        at = next(at for at, line in enumerate(lines) if line.startswith(" certificates "))
+        assert lines[at + 1].startswith(" " * 14)
+        await pilot.press("end")
+        await pilot.pause()
+        assert " run (Done)  run 1" in screen_text(app)
 
-    play(sample("bootstrap-waiting", tmp_path), act, NARROW)
+    look(shared_sample("bootstrap-waiting"), act, NARROW)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES)
-def test_a_step_and_a_key_open_their_record(
-    tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_and_a_key_open_their_record(monkeypatch: pytest.MonkeyPatch) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         asked: list[tuple[int | None, int]] = []
         monkeypatch.setattr(app, "open_exchange", lambda run, seq: asked.append((run, seq)))
@@ -112,11 +117,11 @@ def test_a_step_and_a_key_open_their_record(
         await pilot.click("#step-list", offset=(2, 2), times=2)
         assert asked[2:] == [(1, bootstrap.steps[1].seqs[0])]
 
-    play(sample("bootstrap-waiting", tmp_path), act, size)
+    look(shared_sample("bootstrap-waiting"), act)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_is_to_come_is_shown_with_its_day_and_keeps_its_indent(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_what_is_to_come_is_shown_with_its_day_and_keeps_its_indent(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await opened(pilot, app)
         await pilot.press("5")
@@ -127,10 +132,10 @@ def test_what_is_to_come_is_shown_with_its_day_and_keeps_its_indent(tmp_path: Pa
         after = text.splitlines()[text.splitlines().index(line) + 1]
         assert line.index("the CRL") == after.index("the certificate")
 
-    play(sample("bootstrap-waiting", tmp_path), act, size)
+    look(shared_sample("bootstrap-waiting"), act, size)
 
 
-def test_a_narrow_screen_has_sixteen_digits_of_keys_and_the_whole_below(tmp_path: Path) -> None:
+def test_a_narrow_screen_has_sixteen_digits_of_keys_and_the_whole_below() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         await pilot.press("4")
@@ -141,25 +146,13 @@ def test_a_narrow_screen_has_sixteen_digits_of_keys_and_the_whole_below(tmp_path
         below = "".join(" ".join(lines[6:]).split())
         assert key.key in below
         assert key.fingerprint in below
+        await pilot.press("y")
+        assert app.clipboard == key.fingerprint
 
-    play(sample("bootstrap-waiting", tmp_path), act, NARROW)
-
-
-def test_facts_keep_their_indent_and_a_run_without_an_answer_has_none(tmp_path: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        await opened(pilot, app)
-        lines = screen_text(app).splitlines()
-        at = next(at for at, line in enumerate(lines) if line.startswith(" certificates "))
-        assert lines[at + 1].startswith(" " * 14)
-        await pilot.press("end")
-        await pilot.pause()
-        assert " run (Done)  run 1" in screen_text(app)
-
-    play(sample("bootstrap-waiting", tmp_path), act, NARROW)
+    look(shared_sample("bootstrap-waiting"), act, NARROW)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_each_step_says_its_run(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_each_step_says_its_run(tmp_path: Path) -> None:
     agent = Agent("node1.example").bootstrap().run().wait(60).ca().crl().csr().poll()
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -171,7 +164,7 @@ def test_each_step_says_its_run(tmp_path: Path, size: tuple[int, int]) -> None:
         lines = [line.rstrip(" │").rpartition("│")[2].split() for line in screen_text(app).splitlines()]
         assert [int(line[0]) for line in lines if len(line) > 2 and line[1][:2] == "20" and line[0].isdigit()] == runs
 
-    play(written(agent.records, tmp_path / "again.sqlite"), act, size)
+    play(written(agent.records, tmp_path / "again.sqlite"), act)
 
 
 def test_an_index_that_grew_while_bootstraps_were_read_is_read_again(
@@ -201,8 +194,7 @@ def test_an_index_that_grew_while_bootstraps_were_read_is_read_again(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES)
-def test_another_date_is_judged(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_another_date_is_judged() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         await pilot.press("5", "d", *"soon", "enter")
@@ -223,7 +215,7 @@ def test_another_date_is_judged(tmp_path: Path, size: tuple[int, int]) -> None:
         assert "as of" not in screen_text(app)
         assert "● works on" in screen_text(app)
 
-    play(sample("first-run", tmp_path), act, size)
+    look(shared_sample("first-run"), act)
 
 
 def test_the_certname_that_was_asked_for_is_chosen(tmp_path: Path) -> None:
@@ -302,8 +294,7 @@ def test_a_capture_that_is_not_indexed_yet_is_followed(tmp_path: Path, monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES)
-def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_captured_text_never_reaches_the_terminal(tmp_path: Path) -> None:
     records = [*talk(ca(), crl(), csr(), issued(), catalog(), report())]
     hostile = Agent(HOSTILE.replace(" ", "%20"), "192.0.2.66").csr(status=400, text=f"no {HOSTILE}")
     hostile.refused(HOSTILE)
@@ -328,15 +319,4 @@ def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[in
         assert "\x1b" not in text
         assert "\u202e" not in text
 
-    play(path, act, size)
-
-
-def test_the_fingerprint_is_copied(tmp_path: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        view = await opened(pilot, app)
-        await pilot.press("4", "y")
-        assert view.bootstrap
-        assert view.copy_value() == view.bootstrap.keys[0].fingerprint
-        assert app.clipboard == view.bootstrap.keys[0].fingerprint
-
-    play(sample("bootstrap-waiting", tmp_path), act)
+    play(path, act)

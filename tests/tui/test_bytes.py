@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,11 +15,11 @@ from inspector.pages.content import Content
 from inspector.pages.highlight import Colours
 from inspector.privacy.secrets import MASK
 from inspector.runs.examples import bucket, catalog, content, report, talk
-from inspector.tui import hues, themes
+from inspector.tui import themes
 from inspector.tui.bytes import Bytes
 from inspector.tui.doc_widgets import Leaves
 from inspector.tui.exchange import ExchangeView
-from tests.tui.screens import play, screen_text, settled, written
+from tests.tui.screens import look, play, screen_text, settled, shared_folder, written
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -33,13 +34,16 @@ SECRET = {"type": "File", "title": "/a", "parameters": {"content": "hunter2", "m
           "sensitive_parameters": ["content"]}  # fmt: skip
 
 
-@pytest.fixture
-def capture(tmp_path: Path) -> Path:
+@cache
+def capture() -> Path:
+    """A catalog with a secret, two files and a backup, for tests that only look at them."""
     parts = [
         catalog(resources=[SECRET]), content("modules/demo/init.pp", b"# why\nfile { '/a': }\n"),
         content("modules/demo/run", b"#!/bin/sh\n# what\nexit 1\n"), bucket(b"# old\na = 1\n"), report(),
     ]  # fmt: skip
-    return written(tmp_path, talk(*parts))
+    folder = shared_folder() / "colours"
+    folder.mkdir()
+    return written(folder, talk(*parts))
 
 
 def colours(widget: Widget) -> dict[str, str]:
@@ -54,7 +58,7 @@ def colours(widget: Widget) -> dict[str, str]:
 
 def hexed(style: str, *, light: bool = False) -> str:
     hue = style.rpartition(" ")[2]
-    return Color.parse(hues.LIGHT[hue] if light else hue).get_truecolor().hex
+    return Color.parse(themes.DARKER[hue] if light else hue).get_truecolor().hex
 
 
 async def shown(pilot: Pilot[None], app: Inspector, seq: int, *keys: str) -> Widget:
@@ -66,27 +70,21 @@ async def shown(pilot: Pilot[None], app: Inspector, seq: int, *keys: str) -> Wid
     return app.screen
 
 
-@pytest.mark.parametrize("theme", themes.THEMES)
-def test_files_have_the_colours_of_their_language_on_every_theme(capture: Path, theme: str) -> None:
+def test_files_have_the_colours_of_their_language_on_every_theme() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        app.theme = theme
-        light = theme == "light"
-        screen = await shown(pilot, app, 2, "3", "]")
-        assert colours(screen)["# why"] == hexed(styles.COMMENT, light=light)
-        assert colours(screen)["'/a'"] == hexed(styles.STRING, light=light)
+        for theme in (*themes.THEMES, "dark"):
+            app.theme = theme
+            light = theme == "light"
+            screen = await shown(pilot, app, 2, "3", "]")
+            assert colours(screen)["# why"] == hexed(styles.COMMENT, light=light)
+            assert colours(screen)["'/a'"] == hexed(styles.STRING, light=light)
+        for seq, tab, comment in ((3, "3", "# what"), (4, "2", "# old")):  # without an ending, and a backup
+            assert colours(await shown(pilot, app, seq, tab, "]"))[comment] == hexed(styles.COMMENT)
 
-    play(capture, act, start="")
-
-
-@pytest.mark.parametrize(("seq", "tab", "comment"), [(3, "3", "# what"), (4, "2", "# old")])
-def test_a_file_without_an_ending_and_a_backup_too(capture: Path, seq: int, tab: str, comment: str) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        assert colours(await shown(pilot, app, seq, tab, "]"))[comment] == hexed(styles.COMMENT)
-
-    play(capture, act, start="")
+    look(capture(), act, start="")
 
 
-def test_json_and_masked_values_have_colours_and_the_raw_body_too(capture: Path) -> None:
+def test_json_and_masked_values_have_colours_and_the_raw_body_too() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         screen = await shown(pilot, app, 1, "3", "]")
         found = colours(screen)
@@ -98,10 +96,10 @@ def test_json_and_masked_values_have_colours_and_the_raw_body_too(capture: Path)
         screen = await shown(pilot, app, 1, "3", "]", "v")
         assert colours(screen)['"mode"'] == hexed(styles.KEY)
 
-    play(capture, act, start="")
+    look(capture(), act, start="")
 
 
-def test_on_a_line_without_a_value_all_of_the_body_is_copied(capture: Path) -> None:
+def test_on_a_line_without_a_value_all_of_the_body_is_copied() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         screen = await shown(pilot, app, 1, "3", "]")
         body = screen.query_one(Bytes)
@@ -113,10 +111,10 @@ def test_on_a_line_without_a_value_all_of_the_body_is_copied(capture: Path) -> N
         await pilot.press("down", "y")
         assert app.clipboard == body.plain(1)
 
-    play(capture, act, start="")
+    look(capture(), act, start="")
 
 
-def test_without_colour_all_of_it_can_be_read(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_colour_all_of_it_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -124,10 +122,10 @@ def test_without_colour_all_of_it_can_be_read(capture: Path, monkeypatch: pytest
         found = colours(screen)
         assert found['"mode"'] == found[MASK] == found["4"] == "#ffffff"
 
-    play(capture, act, start="")
+    play(capture(), act, start="")
 
 
-def test_a_tree_has_the_colours_of_its_values_also_under_the_cursor(capture: Path) -> None:
+def test_a_tree_has_the_colours_of_its_values_also_under_the_cursor() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         screen = await shown(pilot, app, 1, "right", "down", "down", "down")
         tree = screen.query_one(Leaves)
@@ -144,7 +142,7 @@ def test_a_tree_has_the_colours_of_its_values_also_under_the_cursor(capture: Pat
         grounds = {style.bgcolor for _, style, _ in [*line][-3:] if style}
         assert len(grounds) == 1, "the line is marked to its end"
 
-    play(capture, act, start="")
+    look(capture(), act, start="")
 
 
 class Host(App[None]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +20,7 @@ from inspector.tui.runs import Runs
 from tests.support.captures import recording, save
 from tests.support.conversations import Agent
 from tests.support.nodes import refused, uncompiled, well
-from tests.tui.screens import SIZES, indexed, play, screen_text
+from tests.tui.screens import SIZES, indexed, look, play, screen_text, shared_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,15 +30,16 @@ if TYPE_CHECKING:
     from inspector.tui.app import Inspector
 
 
-@pytest.fixture
-def faults(tmp_path: Path) -> Path:
+@cache
+def faults() -> Path:
+    """Two causes, one of them of two nodes, and a node that went well; for tests that only look at it."""
     parts = (well(1), refused(1), uncompiled(2), uncompiled(3, after=60))
     records = sorted((record for part in parts for record in part), key=lambda record: record.time)
-    return indexed(save(tmp_path / "faults.sqlite", *records))
+    return indexed(save(shared_folder() / "faults.sqlite", *records))
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_first_screen_answers_what_failed_where_and_what_to_do(faults: Path, size: tuple[int, int]) -> None:
+def test_the_first_screen_answers_what_failed_where_and_what_to_do(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         assert isinstance(app.screen, Causes)
         shown = " ".join(screen_text(app).split())
@@ -50,10 +52,10 @@ def test_the_first_screen_answers_what_failed_where_and_what_to_do(faults: Path,
         assert "db1.example has no certificate yet: B18" in " ".join(shown.split())
         assert "puppetserver ca clean --certname db1.example" in shown
 
-    play(faults, act, size, start="")
+    look(faults(), act, size, start="")
 
 
-def test_a_causes_nodes_are_shown_below_it_and_enter_opens_a_run(faults: Path) -> None:
+def test_a_causes_nodes_are_shown_below_it_and_enter_opens_a_run() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         rows = app.screen.query_one(Rows)
         await pilot.press("right")
@@ -65,8 +67,16 @@ def test_a_causes_nodes_are_shown_below_it_and_enter_opens_a_run(faults: Path) -
         await pilot.press("escape", "left")
         await pilot.pause()
         assert [line for line in rows.items if line.node] == []
+        for key, groups in (("r", 0), ("a", 4)):
+            await pilot.press(key)
+            await pilot.pause()
+            assert isinstance(app.screen, Runs)
+            assert sum(bool(line.of) for line in app.screen.query_one(Rows).items) == groups
+            await pilot.press("escape")
+            await pilot.pause()
+            assert isinstance(app.screen, Causes)
 
-    play(faults, act, start="")
+    look(faults(), act, start="")
 
 
 def test_v_shows_the_whole_message(tmp_path: Path) -> None:
@@ -91,31 +101,6 @@ def test_v_shows_the_whole_message(tmp_path: Path) -> None:
             assert ("class 30 and class 31" in findings._detail().plain) is shown
 
     play(path, act, start="")
-
-
-def test_the_fix_is_copied_whole(faults: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        await pilot.press("down", "y")
-        await pilot.pause()
-        commands = [line.strip() for line in app.clipboard.splitlines()]
-        assert "puppetserver ca clean --certname db1.example" in commands
-        assert "puppetserver ca sign --certname db1.example" in commands
-
-    play(faults, act, start="")
-
-
-def test_all_runs_and_runs_by_agent_are_one_key_away(faults: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        for key, groups in (("r", 0), ("a", 4)):
-            await pilot.press(key)
-            await pilot.pause()
-            assert isinstance(app.screen, Runs)
-            assert sum(bool(line.of) for line in app.screen.query_one(Rows).items) == groups
-            await pilot.press("escape")
-            await pilot.pause()
-            assert isinstance(app.screen, Causes)
-
-    play(faults, act, start="")
 
 
 def test_a_healthy_capture_shows_that_nothing_is_wrong(tmp_path: Path) -> None:
@@ -152,15 +137,17 @@ def test_the_cursor_is_on_the_worst_cause_unless_the_user_moved_it(tmp_path: Pat
     play(path, act, start="")
 
 
-def test_the_text_stays_where_it_was_scrolled_to_while_the_capture_grows(faults: Path) -> None:
+def test_the_text_stays_where_it_was_scrolled_to_while_the_capture_grows(tmp_path: Path) -> None:
+    path = indexed(save(tmp_path / "growing.sqlite", *refused(1), *well(1, after=5)))
+
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         scroll = app.screen.query_one("#detail")
         scroll.scroll_to(y=3, animate=False, immediate=True)
-        with Capture.create(faults) as capture:
+        with Capture.create(path) as capture:
             for record in well(4, after=3000):
                 capture.append(record)
             capture.flush()
-        indexed(faults)
+        indexed(path)
         app.poll()
         await pilot.pause()
         assert scroll.scroll_offset.y == 3
@@ -168,7 +155,7 @@ def test_the_text_stays_where_it_was_scrolled_to_while_the_capture_grows(faults:
         await pilot.pause()
         assert scroll.scroll_offset.y == 0
 
-    play(faults, act, (80, 24), start="")
+    play(path, act, (80, 24), start="")
 
 
 def test_a_failed_run_stands_beside_the_last_good_one_of_its_node(tmp_path: Path) -> None:
@@ -192,14 +179,19 @@ def test_a_failed_run_stands_beside_the_last_good_one_of_its_node(tmp_path: Path
     play(indexed(save(tmp_path / "again.sqlite", *records)), act, start="")
 
 
-def test_a_node_that_never_went_well_says_so(faults: Path) -> None:
+def test_a_node_that_never_went_well_says_so() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         assert screen_text(app).count("No earlier run of this node in the capture went well.") == 1
         await pilot.press("o")
         await pilot.pause()
         assert screen_text(app).count("No earlier run of this node in the capture went well.") == 2
+        await pilot.press("down", "y")
+        await pilot.pause()
+        commands = [line.strip() for line in app.clipboard.splitlines()]
+        assert "puppetserver ca clean --certname db1.example" in commands
+        assert "puppetserver ca sign --certname db1.example" in commands
 
-    play(faults, act, start="")
+    look(faults(), act, start="")
 
 
 # -- what is under way ---------------------------------------------------------------------------------
@@ -214,8 +206,7 @@ def compiling(agent: Agent) -> OpenRequest:
     return OpenRequest("a.example-1", agent.time + 5, "POST", agent.url("catalog/a.example"))
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_what_is_under_way_stands_above_what_is_over_and_grows(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_what_is_under_way_stands_above_what_is_over_and_grows(tmp_path: Path) -> None:
     agent = begun()
     with recording(tmp_path / "c.sqlite", *uncompiled(1), *agent.records, requests=(compiling(agent),)) as capture:
 
@@ -242,7 +233,7 @@ def test_what_is_under_way_stands_above_what_is_over_and_grows(tmp_path: Path, s
                     break
             assert "a.example  gathers facts, or has ended" in screen_text(app)
 
-        play(indexed(tmp_path / "c.sqlite"), act, size, start="")
+        play(indexed(tmp_path / "c.sqlite"), act, start="")
 
 
 def test_it_never_says_that_there_are_no_runs_while_something_is_under_way(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from inspector.tui.exchange import ExchangeView
 from inspector.tui.run import RunView
 from inspector.tui.runs import Runs
 from tests.support.compared import file
-from tests.tui.screens import SIZES, play, sample, screen_text, settled, written
+from tests.tui.screens import look, play, sample, screen_text, settled, shared_sample, written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,8 +54,7 @@ async def opened(pilot: Pilot[None], app: Inspector, *keys: str) -> DifferencesV
     return app.screen
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_from_the_last_good_run(made: Path, size: tuple[int, int]) -> None:
+def test_from_the_last_good_run(made: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         assert isinstance(app.screen, Causes)
         view = await opened(pilot, app, "d")
@@ -68,8 +67,16 @@ def test_from_the_last_good_run(made: Path, size: tuple[int, int]) -> None:
         assert HOSTILE not in screen_text(app)
         await pilot.press("d")
         assert ("facts", "uptime") in [(line.section, line.what) for line in view.rows.items]
+        app.pop_screen()
+        await settled(pilot, app)
+        await pilot.press("enter")
+        await settled(pilot, app)
+        assert isinstance(app.screen, RunView)
+        view = await opened(pilot, app, "d")
+        assert (view.before, view.number) == (1, 2)
+        assert "Differences: run 1 of node1.example (complete), now run 2 of node1.example (failed)" in screen_text(app)
 
-    play(made, act, size, start="")
+    play(made, act, start="")
 
 
 def test_details_and_the_record(made: Path) -> None:
@@ -93,18 +100,6 @@ def test_details_and_the_record(made: Path) -> None:
     play(made, act, start="")
 
 
-def test_from_a_run(made: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        await pilot.press("enter")
-        await settled(pilot, app)
-        assert isinstance(app.screen, RunView)
-        view = await opened(pilot, app, "d")
-        assert (view.before, view.number) == (1, 2)
-        assert "Differences: run 1 of node1.example (complete), now run 2 of node1.example (failed)" in screen_text(app)
-
-    play(made, act, start="")
-
-
 def test_marked_runs(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         assert isinstance(app.screen, Runs)
@@ -118,14 +113,14 @@ def test_marked_runs(tmp_path: Path) -> None:
     play(sample("out-of-sync", tmp_path), act)
 
 
-def test_no_good_run_before(tmp_path: Path) -> None:
+def test_no_good_run_before() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("home", "d")
         await settled(pilot, app)
         assert isinstance(app.screen, Runs)
         assert "No earlier run of this node in the capture went well" in screen_text(app)
 
-    play(sample("out-of-sync", tmp_path), act)
+    look(shared_sample("out-of-sync"), act)
 
 
 def test_no_difference(tmp_path: Path) -> None:

@@ -17,10 +17,9 @@ from inspector.pages.content import Content
 from inspector.pages.model import Field, Table, item_of
 from inspector.pages.tabs import Tab, TabPart
 from inspector.privacy.secrets import MASK
-from inspector.tui import doc_pane
+from inspector.tui import exchange_pane
 from inspector.tui.bytes import Bytes
-from inspector.tui.doc_bar import Bar
-from inspector.tui.doc_widgets import Leaves, Sheet
+from inspector.tui.doc_widgets import Bar, Leaves, Sheet
 from inspector.tui.exchange import ExchangeView
 from inspector.tui.exchange_pane import ExchangePane
 from tests.bench.analysis import catalog as big_catalog
@@ -28,7 +27,7 @@ from tests.support.conversations import Agent, together
 from tests.support.hostile import harmless, hostile_records
 from tests.support.secrets import WORD, hiding
 from tests.support.tab_words import same_words
-from tests.tui.screens import SIZES, indexed, play, sample, screen_text, settled
+from tests.tui.screens import SIZES, indexed, look, play, screen_text, settled, shared_sample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from inspector.pages.message import Body
     from inspector.tui.app import Inspector
 
-NARROW, WIDE = SIZES
+NARROW = SIZES[0]
 
 
 def capture(records: Sequence[Record], folder: Path) -> Path:
@@ -89,9 +88,8 @@ MEANS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES, ids=["narrow", "wide"])
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in MEANS}))
-def test_what_a_record_means_is_shown_first(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
+def test_what_a_record_means_is_shown_first(name: str) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         for capture, seq, words in MEANS:
             if capture == name:
@@ -99,13 +97,13 @@ def test_what_a_record_means_is_shown_first(tmp_path: Path, name: str, size: tup
                 assert words in screen_text(app)
                 app.pop_screen()
 
-    play(sample(name, tmp_path), act, size)
+    look(shared_sample(name), act, NARROW)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in MEANS}))
-def test_show_prints_what_the_pane_has(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    path = sample(name, tmp_path)
+def test_show_prints_what_the_pane_has(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    path = shared_sample(name)
     shown = {}
     for seq in [seq for capture, seq, _ in MEANS if capture == name]:
         assert cli.main(["show", str(path), str(seq)]) == 0
@@ -117,12 +115,11 @@ def test_show_prints_what_the_pane_has(tmp_path: Path, capsys: pytest.CaptureFix
             assert same_words(lines, pane.tabs) > 5
             app.pop_screen()
 
-    play(path, act, NARROW)
+    look(path, act, NARROW)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES, ids=["narrow", "wide"])
-def test_every_tab_has_a_key(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_every_tab_has_a_key() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 11)
         assert "Class[Settings]" in screen_text(app)
@@ -140,10 +137,10 @@ def test_every_tab_has_a_key(tmp_path: Path, size: tuple[int, int]) -> None:
         assert "[Catalog]" in await press(pilot, app, "]")
         assert "[Form]" in await press(pilot, app, "[")
 
-    play(sample("first-run", tmp_path), act, size)
+    look(shared_sample("first-run"), act, NARROW)
 
 
-def test_tabs_parts_and_branches_are_clicked(tmp_path: Path) -> None:
+def test_tabs_parts_and_branches_are_clicked() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 11)
         await pilot.click("#tabs", offset=(12, 0))
@@ -162,10 +159,10 @@ def test_tabs_parts_and_branches_are_clicked(tmp_path: Path) -> None:
         await settled(pilot, app)
         assert "/srv/agent/node1.example/managed" in screen_text(app)
 
-    play(sample("first-run", tmp_path), act, NARROW)
+    look(shared_sample("first-run"), act, NARROW)
 
 
-def test_a_body_is_pretty_raw_or_hexadecimal(tmp_path: Path) -> None:
+def test_a_body_is_pretty_raw_or_hexadecimal() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 11)
         assert '"name": "node1.example"' in await press(pilot, app, "3", "]")
@@ -181,12 +178,15 @@ def test_a_body_is_pretty_raw_or_hexadecimal(tmp_path: Path) -> None:
         assert name == "11-catalog-response.json"
         assert json.loads(body)["name"] == "node1.example"
 
-    play(sample("first-run", tmp_path), act, NARROW)
+    look(shared_sample("first-run"), act, NARROW)
 
 
-def test_other_records_of_the_run_are_a_key_away(tmp_path: Path) -> None:
+def test_other_records_of_the_run_are_a_key_away() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 4)
+        title = screen_text(app).split("\n")[0].strip()
+        assert title.startswith("4 POST ")
+        assert " 500 - 4 of 5 - run 1 of " in title
         await press(pilot, app, "greater_than_sign")
         assert pane.seq == 5
         assert "This is the last record." in await press(pilot, app, "greater_than_sign")
@@ -196,11 +196,11 @@ def test_other_records_of_the_run_are_a_key_away(tmp_path: Path) -> None:
         await press(pilot, app, "less_than_sign", "less_than_sign", "less_than_sign")
         assert "This is the first record." in await press(pilot, app, "less_than_sign")
 
-    play(sample("compile-error", tmp_path), act, NARROW)
+    look(shared_sample("compile-error"), act, NARROW)
 
 
 @pytest.mark.slow
-def test_searching_goes_through_branches_that_are_closed(tmp_path: Path) -> None:
+def test_searching_goes_through_branches_that_are_closed() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 11)
         await press(pilot, app, "]", "]", "]")
@@ -227,17 +227,17 @@ def test_searching_goes_through_branches_that_are_closed(tmp_path: Path) -> None
         await press(pilot, app, "N")
         assert '"name": "Debian"' in (pane.copy_value() or "")
 
-    play(sample("first-run", tmp_path), act, NARROW)
+    look(shared_sample("first-run"), act, NARROW)
 
 
-def test_what_came_while_something_was_typed_gets_the_focus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_came_while_something_was_typed_gets_the_focus(monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
 
     def content(body: Body) -> Content:
         gate.wait(60)
         return body.content(body.mode)
 
-    monkeypatch.setattr(doc_pane, "_content", content)
+    monkeypatch.setattr(exchange_pane, "_content", content)
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 11)
@@ -249,10 +249,10 @@ def test_what_came_while_something_was_typed_gets_the_focus(tmp_path: Path, monk
         assert isinstance(pane.shown, Bytes)
         assert pane.shown.has_focus
 
-    play(sample("first-run", tmp_path), act, NARROW)
+    look(shared_sample("first-run"), act, NARROW)
 
 
-def test_a_line_of_a_table_that_is_too_long_is_shown_in_full_below(tmp_path: Path) -> None:
+def test_a_line_of_a_table_that_is_too_long_is_shown_in_full_below() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 25)
         await press(pilot, app, "]", "]")
@@ -264,10 +264,10 @@ def test_a_line_of_a_table_that_is_too_long_is_shown_in_full_below(tmp_path: Pat
         assert "\\x0a" not in message
         assert (pane.copy_value() or "").startswith("\n--- ")
 
-    play(sample("out-of-sync", tmp_path), act, (120, 40))
+    look(shared_sample("out-of-sync"), act, (120, 40))
 
 
-def test_nothing_to_show(tmp_path: Path) -> None:
+def test_nothing_to_show() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 4)
         pane.show(None)
@@ -278,7 +278,7 @@ def test_nothing_to_show(tmp_path: Path) -> None:
         await settled(pilot, app)
         assert "There is no record 999." in screen_text(app)
 
-    play(sample("compile-error", tmp_path), act, NARROW)
+    look(shared_sample("compile-error"), act, NARROW)
 
 
 # -- secrets ---------------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ def test_a_click_shows_a_secret(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["compile-error", "first-run", "out-of-sync", "mismatched-key", "revoked"])
-def test_a_finding_opens_where_its_evidence_is(tmp_path: Path, name: str) -> None:
+def test_a_finding_opens_where_its_evidence_is(name: str) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         app.push_screen(ExchangeView([1], 1))
         await settled(pilot, app)
@@ -361,7 +361,7 @@ def test_a_finding_opens_where_its_evidence_is(tmp_path: Path, name: str) -> Non
                     if place.part and place.needle:
                         assert place.needle.lower() in (_line(pane) or "").lower()
 
-    play(sample(name, tmp_path), act, (200, 60))
+    look(shared_sample(name), act, (200, 60))
 
 
 def _line(pane: ExchangePane) -> str | None:
@@ -379,7 +379,7 @@ def _line(pane: ExchangePane) -> str | None:
     return None
 
 
-def test_evidence_far_down_is_shown_in_the_middle(tmp_path: Path) -> None:
+def test_evidence_far_down_is_shown_in_the_middle() -> None:
     facts = {f"fact{number:04}": number for number in range(400)}
     tree, table = item_of("", facts), Table((Field("name", 20),), [(name,) for name in facts])
     text = Content("", "\n".join(facts).encode())
@@ -398,16 +398,16 @@ def test_evidence_far_down_is_shown_in_the_middle(tmp_path: Path) -> None:
             assert "fact0195" in "\n".join(lines)
             assert "fact0204" in "\n".join(lines)
 
-    play(sample("compile-error", tmp_path), act, NARROW)
+    look(shared_sample("compile-error"), act, NARROW)
 
 
-def test_the_evidence_of_a_compile_error_is_its_text(tmp_path: Path) -> None:
+def test_the_evidence_of_a_compile_error_is_its_text() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         (finding,) = [finding for run in app.source.runs for finding in run.findings if finding.rule == "S01"]
         pane = await opened(pilot, app, finding.seqs[0], finding)
         assert (pane.tab, pane._tab(pane.tab).parts[pane._part[pane.tab]].title) == ("Meaning", "Error")
 
-    play(sample("compile-error", tmp_path), act, NARROW)
+    look(shared_sample("compile-error"), act, NARROW)
 
 
 def test_a_header_of_two_cells_is_found(tmp_path: Path) -> None:
@@ -429,8 +429,7 @@ def test_a_header_of_two_cells_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES, ids=["narrow", "wide"])
-def test_hostile_records_do_nothing_to_the_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_hostile_records_do_nothing_to_the_terminal(tmp_path: Path) -> None:
     evil = "[bold]x[/] \x1b[2J \u202e[@click=app.quit]y[/]"
     (record, *_) = together(Agent(leg="1").catalog())
     assert isinstance(record, Exchange)
@@ -459,7 +458,7 @@ def test_hostile_records_do_nothing_to_the_terminal(tmp_path: Path, size: tuple[
             await press(pilot, app, "greater_than_sign")
         assert "[bold]x[/]" in await press(pilot, app, "3")
 
-    play(capture(records, tmp_path), act, size)
+    play(capture(records, tmp_path), act, NARROW)
 
 
 def test_a_large_catalog_and_a_large_file_open(tmp_path: Path) -> None:
@@ -488,7 +487,7 @@ def test_a_large_catalog_and_a_large_file_open(tmp_path: Path) -> None:
     play(capture(records, tmp_path), act, NARROW)
 
 
-def test_where_tabs_do_not_fit_their_names_stay_whole_and_arrows_lead_to_the_others(tmp_path: Path) -> None:
+def test_where_tabs_do_not_fit_their_names_stay_whole_and_arrows_lead_to_the_others() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await opened(pilot, app, 4)
         bar = app.screen.query_one("#tabs", Bar)
@@ -503,10 +502,10 @@ def test_where_tabs_do_not_fit_their_names_stay_whole_and_arrows_lead_to_the_oth
         await settled(pilot, app)
         assert bar.render().plain.startswith("[1 Meaning]")
 
-    play(sample("compile-error", tmp_path), act, NARROW)
+    look(shared_sample("compile-error"), act, NARROW)
 
 
-def test_hexadecimal_hides_what_it_is_to_hide_and_finds_the_rest(tmp_path: Path) -> None:
+def test_hexadecimal_hides_what_it_is_to_hide_and_finds_the_rest() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await opened(pilot, app, 4)
         shown = Bytes(Content("x", b"0123456789abcdef-secret-0123", hexed=True, hidden=((17, 23),)))
@@ -519,10 +518,10 @@ def test_hexadecimal_hides_what_it_is_to_hide_and_finds_the_rest(tmp_path: Path)
         assert shown.search("-0123")
         assert shown.search("0123", again=True)
 
-    play(sample("compile-error", tmp_path), act, NARROW)
+    look(shared_sample("compile-error"), act, NARROW)
 
 
-def test_a_long_finding_is_shown_and_scrolls(tmp_path: Path) -> None:
+def test_a_long_finding_is_shown_and_scrolls() -> None:
     finding = Finding("S01", Severity.ERROR, " ".join(f"word{number:03}" for number in range(45)), (4,))
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -534,7 +533,7 @@ def test_a_long_finding_is_shown_and_scrolls(tmp_path: Path) -> None:
         assert app.screen.query_one("#finding").size.height == 8
         assert app.screen.query_one("#finding").max_scroll_y > 0
 
-    play(sample("compile-error", tmp_path), act, NARROW)
+    look(shared_sample("compile-error"), act, NARROW)
 
 
 def test_x_is_offered_only_where_something_is_hidden(tmp_path: Path) -> None:
@@ -558,7 +557,7 @@ def test_x_is_offered_only_where_something_is_hidden(tmp_path: Path) -> None:
     play(capture(hiding(), tmp_path), act, (140, 40))
 
 
-def test_space_does_not_fold_and_enter_does(tmp_path: Path) -> None:
+def test_enter_folds_a_branch_and_a_line_that_is_too_long_is_shown_in_full_below() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 1)
         tree = pane.shown
@@ -570,13 +569,7 @@ def test_space_does_not_fold_and_enter_does(tmp_path: Path) -> None:
         assert node.is_expanded
         await press(pilot, app, "enter")
         assert not node.is_expanded
-
-    play(sample("first-run", tmp_path), act, NARROW)
-
-
-def test_a_line_of_a_tree_that_is_too_long_is_shown_in_full_below(tmp_path: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        pane = await opened(pilot, app, 1)
+        await press(pilot, app, "enter")
         assert pane.search("fingerprint")
         await settled(pilot, app)
         value = pane.copy_value() or ""
@@ -588,52 +581,36 @@ def test_a_line_of_a_tree_that_is_too_long_is_shown_in_full_below(tmp_path: Path
         await settled(pilot, app)
         assert not lower.display
 
-    play(sample("first-run", tmp_path), act, NARROW)
+    look(shared_sample("first-run"), act, NARROW)
 
 
-def test_the_title_says_first_what_it_is(tmp_path: Path) -> None:
+def test_a_record_is_copied_as_what_is_chosen() -> None:
+    wanted = (
+        ("SSLDIR=", "curl --globoff"),
+        ("{", '"seq": 4'),
+        ("### Record 4", "- error S01"),
+        ("1. Correct the code", "\n     puppet agent -t --noop\n"),
+    )
+
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await opened(pilot, app, 4)
-        title = screen_text(app).split("\n")[0].strip()
-        assert title.startswith("4 POST ")
-        assert " 500 - 4 of 5 - run 1 of " in title
-
-    play(sample("compile-error", tmp_path), act, NARROW)
-
-
-@pytest.mark.parametrize(
-    ("downs", "begins", "contains"),
-    [
-        (0, "SSLDIR=", "curl --globoff"),
-        (1, "{", '"seq": 4'),
-        (2, "### Record 4", "- error S01"),
-        (3, "1. Correct the code", "\n     puppet agent -t --noop\n"),
-    ],
-)
-def test_a_record_is_copied_as_what_is_chosen(tmp_path: Path, downs: int, begins: str, contains: str) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        await opened(pilot, app, 4)
-        await pilot.press("Y")
-        await pilot.pause()
-        assert "Copy record 4 as" in screen_text(app)
-        await pilot.press(*["down"] * downs, "enter")
-        await pilot.pause()
-        assert app.clipboard.startswith(begins)
-        assert contains in app.clipboard
+        for downs, (begins, contains) in enumerate(wanted):
+            await pilot.press("Y")
+            await pilot.pause()
+            assert "Copy record 4 as" in screen_text(app)
+            await pilot.press(*["down"] * downs, "enter")
+            await pilot.pause()
+            assert app.clipboard.startswith(begins)
+            assert contains in app.clipboard
         before = app.clipboard
         await pilot.press("Y", "escape")
         await pilot.pause()
         assert app.clipboard == before
-
-    play(sample("compile-error", tmp_path), act)
-
-
-def test_without_anything_wrong_there_is_no_fix_to_copy(tmp_path: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        app.pop_screen()
         await opened(pilot, app, 1)
         await pilot.press("Y", "down", "down", "down", "enter")
         await pilot.pause()
         assert "Nothing is wrong with this record." in screen_text(app)
-        assert app.clipboard == ""
+        assert app.clipboard == before
 
-    play(sample("compile-error", tmp_path), act)
+    look(shared_sample("compile-error"), act)

@@ -10,18 +10,16 @@ import pytest
 from inspector import rules
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
-from inspector.model import Finding, Severity
-from inspector.pages.finding_groups import Group, Member, grouped, shown
+from inspector.pages.finding_groups import Member
 from inspector.rules import rule_of
 from inspector.rules.fixes import plain
 from inspector.runs.examples import MASTER, carried, made, refused, talk
 from inspector.summaries import conclusions, ruleset, wording
-from inspector.summaries.summary import Conclusion, RunBrief
 from inspector.text import counts
 from inspector.tui.findings import Findings, FoundRows
 from tests.support.captures import save
 from tests.support.conversations import Agent, together
-from tests.tui.screens import SIZES, indexed, play, sample, screen_text, unframed
+from tests.tui.screens import SIZES, indexed, look, play, sample, screen_text, shared_sample, unframed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,63 +48,6 @@ def detail(view: Findings) -> str:
     return " ".join(view._detail().plain.split())
 
 
-# -- groups ------------------------------------------------------------------------------------------
-
-
-def run(number: int, certname: str, *findings: Finding, symptoms: tuple[str, ...] = ()) -> RunBrief:
-    verdict = Conclusion(lead="", reason="", symptoms=symptoms, certainty="certain", since=1.0)
-    return RunBrief(number=number, certname=certname, findings=findings, verdict=verdict)
-
-
-def found(rule: str, severity: Severity, message: str = "m", since: float = 1e9) -> Finding:
-    return Finding(rule, severity, message, (1,), since)
-
-
-RUNS = [
-    run(1, "a", found("R20", Severity.ERROR), found("S01", Severity.ERROR), symptoms=("R20",)),
-    run(2, "b", found("R20", Severity.ERROR, since=2e9), found("B39", Severity.NOTICE), symptoms=("R20",)),
-    run(3, "a", found("B01", Severity.WARNING)),
-]
-
-
-def test_groups_have_the_worst_and_the_causes_first() -> None:
-    by_rule = grouped(RUNS, "rule", Severity.NOTICE)
-    assert [group.key for group in by_rule] == ["S01", "R20", "B01", "B39"]
-    assert (by_rule[1].where, str(by_rule[1].who)) == ("2 runs", "2 agents")
-    assert (by_rule[1].since[:4], by_rule[1].last[:4]) == ("2001", "2033")
-    by_agent = grouped(RUNS, "agent", Severity.NOTICE)
-    assert [(group.key, group.where, group.counted) for group in by_agent] == [
-        ("a", "2 runs", "2 errors, 1 warning: B01 R20 S01"),
-        ("b", "1 run", "1 error, 1 notice: B39 R20"),
-    ]
-    assert [member.name for member in by_agent[0].members] == ["S01", "R20", "B01"]
-    assert [group.key for group in grouped(RUNS, "severity", Severity.NOTICE)] == ["error", "warning", "notice"]
-
-
-def test_what_is_less_bad_is_left_out() -> None:
-    assert [group.key for group in grouped(RUNS, "rule", Severity.WARNING)] == ["S01", "R20", "B01"]
-    assert [group.key for group in grouped(RUNS, "rule", Severity.ERROR)] == ["S01", "R20"]
-
-
-def test_a_symptom_is_dimmed_and_says_what_it_follows_from() -> None:
-    cause, symptom = grouped(RUNS[:1], "agent", Severity.NOTICE)[0].members
-    assert (cause.follows, symptom.follows) == ("", "follows from S01")
-    assert str(symptom.what) == "follows from S01: m"
-    assert [span.style for span in symptom.what.spans] == ["dim"]
-    assert cause.what.spans == []
-
-
-def test_lines_are_those_of_unfolded_groups() -> None:
-    groups = grouped(RUNS, "rule", Severity.NOTICE)
-    assert all(isinstance(line, Group) for line in shown(groups, set()))
-    unfolded = shown(groups, {"R20"})
-    assert [line.mark for line in unfolded] == ["▶", "▼", "", "", "▶", "▶"]
-    assert len({line.ident for line in unfolded}) == 6
-
-
-# -- on the screen -----------------------------------------------------------------------------------
-
-
 def test_the_fix_is_the_one_for_whose_certificate_has_expired(tmp_path: Path) -> None:
     leg = {"side": "master", "peer_chain": carried(made(MASTER, ends=-60)), "own_chain": ()}
     records = talk(refused(None, by="proxy", culprits=("it has expired",), leg=leg))
@@ -118,10 +59,9 @@ def test_the_fix_is_the_one_for_whose_certificate_has_expired(tmp_path: Path) ->
     play(indexed(save(tmp_path / "expired.sqlite", *records)), act)
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", NAMES)
-def test_all_findings_of_a_sample_are_there(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
-    path = sample(name, tmp_path)
+def test_all_findings_of_a_sample_are_there(name: str) -> None:
+    path = shared_sample(name)
     analyzer = Analyzer()
     with Capture.open(path) as capture:
         for record in capture.records():
@@ -141,14 +81,11 @@ def test_all_findings_of_a_sample_are_there(tmp_path: Path, name: str, size: tup
         members = [item for item in rows.items if isinstance(item, Member)]
         assert sorted(member.finding.message for member in members) == sorted(finding.message for finding in expected)
 
-    play(path, act, size)
+    look(path, act, (80, 24))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES)
-def test_a_group_is_unfolded_and_a_finding_opened_by_key_and_by_mouse(
-    tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_group_is_unfolded_and_a_finding_opened_by_key_and_by_mouse(monkeypatch: pytest.MonkeyPatch) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         asked: list[tuple[int, int | None, str]] = []
         monkeypatch.setattr(app, "open_run", lambda number, seq, finding: asked.append((number, seq, finding.rule)))
@@ -169,10 +106,10 @@ def test_a_group_is_unfolded_and_a_finding_opened_by_key_and_by_mouse(
         await pilot.click(FoundRows, offset=(30, 3), times=2)
         assert [rule for _, _, rule in asked] == ["B18", "B23"]
 
-    play(sample("mismatched-key", tmp_path), act, size)
+    look(shared_sample("mismatched-key"), act)
 
 
-def test_the_order_and_the_severities_change_by_key(tmp_path: Path) -> None:
+def test_the_order_and_the_severities_change_by_key() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         everything = lines(view)
@@ -191,11 +128,11 @@ def test_the_order_and_the_severities_change_by_key(tmp_path: Path) -> None:
         await pilot.press("L", "L", "o")
         assert lines(view) == everything
 
-    play(sample("bootstrap-waiting", tmp_path), act)
+    look(shared_sample("bootstrap-waiting"), act)
 
 
-def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen(tmp_path: Path) -> None:
-    path = sample("compile-error", tmp_path)
+def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen() -> None:
+    path = shared_sample("compile-error")
     analyzer = Analyzer()
     with Capture.open(path) as capture:
         for record in capture.records():
@@ -223,11 +160,10 @@ def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen(tmp_path: Path) -> 
             assert "▶ error" in screen_text(app)
 
     for size in SIZES:
-        play(path, act, size)
+        look(path, act, size)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_what_to_do_is_whole_and_wrapped_behind_its_labels(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_what_to_do_is_whole_and_wrapped_behind_its_labels() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         await pilot.press("tab")
@@ -239,7 +175,7 @@ def test_what_to_do_is_whole_and_wrapped_behind_its_labels(tmp_path: Path, size:
         assert lines[why + 1].startswith(" " * 11)
         assert lines[why + 1].strip()
 
-    play(sample("bootstrap-waiting", tmp_path), act, size)
+    look(shared_sample("bootstrap-waiting"), act, (80, 24))
 
 
 def test_a_waiting_agent_that_was_signed_needs_nothing(tmp_path: Path) -> None:
@@ -262,7 +198,7 @@ def test_a_waiting_agent_that_was_signed_needs_nothing(tmp_path: Path) -> None:
         play(path, act)
 
 
-def test_search_finds_what_is_folded(tmp_path: Path) -> None:
+def test_search_finds_what_is_folded() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         assert view.query_one(FoundRows).item == view._groups[0]
@@ -273,7 +209,7 @@ def test_search_finds_what_is_folded(tmp_path: Path) -> None:
         await pilot.press("slash", *"nowhere", "enter")
         assert "No match here for 'nowhere'." in screen_text(app)
 
-    play(sample("revoked", tmp_path), act)
+    look(shared_sample("revoked"), act)
 
 
 def test_no_findings_are_reported(tmp_path: Path) -> None:
@@ -290,8 +226,7 @@ def test_no_findings_are_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES)
-def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_captured_text_never_reaches_the_terminal(tmp_path: Path) -> None:
     hostile = Agent(HOSTILE.replace(" ", "%20"), "192.0.2.66").refused(HOSTILE).refused(HOSTILE).refused(HOSTILE)
     other = Agent(environment="[b]" + HOSTILE.split()[0]).run().csr(status=400, text=f"no {HOSTILE}")
     path = indexed(save(tmp_path / "hostile.sqlite", *together(hostile, other)))
@@ -314,7 +249,7 @@ def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[in
         assert "\x1b" not in text
         assert "\u202e" not in text
 
-    play(path, act, size)
+    play(path, act)
 
 
 # -- rules of a site's own ------------------------------------------------------------------------------

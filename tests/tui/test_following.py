@@ -53,7 +53,7 @@ def test_the_newest_run_stays_selected_and_stands_out(tmp_path: Path) -> None:
         assert selected(app) == "b"
         await pilot.press("s", "s", "s")  # in another order it is not the last
         await pilot.pause()
-        app.follow(on=True)
+        app.following.on = True
         more(path, run_of("c", 200))
         app.poll()
         await pilot.pause()
@@ -88,10 +88,10 @@ def test_it_goes_on_in_the_next_capture(tmp_path: Path) -> None:
         following = indexed(save(tmp_path / "b.sqlite", *run_of("b", 0)))
         late = time.time() + 10
         os.utime(following, (late, late))
-        app.follow(on=False)
+        app.following.on = False
         app.poll()
         assert app.source.path == path
-        app.follow(on=True)
+        app.following.on = True
         app.poll()
         await pilot.pause()
         assert app.source.path == following

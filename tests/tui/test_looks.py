@@ -10,24 +10,21 @@ from rich.style import Style
 from textual.color import Color
 
 from inspector.pages import styles
-from inspector.tui import hues, panes
+from inspector.tui import panes, themes
 from inspector.tui.exchange_pane import ExchangePane
-from inspector.tui.help import Help
-from inspector.tui.keys import Keys
+from inspector.tui.keys import Help, Keys
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
-from tests.tui.screens import SIZES, play, sample, screen_text
+from tests.tui.screens import SIZES, look, screen_text, settled, shared_sample
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from textual.pilot import Pilot
 
     from inspector.tui.app import Inspector
 
 
 def test_only_our_own_colours_are_turned() -> None:
-    dark, light = hues.of(dark=True, colour=True), hues.of(dark=False, colour=True)
+    dark, light = themes.colour_filter(dark=True, colour=True), themes.colour_filter(dark=False, colour=True)
     assert dark is None
     assert light is not None
     segments = [
@@ -42,7 +39,7 @@ def test_only_our_own_colours_are_turned() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_each_pane_has_a_name_and_the_one_with_the_focus_is_marked(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_each_pane_has_a_name_and_the_one_with_the_focus_is_marked(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("enter")
         await app.workers.wait_for_complete()
@@ -56,31 +53,27 @@ def test_each_pane_has_a_name_and_the_one_with_the_focus_is_marked(tmp_path: Pat
             marked = [pane for pane in app.screen.query(panes.Pane) if pane.has_pseudo_class("focus-within")]
             assert [pane.id for pane in marked] == [app.screen.current] if isinstance(app.screen, RunView) else False
 
-    play(sample("compile-error", tmp_path), act, size)
+    look(shared_sample("compile-error"), act, size)
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ("n", "Nothing was searched for yet: / searches."),
-        ("!", "This key does nothing here; ? lists the keys."),
-        ("enter,x", "Show secret: Tab leads to its pane."),
-        ("enter,tab,x", "Show secret: not possible here."),
-        ("enter,w,ctrl+down", "This is the last run."),
-    ],
-)
-def test_a_key_that_does_nothing_says_why(tmp_path: Path, keys: str, message: str) -> None:
+def test_a_key_that_does_nothing_says_why() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        for key in keys.split(","):
-            await pilot.press(key)
-            await app.workers.wait_for_complete()
-            await pilot.pause()
-        assert message in screen_text(app)
+        for keys, message in (
+            ("n", "Nothing was searched for yet: / searches."),
+            ("!", "This key does nothing here; ? lists the keys."),
+            ("enter,x", "Show secret: Tab leads to its pane."),
+            ("tab,x", "Show secret: not possible here."),
+            ("w,ctrl+down", "This is the last run."),
+        ):
+            for key in keys.split(","):
+                await pilot.press(key)
+                await settled(pilot, app)
+            assert message in screen_text(app)
 
-    play(sample("compile-error", tmp_path), act)
+    look(shared_sample("compile-error"), act)
 
 
-def test_digits_show_the_tabs_of_a_record_wherever_the_focus_is(tmp_path: Path) -> None:
+def test_digits_show_the_tabs_of_a_record_wherever_the_focus_is() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("enter")
         await app.workers.wait_for_complete()
@@ -91,11 +84,11 @@ def test_digits_show_the_tabs_of_a_record_wherever_the_focus_is(tmp_path: Path) 
             assert app.screen.query_one(ExchangePane).tab == name
             assert app.screen.timed.has_focus
 
-    play(sample("compile-error", tmp_path), act)
+    look(shared_sample("compile-error"), act)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_keys_that_fit_are_whole_and_the_page_of_all_is_first(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_the_keys_that_fit_are_whole_and_the_page_of_all_is_first(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         for keys in ((), ("enter",)):
             await pilot.press(*keys)
@@ -112,20 +105,10 @@ def test_the_keys_that_fit_are_whole_and_the_page_of_all_is_first(tmp_path: Path
             assert all(any(word.endswith(description) for description in output) for word in words if word.strip())
             assert len(line) <= size[0]
 
-    play(sample("first-run", tmp_path), act, size)
+    look(shared_sample("first-run"), act, size)
 
 
-def test_a_key_at_the_bottom_can_be_clicked(tmp_path: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        await pilot.click(Keys, offset=(screen_text(app).splitlines()[-1].index("? more"), 0))
-        await pilot.pause()
-        assert isinstance(app.screen, Help)
-
-    play(sample("first-run", tmp_path), act)
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_the_finding_under_the_cursor_is_shown_in_full(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_the_finding_under_the_cursor_is_shown_in_full() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("enter")
         await pilot.pause()
@@ -140,15 +123,18 @@ def test_the_finding_under_the_cursor_is_shown_in_full(tmp_path: Path, size: tup
         await pilot.press("y")
         assert "puppetserver" in app.clipboard or "puppet" in app.clipboard
 
-    play(sample("compile-error", tmp_path), act, size)
+    look(shared_sample("compile-error"), act)
 
 
-def test_on_the_cursors_line_words_keep_their_colour(tmp_path: Path) -> None:
+def test_on_the_cursors_line_words_keep_their_colour_and_a_key_at_the_bottom_can_be_clicked() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         rows = app.screen.query_one("#runs", Rows)
         line = rows.render_line(rows.at + 1)
         cursor = {segment.text.strip(): segment.style for segment in line if segment.style}
         assert cursor["failed"].color == Style.parse(styles.BAD).color
         assert cursor["failed"].bgcolor == rows.get_component_rich_style("rows--cursor").bgcolor
+        await pilot.click(Keys, offset=(screen_text(app).splitlines()[-1].index("? more"), 0))
+        await pilot.pause()
+        assert isinstance(app.screen, Help)
 
-    play(sample("compile-error", tmp_path), act)
+    look(shared_sample("compile-error"), act)

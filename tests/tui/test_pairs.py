@@ -11,7 +11,7 @@ from inspector.tui.causes import Causes
 from inspector.tui.exchange import ExchangeView
 from inspector.tui.pairs import PairsView, PairView
 from tests.support.places import SAMPLES
-from tests.tui.screens import SIZES, play, screen_text, settled
+from tests.tui.screens import play, screen_text, settled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,8 +27,7 @@ def made(tmp_path: Path) -> Path:
     return tmp_path / "upgrade/rehearsed.sqlite"
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_it_begins_with_the_pairs(made: Path, size: tuple[int, int]) -> None:
+def test_it_begins_with_the_pairs(made: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await settled(pilot, app)
         view = app.screen
@@ -46,7 +45,7 @@ def test_it_begins_with_the_pairs(made: Path, size: tuple[int, int]) -> None:
         await settled(pilot, app)
         assert isinstance(app.screen, PairsView)
 
-    play(made, act, size, start="")
+    play(made, act, start="")
 
 
 def test_a_pair_and_its_record(made: Path) -> None:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.summaries import completion
-from inspector.tui.prompt import Prompt
-from inspector.tui.prompt_history import MOST, History
+from inspector.tui.prompt import MOST, History, Prompt
 from inspector.tui.rows import Rows
-from tests.tui.screens import SIZES, play, sample, screen_text
+from tests.tui.screens import look, screen_text, shared_sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,11 +27,6 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state" / "puppet-inspector" / "history.json"
 
 
-@pytest.fixture
-def capture(tmp_path: Path) -> Path:
-    return sample("out-of-sync", tmp_path)
-
-
 def prompt(app: Inspector) -> Prompt:
     return app.screen.query_one(Prompt)
 
@@ -45,8 +39,7 @@ def complete(text: str) -> list[str]:
     return completion.complete(text, {"agent": ["node1.example", "my node", "[bold]x[/] \x1b[2J"]})
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_enter_gives_what_was_typed_and_the_focus_goes_back(capture: Path, size: tuple[int, int]) -> None:
+def test_enter_gives_what_was_typed_escape_and_a_click_elsewhere_drop_it_and_the_focus_goes_back() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         output: list[str] = []
         rows = app.screen.query_one(Rows)
@@ -56,17 +49,10 @@ def test_enter_gives_what_was_typed_and_the_focus_goes_back(capture: Path, size:
         await pilot.pause()
         assert "note: " in screen_text(app)
         await pilot.press("n", "e", "w", "enter")
-        assert output == ["old new"]
-        assert app.screen.focused is rows
+        assert (output, app.screen.focused) == (["old new"], rows)
         assert not prompt(app).display
         assert "note: " not in screen_text(app)
-
-    play(capture, act, size)
-
-
-def test_escape_drops_it_and_the_focus_goes_back(capture: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        output: list[str] = []
+        output.clear()
         rows = app.screen.query_one(Rows)
         rows.focus()
         prompt(app).open("/", output.append)
@@ -77,13 +63,7 @@ def test_escape_drops_it_and_the_focus_goes_back(capture: Path) -> None:
         prompt(app).open("/", output.append)
         await pilot.press("escape")
         assert (output, app.screen.focused) == ([], None)
-
-    play(capture, act)
-
-
-def test_a_click_elsewhere_closes_it(capture: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        output: list[str] = []
+        output.clear()
         prompt(app).open("/", output.append)
         await pilot.press("x")
         await pilot.click(Rows)
@@ -92,14 +72,13 @@ def test_a_click_elsewhere_closes_it(capture: Path) -> None:
         assert isinstance(app.screen.focused, Rows)
         assert output == []
 
-    play(capture, act)
+    look(shared_sample("out-of-sync"), act, (80, 24))
 
 
 # -- completion -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_tab_completes_the_word_at_the_cursor(capture: Path, size: tuple[int, int]) -> None:
+def test_tab_completes_the_word_at_the_cursor() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         output: list[str] = []
         prompt(app).open("filter: ", output.append, "status:404 !ph", complete=complete)
@@ -121,22 +100,18 @@ def test_tab_completes_the_word_at_the_cursor(capture: Path, size: tuple[int, in
         await pilot.press("enter")
         assert output == ["status:404 !phase:catalog"]
 
-    play(capture, act, size)
+    look(shared_sample("out-of-sync"), act, (80, 24))
 
 
-def test_what_stands_behind_the_cursor_stays(capture: Path) -> None:
+def test_completions_are_taken_by_keys_and_by_the_mouse() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         prompt(app).open("filter: ", print, "ou run:1", complete=complete)
         await pilot.press("home", "right", "right", "tab")
         assert line(app) == "outcome: run:1"
         await pilot.press("f", "a", "tab")
         assert line(app) == "outcome:failed run:1"
-
-    play(capture, act)
-
-
-def test_right_takes_what_is_shown_behind_the_cursor(capture: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("escape")
+        await pilot.pause()
         prompt(app).open("filter: ", print, complete=complete)
         await pilot.pause()
         assert "agent:" in screen_text(app)
@@ -146,12 +121,8 @@ def test_right_takes_what_is_shown_behind_the_cursor(capture: Path) -> None:
         assert line(app) == "ou"
         await pilot.press("right")
         assert line(app) == "outcome:"
-
-    play(capture, act)
-
-
-def test_a_click_takes_one(capture: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("escape")
+        await pilot.pause()
         output: list[str] = []
         prompt(app).open("filter: ", output.append, "agent:", complete=complete)
         await pilot.pause()
@@ -160,12 +131,8 @@ def test_a_click_takes_one(capture: Path) -> None:
         assert line(app) == 'agent:"my node"'
         await pilot.press("enter")
         assert output == ['agent:"my node"']
-
-    play(capture, act)
-
-
-def test_hostile_candidates_are_text(capture: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("escape")
+        await pilot.pause()
         hostile = "x[bold]y[/] \x1b[2J\u202e"
         prompt(app).open("x: ", print, "x", complete=lambda _: [hostile])
         await pilot.pause()
@@ -173,24 +140,20 @@ def test_hostile_candidates_are_text(capture: Path) -> None:
         assert "\x1b" not in text
         assert "\u202e" not in text
         assert "[bold]y[/]" in text
-
-    play(capture, act)
-
-
-def test_tab_without_completion_stays(capture: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("escape")
+        await pilot.pause()
         prompt(app).open("/", print)
         await pilot.press("x", "tab", "y", "up")
         assert line(app) == "xy"
         assert not app.screen.query_one("#choices").display
 
-    play(capture, act)
+    look(shared_sample("out-of-sync"), act)
 
 
 # -- history ----------------------------------------------------------------------------------------------
 
 
-def test_up_and_down_go_through_what_was_typed(capture: Path, state: Path) -> None:
+def test_up_and_down_go_through_what_was_typed(state: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         for text in ("one", "two", "one", " ", "three"):
             prompt(app).open("/", print, history="search")
@@ -209,7 +172,7 @@ def test_up_and_down_go_through_what_was_typed(capture: Path, state: Path) -> No
         await pilot.press("up")
         assert line(app) == ""
 
-    play(capture, act)
+    look(shared_sample("out-of-sync"), act)
     assert json.loads(state.read_text()) == {"search": ["two", "one", "three"]}
     assert state.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in state.parent.iterdir()] == ["history.json"]

@@ -8,11 +8,24 @@ import pytest
 from textual.widgets import Static
 
 from inspector.explain import catalog_graph
+from inspector.explain.catalog_graph import Kind, Relation
+from inspector.explain.resource_outcomes import Applied, Status
+from inspector.pages import styles
+from inspector.protocol import documents as d
 from inspector.runs.examples import catalog, report, talk
 from inspector.tui.catalog import Catalog
-from inspector.tui.relations import Relations
-from tests.support.catalogs import HOSTILE, related, resource
-from tests.tui.screens import SIZES, catalog_of, play, sample, screen_text, written
+from inspector.tui.relations import ABOVE, AFTER, BEFORE, HERE, Near, Relations
+from tests.support.catalogs import HOSTILE, resource
+from tests.tui.screens import (
+    SIZES,
+    catalog_of,
+    look,
+    play,
+    screen_text,
+    shared_catalog,
+    shared_sample,
+    written,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +33,7 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
 
     from inspector.tui.app import Inspector
+    from inspector.tui.columns import Column
 
 NARROW, WIDE = SIZES
 """One above the other, and side by side."""
@@ -48,7 +62,7 @@ def shown(view: Relations) -> str:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_is_around_a_resource(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_what_is_around_a_resource(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await around(pilot, app, "File[/etc/web/x.conf]")
         assert "Relations of File[/etc/web/x.conf] in run 1 of node1.example" in screen_text(app)
@@ -74,11 +88,10 @@ def test_what_is_around_a_resource(tmp_path: Path, size: tuple[int, int]) -> Non
         await pilot.press("left")
         assert "It needs nothing else." in screen_text(app)
 
-    play(written(tmp_path, related()), act, size, start="")
+    look(shared_catalog(), act, size, start="")
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_one_walks_along_and_back_and_the_catalog_follows(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_one_walks_along_and_back_and_the_catalog_follows() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await around(pilot, app, "File[/etc/web/x.conf]")
         await pilot.press("h", "enter")
@@ -103,19 +116,19 @@ def test_one_walks_along_and_back_and_the_catalog_follows(tmp_path: Path, size: 
         assert app.screen.selected is not None
         assert app.screen.selected.ref == "Service[web]"
 
-    play(written(tmp_path, related()), act, size, start="")
+    look(shared_catalog(), act, NARROW, start="")
 
 
-def test_a_list_with_nothing_in_it_leaves_its_room_to_the_others(tmp_path: Path) -> None:
+def test_a_list_with_nothing_in_it_leaves_its_room_to_the_others() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await around(pilot, app, "Notify[role web, rack A7]")
         widths = {name: view.query_one(f"#{name}-pane").size.width for name in ("needs", "here", "after")}
         assert widths["needs"] == widths["after"] < widths["here"]
 
-    play(sample("first-run", tmp_path), act, (120, 40))
+    look(shared_sample("first-run"), act, (120, 40))
 
 
-def test_containers_and_contents_are_walked_too(tmp_path: Path) -> None:
+def test_containers_and_contents_are_walked_too() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await around(pilot, app, "Web::Vhost[x]")
         assert refs(view, "here")[-1] == "contains File[/etc/web/x.conf]"
@@ -130,11 +143,10 @@ def test_containers_and_contents_are_walked_too(tmp_path: Path) -> None:
         await pilot.click("#here", offset=(8, 3), times=2)
         assert shown(view) == "Class[Web]"
 
-    play(written(tmp_path, related()), act, WIDE, start="")
+    look(shared_catalog(), act, WIDE, start="")
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_missing_ones_and_cycles_are_marked(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_missing_ones_and_cycles_are_marked() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await around(pilot, app, "Service[web]")
         await pilot.press("left", "down")
@@ -152,10 +164,10 @@ def test_missing_ones_and_cycles_are_marked(tmp_path: Path, size: tuple[int, int
         await pilot.press("left")
         assert "part of a cycle" in why(view)
 
-    play(written(tmp_path, related()), act, size, start="")
+    look(shared_catalog(), act, NARROW, start="")
 
 
-def test_the_details_are_those_of_the_selected_one_and_tab_leads_to_them(tmp_path: Path) -> None:
+def test_the_details_are_those_of_the_selected_one_and_tab_leads_to_them() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await around(pilot, app, "File[/etc/web/x.conf]")
         await pilot.press("left", "down")
@@ -174,17 +186,11 @@ def test_the_details_are_those_of_the_selected_one_and_tab_leads_to_them(tmp_pat
         await pilot.press("tab", "tab")
         assert view.list("needs").has_focus, "there is no room for the details"
 
-    play(written(tmp_path, related()), act, WIDE, start="")
-    play(written(tmp_path / "narrow", related()), narrow, NARROW, start="")
+    look(shared_catalog(), act, WIDE, start="")
+    look(shared_catalog(), narrow, NARROW, start="")
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path) -> None:
-    (tmp_path / "narrow").mkdir()
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_hostile_titles_do_nothing_to_the_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_hostile_titles_do_nothing_to_the_terminal() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await around(pilot, app, f"Notify[{HOSTILE}]")
         await pilot.press("left")
@@ -192,7 +198,7 @@ def test_hostile_titles_do_nothing_to_the_terminal(tmp_path: Path, size: tuple[i
         assert r"[2J[bold]" in text
         assert not {"\x1b", "\u202e"} & set(text)
 
-    play(written(tmp_path, related()), act, size, start="")
+    look(shared_catalog(), act, NARROW, start="")
 
 
 def test_very_many_relationships_and_very_long_titles(tmp_path: Path) -> None:
@@ -211,7 +217,7 @@ def test_very_many_relationships_and_very_long_titles(tmp_path: Path) -> None:
     play(written(tmp_path, talk(catalog(resources=resources), report())), act, NARROW, start="")
 
 
-def test_it_is_in_the_palette_and_in_the_help(tmp_path: Path) -> None:
+def test_it_is_in_the_palette_and_in_the_help() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await catalog_of(pilot, app)
         commands = {command.title for command in app.get_system_commands(app.screen)}
@@ -222,4 +228,61 @@ def test_it_is_in_the_palette_and_in_the_help(tmp_path: Path) -> None:
         assert "Previous" in screen_text(app)
         assert "To what needs it" in screen_text(app)
 
-    play(written(tmp_path, related()), act, WIDE, start="")
+    look(shared_catalog(), act, WIDE, start="")
+
+
+# -- the lines between a resource and those around it ----------------------------------------------------------
+
+
+def near(place: int = 0, number: int = 1, kind: Kind | None = Kind.REQUIRE, **changes: object) -> Near:
+    relation = Relation(kind, 1, 2, 3, None) if kind else None
+    outcome = Applied("File[/a]", "File", "/a", None, None, Status.CHANGED, None, None)
+    made = Near(1, outcome, relation, kind or "in", place, place == number - 1, missing=False, cycle=False)
+    return made._replace(**changes)  # type: ignore[arg-type]
+
+
+def drawn(column: Column[Near], number: int, kind: Kind = Kind.REQUIRE) -> list[str]:
+    return [str(column.cell(near(place, number, kind), 4)) for place in range(number)]
+
+
+@pytest.mark.parametrize(
+    ("number", "before", "after", "above"),
+    [
+        (1, ["───▶"], ["───▶"], ["┌─"]),
+        (2, ["─┬─▶", "─╯  "], ["─┬─▶", " ╰─▶"], ["┌─", "├─"]),
+        (3, ["─┬─▶", "─┤  ", "─╯  "], ["─┬─▶", " ├─▶", " ╰─▶"], ["┌─", "├─", "├─"]),
+    ],
+)
+def test_lines_meet_at_the_resource(number: int, before: list[str], after: list[str], above: list[str]) -> None:
+    assert drawn(BEFORE[-1], number) == before
+    assert drawn(AFTER[0], number) == after
+    assert drawn(ABOVE[0], number) == above
+
+
+def test_what_triggers_something_has_a_thick_line_and_a_colour() -> None:
+    assert drawn(BEFORE[-1], 2, Kind.NOTIFY) == ["═┬─▶", "═╯  "]
+    assert drawn(AFTER[0], 2, Kind.SUBSCRIBE) == ["─┬═▶", " ╰═▶"]
+    styles_found = {str(BEFORE[2].cell(near(kind=kind), 10).style) for kind in Kind}  # type: ignore[union-attr]
+    assert styles_found == {styles.SLATE, styles.ORANGE}
+
+
+def test_a_relationship_of_a_container_has_a_mark() -> None:
+    inherited = Relation(Kind.REQUIRE, 1, 2, 3, through=7)
+    assert str(BEFORE[2].cell(near(relation=inherited), 10)) == "require^"
+    assert str(ABOVE[1].cell(near(), 10)) == "require"
+
+
+def test_the_state_says_what_is_wrong_first() -> None:
+    state = HERE[1].cell
+    exported = Applied(
+        "A[1]", "A", "1", d.Resource(type="A", title="1", exported=True), None, Status.UNREPORTED, None, 1
+    )
+    assert str(state(near(), 9)) == "changed"
+    assert str(state(near(cycle=True), 9)) == "cycle changed"
+    assert str(state(near(outcome=exported), 9)) == "exported"
+    assert str(state(near(outcome=exported, missing=True, cycle=True), 9)) == "missing cycle exported"
+
+
+def test_the_one_in_the_middle_is_not_indented() -> None:
+    assert str(HERE[0].cell(near(kind=None, role=""), 30)) == "File[/a]"
+    assert str(HERE[0].cell(near(kind=None, role="contains"), 30)) == "  contains File[/a]"

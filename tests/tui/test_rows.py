@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-import pytest
 from rich.text import Text
 from textual.app import App, ComposeResult
 
 from inspector.tui.columns import Column
-from inspector.tui.rows import Rows
+from inspector.tui.rows import Folding, Rows
 from tests.tui.screens import screen_text
 
 if TYPE_CHECKING:
@@ -33,10 +32,15 @@ COLUMNS: tuple[Column[Thing], ...] = (
 )
 
 
-class Host(App[None]):
+class Posting(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self.posted: list[str] = []
+
+
+class Host(Posting):
+    def __init__(self) -> None:
+        super().__init__()
         self.rows: Rows[Thing] = Rows(COLUMNS, lambda thing: thing.number, id="rows")
 
     def compose(self) -> ComposeResult:
@@ -53,9 +57,9 @@ class Host(App[None]):
         self.posted.append(f"chosen {event.item.number}")
 
 
-def play(act: Callable[[Pilot[None], Host], Awaitable[None]], size: tuple[int, int] = (80, 11)) -> None:
+def play_in[H: Posting](host: type[H], act: Callable[[Pilot[None], H], Awaitable[None]], size: tuple[int, int]) -> None:
     async def go() -> None:
-        app = Host()
+        app = host()
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             app.posted.clear()
@@ -64,25 +68,27 @@ def play(act: Callable[[Pilot[None], Host], Awaitable[None]], size: tuple[int, i
     asyncio.run(go())
 
 
-@pytest.mark.parametrize(
-    ("keys", "at"),
-    [
-        (["down"], 1),
-        (["j", "j", "k"], 1),
-        (["up"], 0),
-        (["pagedown"], 9),
-        (["pagedown", "pagedown", "pageup"], 9),
-        (["end"], 99),
-        (["G", "down"], 99),
-        (["G", "g"], 0),
-        (["end", "home"], 0),
-    ],
-)
-def test_keys_move_the_cursor_and_it_stays_on_the_screen(keys: list[str], at: int) -> None:
+def play(act: Callable[[Pilot[None], Host], Awaitable[None]], size: tuple[int, int] = (80, 11)) -> None:
+    play_in(Host, act, size)
+
+
+def test_keys_move_the_cursor_and_it_stays_on_the_screen() -> None:
     async def act(pilot: Pilot[None], app: Host) -> None:
-        await pilot.press(*keys)
-        assert app.rows.at == at
-        assert f"{at} {THINGS[at].name}" in screen_text(app)
+        for keys, at in (
+            (["down"], 1),
+            (["j", "j", "k"], 1),
+            (["up"], 0),
+            (["pagedown"], 9),
+            (["pagedown", "pagedown", "pageup"], 9),
+            (["end"], 99),
+            (["G", "down"], 99),
+            (["G", "g"], 0),
+            (["end", "home"], 0),
+        ):
+            app.rows.move_to(0)
+            await pilot.press(*keys)
+            assert app.rows.at == at
+            assert f"{at} {THINGS[at].name}" in screen_text(app)
 
     play(act)
 
@@ -97,13 +103,10 @@ def test_enter_and_a_second_click_open() -> None:
         assert app.posted[3:] == ["moved 5", "chosen 5"]
         await pilot.click("#rows", offset=(5, 10))
         assert app.rows.at == 9
-
-    play(act)
-
-
-def test_a_click_below_the_last_line_is_none() -> None:
-    async def act(pilot: Pilot[None], app: Host) -> None:
         app.rows.show(THINGS[:2])
+        app.rows.move_to(0)
+        await pilot.pause()
+        app.posted.clear()
         await pilot.click("#rows", offset=(5, 8))
         assert (app.rows.at, app.posted) == (0, [])
 
@@ -135,6 +138,15 @@ def test_s_goes_through_the_columns() -> None:
             marks.append([mark for mark in ("no ▲", "name ▲") if mark in screen_text(app)])
         assert marks == [["no ▲"], ["name ▲"], []]
         assert app.rows.items == THINGS
+        await pilot.press("R")
+        assert [thing.number for thing in app.rows.items] == list(range(99, -1, -1))
+        assert app.rows.item is not None
+        assert app.rows.item.number == 0, "the cursor stays on its item"
+        await pilot.press("R", "s", "s")
+        names = [thing.name for thing in app.rows.items]
+        assert names == sorted(names)
+        await pilot.press("R")
+        assert [thing.name for thing in app.rows.items] == sorted(names, reverse=True)
 
     play(act)
 
@@ -153,11 +165,17 @@ def test_a_narrow_list_leaves_columns_out_and_none_runs_over() -> None:
     play(wide, (80, 11))
 
 
-def test_what_is_too_long_ends_in_dots() -> None:
+def test_what_is_too_long_ends_in_dots_and_an_empty_list_takes_all_keys() -> None:
     async def act(pilot: Pilot[None], app: Host) -> None:
         app.rows.show([Thing(1, "x" * 100)])
         await pilot.pause()
         assert "xxx…" in screen_text(app)
+        app.rows.show([])
+        app.posted.clear()
+        await pilot.press("down", "end", "enter", "s", "pageup")
+        assert app.rows.item is None
+        assert app.posted == []
+        assert not app.rows.search("x")
 
     play(act)
 
@@ -188,12 +206,6 @@ def test_the_cursor_stays_on_its_item_when_others_come() -> None:
         assert (app.rows.at, app.rows.item) == (10, THINGS[50])
         app.rows.show(THINGS[:20])
         assert app.rows.at == 10
-
-    play(act)
-
-
-def test_at_the_end_it_goes_along_with_what_comes() -> None:
-    async def act(pilot: Pilot[None], app: Host) -> None:
         app.rows.show(THINGS[:50])
         app.rows.move_to(49)
         app.rows.show(THINGS, tail=True)
@@ -207,27 +219,56 @@ def test_at_the_end_it_goes_along_with_what_comes() -> None:
     play(act)
 
 
-def test_an_empty_list_takes_all_keys() -> None:
-    async def act(pilot: Pilot[None], app: Host) -> None:
+# -- branches ------------------------------------------------------------------------------------------------
+
+
+class Branches(Folding[str]):
+    """Lines of which those that begin with a sign are branches."""
+
+    def marked(self, item: str) -> range:
+        return range(2 if item[0] in "+-" else 0)
+
+    def is_open(self, item: str) -> bool:
+        return item.startswith("-")
+
+
+class BranchesHost(Posting):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = Branches((Column("word", lambda word, _: word, 20),), lambda word: word)
+
+    def compose(self) -> ComposeResult:
+        yield self.rows
+
+    def on_mount(self) -> None:
+        self.rows.show(["+ closed", "- open", "  leaf"])
+        self.rows.focus()
+
+    def on_folding_fold(self, event: Folding.Fold[str]) -> None:
+        self.posted.append(f"{'fold' if event.fold else 'unfold'} {event.item.split()[1]}")
+
+    def on_rows_chosen(self, event: Folding.Chosen[str]) -> None:
+        self.posted.append(f"chosen {event.item.split()[-1]}")
+
+
+def test_branches_are_opened_by_arrow_keys_and_by_a_click_on_their_mark() -> None:
+    async def act(pilot: Pilot[None], app: BranchesHost) -> None:
+        await pilot.press("right", "left", "down", "l", "h")
+        assert app.posted == ["unfold closed", "fold closed", "unfold open", "fold open"]
+        app.posted.clear()
+        await pilot.click(Branches, offset=(1, 1))
+        await pilot.click(Branches, offset=(0, 2))
+        assert (app.posted, app.rows.at) == (["unfold closed", "fold open"], 1)
+        await pilot.click(Branches, offset=(0, 3))
+        await pilot.click(Branches, offset=(6, 1))
+        assert len(app.posted) == 2
+        await pilot.click(Branches, offset=(6, 1))
+        assert app.posted[2:] == ["chosen closed"]
+        await pilot.click(Branches, offset=(0, 6))
+        assert len(app.posted) == 3
+        app.posted.clear()
         app.rows.show([])
-        await pilot.press("down", "end", "enter", "s", "pageup")
-        assert app.rows.item is None
+        await pilot.press("right", "left")
         assert app.posted == []
-        assert not app.rows.search("x")
 
-    play(act)
-
-
-def test_the_order_is_reversed_with_and_without_a_sorted_column() -> None:
-    async def act(pilot: Pilot[None], app: Host) -> None:
-        await pilot.press("R")
-        assert [thing.number for thing in app.rows.items] == list(range(99, -1, -1))
-        assert app.rows.item is not None
-        assert app.rows.item.number == 0, "the cursor stays on its item"
-        await pilot.press("R", "s", "s")
-        names = [thing.name for thing in app.rows.items]
-        assert names == sorted(names)
-        await pilot.press("R")
-        assert [thing.name for thing in app.rows.items] == sorted(names, reverse=True)
-
-    play(act)
+    play_in(BranchesHost, act, (40, 8))

@@ -20,7 +20,7 @@ from inspector.tui.doc_widgets import Sheet
 from inspector.tui.exchange import ExchangeView
 from inspector.tui.files import Files
 from inspector.tui.part import PartView, middle
-from tests.tui.screens import SIZES, play, sample, screen_text, written
+from tests.tui.screens import look, play, screen_text, settled, shared_sample, written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,9 +43,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int | None, int]]:
 async def show[V: PartView[Any]](pilot: Pilot[None], app: Inspector, view: V) -> V:
     """Open a view and wait until it has read."""
     app.push_screen(view)
-    await pilot.pause()
-    await app.workers.wait_for_complete()
-    await pilot.pause()
+    await settled(pilot, app)
     return view
 
 
@@ -69,8 +67,7 @@ def lines(view: PartView[Any]) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES)
-def test_files_by_keyboard(tmp_path: Path, size: tuple[int, int], opened: list[tuple[int | None, int]]) -> None:
+def test_files_by_keyboard(opened: list[tuple[int | None, int]]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Files(2))
         assert "Files of run 2 of node1.example: complete" in screen_text(app)
@@ -96,11 +93,10 @@ def test_files_by_keyboard(tmp_path: Path, size: tuple[int, int], opened: list[t
         await pilot.press("escape")
         assert app.screen is not view
 
-    play(sample("out-of-sync", tmp_path), act, size)
+    look(shared_sample("out-of-sync"), act)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_files_by_mouse(tmp_path: Path, size: tuple[int, int], opened: list[tuple[int | None, int]]) -> None:
+def test_files_by_mouse(opened: list[tuple[int | None, int]]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Files(1))
         before = [use.name for use in view.rows.items]
@@ -111,7 +107,7 @@ def test_files_by_mouse(tmp_path: Path, size: tuple[int, int], opened: list[tupl
         await pilot.click("#items", offset=(2, 4), times=2)
         assert opened == [(1, view.rows.items[3].seq)]
 
-    play(sample("first-run", tmp_path), act, size)
+    look(shared_sample("first-run"), act)
 
 
 def test_wrong_digests_and_missing_files_are_shown(tmp_path: Path) -> None:
@@ -136,13 +132,11 @@ def test_wrong_digests_and_missing_files_are_shown(tmp_path: Path) -> None:
         names = [use.name for use in view.rows.items]
         assert names == sorted(names)
 
-    path = written(tmp_path, records)
-    for size in SIZES:
-        play(path, act, size)
+    play(written(tmp_path, records), act, (80, 24))
 
 
 @pytest.mark.parametrize("name", ["revoked", "bootstrap-waiting"])
-def test_a_run_that_asked_for_no_file(tmp_path: Path, name: str) -> None:
+def test_a_run_that_asked_for_no_file(name: str) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Files(1))
         if any(brief.phase == "plugins" for brief in app.source.briefs(1)):
@@ -151,7 +145,7 @@ def test_a_run_that_asked_for_no_file(tmp_path: Path, name: str) -> None:
             assert totals(view) == "The agent requested no files."
             await pilot.press("enter", "d", "v", "down", "s")
 
-    play(sample(name, tmp_path), act, (80, 24))
+    look(shared_sample(name), act, (80, 24))
 
 
 def test_a_run_that_grows_is_read_again_and_the_cursor_stays(tmp_path: Path) -> None:
@@ -177,7 +171,7 @@ def test_a_run_that_grows_is_read_again_and_the_cursor_stays(tmp_path: Path) -> 
     play(path, act)
 
 
-def test_while_it_reads_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_it_reads_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
     files = file_transfers.files
     monkeypatch.setattr(file_transfers, "files", lambda steps: files(steps) if go_on.wait(300) else [])
@@ -193,10 +187,10 @@ def test_while_it_reads_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         await pilot.pause()
         assert totals(view).startswith("13 requested")
 
-    play(sample("first-run", tmp_path), act)
+    look(shared_sample("first-run"), act)
 
 
-def test_what_can_not_be_read_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_read_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def steps(*_: object) -> None:
         raise CaptureError("It can't be read.", "Check its disk.")
 
@@ -207,17 +201,14 @@ def test_what_can_not_be_read_is_reported(tmp_path: Path, monkeypatch: pytest.Mo
         assert "It can't be read. Check its disk." in screen_text(app)
         assert totals(view) == "could not be read: It can't be read. Check its disk."
 
-    play(sample("first-run", tmp_path), act)
+    look(shared_sample("first-run"), act)
 
 
 # -- catalog ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES)
-def test_the_catalog_of_a_first_run(
-    tmp_path: Path, size: tuple[int, int], opened: list[tuple[int | None, int]]
-) -> None:
+def test_the_catalog_of_a_first_run(opened: list[tuple[int | None, int]]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Catalog(1))
         assert totals(view).startswith("catalog 1 of 1: 23 resources, evaluated in ")
@@ -240,11 +231,11 @@ def test_the_catalog_of_a_first_run(
         times = [item.time or -1 for item in view.rows.items]
         assert times == sorted(times, reverse=True)
 
-    play(sample("first-run", tmp_path), act, size)
+    look(shared_sample("first-run"), act)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
-def test_the_line_of_a_resource_can_always_be_read(tmp_path: Path, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+def test_the_line_of_a_resource_can_always_be_read(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Catalog(1))
         view.rows.move_to(next(at for at, item in enumerate(view.rows.items) if item.line == 11))
@@ -255,11 +246,10 @@ def test_the_line_of_a_resource_can_always_be_read(tmp_path: Path, size: tuple[i
         if size[0] == 200:
             assert "/srv/puppet/code/environments/production/modules/demo/manifests/init.pp:12" in text
 
-    play(sample("first-run", tmp_path), act, size)
+    look(shared_sample("first-run"), act, size)
 
 
-@pytest.mark.parametrize("size", [(120, 40), (200, 60)])
-def test_enter_on_a_resource_opens_the_report_at_it(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_enter_on_a_resource_opens_the_report_at_it() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Catalog(1))
         view.rows.move_to(next(at for at, item in enumerate(view.rows.items) if item.line == 11))
@@ -275,11 +265,10 @@ def test_enter_on_a_resource_opens_the_report_at_it(tmp_path: Path, size: tuple[
         assert "init.pp:11" in line
         assert "2026-11-21T12:10:44.510+00:00" in line
 
-    play(sample("first-run", tmp_path), act, size)
+    look(shared_sample("first-run"), act, (120, 40))
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_a_run_without_a_catalog_says_so(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_a_run_without_a_catalog_says_so() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Catalog(1))
         assert totals(view).startswith(
@@ -290,7 +279,7 @@ def test_a_run_without_a_catalog_says_so(tmp_path: Path, size: tuple[int, int]) 
         await pilot.press("c")
         assert view.rows.items == []
 
-    play(sample("compile-error", tmp_path), act, size)
+    look(shared_sample("compile-error"), act, (80, 24))
 
 
 def made(title: str, **parameters: Any) -> dict[str, Any]:
@@ -318,9 +307,7 @@ def test_a_failed_resource_and_its_secrets(tmp_path: Path) -> None:
         assert r"owner: could not find user [bold]x[/] \x1b[2J \x202e" in details(view)
         assert not {"\x1b", "\u202e"} & set(screen_text(app))
 
-    path = written(tmp_path, records)
-    for size in SIZES:
-        play(path, act, size)
+    play(written(tmp_path, records), act, (80, 24))
 
 
 def test_without_a_report_the_catalog_is_there(tmp_path: Path, opened: list[tuple[int | None, int]]) -> None:
@@ -361,10 +348,7 @@ def test_earlier_catalogs(tmp_path: Path, opened: list[tuple[int | None, int]]) 
 # -- connections --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_connections_of_a_first_run(
-    tmp_path: Path, size: tuple[int, int], opened: list[tuple[int | None, int]]
-) -> None:
+def test_the_connections_of_a_first_run(opened: list[tuple[int | None, int]]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Connections(1))
         assert totals(view).startswith("4 from the agent, 4 to the master, 22 requests, ")
@@ -380,11 +364,10 @@ def test_the_connections_of_a_first_run(
         await pilot.click("#items", offset=(3, 3))
         assert view.rows.at == 2
 
-    play(sample("first-run", tmp_path), act, size)
+    look(shared_sample("first-run"), act)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_failed_handshakes_say_why(tmp_path: Path, size: tuple[int, int], opened: list[tuple[int | None, int]]) -> None:
+def test_failed_handshakes_say_why(opened: list[tuple[int | None, int]]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Connections(1))
         assert totals(view) == "3 from the agent, 3 failed, 0 requests"
@@ -397,10 +380,10 @@ def test_failed_handshakes_say_why(tmp_path: Path, size: tuple[int, int], opened
         assert len(view.rows.items) == 3
         assert opened == [(1, 3)]
 
-    play(sample("revoked", tmp_path), act, size)
+    look(shared_sample("revoked"), act)
 
 
-def test_connections_of_an_agent_that_waits(tmp_path: Path) -> None:
+def test_connections_of_an_agent_that_waits() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Connections(1))
         assert [len(item.requests) > 0 for item in view.rows.items] == [True] * len(view.rows.items)
@@ -408,7 +391,7 @@ def test_connections_of_an_agent_that_waits(tmp_path: Path) -> None:
         await pilot.press("d")
         assert lines(view) == []
 
-    play(sample("bootstrap-waiting", tmp_path), act, (80, 24))
+    look(shared_sample("bootstrap-waiting"), act, (80, 24))
 
 
 def test_the_middle_of_long_names_is_left_out() -> None:

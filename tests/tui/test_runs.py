@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,15 +13,24 @@ from textual.widgets import Input, Label, Static
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.summaries.filtering import Progress
-from inspector.tui.help import Help
 from inspector.tui.histogram import Histogram
+from inspector.tui.keys import Help
 from inspector.tui.prompt import PAUSE
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
 from inspector.tui.runs import RunLine, Runs
 from tests.support.captures import keep, save
 from tests.support.conversations import START, Agent, together
-from tests.tui.screens import SIZES, indexed, play, sample, screen_text
+from tests.tui.screens import (
+    indexed,
+    look,
+    play,
+    sample,
+    screen_text,
+    shared_folder,
+    shared_sample,
+    type_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,11 +56,10 @@ def several(folder: Path) -> Path:
     return indexed(save(folder / "several.sqlite", *together(*agents)))
 
 
-async def type_in(pilot: Pilot[None], key: str, text: str) -> None:
-    await pilot.press(key)
-    pilot.app.screen.query_one(Input).value = text
-    await pilot.press("enter")
-    await pilot.pause()
+@cache
+def shared() -> Path:
+    """These agents, for tests that only look at them."""
+    return several(shared_folder())
 
 
 def rows(app: Inspector) -> Rows[RunLine]:
@@ -68,19 +77,17 @@ def names(app: Inspector) -> list[str]:
     return [line.run.name for line in rows(app).items]
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_each_run_has_a_row(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_each_run_has_a_row() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         text = screen_text(app)
         assert "2 runs" in text
         assert [line.count("complete") for line in text.splitlines() if "node1.example " in line] == [1, 1]
         assert text.count("node1.example ") >= 2
 
-    play(sample("out-of-sync", tmp_path), act, size)
+    look(shared_sample("out-of-sync"), act)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_what_a_run_comes_down_to_stands_below_with_what_to_do(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_what_a_run_comes_down_to_stands_below_with_what_to_do() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         text = screen_text(app)
         assert "Run 1" in text
@@ -88,10 +95,10 @@ def test_what_a_run_comes_down_to_stands_below_with_what_to_do(tmp_path: Path, s
         assert "1. Correct the code that the message names" in text
         assert "     puppet agent -t --noop" in text
 
-    play(sample("compile-error", tmp_path), act, size)
+    look(shared_sample("compile-error"), act, (80, 24))
 
 
-def test_enter_and_the_mouse_open_a_run_and_escape_comes_back(tmp_path: Path) -> None:
+def test_enter_and_the_mouse_open_a_run_and_escape_comes_back() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("home", "down", "enter")
         await pilot.pause()
@@ -104,44 +111,32 @@ def test_enter_and_the_mouse_open_a_run_and_escape_comes_back(tmp_path: Path) ->
         assert isinstance(app.screen, RunView)
         assert app.screen.number == 3
 
-    play(several(tmp_path), act)
+    look(shared(), act)
 
 
-def test_a_filter_says_how_many_it_lets_through_and_escape_takes_it_away(tmp_path: Path) -> None:
+def test_a_filter_says_how_many_it_lets_through_and_escape_takes_it_away() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        await type_in(pilot, "f", "status:500")
+        await type_in(pilot, app, "f", "status:500")
         assert names(app) == ["b.example"]
         assert "4 runs, 1 shown: status:500" in screen_text(app)
-        await type_in(pilot, "f", "outcome:complete !agent:b*")
+        await type_in(pilot, app, "f", "outcome:complete !agent:b*")
         assert names(app) == ["a.example", "a.example"]
-        await type_in(pilot, "f", "agent:nobody")
+        await type_in(pilot, app, "f", "agent:nobody")
         assert "No run matches the filter: agent:nobody" in screen_text(app)
         await pilot.press("escape")
         assert len(names(app)) == 4
-
-    play(several(tmp_path), act)
-
-
-def test_a_filter_that_reads_bodies_finds_its_runs(tmp_path: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        await type_in(pilot, "f", 'text:"Could not find"')
+        await type_in(pilot, app, "f", "fase:catalog")
+        assert "phase" in screen_text(app).splitlines()[-2]
+        assert len(names(app)) == 4
+        await type_in(pilot, app, "f", 'text:"Could not find"')
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert names(app) == ["b.example"]
 
-    play(several(tmp_path), act)
+    look(shared(), act)
 
 
-def test_what_is_no_filter_is_reported_and_nothing_is_lost(tmp_path: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        await type_in(pilot, "f", "fase:catalog")
-        assert "phase" in screen_text(app).splitlines()[-2]
-        assert len(names(app)) == 4
-
-    play(several(tmp_path), act)
-
-
-def test_runs_by_agent_fold_and_unfold(tmp_path: Path) -> None:
+def test_runs_by_agent_fold_and_unfold() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("a", "home")
         assert names(app) == ["a.example", "b.example", "c.example"]
@@ -156,7 +151,7 @@ def test_runs_by_agent_fold_and_unfold(tmp_path: Path) -> None:
         await pilot.press("escape", "a")
         assert len(names(app)) == 4
 
-    play(several(tmp_path), act)
+    look(shared(), act)
 
 
 def test_runs_stay_below_their_agent_however_they_are_sorted(tmp_path: Path) -> None:
@@ -198,20 +193,20 @@ def test_runs_of_folded_agents_are_counted_and_exported(tmp_path: Path, unfold: 
     target = tmp_path / "out.jsonl"
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        await type_in(pilot, "f", "agent:a*")
+        await type_in(pilot, app, "f", "agent:a*")
         await pilot.press("a", "home", *["enter"] * unfold)
         assert len(names(app)) == (3 if unfold else 1)
         assert "4 runs, 2 shown: agent:a*" in screen_text(app)
-        await type_in(pilot, "e", str(target))
+        await type_in(pilot, app, "e", str(target))
         await app.workers.wait_for_complete()
         records = len({*app.source.seqs(1), *app.source.seqs(4)})
         await pilot.pause()
         assert f"wrote {records} records to" in screen_text(app)
 
-    play(several(tmp_path), act)
+    look(shared(), act)
 
 
-def test_the_histogram_shows_when_and_leads_there(tmp_path: Path) -> None:
+def test_the_histogram_shows_when_and_leads_there() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         histogram = app.screen.query_one(Histogram)
         assert histogram.display
@@ -221,19 +216,14 @@ def test_the_histogram_shows_when_and_leads_there(tmp_path: Path) -> None:
         assert under(app).number == 1
         await pilot.press("h")
         assert not histogram.display
-
-    play(several(tmp_path), act)
-
-
-def test_the_histogram_leads_to_runs_that_are_folded(tmp_path: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("h")
         await pilot.press("a", "home")
         app.screen.query_one(Histogram).post_message(Histogram.Picked(4))
         await pilot.pause()
         assert under(app).number == 4
         assert not rows(app).items[rows(app).at].of
 
-    play(several(tmp_path), act)
+    look(shared(), act)
 
 
 def test_marks_and_notes_are_kept_beside_the_capture(tmp_path: Path) -> None:
@@ -242,7 +232,7 @@ def test_marks_and_notes_are_kept_beside_the_capture(tmp_path: Path) -> None:
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("home", "m")
-        await type_in(pilot, "M", "ask the [network] people")
+        await type_in(pilot, app, "M", "ask the [network] people")
         text = screen_text(app)
         assert "* " in text
         assert "note: ask the [network] people" in text
@@ -251,7 +241,7 @@ def test_marks_and_notes_are_kept_beside_the_capture(tmp_path: Path) -> None:
         await pilot.press("home")
         assert "note: ask the [network] people" in screen_text(app)
         await pilot.press("m")
-        await type_in(pilot, "M", "")
+        await type_in(pilot, app, "M", "")
         assert "note:" not in screen_text(app)
 
     play(capture, act)
@@ -303,7 +293,7 @@ def test_a_filter_whose_records_cannot_be_read_is_not_one_that_matches_nothing(
             raise CaptureError(raise_at_first)
 
         monkeypatch.setattr(app.filtering, "read_runs", read_runs)
-        await type_in(pilot, "f", 'text:"class x"')
+        await type_in(pilot, app, "f", 'text:"class x"')
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert names(app) == ["a.example"]
@@ -330,7 +320,10 @@ def test_a_filter_that_takes_long_is_not_begun_again_while_the_capture_grows(
         monkeypatch.setattr(app.filtering, "read_runs", read_runs)
         view = app.screen
         assert isinstance(view, Runs)
-        await type_in(pilot, "f", 'text:"class x"')
+        await pilot.press("f")
+        app.screen.query_one(Input).value = 'text:"class x"'
+        await pilot.press("enter")
+        await pilot.pause()
         for _ in range(3):
             app.source.revision += 1
             view.update()
@@ -348,8 +341,7 @@ def test_a_filter_that_takes_long_is_not_begun_again_while_the_capture_grows(
     play(several(tmp_path), act)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_all_keys_are_on_one_page(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_all_keys_are_on_one_page() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("question_mark")
         assert isinstance(app.screen, Help)
@@ -358,22 +350,7 @@ def test_all_keys_are_on_one_page(tmp_path: Path, size: tuple[int, int]) -> None
         assert "The runs of the capture, one per line" in text
         await pilot.press("escape")
         assert isinstance(app.screen, Runs)
-
-    play(several(tmp_path), act, size)
-
-
-def test_light_and_dark(tmp_path: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        dark = app.current_theme.dark
-        await pilot.press("T")
-        assert app.current_theme.dark is not dark
-
-    play(several(tmp_path), act)
-
-
-def test_the_palette_leads_to_the_views(tmp_path: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
-        output = [command.title for command in app.get_system_commands(app.screen)]
+        output = [command.title for command in app.get_system_commands(app.screen_stack[-1])]
         assert {"Findings", "Bootstrap", "Search bodies", "Quit"} <= set(output)
         await pilot.press("ctrl+p")
         await pilot.press(*"findings")
@@ -384,7 +361,7 @@ def test_the_palette_leads_to_the_views(tmp_path: Path) -> None:
 
         assert isinstance(app.screen, Findings)
 
-    play(several(tmp_path), act)
+    look(shared(), act)
 
 
 def test_an_empty_capture_says_so(tmp_path: Path) -> None:
@@ -395,7 +372,7 @@ def test_an_empty_capture_says_so(tmp_path: Path) -> None:
     play(indexed(save(tmp_path / "empty.sqlite")), act)
 
 
-def test_a_look_at_the_capture_in_the_moment_when_a_view_is_opened(tmp_path: Path) -> None:
+def test_a_run_that_is_opened_is_answered_before_it_is_drawn() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         app.push_screen(RunView(1))
         assert isinstance(app.screen, RunView)
@@ -404,12 +381,8 @@ def test_a_look_at_the_capture_in_the_moment_when_a_view_is_opened(tmp_path: Pat
         app.show_message("said to nobody")
         await pilot.pause()
         assert "run 1 of" in screen_text(app)
-
-    play(several(tmp_path), act)
-
-
-def test_the_key_that_opens_a_run_is_answered_before_all_of_it_is_drawn(tmp_path: Path) -> None:
-    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("escape")
+        await pilot.pause()
         runs = app.screen
         app.open_run(1)
         assert app.screen is runs
@@ -420,10 +393,10 @@ def test_the_key_that_opens_a_run_is_answered_before_all_of_it_is_drawn(tmp_path
         await pilot.pause()
         assert "opening run" not in screen_text(app)
 
-    play(several(tmp_path), act)
+    look(shared(), act)
 
 
-def test_while_a_filter_is_typed_it_says_how_many_runs_match(tmp_path: Path) -> None:
+def test_while_a_filter_is_typed_it_says_how_many_runs_match() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         async def typed(text: str) -> str:
             await pilot.press(*text)
@@ -439,7 +412,7 @@ def test_while_a_filter_is_typed_it_says_how_many_runs_match(tmp_path: Path) -> 
         await pilot.press("escape", "slash")
         assert await typed("a") == ""
 
-    play(sample("out-of-sync", tmp_path), act)
+    look(shared_sample("out-of-sync"), act)
 
 
 def test_what_matches_is_shown_while_a_filter_is_typed(tmp_path: Path) -> None:
@@ -460,16 +433,16 @@ def test_what_matches_is_shown_while_a_filter_is_typed(tmp_path: Path) -> None:
     play(several(tmp_path), act, (80, 24))
 
 
-def test_without_a_filter_the_cursor_is_where_it_was_with_it(tmp_path: Path) -> None:
+def test_without_a_filter_the_cursor_is_where_it_was_with_it() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        await type_in(pilot, "f", "agent:b.example")
+        await type_in(pilot, app, "f", "agent:b.example")
         assert under(app).name == "b.example"
         await pilot.press("escape")
         await pilot.pause()
         assert len(names(app)) > 1
         assert under(app).name == "b.example"
 
-    play(several(tmp_path), act)
+    look(shared(), act)
 
 
 def test_marked_runs_are_gone_through(tmp_path: Path) -> None:

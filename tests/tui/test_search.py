@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -11,85 +9,27 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.capture.store import Capture
-from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
-from inspector.pages import body_search as searched
-from inspector.pages.body_search import Needle, hits
+from inspector.model import Exchange, Leg, Request, Response
 from inspector.summaries.filtering import Filtering
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.rows import Rows
 from inspector.tui.search import SearchView
-from tests.tui.screens import SIZES, indexed, play, sample, screen_text
+from tests.tui.screens import indexed, look, play, sample, screen_text, shared_sample
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from textual.pilot import Pilot
 
-    from inspector.model import Place, Record
+    from inspector.model import Place
     from inspector.pages.body_search import Hit
     from inspector.tui.app import Inspector
 
 HOSTILE = "[bold]x[/] \x1b[2J \u202e"
 
 
-@pytest.fixture(autouse=True)
-def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
 def answer(body: bytes, *headers: tuple[str, str], target: str = "/", seq: int = 1) -> Exchange:
     return Exchange(Leg("a", "agent", address="192.0.2.1"), Request(target=target, started=seq), Response(headers, body, status=200), seq=seq)  # fmt: skip  # noqa: E501
-
-
-def found(record: Record, text: str) -> list[tuple[str, str, str, str]]:
-    return [(hit.where, hit.before, hit.found, hit.behind) for hit in hits(record, Needle(text))]
-
-
-# -- what is found ----------------------------------------------------------------------------------------
-
-
-def test_a_hit_has_its_line_and_says_where() -> None:
-    record = answer(b"one\ntwo Needle three\nfour", ("X-Some", "needles"), target="/a%20needle/b")
-    assert found(record, "NEEDLE") == [
-        ("target", "/a ", "needle", "/b"),
-        ("response header", "X-Some: ", "needle", "s"),
-        ("response body", "two ", "Needle", " three"),
-    ]
-    assert found(record, "needle/") == [("target", "/a ", "needle/", "b")]
-    assert found(record, "absent") == []
-
-
-def test_it_reads_what_is_encoded() -> None:
-    zipped = answer(gzip.compress('say "häh"'.encode()), ("Content-Encoding", "gzip"))
-    assert found(zipped, "HÄH") == [("response body", 'say "', "häh", '"')]
-    quoted = answer(json.dumps({"message": 'say "häh"'}).encode())
-    assert found(quoted, 'say "häh"') == [("response body", '{"message": "', 'say \\"h\\u00e4h\\"', '"}')]
-    facts = Request((("Content-Type", "application/x-www-form-urlencoded"),), b"facts=%257B%2522a%2522%253A1")
-    assert found(Exchange(Leg("a", "agent"), facts), '{"a"') == [("request body", "facts=", '{"a"', ":1")]
-
-
-def test_handshakes_and_gaps_say_something_too() -> None:
-    refused = Handshake(Leg("a", "agent"), 1.0, "certificate is revoked", culprits=("CN=x revoked",))
-    assert [hit[0] for hit in found(refused, "revoked")] == ["TLS", "TLS"]
-    assert found(Gap(1.0, "the disk is full"), "disk") == [("gap", "the ", "disk", " is full")]
-
-
-def test_of_a_huge_body_only_what_is_near_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searched, "PIECE", 1000)
-    text = ("x" * 2495 + "needle") * 8  # across the pieces, too
-    got = found(answer(text.encode()), "needle")
-    assert len(got) == searched.PLACES
-    assert all(len(before) == len(behind) == searched.AROUND for _, before, _, behind in got[:-1])
-    for shift in range(12):  # wherever a piece ends
-        assert len(found(answer(b"y" * (990 + shift) + b"needle" + b"y" * 3000), "needle")) == 1
-
-
-def test_folding_may_change_the_length() -> None:
-    ((where, _, _, _),) = found(answer("Die Straße".encode()), "STRASSE")
-    assert where == "response body"
-
-
-# -- the view ---------------------------------------------------------------------------------------------
 
 
 async def until_over(pilot: Pilot[None], view: SearchView) -> None:
@@ -99,8 +39,7 @@ async def until_over(pilot: Pilot[None], view: SearchView) -> None:
         await pilot.pause(0.02)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_search_finds_what_the_filter_lets_through(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_the_search_finds_what_the_filter_lets_through() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         app.open_search()
         await pilot.pause()
@@ -119,10 +58,10 @@ def test_the_search_finds_what_the_filter_lets_through(tmp_path: Path, size: tup
         assert "node1.example" in text
         assert view.focused is rows
 
-    play(sample("first-run", tmp_path), act, size)
+    look(shared_sample("first-run"), act)
 
 
-def test_enter_opens_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_enter_opens_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[tuple[int | None, int, Place]] = []
     monkeypatch.setattr("inspector.tui.app.Inspector.open_exchange", lambda _, *arguments: opened.append(arguments))
 
@@ -139,10 +78,10 @@ def test_enter_opens_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         await pilot.double_click(Rows, offset=(5, 1))
         assert opened[1:] == [(run_of(app, rows.items[0].seq), rows.items[0].seq, rows.items[0].place)]
 
-    play(sample("first-run", tmp_path), act)
+    look(shared_sample("first-run"), act)
 
 
-def test_enter_goes_to_where_it_was_found(tmp_path: Path) -> None:
+def test_enter_goes_to_where_it_was_found() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         for text, where, output in (
             ("gzip;q=1.0", "request header", "gzip;q=1.0"),
@@ -168,7 +107,7 @@ def test_enter_goes_to_where_it_was_found(tmp_path: Path) -> None:
             assert output.partition(": ")[2].lower() in (pane.copy_value() or "").lower()
             assert text in (pane.copy_value() or "").lower()
 
-    play(sample("first-run", tmp_path), act)
+    look(shared_sample("first-run"), act)
 
 
 def run_of(app: Inspector, seq: int) -> int | None:
@@ -200,7 +139,7 @@ def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["escape", "c"])
-def test_it_can_be_cancelled(tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_can_be_cancelled(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inspector.tui.search.PAUSE", 0.0)
     records = Capture.records
     cancelled = threading.Event()
@@ -237,10 +176,10 @@ def test_it_can_be_cancelled(tmp_path: Path, key: str, monkeypatch: pytest.Monke
         await pilot.press("escape")
         assert app.screen is not view
 
-    play(sample("first-run", tmp_path), act, (80, 24))
+    look(shared_sample("first-run"), act, (80, 24))
 
 
-def test_a_new_search_replaces_the_old_one(tmp_path: Path) -> None:
+def test_a_new_search_replaces_the_old_one() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = SearchView("e")
         app.push_screen(view)
@@ -251,7 +190,7 @@ def test_a_new_search_replaces_the_old_one(tmp_path: Path) -> None:
         assert view._hits
         assert all("certificate_revocation_list" in hit.found for hit in view._hits)
 
-    play(sample("first-run", tmp_path), act)
+    look(shared_sample("first-run"), act)
 
 
 def test_a_capture_that_goes_away_is_reported(tmp_path: Path) -> None:

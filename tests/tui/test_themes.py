@@ -8,7 +8,7 @@ import pytest
 
 from inspector.cli.main import main
 from inspector.pages import styles
-from inspector.tui import hues, themes
+from inspector.tui import themes
 from tests.tui.screens import play, sample, screen_text
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ def used() -> set[str]:
 
 @pytest.mark.parametrize("theme", themes.THEMES.values(), ids=str)
 def test_each_colour_can_be_read_in_each_theme(theme: Theme) -> None:
-    assert used() == set(hues.LIGHT)
+    assert used() == set(themes.DARKER)
     grounds = {theme.background, theme.panel, theme.variables["block-cursor-background"]}
-    shown = used() if theme.dark else {*hues.LIGHT.values()}
+    shown = used() if theme.dark else {*themes.DARKER.values()}
     assert theme.foreground
     for colour in (*shown, theme.primary, theme.foreground):
         assert min(contrast(colour, ground) for ground in grounds if ground) > 4.5
-    bare = hues.BARE if theme.dark else hues.BARE_LIGHT
+    bare = themes.BARE if theme.dark else themes.BARE_LIGHT
     assert min(contrast(colour, ground) for colour in bare.values() for ground in grounds if ground) > 7
 
 

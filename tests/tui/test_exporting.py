@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from textual.widgets import Input
 
-from tests.tui.screens import play, sample, screen_text, settled
+from tests.tui.screens import look, screen_text, settled, shared_sample, type_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,23 +36,21 @@ def test_the_report_of_the_selected_run_is_written(tmp_path: Path, way: tuple[st
         assert "wrote" in screen_text(app)
         assert "out.html" in screen_text(app)
 
-    play(sample("compile-error", tmp_path), act)
+    look(shared_sample("compile-error"), act)
     assert "no role for this node" in target.read_text()
     assert target.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("typed", ["", "no/such/directory/x.html", "taken.html", "a\0b"])
-def test_what_can_be_no_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str) -> None:
+def test_what_can_be_no_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken.html").write_text("mine")
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        await pilot.press("home", "E")
-        app.screen.query_one(Input).value = typed
-        await pilot.press("enter")
-        await settled(pilot, app)
-        shown = screen_text(app)
-        assert "Choose another" in shown or "no report was written: Cannot write" in shown
+        for typed in ("", "no/such/directory/x.html", "taken.html", "a\0b"):
+            await pilot.press("home")
+            await type_in(pilot, app, "E", typed)
+            shown = screen_text(app)
+            assert "Choose another" in shown or "no report was written: Cannot write" in shown
 
-    play(sample("compile-error", tmp_path), act)
+    look(shared_sample("compile-error"), act)
     assert (tmp_path / "taken.html").read_text() == "mine"

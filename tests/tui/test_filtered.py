@@ -6,31 +6,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.tui import saved_filters, user_state
+from inspector.tui import filtered, user_state
 from inspector.tui.runs import RunRows
-from tests.tui.screens import play, sample, screen_text
+from tests.tui.screens import look, screen_text, shared_sample
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from textual.pilot import Pilot
 
     from inspector.tui.app import Inspector
 
 
-@pytest.fixture(autouse=True)
-def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
 def test_what_is_saved_is_there_again() -> None:
-    saved_filters.save("slow", "ms:>500")
-    saved_filters.save("failed", "outcome:failed")
-    saved_filters.save("slow", "ms:>5000")
-    assert saved_filters.all_saved() == {"failed": "outcome:failed", "slow": "ms:>5000"}
-    saved_filters.remove("failed")
-    saved_filters.remove("nothing")
-    assert saved_filters.all_saved() == {"slow": "ms:>5000"}
+    filtered.save("slow", "ms:>500")
+    filtered.save("failed", "outcome:failed")
+    filtered.save("slow", "ms:>5000")
+    assert filtered.all_saved() == {"failed": "outcome:failed", "slow": "ms:>5000"}
+    filtered.remove("failed")
+    filtered.remove("nothing")
+    assert filtered.all_saved() == {"slow": "ms:>5000"}
 
 
 @pytest.mark.parametrize(
@@ -38,20 +31,20 @@ def test_what_is_saved_is_there_again() -> None:
 )
 def test_a_file_that_somebody_changed_does_no_harm(content: str) -> None:
     user_state.write("filters.json", content)
-    assert saved_filters.all_saved() in ({}, {"b": "x"})
-    saved_filters.save("new", "y")
-    assert saved_filters.all_saved()["new"] == "y"
+    assert filtered.all_saved() in ({}, {"b": "x"})
+    filtered.save("new", "y")
+    assert filtered.all_saved()["new"] == "y"
 
 
 def test_there_is_an_end_to_them() -> None:
-    for number in range(saved_filters.MOST + 5):
-        saved_filters.save(f"n{number}" + "x" * 100, "y")
-    names = list(saved_filters.all_saved())
-    assert len(names) == saved_filters.MOST
-    assert {len(name) for name in names} == {saved_filters.LONGEST}
+    for number in range(filtered.MOST + 5):
+        filtered.save(f"n{number}" + "x" * 100, "y")
+    names = list(filtered.all_saved())
+    assert len(names) == filtered.MOST
+    assert {len(name) for name in names} == {filtered.LONGEST}
 
 
-def test_a_filter_is_saved_applied_and_removed_with_keys(tmp_path: Path) -> None:
+def test_a_filter_is_saved_applied_and_removed_with_keys() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("P")
         await pilot.pause()
@@ -59,7 +52,7 @@ def test_a_filter_is_saved_applied_and_removed_with_keys(tmp_path: Path) -> None
         await pilot.press("f", "r", "u", "n", "colon", "1", "enter")
         await pilot.press("P", "enter", *"bad", "enter")
         await pilot.pause()
-        assert saved_filters.all_saved() == {"bad": "run:1"}
+        assert filtered.all_saved() == {"bad": "run:1"}
         await pilot.press("escape")
         await pilot.pause()
         assert len(app.screen.query_one(RunRows).items) == 2
@@ -68,7 +61,7 @@ def test_a_filter_is_saved_applied_and_removed_with_keys(tmp_path: Path) -> None
         assert "1 shown: run:1" in screen_text(app)
         await pilot.press("escape", "P", "d")
         await pilot.pause()
-        assert saved_filters.all_saved() == {}
+        assert filtered.all_saved() == {}
         assert len(app.screen.query_one(RunRows).items) == 2
 
-    play(sample("out-of-sync", tmp_path), act)
+    look(shared_sample("out-of-sync"), act)

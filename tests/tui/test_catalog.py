@@ -10,8 +10,8 @@ from textual.widgets import Static
 
 from inspector.runs.examples import catalog, report, talk
 from inspector.tui.app import Inspector
-from tests.support.catalogs import related, resource
-from tests.tui.screens import SIZES, catalog_of, play, screen_text, unframed, written
+from tests.support.catalogs import resource
+from tests.tui.screens import SIZES, catalog_of, look, play, screen_text, shared_catalog, unframed, written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def at(view: Catalog) -> str:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_tree_has_outcomes_and_the_cursor_stays_on_its_resource(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_the_tree_has_outcomes_and_the_cursor_stays_on_its_resource(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await catalog_of(pilot, app)
         assert at(view) == "Exec[fail]"
@@ -55,10 +55,10 @@ def test_the_tree_has_outcomes_and_the_cursor_stays_on_its_resource(tmp_path: Pa
         assert at(view) == "Class[Web]"
         assert "Resources" in screen_text(app)
 
-    play(written(tmp_path, related()), act, size, start="")
+    look(shared_catalog(), act, size, start="")
 
 
-def test_branches_open_and_close_by_keys_and_mouse(tmp_path: Path) -> None:
+def test_branches_open_and_close_by_keys_and_mouse() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await catalog_of(pilot, app, "w", "home")
         everything = refs(view)
@@ -77,10 +77,10 @@ def test_branches_open_and_close_by_keys_and_mouse(tmp_path: Path) -> None:
         await pilot.click("#tree", offset=(5, place + 1))
         assert refs(view) == everything
 
-    play(written(tmp_path, related()), act, WIDE, start="")
+    look(shared_catalog(), act, WIDE, start="")
 
 
-def test_filters_show_what_matches_and_what_it_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_filters_show_what_matches_and_what_it_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[tuple[int | None, int]] = []
     monkeypatch.setattr(Inspector, "open_exchange", lambda _, number, seq, _place: found.append((number, seq)))
 
@@ -99,10 +99,10 @@ def test_filters_show_what_matches_and_what_it_is_in(tmp_path: Path, monkeypatch
         await pilot.press("end", "enter")
         assert found == [(1, 2)]
 
-    play(written(tmp_path, related()), act, WIDE, start="")
+    look(shared_catalog(), act, WIDE, start="")
 
 
-def test_searching_goes_through_closed_branches_both_ways(tmp_path: Path) -> None:
+def test_searching_goes_through_closed_branches_both_ways() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await catalog_of(pilot, app, "w", "home", "left", *"/X.CONF", "enter")
         assert at(view) == "File[/etc/web/x.conf]"
@@ -120,18 +120,17 @@ def test_searching_goes_through_closed_branches_both_ways(tmp_path: Path) -> Non
         await pilot.press(*"/nowhere", "enter")
         assert "No match here for 'nowhere'." in screen_text(app)
 
-    play(written(tmp_path, related()), act, WIDE, start="")
+    look(shared_catalog(), act, WIDE, start="")
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_hostile_titles_do_nothing_to_the_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_hostile_titles_do_nothing_to_the_terminal() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await catalog_of(pilot, app, "w", "end")
         assert r"Notify[\x1b[2J[bold]\x202e]" in screen_text(app)
         assert "exported" in screen_text(app)
         assert not {"\x1b", "\u202e"} & set(screen_text(app))
 
-    play(written(tmp_path, related()), act, size, start="")
+    look(shared_catalog(), act, NARROW, start="")
 
 
 def test_a_catalog_as_deep_as_it_is_long_takes_all_keys(tmp_path: Path) -> None:
