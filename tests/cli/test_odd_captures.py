@@ -55,6 +55,7 @@ def strictly(name: str) -> object:
     raise AssertionError(f"{name} is not JSON")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CAPTURES)
 def test_every_form_has_an_answer(run: Run, tmp_path: Path, name: str) -> None:
     path = save(tmp_path / "a.sqlite", *CAPTURES[name]())

@@ -80,6 +80,7 @@ def test_a_line_is_wrapped_on_a_terminal_only(
     assert lines[1].startswith("    word")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_terminal_gets_lines_of_its_width(name: str, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     words = [word.format(folder) for word in COMMANDS[name]]

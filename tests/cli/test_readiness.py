@@ -56,6 +56,7 @@ def test_a_damaged_capture_is_reported_and_the_others_are_read(run: Run, capture
     assert err.startswith("puppet-inspector: ")
 
 
+@pytest.mark.slow
 def test_json(run: Run, tmp_path: Path) -> None:
     for key in (change.key for change in CHANGES):
         capture = save(tmp_path / f"{key}.sqlite", *showing(key))

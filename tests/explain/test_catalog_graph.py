@@ -179,6 +179,7 @@ def test_what_is_no_reference_does_no_harm() -> None:
         assert found.tree.roots == [0], value
 
 
+@pytest.mark.slow
 def test_a_large_cycle_and_a_deep_containment_need_no_recursion() -> None:
     refs = [f"A[{number}]" for number in range(20_000)]
     following = dict(zip(refs, [*refs[1:], refs[0]], strict=True))

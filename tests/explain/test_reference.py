@@ -110,6 +110,7 @@ def severities(rule: Rule) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_a_rule_with_other_severities_says_when() -> None:
     page = reference.rules_page()
     for rule in all_rules():

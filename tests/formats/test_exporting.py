@@ -56,6 +56,7 @@ def schema() -> Any:
 # -- jsonl ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_a_line_says_what_show_says(sample: Path, run: Command) -> None:
     records = records_of(sample)

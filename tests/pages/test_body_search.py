@@ -6,13 +6,13 @@ import gzip
 import json
 from typing import TYPE_CHECKING
 
-import pytest
-
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.pages import body_search as searched
 from inspector.pages.body_search import Needle, hits
 
 if TYPE_CHECKING:
+    import pytest
+
     from inspector.model import Record
 
 

@@ -31,6 +31,7 @@ def concluded(runs: Iterable[RunBrief]) -> list[object]:
     return [(run.number, run.outcome, run.cause, [each.rule for each in run.findings]) for run in runs]
 
 
+@pytest.mark.slow
 def test_a_copy_has_the_same_runs_and_findings() -> None:
     for path in SAMPLES:
         found = reading.read(path)

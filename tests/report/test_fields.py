@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import jsonschema
+import pytest
 
 from inspector.report.answers import answers_of
 from inspector.report.fields import fields
@@ -14,6 +15,7 @@ from tests.support.places import DOCS
 from tests.support.recorded import SAMPLES
 
 
+@pytest.mark.slow
 def test_it_keeps_to_its_schema() -> None:
     schema = json.loads((DOCS / "json" / "report.schema.json").read_text())
     for path in SAMPLES:

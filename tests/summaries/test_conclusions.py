@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from inspector.model import Severity
 from inspector.rules import all_rules, fixes, rule_of
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, together, wait
@@ -11,6 +13,7 @@ from inspector.summaries.summary import SETTLED
 from tests.support.conversations import runs_of
 
 
+@pytest.mark.slow
 def test_a_brief_run_has_the_fixes_of_the_run() -> None:
     """Also after it was stored."""
     examples = [(rule.id, records) for rule in all_rules() for records in rule.bad()]

@@ -76,6 +76,7 @@ def test_what_is_no_capture_is_one_sentence_and_a_hint(tmp_path: Path, spoil: st
     assert len([line for line in text.splitlines() if line.strip()]) <= 5
 
 
+@pytest.mark.slow
 def test_a_truncated_capture_is_reported_as_damaged(tmp_path: Path) -> None:
     path = sample(tmp_path)
     os.truncate(path, path.stat().st_size // 2)
@@ -116,6 +117,7 @@ def test_what_is_damaged_is_reported_and_the_rest_is_shown(tmp_path: Path, what:
     play(indexed(path), act)
 
 
+@pytest.mark.slow
 def test_what_is_damaged_after_it_was_indexed_is_reported_wherever_it_is_read(tmp_path: Path) -> None:
     path = indexed(sample(tmp_path))
     change(path, "UPDATE record SET data = '{' WHERE seq = 3")
@@ -145,6 +147,7 @@ def test_what_is_damaged_after_it_was_indexed_is_reported_wherever_it_is_read(tm
         play(path, act)
 
 
+@pytest.mark.slow
 def test_a_capture_whose_writer_was_killed_opens(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     code = f"""
@@ -169,6 +172,7 @@ def test_a_capture_whose_writer_was_killed_opens(tmp_path: Path) -> None:
     play(indexed(path), act)
 
 
+@pytest.mark.slow
 def test_one_that_is_deleted_meanwhile_is_reported_as_gone(tmp_path: Path) -> None:
     path = indexed(sample(tmp_path))
 
@@ -187,6 +191,7 @@ def test_one_that_is_deleted_meanwhile_is_reported_as_gone(tmp_path: Path) -> No
     play(path, act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "empty"),
     [

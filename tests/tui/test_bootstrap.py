@@ -45,6 +45,7 @@ async def opened(pilot: Pilot[None], app: Inspector, certname: str | None = None
     return view
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "texts"),
     [
@@ -70,6 +71,7 @@ def test_everything_stands_on_a_wide_screen(name: str, texts: list[str]) -> None
     look(shared_sample(name), act, WIDE)
 
 
+@pytest.mark.slow
 def test_a_narrow_screen_has_tabs_by_key_and_by_mouse() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
@@ -120,6 +122,7 @@ def test_a_step_and_a_key_open_their_record(monkeypatch: pytest.MonkeyPatch) -> 
     look(shared_sample("bootstrap-waiting"), act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_what_is_to_come_is_shown_with_its_day_and_keeps_its_indent(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -135,6 +138,7 @@ def test_what_is_to_come_is_shown_with_its_day_and_keeps_its_indent(size: tuple[
     look(shared_sample("bootstrap-waiting"), act, size)
 
 
+@pytest.mark.slow
 def test_a_narrow_screen_has_sixteen_digits_of_keys_and_the_whole_below() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
@@ -152,6 +156,7 @@ def test_a_narrow_screen_has_sixteen_digits_of_keys_and_the_whole_below() -> Non
     look(shared_sample("bootstrap-waiting"), act, NARROW)
 
 
+@pytest.mark.slow
 def test_each_step_says_its_run(tmp_path: Path) -> None:
     agent = Agent("node1.example").bootstrap().run().wait(60).ca().crl().csr().poll()
 
@@ -167,6 +172,7 @@ def test_each_step_says_its_run(tmp_path: Path) -> None:
     play(written(agent.records, tmp_path / "again.sqlite"), act)
 
 
+@pytest.mark.slow
 def test_an_index_that_grew_while_bootstraps_were_read_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +224,7 @@ def test_another_date_is_judged() -> None:
     look(shared_sample("first-run"), act)
 
 
+@pytest.mark.slow
 def test_the_certname_that_was_asked_for_is_chosen(tmp_path: Path) -> None:
     agents = [Agent(f"node{n}.example", f"192.0.2.{n}").bootstrap().run(f"u-{n}") for n in range(1, 6)]
     path = written(together(*agents), tmp_path / "five.sqlite")
@@ -269,6 +276,7 @@ def test_reading_shows_how_far_it_is_and_ends_with_the_view(tmp_path: Path, monk
     play(sample("first-run", tmp_path), act)
 
 
+@pytest.mark.slow
 def test_a_capture_that_is_not_indexed_yet_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(tmp_path / "new.sqlite", *Agent("a.example").bootstrap().run().records)
     monkeypatch.setattr(Source, "_begin", lambda _: None)

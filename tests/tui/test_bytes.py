@@ -70,6 +70,7 @@ async def shown(pilot: Pilot[None], app: Inspector, seq: int, *keys: str) -> Wid
     return app.screen
 
 
+@pytest.mark.slow
 def test_files_have_the_colours_of_their_language_on_every_theme() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         for theme in (*themes.THEMES, "dark"):
@@ -84,6 +85,7 @@ def test_files_have_the_colours_of_their_language_on_every_theme() -> None:
     look(capture(), act, start="")
 
 
+@pytest.mark.slow
 def test_json_and_masked_values_have_colours_and_the_raw_body_too() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         screen = await shown(pilot, app, 1, "3", "]")
@@ -99,6 +101,7 @@ def test_json_and_masked_values_have_colours_and_the_raw_body_too() -> None:
     look(capture(), act, start="")
 
 
+@pytest.mark.slow
 def test_on_a_line_without_a_value_all_of_the_body_is_copied() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         screen = await shown(pilot, app, 1, "3", "]")
@@ -114,6 +117,7 @@ def test_on_a_line_without_a_value_all_of_the_body_is_copied() -> None:
     look(capture(), act, start="")
 
 
+@pytest.mark.slow
 def test_without_colour_all_of_it_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 
@@ -171,6 +175,7 @@ def styled(lines: Iterable[tuple[str, str]]) -> set[str]:
     return {style for _, style in lines if style}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [b'"', b"a" * 79 + b"\n", b"{\x1b[2J", b"'/*", b"\xf0\x9f"])
 def test_ten_hostile_megabytes_are_shown_from_end_to_end(unit: bytes) -> None:
     data = unit * (10_000_000 // len(unit))

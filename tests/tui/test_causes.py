@@ -236,6 +236,7 @@ def test_what_is_under_way_stands_above_what_is_over_and_grows(tmp_path: Path) -
         play(indexed(tmp_path / "c.sqlite"), act, start="")
 
 
+@pytest.mark.slow
 def test_it_never_says_that_there_are_no_runs_while_something_is_under_way(tmp_path: Path) -> None:
     agent = begun()
     with recording(tmp_path / "c.sqlite", requests=(compiling(agent),)):

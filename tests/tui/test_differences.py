@@ -54,6 +54,7 @@ async def opened(pilot: Pilot[None], app: Inspector, *keys: str) -> DifferencesV
     return app.screen
 
 
+@pytest.mark.slow
 def test_from_the_last_good_run(made: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         assert isinstance(app.screen, Causes)
@@ -100,6 +101,7 @@ def test_details_and_the_record(made: Path) -> None:
     play(made, act, start="")
 
 
+@pytest.mark.slow
 def test_marked_runs(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         assert isinstance(app.screen, Runs)

@@ -140,6 +140,7 @@ def test_every_tab_has_a_key() -> None:
     look(shared_sample("first-run"), act, NARROW)
 
 
+@pytest.mark.slow
 def test_tabs_parts_and_branches_are_clicked() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 11)
@@ -162,6 +163,7 @@ def test_tabs_parts_and_branches_are_clicked() -> None:
     look(shared_sample("first-run"), act, NARROW)
 
 
+@pytest.mark.slow
 def test_a_body_is_pretty_raw_or_hexadecimal() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 11)
@@ -181,6 +183,7 @@ def test_a_body_is_pretty_raw_or_hexadecimal() -> None:
     look(shared_sample("first-run"), act, NARROW)
 
 
+@pytest.mark.slow
 def test_other_records_of_the_run_are_a_key_away() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 4)
@@ -230,6 +233,7 @@ def test_searching_goes_through_branches_that_are_closed() -> None:
     look(shared_sample("first-run"), act, NARROW)
 
 
+@pytest.mark.slow
 def test_what_came_while_something_was_typed_gets_the_focus(monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
 
@@ -252,6 +256,7 @@ def test_what_came_while_something_was_typed_gets_the_focus(monkeypatch: pytest.
     look(shared_sample("first-run"), act, NARROW)
 
 
+@pytest.mark.slow
 def test_a_line_of_a_table_that_is_too_long_is_shown_in_full_below() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 25)
@@ -320,6 +325,7 @@ def test_a_secret_is_shown_when_it_is_asked_for_and_hidden_again_later(tmp_path:
     play(capture(records, tmp_path), act, (140, 60))
 
 
+@pytest.mark.slow
 def test_a_click_shows_a_secret(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 1)
@@ -341,6 +347,7 @@ def test_a_click_shows_a_secret(tmp_path: Path) -> None:
 # -- evidence ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["compile-error", "first-run", "out-of-sync", "mismatched-key", "revoked"])
 def test_a_finding_opens_where_its_evidence_is(name: str) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -379,6 +386,7 @@ def _line(pane: ExchangePane) -> str | None:
     return None
 
 
+@pytest.mark.slow
 def test_evidence_far_down_is_shown_in_the_middle() -> None:
     facts = {f"fact{number:04}": number for number in range(400)}
     tree, table = item_of("", facts), Table((Field("name", 20),), [(name,) for name in facts])
@@ -461,6 +469,7 @@ def test_hostile_records_do_nothing_to_the_terminal(tmp_path: Path) -> None:
     play(capture(records, tmp_path), act, NARROW)
 
 
+@pytest.mark.slow
 def test_a_large_catalog_and_a_large_file_open(tmp_path: Path) -> None:
     (record, *_) = together(Agent(leg="1").catalog())
     assert isinstance(record, Exchange)
@@ -521,6 +530,7 @@ def test_hexadecimal_hides_what_it_is_to_hide_and_finds_the_rest() -> None:
     look(shared_sample("compile-error"), act, NARROW)
 
 
+@pytest.mark.slow
 def test_a_long_finding_is_shown_and_scrolls() -> None:
     finding = Finding("S01", Severity.ERROR, " ".join(f"word{number:03}" for number in range(45)), (4,))
 
@@ -536,6 +546,7 @@ def test_a_long_finding_is_shown_and_scrolls() -> None:
     look(shared_sample("compile-error"), act, NARROW)
 
 
+@pytest.mark.slow
 def test_x_is_offered_only_where_something_is_hidden(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 1)
@@ -584,6 +595,7 @@ def test_enter_folds_a_branch_and_a_line_that_is_too_long_is_shown_in_full_below
     look(shared_sample("first-run"), act, NARROW)
 
 
+@pytest.mark.slow
 def test_a_record_is_copied_as_what_is_chosen() -> None:
     wanted = (
         ("SSLDIR=", "curl --globoff"),

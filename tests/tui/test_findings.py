@@ -59,6 +59,7 @@ def test_the_fix_is_the_one_for_whose_certificate_has_expired(tmp_path: Path) ->
     play(indexed(save(tmp_path / "expired.sqlite", *records)), act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_all_findings_of_a_sample_are_there(name: str) -> None:
     path = shared_sample(name)
@@ -131,6 +132,7 @@ def test_the_order_and_the_severities_change_by_key() -> None:
     look(shared_sample("bootstrap-waiting"), act)
 
 
+@pytest.mark.slow
 def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen() -> None:
     path = shared_sample("compile-error")
     analyzer = Analyzer()
@@ -163,6 +165,7 @@ def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen() -> None:
         look(path, act, size)
 
 
+@pytest.mark.slow
 def test_what_to_do_is_whole_and_wrapped_behind_its_labels() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
@@ -178,6 +181,7 @@ def test_what_to_do_is_whole_and_wrapped_behind_its_labels() -> None:
     look(shared_sample("bootstrap-waiting"), act, (80, 24))
 
 
+@pytest.mark.slow
 def test_a_waiting_agent_that_was_signed_needs_nothing(tmp_path: Path) -> None:
     waiting = Agent().ca().crl().csr()
     for _ in range(5):
@@ -198,6 +202,7 @@ def test_a_waiting_agent_that_was_signed_needs_nothing(tmp_path: Path) -> None:
         play(path, act)
 
 
+@pytest.mark.slow
 def test_search_finds_what_is_folded() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
 from textual.widgets import Static
 
 from inspector.tui.fleet import FleetApp, FleetView
@@ -40,6 +41,7 @@ def title(view: FleetView) -> str:
     return str(view.query_one("#title", Static).render())
 
 
+@pytest.mark.slow
 def test_lists_are_on_the_left_and_the_chosen_one_on_the_right(tmp_path: Path) -> None:
     async def play(pilot: Pilot[None], view: FleetView) -> None:
         assert "2 nodes failing, 2 nodes silent, 76 nodes completed" in title(view)
@@ -66,6 +68,7 @@ def test_tables_without_runs(tmp_path: Path) -> None:
     played(tables_with(tmp_path), play)
 
 
+@pytest.mark.slow
 def test_an_empty_list_says_so(tmp_path: Path) -> None:
     async def play(pilot: Pilot[None], view: FleetView) -> None:
         await pilot.press("end")
@@ -86,6 +89,7 @@ def test_tables_that_cannot_be_read_are_said(tmp_path: Path) -> None:
     played(directory, play)
 
 
+@pytest.mark.slow
 def test_open_shows_a_directory_of_tables(tmp_path: Path) -> None:
     directory = fleet(tmp_path, 5)
     with Terminal("-m", "inspector.cli", "open", str(directory.root), cwd=tmp_path) as terminal:

@@ -6,6 +6,8 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from inspector.cli import main as cli
 from inspector.summaries import index, indexer
 from inspector.tui.causes import Causes
@@ -18,7 +20,6 @@ from tests.tui.screens import indexed, play, screen_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
     from textual.pilot import Pilot
 
     from inspector.model import Record
@@ -42,6 +43,7 @@ def selected(app: Inspector) -> str:
     return view._rows.item.run.name
 
 
+@pytest.mark.slow
 def test_the_newest_run_stays_selected_and_stands_out(tmp_path: Path) -> None:
     path = indexed(save(tmp_path / "c.sqlite", *run_of("a", 0), *run_of("b", 100)))
 
@@ -80,6 +82,7 @@ def test_the_newest_run_stays_selected_and_stands_out(tmp_path: Path) -> None:
     play(path, act)
 
 
+@pytest.mark.slow
 def test_it_goes_on_in_the_next_capture(tmp_path: Path) -> None:
     path = indexed(save(tmp_path / "a.sqlite", *run_of("a", 0)))
 
@@ -114,6 +117,7 @@ def test_a_capture_is_newer_if_it_was_written_later(tmp_path: Path) -> None:
     assert newer(other) is None
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_rings_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = indexed(save(tmp_path / "c.sqlite", *run_of("a", 0, begin=time.time() - 5000, status=500)))
     rung: list[bool] = []

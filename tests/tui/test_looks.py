@@ -56,6 +56,7 @@ def test_each_pane_has_a_name_and_the_one_with_the_focus_is_marked(size: tuple[i
     look(shared_sample("compile-error"), act, size)
 
 
+@pytest.mark.slow
 def test_a_key_that_does_nothing_says_why() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         for keys, message in (
@@ -73,6 +74,7 @@ def test_a_key_that_does_nothing_says_why() -> None:
     look(shared_sample("compile-error"), act)
 
 
+@pytest.mark.slow
 def test_digits_show_the_tabs_of_a_record_wherever_the_focus_is() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("enter")
@@ -87,6 +89,7 @@ def test_digits_show_the_tabs_of_a_record_wherever_the_focus_is() -> None:
     look(shared_sample("compile-error"), act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_the_keys_that_fit_are_whole_and_the_page_of_all_is_first(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -108,6 +111,7 @@ def test_the_keys_that_fit_are_whole_and_the_page_of_all_is_first(size: tuple[in
     look(shared_sample("first-run"), act, size)
 
 
+@pytest.mark.slow
 def test_the_finding_under_the_cursor_is_shown_in_full() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("enter")

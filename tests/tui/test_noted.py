@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from inspector.summaries.marks import Marks
 from inspector.summaries.source import Source
 from inspector.tui.noted import noted
@@ -36,6 +38,7 @@ def test_each_line_names_what_is_marked_and_the_note(tmp_path: Path) -> None:
         assert list(noted(source, marks)) == []
 
 
+@pytest.mark.slow
 def test_the_list_leads_to_what_is_marked_and_removes_it(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("A")

@@ -27,6 +27,7 @@ def made(tmp_path: Path) -> Path:
     return tmp_path / "upgrade/rehearsed.sqlite"
 
 
+@pytest.mark.slow
 def test_it_begins_with_the_pairs(made: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await settled(pilot, app)
@@ -48,6 +49,7 @@ def test_it_begins_with_the_pairs(made: Path) -> None:
     play(made, act, start="")
 
 
+@pytest.mark.slow
 def test_a_pair_and_its_record(made: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await settled(pilot, app)
@@ -70,6 +72,7 @@ def test_a_pair_and_its_record(made: Path) -> None:
     play(made, act, start="")
 
 
+@pytest.mark.slow
 def test_without_a_catalog_enter_shows_why(made: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await settled(pilot, app)

@@ -78,6 +78,7 @@ def test_enter_gives_what_was_typed_escape_and_a_click_elsewhere_drop_it_and_the
 # -- completion -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_tab_completes_the_word_at_the_cursor() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         output: list[str] = []
@@ -153,6 +154,7 @@ def test_completions_are_taken_by_keys_and_by_the_mouse() -> None:
 # -- history ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_up_and_down_go_through_what_was_typed(state: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         for text in ("one", "two", "one", " ", "three"):

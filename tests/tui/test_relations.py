@@ -61,6 +61,7 @@ def shown(view: Relations) -> str:
     return view.graph.tree.refs[view.around.number]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_what_is_around_a_resource(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -91,6 +92,7 @@ def test_what_is_around_a_resource(size: tuple[int, int]) -> None:
     look(shared_catalog(), act, size, start="")
 
 
+@pytest.mark.slow
 def test_one_walks_along_and_back_and_the_catalog_follows() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await around(pilot, app, "File[/etc/web/x.conf]")
@@ -128,6 +130,7 @@ def test_a_list_with_nothing_in_it_leaves_its_room_to_the_others() -> None:
     look(shared_sample("first-run"), act, (120, 40))
 
 
+@pytest.mark.slow
 def test_containers_and_contents_are_walked_too() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await around(pilot, app, "Web::Vhost[x]")
@@ -146,6 +149,7 @@ def test_containers_and_contents_are_walked_too() -> None:
     look(shared_catalog(), act, WIDE, start="")
 
 
+@pytest.mark.slow
 def test_missing_ones_and_cycles_are_marked() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await around(pilot, app, "Service[web]")
@@ -167,6 +171,7 @@ def test_missing_ones_and_cycles_are_marked() -> None:
     look(shared_catalog(), act, NARROW, start="")
 
 
+@pytest.mark.slow
 def test_the_details_are_those_of_the_selected_one_and_tab_leads_to_them() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await around(pilot, app, "File[/etc/web/x.conf]")
@@ -190,6 +195,7 @@ def test_the_details_are_those_of_the_selected_one_and_tab_leads_to_them() -> No
     look(shared_catalog(), narrow, NARROW, start="")
 
 
+@pytest.mark.slow
 def test_hostile_titles_do_nothing_to_the_terminal() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await around(pilot, app, f"Notify[{HOSTILE}]")
@@ -201,6 +207,7 @@ def test_hostile_titles_do_nothing_to_the_terminal() -> None:
     look(shared_catalog(), act, NARROW, start="")
 
 
+@pytest.mark.slow
 def test_very_many_relationships_and_very_long_titles(tmp_path: Path) -> None:
     number = 3 * catalog_graph.MOST
     resources = [
@@ -217,6 +224,7 @@ def test_very_many_relationships_and_very_long_titles(tmp_path: Path) -> None:
     play(written(tmp_path, talk(catalog(resources=resources), report())), act, NARROW, start="")
 
 
+@pytest.mark.slow
 def test_it_is_in_the_palette_and_in_the_help() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await catalog_of(pilot, app)

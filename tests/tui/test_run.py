@@ -71,6 +71,7 @@ def test_a_failed_run_opens_at_what_proves_its_cause() -> None:
     in_run("compile-error", act, NARROW)
 
 
+@pytest.mark.slow
 def test_c_shows_the_cause_and_its_fix() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("c")
@@ -84,6 +85,7 @@ def test_c_shows_the_cause_and_its_fix() -> None:
     in_run("compile-error", act, NARROW)
 
 
+@pytest.mark.slow
 def test_the_steps_of_a_fix_are_as_wide_as_their_pane() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("c")
@@ -104,6 +106,7 @@ def test_a_phase_with_failed_handshakes_only_took_no_time_that_could_be_summed()
     in_run("revoked", act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(120, 40), (200, 60)])
 def test_the_room_is_used(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -119,6 +122,7 @@ def test_the_room_is_used(size: tuple[int, int]) -> None:
     in_run("first-run", act, size)
 
 
+@pytest.mark.slow
 def test_a_healthy_run_opens_at_its_beginning_and_the_cursor_shows_each_exchange() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         assert seq(app) == 1
@@ -139,6 +143,7 @@ def test_a_healthy_run_opens_at_its_beginning_and_the_cursor_shows_each_exchange
     in_run("first-run", act)
 
 
+@pytest.mark.slow
 def test_enter_on_a_finding_leads_to_its_proof() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("tab", "tab")
@@ -156,6 +161,7 @@ def test_enter_on_a_finding_leads_to_its_proof() -> None:
     in_run("first-run", act)
 
 
+@pytest.mark.slow
 def test_on_a_narrow_terminal_panes_are_tabs() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         tabs = run_view(app).query_one(PaneTabs)
@@ -235,6 +241,7 @@ def test_the_sequence_shows_the_same_exchange_and_the_certificates_of_each_conne
     in_run("first-run", act)
 
 
+@pytest.mark.slow
 def test_the_key_for_the_other_drawing_is_answered_before_it_is_drawn() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         run = run_view(app)
@@ -254,6 +261,7 @@ def test_the_key_for_the_other_drawing_is_answered_before_it_is_drawn() -> None:
     in_run("first-run", act)
 
 
+@pytest.mark.slow
 def test_what_is_typed_stays_on_a_low_screen() -> None:
     """A long verdict, findings, and completions above the line."""
 
@@ -272,6 +280,7 @@ def test_what_is_typed_stays_on_a_low_screen() -> None:
     in_run("compile-error", act, (100, 28))
 
 
+@pytest.mark.slow
 def test_a_filter_shows_what_it_lets_through() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await type_in(pilot, app, "f", "status:404")
@@ -311,6 +320,7 @@ def test_tab_completes_a_filter_that_is_typed() -> None:
     in_run("first-run", act)
 
 
+@pytest.mark.slow
 def test_a_filter_that_lets_nothing_through_leaves_an_empty_picture() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await type_in(pilot, app, "f", "status:418")
@@ -323,6 +333,7 @@ def test_a_filter_that_lets_nothing_through_leaves_an_empty_picture() -> None:
     in_run("first-run", act)
 
 
+@pytest.mark.slow
 def test_the_palette_does_what_the_keys_do() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         offered = {command.title: command for command in app.get_system_commands(app.screen)}
@@ -415,6 +426,7 @@ def test_searching_in_the_pane_that_has_the_focus() -> None:
     in_run("first-run", act)
 
 
+@pytest.mark.slow
 def test_a_mark_and_a_note_on_an_exchange(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("down", "m")
@@ -441,6 +453,7 @@ def test_an_exchange_is_copied_as_curl_and_the_value_under_the_cursor() -> None:
     in_run("first-run", act)
 
 
+@pytest.mark.slow
 def test_a_body_is_saved_once(tmp_path: Path) -> None:
     target = tmp_path / "body.pem"
 
@@ -491,6 +504,7 @@ def test_what_is_shown_is_exported(tmp_path: Path, name: str) -> None:
     assert output[1] == output[0][:4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_the_other_views_of_a_run(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -505,6 +519,7 @@ def test_the_other_views_of_a_run(size: tuple[int, int]) -> None:
     in_run("first-run", act, size)
 
 
+@pytest.mark.slow
 def test_the_runs_before_and_after() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         assert run_view(app).number == 1
@@ -556,6 +571,7 @@ def test_the_frame_names_what_it_shows_and_help_lists_only_what_a_list_can_do() 
     in_run("first-run", act)
 
 
+@pytest.mark.slow
 def test_marked_records_are_gone_through(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         def seq() -> int | None:
@@ -583,6 +599,7 @@ def test_marked_records_are_gone_through(tmp_path: Path) -> None:
     in_run("first-run", act, own=tmp_path)
 
 
+@pytest.mark.slow
 def test_the_frame_says_what_the_time_of_the_selected_record_was() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         run_view(app).timed.go(1)
@@ -618,6 +635,7 @@ def test_what_a_masters_logs_say_is_drawn_and_what_they_do_not_say_is_shown(tmp_
     play(shared_sample("first-run"), act, times=times, start="")
 
 
+@pytest.mark.slow
 def test_an_open_request_is_a_bar_that_grows_and_no_verdict_is_shown(tmp_path: Path) -> None:
     agent = Agent(leg="1", time=time.time() - 20).node().plugins()
     asked = OpenRequest("a.example-1", agent.time + 5, "POST", agent.url("catalog/a.example"))

@@ -96,6 +96,7 @@ def test_files_by_keyboard(opened: list[tuple[int | None, int]]) -> None:
     look(shared_sample("out-of-sync"), act)
 
 
+@pytest.mark.slow
 def test_files_by_mouse(opened: list[tuple[int | None, int]]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Files(1))
@@ -110,6 +111,7 @@ def test_files_by_mouse(opened: list[tuple[int | None, int]]) -> None:
     look(shared_sample("first-run"), act)
 
 
+@pytest.mark.slow
 def test_wrong_digests_and_missing_files_are_shown(tmp_path: Path) -> None:
     odd = {"path": "/srv/x", "type": "file", "owner": HOSTILE, "checksum": {"type": "mtime", "value": HOSTILE}}
     records = talk(
@@ -135,6 +137,7 @@ def test_wrong_digests_and_missing_files_are_shown(tmp_path: Path) -> None:
     play(written(tmp_path, records), act, (80, 24))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["revoked", "bootstrap-waiting"])
 def test_a_run_that_asked_for_no_file(name: str) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -234,6 +237,7 @@ def test_the_catalog_of_a_first_run(opened: list[tuple[int | None, int]]) -> Non
     look(shared_sample("first-run"), act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])
 def test_the_line_of_a_resource_can_always_be_read(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -249,6 +253,7 @@ def test_the_line_of_a_resource_can_always_be_read(size: tuple[int, int]) -> Non
     look(shared_sample("first-run"), act, size)
 
 
+@pytest.mark.slow
 def test_enter_on_a_resource_opens_the_report_at_it() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Catalog(1))
@@ -268,6 +273,7 @@ def test_enter_on_a_resource_opens_the_report_at_it() -> None:
     look(shared_sample("first-run"), act, (120, 40))
 
 
+@pytest.mark.slow
 def test_a_run_without_a_catalog_says_so() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Catalog(1))
@@ -286,6 +292,7 @@ def made(title: str, **parameters: Any) -> dict[str, Any]:
     return {"type": "File", "title": title, "parameters": parameters, "file": "/srv/m.pp", "line": 3}
 
 
+@pytest.mark.slow
 def test_a_failed_resource_and_its_secrets(tmp_path: Path) -> None:
     resource = made("/a", content="hunter2", owner=HOSTILE) | {"sensitive_parameters": ["content"]}
     event = {"status": "failure", "property": "owner", "message": f"could not find user {HOSTILE}"}
@@ -348,6 +355,7 @@ def test_earlier_catalogs(tmp_path: Path, opened: list[tuple[int | None, int]]) 
 # -- connections --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_connections_of_a_first_run(opened: list[tuple[int | None, int]]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Connections(1))
@@ -367,6 +375,7 @@ def test_the_connections_of_a_first_run(opened: list[tuple[int | None, int]]) ->
     look(shared_sample("first-run"), act)
 
 
+@pytest.mark.slow
 def test_failed_handshakes_say_why(opened: list[tuple[int | None, int]]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Connections(1))

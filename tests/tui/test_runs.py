@@ -87,6 +87,7 @@ def test_each_run_has_a_row() -> None:
     look(shared_sample("out-of-sync"), act)
 
 
+@pytest.mark.slow
 def test_what_a_run_comes_down_to_stands_below_with_what_to_do() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         text = screen_text(app)
@@ -98,6 +99,7 @@ def test_what_a_run_comes_down_to_stands_below_with_what_to_do() -> None:
     look(shared_sample("compile-error"), act, (80, 24))
 
 
+@pytest.mark.slow
 def test_enter_and_the_mouse_open_a_run_and_escape_comes_back() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("home", "down", "enter")
@@ -114,6 +116,7 @@ def test_enter_and_the_mouse_open_a_run_and_escape_comes_back() -> None:
     look(shared(), act)
 
 
+@pytest.mark.slow
 def test_a_filter_says_how_many_it_lets_through_and_escape_takes_it_away() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await type_in(pilot, app, "f", "status:500")
@@ -136,6 +139,7 @@ def test_a_filter_says_how_many_it_lets_through_and_escape_takes_it_away() -> No
     look(shared(), act)
 
 
+@pytest.mark.slow
 def test_runs_by_agent_fold_and_unfold() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("a", "home")
@@ -154,6 +158,7 @@ def test_runs_by_agent_fold_and_unfold() -> None:
     look(shared(), act)
 
 
+@pytest.mark.slow
 def test_runs_stay_below_their_agent_however_they_are_sorted(tmp_path: Path) -> None:
     agents = [
         Agent("a.example", "192.0.2.1").run(),
@@ -188,6 +193,7 @@ def test_runs_stay_below_their_agent_however_they_are_sorted(tmp_path: Path) -> 
     play(indexed(save(tmp_path / "two.sqlite", *together(*agents))), act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unfold", [False, True])
 def test_runs_of_folded_agents_are_counted_and_exported(tmp_path: Path, unfold: bool) -> None:
     target = tmp_path / "out.jsonl"
@@ -226,6 +232,7 @@ def test_the_histogram_shows_when_and_leads_there() -> None:
     look(shared(), act)
 
 
+@pytest.mark.slow
 def test_marks_and_notes_are_kept_beside_the_capture(tmp_path: Path) -> None:
     capture = several(tmp_path)
     before = capture.read_bytes()
@@ -266,6 +273,7 @@ def test_what_comes_in_is_shown(tmp_path: Path) -> None:
     play(capture, act)
 
 
+@pytest.mark.slow
 def test_what_came_while_a_run_was_looked_at_is_there_afterwards(tmp_path: Path) -> None:
     capture = several(tmp_path)
 
@@ -341,6 +349,7 @@ def test_a_filter_that_takes_long_is_not_begun_again_while_the_capture_grows(
     play(several(tmp_path), act)
 
 
+@pytest.mark.slow
 def test_all_keys_are_on_one_page() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("question_mark")
@@ -396,6 +405,7 @@ def test_a_run_that_is_opened_is_answered_before_it_is_drawn() -> None:
     look(shared(), act)
 
 
+@pytest.mark.slow
 def test_while_a_filter_is_typed_it_says_how_many_runs_match() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         async def typed(text: str) -> str:

@@ -39,6 +39,7 @@ async def until_over(pilot: Pilot[None], view: SearchView) -> None:
         await pilot.pause(0.02)
 
 
+@pytest.mark.slow
 def test_the_search_finds_what_the_filter_lets_through() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         app.open_search()
@@ -81,6 +82,7 @@ def test_enter_opens_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
     look(shared_sample("first-run"), act)
 
 
+@pytest.mark.slow
 def test_enter_goes_to_where_it_was_found() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         for text, where, output in (
@@ -138,6 +140,7 @@ def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
     play(indexed(tmp_path / "hostile.sqlite"), act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["escape", "c"])
 def test_it_can_be_cancelled(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inspector.tui.search.PAUSE", 0.0)

@@ -29,6 +29,7 @@ def opened(capture: Path, *options: str, environment: dict[str, str] | None = No
     return Terminal("-m", "inspector.cli", "open", str(capture), *options, size=(160, 60), environment=environment)
 
 
+@pytest.mark.slow
 def test_a_run_is_played(tmp_path: Path) -> None:
     with opened(sample("first-run", tmp_path)) as terminal:
         terminal.wait_for("node1.example")
@@ -44,6 +45,7 @@ def test_a_run_is_played(tmp_path: Path) -> None:
         assert terminal.exit_status() == 0
 
 
+@pytest.mark.slow
 def test_a_capture_without_an_index_gets_one(tmp_path: Path) -> None:
     copy = tmp_path / "c.sqlite"
     shutil.copy(next(path for path in SAMPLES if path.stem == "revoked"), copy)
@@ -55,6 +57,7 @@ def test_a_capture_without_an_index_gets_one(tmp_path: Path) -> None:
     assert not (tmp_path / "c.sqlite.index.lock").exists()
 
 
+@pytest.mark.slow
 def test_without_arguments_it_is_the_latest_capture(tmp_path: Path) -> None:
     folder = tmp_path / "captures"
     folder.mkdir()
@@ -66,6 +69,7 @@ def test_without_arguments_it_is_the_latest_capture(tmp_path: Path) -> None:
         assert "old.example" not in terminal.text()
 
 
+@pytest.mark.slow
 def test_ascii_is_all_that_is_written(tmp_path: Path) -> None:
     capture = save(tmp_path / "c.sqlite", *together(Agent("a.example", "192.0.2.1", environment="prödüction").run()))
     with opened(indexed(capture), "--ascii") as terminal:
@@ -83,6 +87,7 @@ def test_each_character_that_is_drawn_takes_as_many_cells_in_ascii() -> None:
     assert "plain text".translate(TABLE) == "plain text"
 
 
+@pytest.mark.slow
 def test_without_colour_words_and_letters_say_it(tmp_path: Path) -> None:
     with opened(sample("compile-error", tmp_path), environment={"NO_COLOR": "1"}) as terminal:
         terminal.wait_for("node1.example failed")

@@ -50,6 +50,7 @@ def test_each_colour_can_be_read_in_each_theme(theme: Theme) -> None:
     assert min(contrast(colour, ground) for colour in bare.values() for ground in grounds if ground) > 7
 
 
+@pytest.mark.slow
 def test_the_theme_is_the_one_chosen_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     chosen: list[str] = []

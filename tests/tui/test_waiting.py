@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["captures", "elsewhere"])
 def test_the_first_capture_opens_by_itself(tmp_path: Path, folder: str) -> None:
     arguments = () if folder == "captures" else ("open", folder)

@@ -92,6 +92,7 @@ def test_deep_nesting_is_refused(text: str) -> None:
         parse(text)
 
 
+@pytest.mark.slow
 def test_a_key_that_is_given_very_often_costs_no_more_than_the_text() -> None:
     text = "\n".join(f"a.b{number}: {number}" for number in range(5000))
     tracemalloc.start()

@@ -287,6 +287,7 @@ def read_by_h11(data: bytes) -> list[tuple[bytes, bytes, bytes]] | None:
         return None if not found and request is None else found
 
 
+@pytest.mark.slow
 @each_row("seed", range(12))
 def test_what_is_accepted_is_read_as_h11_reads_it(seed: int) -> None:
     chance, accepted = random.Random(seed), 0  # noqa: S311 - no secrets
