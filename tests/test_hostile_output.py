@@ -116,6 +116,7 @@ def hostile_bodies(path: Path) -> list[Record]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--json",), ("--full", "--tags", "--volatile", "none")])
 def test_no_difference_prints_a_control_character(more: tuple[str, ...], run: Run, tmp_path: Path) -> None:
     sync, error = (next(path for path in SAMPLES if path.stem == name) for name in ("out-of-sync", "compile-error"))

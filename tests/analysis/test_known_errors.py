@@ -250,6 +250,7 @@ def test_the_nearest_messages_are_offered_with_how_to_ask_for_them() -> None:
         assert explain(text)["meaning"]
 
 
+@pytest.mark.slow
 def test_all_that_is_offered_is_known() -> None:
     for known in MESSAGES:
         nearest = known_errors.nearest(MESSAGES, known.texts[0])

@@ -274,6 +274,7 @@ def test_what_is_being_written_is_not_vacuumed(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["c.sqlite"]
 
 
+@pytest.mark.slow
 def test_nobody_begins_to_write_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(tmp_path / "c.sqlite", Gap(1.0, "x"))
 

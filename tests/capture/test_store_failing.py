@@ -77,6 +77,7 @@ def full(path: Path) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", [locked, full])
 def test_what_could_not_be_written_is_written_later(
     tmp_path: Path, trouble: Callable[[Path], contextlib.AbstractContextManager[None]]

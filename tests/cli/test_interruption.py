@@ -129,6 +129,7 @@ def test_whenever_a_signal_ends_it_nothing_remains(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.slow
 def test_an_index_that_was_interrupted_is_completed(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run("captures", folder)
     for path in folder.glob("*.index"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import fcntl
 import os
 import pty
@@ -16,7 +18,6 @@ from typing import TYPE_CHECKING
 from inspector.cli import relay
 
 if TYPE_CHECKING:
-    import pytest
 
 
 def relayed(*command: str) -> tuple[int, str]:
@@ -41,6 +42,7 @@ def test_of_much_output_both_ends_are_kept(capfdbinary: pytest.CaptureFixture[by
     assert len(kept) <= relay.FIRST + relay.LAST + 1
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_a_process_that_was_left_behind(capfd: pytest.CaptureFixture[str]) -> None:
     began = time.monotonic()
     status, kept = relayed("sh", "-c", "sleep 20 & echo $!; exit 0")

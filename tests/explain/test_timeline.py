@@ -571,6 +571,7 @@ def test_an_answer_stands_below_its_request_and_above_what_came_after_it() -> No
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Waterfall, Sequence])
 def test_the_cursor_tells_of_entries(kind: Kind, tmp_path: Path) -> None:
     run, briefs = of("first-run", tmp_path)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 SAMPLED = sorted(SAMPLES.glob("*.sqlite"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLED, ids=lambda path: path.stem)
 def test_tables_say_what_the_commands_say(tmp_path: Path, run: Run, sample: Path) -> None:
     tables = converted(tmp_path, sample)

@@ -191,6 +191,7 @@ def echo(tmp_path: Path) -> Iterator[tuple[HTTPServer, Path]]:
     thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 @pytest.mark.parametrize(
     "sent",

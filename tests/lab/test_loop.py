@@ -37,6 +37,7 @@ def rounds(loop: LabLoop, number: int = 2) -> None:
     assert loop.trouble == ""
 
 
+@pytest.mark.slow
 def test_all_nodes_are_signed_and_run(lab: Lab) -> None:
     with LabLoop(lab, interval=0.05) as loop:
         rounds(loop)
@@ -61,6 +62,7 @@ def test_each_fault_can_be_chosen_and_taken_back(lab: Lab, name: str) -> None:
         assert agent.run().status in (0, 2)
 
 
+@pytest.mark.slow
 def test_a_mistake_in_a_scenario_is_shown_and_ends_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: object) -> None:
         raise OSError("no more ports")

@@ -149,6 +149,7 @@ class Counting(bytes):
         return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.json", "x.rb"])
 @pytest.mark.parametrize("line", [b'"a": "b",\n', b'"a" ' * 1000 + b"\n", b'"a" ' * 3_000_000])
 def test_ten_megabytes_cost_no_more_than_what_is_drawn_of_them(name: str, line: bytes) -> None:
@@ -162,6 +163,7 @@ def test_ten_megabytes_cost_no_more_than_what_is_drawn_of_them(name: str, line: 
     assert data.copied <= 3 * (LONGEST + 300)
 
 
+@pytest.mark.slow
 def test_what_is_too_long_is_plain_from_there_on() -> None:
     line = b'"a": "b" ' * 1000
     colours = Colours(line, languages.JSON)

@@ -302,6 +302,7 @@ def test_a_catalog_is_a_tree_by_its_edges_whatever_they_are() -> None:
     assert any(line.startswith("File[/x]  /m/x.pp:7") for line in lines)
 
 
+@pytest.mark.slow
 def test_a_large_catalog_is_a_tree_at_once() -> None:
     (record, *_) = together(Agent(leg="1").catalog())
     assert isinstance(record, Exchange)

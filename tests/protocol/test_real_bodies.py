@@ -65,6 +65,7 @@ def test_nothing_real_is_undecodable(exchanges: Exchanges) -> None:
     assert broken == BROKEN
 
 
+@pytest.mark.slow
 def test_every_real_report_has_what_views_read(exchanges: Exchanges) -> None:
     formats = set()
     for _, exchange, match in exchanges:

@@ -114,6 +114,7 @@ def test_what_a_record_means_comes_back_to_it_though_another_proxy_wrote_meanwhi
     assert "B01" in [rule for rule, _, _ in result.findings]
 
 
+@pytest.mark.slow
 def test_recording_goes_on_when_it_dies_and_it_is_started_again(path: Path) -> None:
     lines: list[str] = []
     recording = Recorder(path, lines.append)

@@ -183,6 +183,7 @@ class FakeAnalysis:
         return True
 
 
+@pytest.mark.slow
 def test_a_capture_stays_until_the_analysis_has_continued_in_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +224,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return full
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_is_kept_and_the_gap_recorded(path: Path, full_disk: threading.Event) -> None:
     lines: list[str] = []
     recorder = Recorder(path, lines.append, analyzes=False)
@@ -240,6 +242,7 @@ def test_what_cannot_be_written_is_kept_and_the_gap_recorded(path: Path, full_di
     assert sum("cannot write the capture" in line for line in lines) == 1
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_and_what_is_lost_is_counted(
     path: Path, full_disk: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:

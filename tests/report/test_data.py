@@ -7,6 +7,7 @@ import re
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,8 +22,6 @@ from tests.support.pages import ATTACK, content_of, copied, sample
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"])),
@@ -30,6 +29,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_a_block_is_unpacked_as_it_was(value: object) -> None:
     assert Block.of("a", value).unpacked() == value

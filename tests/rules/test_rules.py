@@ -110,6 +110,7 @@ def legs_of(record: Record) -> dict[str, Leg]:
     return {name: leg for name in ("agent", "master", "leg") if (leg := getattr(record, name, None))}
 
 
+@pytest.mark.slow
 def test_live_and_offline_say_the_same(tmp_path: Path) -> None:
     conversations = [crowd(), *(conversation for _, _, conversation, _ in examples("bad"))]
     live = []

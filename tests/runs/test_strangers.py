@@ -77,6 +77,7 @@ OF_A_BOOTSTRAP = {"its certificate", "another key"}
 """What an agent without a certificate asks for too: only after it has shown one, somebody else does."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("address", ["192.0.2.1", "192.0.2.9"])
 def test_who_shows_no_certificate_changes_nothing_of_an_agents_run(script: str, address: str) -> None:

@@ -75,6 +75,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
         yield opened
 
 
+@pytest.mark.slow
 def test_the_same_as_without_an_index(source: Source, tmp_path: Path) -> None:
     """As ``runs --filter`` and ``list --filter`` read a capture that was not opened yet."""
     filtering = Filtering(source)

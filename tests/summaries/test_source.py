@@ -29,6 +29,7 @@ def spoil(path: Path, statement: str) -> None:
         db.commit()
 
 
+@pytest.mark.slow
 def test_an_index_that_is_just_being_written_is_left_alone(tmp_path: Path) -> None:
     path = sample("first-run", tmp_path)
     with Source(path) as source, contextlib.closing(sqlite3.connect(index.place(path), isolation_level=None)) as db:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import jsonschema
@@ -28,11 +29,17 @@ def builtins(value: Any) -> Any:
 
 def valid(name: str, text: str) -> Any:
     document = strict(text)
-    schema = json.loads((places.SCHEMAS / f"{name}.schema.json").read_text())
-    jsonschema.Draft202012Validator.check_schema(schema)
-    if name == "show":  # say what is wrong with this kind of record, not that none of the kinds fits
-        schema["$ref"] = f"#/$defs/Plain{document['kind'].title()}"
-        assert {"$ref": schema["$ref"]} in schema.pop("anyOf")
-    wrong = best_match(jsonschema.Draft202012Validator(schema).iter_errors(document))
+    # Of ``show``, say what is wrong with this kind of record, not that none of the kinds fits.
+    wrong = best_match(_validator(name, document["kind"] if name == "show" else None).iter_errors(document))
     assert wrong is None, f"{wrong.json_path}: {wrong.message[:200]}"
     return document
+
+
+@cache
+def _validator(name: str, kind: str | None) -> jsonschema.Draft202012Validator:
+    schema = json.loads((places.SCHEMAS / f"{name}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    if kind:
+        schema["$ref"] = f"#/$defs/Plain{kind.title()}"
+        assert {"$ref": schema["$ref"]} in schema.pop("anyOf")
+    return jsonschema.Draft202012Validator(schema)

@@ -233,6 +233,7 @@ def test_what_cannot_be_read_is_not_shown_as_empty(tmp_path: Path, key: str, emp
     play(path, act, (80, 24))
 
 
+@pytest.mark.slow
 def test_findings_without_an_index_are_not_no_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Source, "trouble", "the disk is full")
     monkeypatch.setattr(Source, "runs", [])

@@ -248,6 +248,7 @@ def test_the_certname_that_was_asked_for_is_chosen(tmp_path: Path) -> None:
     play(path, act, WIDE)
 
 
+@pytest.mark.slow
 def test_reading_shows_how_far_it_is_and_ends_with_the_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on = threading.Event()
     outcome: list[bool] = []

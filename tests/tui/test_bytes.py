@@ -129,6 +129,7 @@ def test_without_colour_all_of_it_can_be_read(monkeypatch: pytest.MonkeyPatch) -
     play(capture(), act, start="")
 
 
+@pytest.mark.slow
 def test_a_tree_has_the_colours_of_its_values_also_under_the_cursor() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         screen = await shown(pilot, app, 1, "right", "down", "down", "down")

@@ -33,6 +33,7 @@ def at(view: Catalog) -> str:
     return item.ref
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_the_tree_has_outcomes_and_the_cursor_stays_on_its_resource(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -58,6 +59,7 @@ def test_the_tree_has_outcomes_and_the_cursor_stays_on_its_resource(size: tuple[
     look(shared_catalog(), act, size, start="")
 
 
+@pytest.mark.slow
 def test_branches_open_and_close_by_keys_and_mouse() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await catalog_of(pilot, app, "w", "home")
@@ -80,6 +82,7 @@ def test_branches_open_and_close_by_keys_and_mouse() -> None:
     look(shared_catalog(), act, WIDE, start="")
 
 
+@pytest.mark.slow
 def test_filters_show_what_matches_and_what_it_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[tuple[int | None, int]] = []
     monkeypatch.setattr(Inspector, "open_exchange", lambda _, number, seq, _place: found.append((number, seq)))
@@ -102,6 +105,7 @@ def test_filters_show_what_matches_and_what_it_is_in(monkeypatch: pytest.MonkeyP
     look(shared_catalog(), act, WIDE, start="")
 
 
+@pytest.mark.slow
 def test_searching_goes_through_closed_branches_both_ways() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await catalog_of(pilot, app, "w", "home", "left", *"/X.CONF", "enter")
@@ -133,6 +137,7 @@ def test_hostile_titles_do_nothing_to_the_terminal() -> None:
     look(shared_catalog(), act, NARROW, start="")
 
 
+@pytest.mark.slow
 def test_a_catalog_as_deep_as_it_is_long_takes_all_keys(tmp_path: Path) -> None:
     names = [f"Foo[{number}]" for number in range(3000)]
     edges = [{"source": one, "target": other} for one, other in [*pairwise(names), (names[-1], names[-1])]]

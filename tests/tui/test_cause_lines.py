@@ -63,6 +63,7 @@ NOOP = talk(plugins(), catalog(), report(noop=True), certname="web9.example", ad
 """A run that went well, with a notice."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "sentence"),
     [

@@ -38,6 +38,7 @@ def faults() -> Path:
     return indexed(save(shared_folder() / "faults.sqlite", *records))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_the_first_screen_answers_what_failed_where_and_what_to_do(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -55,6 +56,7 @@ def test_the_first_screen_answers_what_failed_where_and_what_to_do(size: tuple[i
     look(faults(), act, size, start="")
 
 
+@pytest.mark.slow
 def test_a_causes_nodes_are_shown_below_it_and_enter_opens_a_run() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         rows = app.screen.query_one(Rows)
@@ -79,6 +81,7 @@ def test_a_causes_nodes_are_shown_below_it_and_enter_opens_a_run() -> None:
     look(faults(), act, start="")
 
 
+@pytest.mark.slow
 def test_v_shows_the_whole_message(tmp_path: Path) -> None:
     long = f"Evaluation Error: {' and '.join(f'class {at}' for at in range(60))} (file: /etc/site.pp, line: 3)"
     records = talk(plugins(), catalog(status=500, text=long), report(result="failed"))
@@ -112,6 +115,7 @@ def test_a_healthy_capture_shows_that_nothing_is_wrong(tmp_path: Path) -> None:
     play(indexed(save(tmp_path / "well.sqlite", *well(1), *well(2, after=5))), act, start="")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moved", [False, True])
 def test_the_cursor_is_on_the_worst_cause_unless_the_user_moved_it(tmp_path: Path, moved: bool) -> None:
     path = indexed(save(tmp_path / "growing.sqlite", *refused(1), *well(1, after=5)))
@@ -206,6 +210,7 @@ def compiling(agent: Agent) -> OpenRequest:
     return OpenRequest("a.example-1", agent.time + 5, "POST", agent.url("catalog/a.example"))
 
 
+@pytest.mark.slow
 def test_what_is_under_way_stands_above_what_is_over_and_grows(tmp_path: Path) -> None:
     agent = begun()
     with recording(tmp_path / "c.sqlite", *uncompiled(1), *agent.records, requests=(compiling(agent),)) as capture:

@@ -111,6 +111,7 @@ async def opened(pilot: Pilot[None], app: Inspector, *keys: str) -> ColumnChoose
     return app.screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [131, 132])
 def test_a_hidden_column_says_from_which_terminal_on_it_is_shown(width: int) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -122,6 +123,7 @@ def test_a_hidden_column_says_from_which_terminal_on_it_is_shown(width: int) -> 
     look(shared_sample("out-of-sync"), act, (width, 40))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_column_is_hidden_shown_and_sorted_by(tmp_path: Path, size: tuple[int, int]) -> None:
     path = shared_sample("out-of-sync")
@@ -155,6 +157,7 @@ def test_a_column_is_hidden_shown_and_sorted_by(tmp_path: Path, size: tuple[int,
     assert columns.remembered("Runs.runs") is None
 
 
+@pytest.mark.slow
 def test_what_is_not_possible_with_columns_is_said() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         chooser = await opened(pilot, app)
@@ -172,6 +175,7 @@ def test_what_is_not_possible_with_columns_is_said() -> None:
     look(shared_sample("first-run"), act, WIDE)
 
 
+@pytest.mark.slow
 def test_a_body_has_no_columns() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         app.open_exchange(1, 1)
@@ -189,6 +193,7 @@ def test_a_body_has_no_columns() -> None:
     look(shared_sample("first-run"), act, NARROW)
 
 
+@pytest.mark.slow
 def test_a_table_of_a_document_is_known_by_its_columns(tmp_path: Path) -> None:
     path = shared_sample("first-run")
 

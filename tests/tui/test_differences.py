@@ -80,6 +80,7 @@ def test_from_the_last_good_run(made: Path) -> None:
     play(made, act, start="")
 
 
+@pytest.mark.slow
 def test_details_and_the_record(made: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app, "d", "v")

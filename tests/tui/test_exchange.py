@@ -272,6 +272,7 @@ def test_a_line_of_a_table_that_is_too_long_is_shown_in_full_below() -> None:
     look(shared_sample("out-of-sync"), act, (120, 40))
 
 
+@pytest.mark.slow
 def test_nothing_to_show() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 4)
@@ -496,6 +497,7 @@ def test_a_large_catalog_and_a_large_file_open(tmp_path: Path) -> None:
     play(capture(records, tmp_path), act, NARROW)
 
 
+@pytest.mark.slow
 def test_where_tabs_do_not_fit_their_names_stay_whole_and_arrows_lead_to_the_others() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await opened(pilot, app, 4)
@@ -568,6 +570,7 @@ def test_x_is_offered_only_where_something_is_hidden(tmp_path: Path) -> None:
     play(capture(hiding(), tmp_path), act, (140, 40))
 
 
+@pytest.mark.slow
 def test_enter_folds_a_branch_and_a_line_that_is_too_long_is_shown_in_full_below() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 1)

@@ -41,6 +41,7 @@ def test_the_report_of_the_selected_run_is_written(tmp_path: Path, way: tuple[st
     assert target.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_what_can_be_no_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken.html").write_text("mine")

@@ -44,6 +44,7 @@ def test_there_is_an_end_to_them() -> None:
     assert {len(name) for name in names} == {filtered.LONGEST}
 
 
+@pytest.mark.slow
 def test_a_filter_is_saved_applied_and_removed_with_keys() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("P")

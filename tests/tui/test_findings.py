@@ -110,6 +110,7 @@ def test_a_group_is_unfolded_and_a_finding_opened_by_key_and_by_mouse(monkeypatc
     look(shared_sample("mismatched-key"), act)
 
 
+@pytest.mark.slow
 def test_the_order_and_the_severities_change_by_key() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
@@ -217,6 +218,7 @@ def test_search_finds_what_is_folded() -> None:
     look(shared_sample("revoked"), act)
 
 
+@pytest.mark.slow
 def test_no_findings_are_reported(tmp_path: Path) -> None:
     path = indexed(save(tmp_path / "empty.sqlite"))
 

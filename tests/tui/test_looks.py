@@ -38,6 +38,7 @@ def test_only_our_own_colours_are_turned() -> None:
     assert [segment.style for segment in turned[1:]] == [segment.style for segment in segments[1:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_each_pane_has_a_name_and_the_one_with_the_focus_is_marked(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:

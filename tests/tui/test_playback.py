@@ -45,6 +45,7 @@ def test_a_run_is_played_with_what_the_agent_knew_beside_it() -> None:
     in_run("first-run", act)
 
 
+@pytest.mark.slow
 def test_what_it_knew_is_read_once_and_nobody_waits_for_it_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def complete(text: str) -> list[str]:
     return completion.complete(text, {"agent": ["node1.example", "my node", "[bold]x[/] \x1b[2J"]})
 
 
+@pytest.mark.slow
 def test_enter_gives_what_was_typed_escape_and_a_click_elsewhere_drop_it_and_the_focus_goes_back() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         output: list[str] = []
@@ -104,6 +105,7 @@ def test_tab_completes_the_word_at_the_cursor() -> None:
     look(shared_sample("out-of-sync"), act, (80, 24))
 
 
+@pytest.mark.slow
 def test_completions_are_taken_by_keys_and_by_the_mouse() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         prompt(app).open("filter: ", print, "ou run:1", complete=complete)

@@ -121,6 +121,7 @@ def test_one_walks_along_and_back_and_the_catalog_follows() -> None:
     look(shared_catalog(), act, NARROW, start="")
 
 
+@pytest.mark.slow
 def test_a_list_with_nothing_in_it_leaves_its_room_to_the_others() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await around(pilot, app, "Notify[role web, rack A7]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
+import pytest
 from rich.text import Text
 from textual.app import App, ComposeResult
 
@@ -72,6 +73,7 @@ def play(act: Callable[[Pilot[None], Host], Awaitable[None]], size: tuple[int, i
     play_in(Host, act, size)
 
 
+@pytest.mark.slow
 def test_keys_move_the_cursor_and_it_stays_on_the_screen() -> None:
     async def act(pilot: Pilot[None], app: Host) -> None:
         for keys, at in (
@@ -251,6 +253,7 @@ class BranchesHost(Posting):
         self.posted.append(f"chosen {event.item.split()[-1]}")
 
 
+@pytest.mark.slow
 def test_branches_are_opened_by_arrow_keys_and_by_a_click_on_their_mark() -> None:
     async def act(pilot: Pilot[None], app: BranchesHost) -> None:
         await pilot.press("right", "left", "down", "l", "h")

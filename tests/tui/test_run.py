@@ -98,6 +98,7 @@ def test_the_steps_of_a_fix_are_as_wide_as_their_pane() -> None:
     in_run("revoked", act, NARROW)
 
 
+@pytest.mark.slow
 def test_a_phase_with_failed_handshakes_only_took_no_time_that_could_be_summed() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         (line,) = (line for line in screen_text(app).splitlines() if line.startswith("│       certificates "))
@@ -183,6 +184,7 @@ def test_on_a_narrow_terminal_panes_are_tabs() -> None:
     in_run("first-run", act, NARROW)
 
 
+@pytest.mark.slow
 def test_a_pane_can_have_the_whole_screen_and_what_divides_them_is_moved() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("tab", "z")
@@ -216,6 +218,7 @@ def test_a_pane_can_have_the_whole_screen_and_what_divides_them_is_moved() -> No
     in_run("first-run", act, WIDE)
 
 
+@pytest.mark.slow
 def test_the_sequence_shows_the_same_exchange_and_the_certificates_of_each_connection_once() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("down", "w")
@@ -358,6 +361,7 @@ def test_the_palette_does_what_the_keys_do() -> None:
     in_run("first-run", act)
 
 
+@pytest.mark.slow
 def test_the_list_is_searched_and_sorted() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await type_in(pilot, app, "slash", "logo")
@@ -438,6 +442,7 @@ def test_a_mark_and_a_note_on_an_exchange(tmp_path: Path) -> None:
     in_run("first-run", act, own=tmp_path)
 
 
+@pytest.mark.slow
 def test_an_exchange_is_copied_as_curl_and_the_value_under_the_cursor() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("u")
@@ -551,6 +556,7 @@ def test_every_sample_can_be_walked_through(name: str) -> None:
     in_run(name, act)
 
 
+@pytest.mark.slow
 def test_the_frame_names_what_it_shows_and_help_lists_only_what_a_list_can_do() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         frame = run_view(app).query_one("#left")
@@ -619,6 +625,7 @@ def test_the_frame_says_what_the_time_of_the_selected_record_was() -> None:
     in_run("compile-error", act)
 
 
+@pytest.mark.slow
 def test_what_a_masters_logs_say_is_drawn_and_what_they_do_not_say_is_shown(tmp_path: Path) -> None:
     times = MasterTimes({11: MasterTime(0.46, 0.26, 0.2)}, ("Access log: 1 of 22 requests found in it.",))
 

@@ -151,6 +151,7 @@ def test_a_run_that_asked_for_no_file(name: str) -> None:
     look(shared_sample(name), act, (80, 24))
 
 
+@pytest.mark.slow
 def test_a_run_that_grows_is_read_again_and_the_cursor_stays(tmp_path: Path) -> None:
     records = talk(catalog(), metadata(FILE), metadata("modules/x/y"), metadata("modules/x/z"), report())
     path = written(tmp_path, records[:3])
@@ -317,6 +318,7 @@ def test_a_failed_resource_and_its_secrets(tmp_path: Path) -> None:
     play(written(tmp_path, records), act, (80, 24))
 
 
+@pytest.mark.slow
 def test_without_a_report_the_catalog_is_there(tmp_path: Path, opened: list[tuple[int | None, int]]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Catalog(1))
@@ -327,6 +329,7 @@ def test_without_a_report_the_catalog_is_there(tmp_path: Path, opened: list[tupl
     play(written(tmp_path, talk(catalog(resources=[made("/a")]))), act)
 
 
+@pytest.mark.slow
 def test_earlier_catalogs(tmp_path: Path, opened: list[tuple[int | None, int]]) -> None:
     records = talk(
         catalog(resources=[made("/a")], environment="testing"),

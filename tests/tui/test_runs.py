@@ -212,6 +212,7 @@ def test_runs_of_folded_agents_are_counted_and_exported(tmp_path: Path, unfold: 
     look(shared(), act)
 
 
+@pytest.mark.slow
 def test_the_histogram_shows_when_and_leads_there() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         histogram = app.screen.query_one(Histogram)
@@ -291,6 +292,7 @@ def test_what_came_while_a_run_was_looked_at_is_there_afterwards(tmp_path: Path)
     play(capture, act)
 
 
+@pytest.mark.slow
 def test_a_filter_whose_records_cannot_be_read_is_not_one_that_matches_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +312,7 @@ def test_a_filter_whose_records_cannot_be_read_is_not_one_that_matches_nothing(
     play(several(tmp_path), act)
 
 
+@pytest.mark.slow
 def test_a_filter_that_takes_long_is_not_begun_again_while_the_capture_grows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -373,6 +376,7 @@ def test_all_keys_are_on_one_page() -> None:
     look(shared(), act)
 
 
+@pytest.mark.slow
 def test_an_empty_capture_says_so(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         assert "There are no runs in this capture." in screen_text(app)
@@ -381,6 +385,7 @@ def test_an_empty_capture_says_so(tmp_path: Path) -> None:
     play(indexed(save(tmp_path / "empty.sqlite")), act)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_opened_is_answered_before_it_is_drawn() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         app.push_screen(RunView(1))
@@ -425,6 +430,7 @@ def test_while_a_filter_is_typed_it_says_how_many_runs_match() -> None:
     look(shared_sample("out-of-sync"), act)
 
 
+@pytest.mark.slow
 def test_what_matches_is_shown_while_a_filter_is_typed(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         every = names(app)
@@ -455,6 +461,7 @@ def test_without_a_filter_the_cursor_is_where_it_was_with_it() -> None:
     look(shared(), act)
 
 
+@pytest.mark.slow
 def test_marked_runs_are_gone_through(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         rows = app.screen.query_one(Rows)

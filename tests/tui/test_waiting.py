@@ -35,6 +35,7 @@ def test_the_first_capture_opens_by_itself(tmp_path: Path, folder: str) -> None:
         assert terminal.exit_status() == 0
 
 
+@pytest.mark.slow
 def test_who_leaves_before_leaves_nothing(tmp_path: Path) -> None:
     with Terminal("-m", "inspector.cli", cwd=tmp_path) as terminal:
         terminal.wait_for("Waiting for a capture")

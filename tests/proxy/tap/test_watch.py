@@ -68,6 +68,7 @@ def test_what_an_answer_means(status: int, beat: Beat, proxy: Proxy, watch: Watc
     assert proxy.paths == [module.PATH] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [True, False])
 def test_a_master_that_is_slow_is_away(before: bool, proxy: Proxy) -> None:
     """The proxy itself makes a handshake, so it is there."""

@@ -103,6 +103,7 @@ def test_everything_is_counted(metrics: Metrics) -> None:
     assert not [name for name, _ in found if name.endswith("_created")]
 
 
+@pytest.mark.slow
 def test_a_certname_is_a_label_only_if_asked_and_of_few(monkeypatch: pytest.MonkeyPatch, metrics: Metrics) -> None:
     everything(metrics)
     assert "a.example" not in scrape(metrics)[2]
@@ -121,6 +122,7 @@ def test_a_certname_is_a_label_only_if_asked_and_of_few(monkeypatch: pytest.Monk
     by_name.close()
 
 
+@pytest.mark.slow
 def test_a_hostile_certname_stays_a_label(metrics: Metrics) -> None:
     by_name = Metrics((HOST, free_port()), certnames=True)
     by_name.observe([Ended("failed", 1.0, 'a"} 7\n# HELP x\\')])
@@ -136,6 +138,7 @@ def test_only_metrics_are_served(metrics: Metrics) -> None:
     assert "openmetrics" in scrape(metrics, accept="application/openmetrics-text; version=1.0.0")[1]
 
 
+@pytest.mark.slow
 def test_scrapers_that_hang_keep_nobody_from_scraping(metrics: Metrics) -> None:
     hanging = [socket.create_connection(where(metrics)) for _ in range(3 * SCRAPERS)]
     for each in hanging[::2]:
@@ -154,6 +157,7 @@ def test_an_address_in_use_is_one_sentence(metrics: Metrics) -> None:
     assert served(NOTHING) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["alerts.yml", "grafana.json"])
 def test_the_examples_ask_for_what_there_is(metrics: Metrics, name: str) -> None:
     everything(metrics)
