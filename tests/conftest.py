@@ -48,8 +48,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return one worker a processor, and one more, as tests wait now and then, or those for real Puppet, which wait most
-    of the time."""
+    """Return one worker a processor, and one more, as tests wait now and then, or those for real Puppet, which mostly
+    wait."""
     return len(os.sched_getaffinity(0)) + (1 if config.option.markexpr == "not slow" else REAL_WORKERS)
 
 

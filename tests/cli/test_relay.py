@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 import fcntl
 import os
 import pty
@@ -13,11 +11,10 @@ import subprocess
 import sys
 import termios
 import time
-from typing import TYPE_CHECKING
+
+import pytest
 
 from inspector.cli import relay
-
-if TYPE_CHECKING:
 
 
 def relayed(*command: str) -> tuple[int, str]:

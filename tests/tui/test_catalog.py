@@ -127,6 +127,7 @@ def test_searching_goes_through_closed_branches_both_ways() -> None:
     look(shared_catalog(), act, WIDE, start="")
 
 
+@pytest.mark.slow
 def test_hostile_titles_do_nothing_to_the_terminal() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await catalog_of(pilot, app, "w", "end")
@@ -156,6 +157,7 @@ def test_a_catalog_as_deep_as_it_is_long_takes_all_keys(tmp_path: Path) -> None:
     play(path, act, NARROW, start="")
 
 
+@pytest.mark.slow
 def test_without_resources_it_says_so(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await catalog_of(pilot, app, "w")

@@ -76,6 +76,7 @@ def test_a_line_is_taken_with_two_clicks() -> None:
     assert chosen(act, Chooser("Title", CHOICES)) == ["c"]
 
 
+@pytest.mark.slow
 def test_lines_are_removed_where_that_is_possible() -> None:
     removed: list[str] = []
 

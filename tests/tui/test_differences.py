@@ -116,6 +116,7 @@ def test_marked_runs(tmp_path: Path) -> None:
     play(sample("out-of-sync", tmp_path), act)
 
 
+@pytest.mark.slow
 def test_no_good_run_before() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("home", "d")
@@ -126,6 +127,7 @@ def test_no_good_run_before() -> None:
     look(shared_sample("out-of-sync"), act)
 
 
+@pytest.mark.slow
 def test_no_difference(tmp_path: Path) -> None:
     def run(number: int) -> list[object]:
         made = catalog(resources=[file("/a")], uuid=f"a-{number}")

@@ -419,6 +419,7 @@ def test_the_evidence_of_a_compile_error_is_its_text() -> None:
     look(shared_sample("compile-error"), act, NARROW)
 
 
+@pytest.mark.slow
 def test_a_header_of_two_cells_is_found(tmp_path: Path) -> None:
     (record, *_) = together(Agent(leg="1").catalog())
     assert isinstance(record, Exchange)
@@ -516,6 +517,7 @@ def test_where_tabs_do_not_fit_their_names_stay_whole_and_arrows_lead_to_the_oth
     look(shared_sample("compile-error"), act, NARROW)
 
 
+@pytest.mark.slow
 def test_hexadecimal_hides_what_it_is_to_hide_and_finds_the_rest() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await opened(pilot, app, 4)

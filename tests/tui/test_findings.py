@@ -48,6 +48,7 @@ def detail(view: Findings) -> str:
     return " ".join(view._detail().plain.split())
 
 
+@pytest.mark.slow
 def test_the_fix_is_the_one_for_whose_certificate_has_expired(tmp_path: Path) -> None:
     leg = {"side": "master", "peer_chain": carried(made(MASTER, ends=-60)), "own_chain": ()}
     records = talk(refused(None, by="proxy", culprits=("it has expired",), leg=leg))
@@ -262,6 +263,7 @@ def test_captured_text_never_reaches_the_terminal(tmp_path: Path) -> None:
 # -- rules of a site's own ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_rule_of_the_site_is_shown_as_any_other(tmp_path: Path) -> None:
     path = tmp_path / "rules.yaml"
     path.write_text("rules: {U01: {title: slow catalog, when: 'phase:catalog ms:>400', fix: look at it}}\n")

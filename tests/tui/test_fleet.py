@@ -61,6 +61,7 @@ def test_lists_are_on_the_left_and_the_chosen_one_on_the_right(tmp_path: Path) -
     played(fleet(tmp_path, 80), play)
 
 
+@pytest.mark.slow
 def test_tables_without_runs(tmp_path: Path) -> None:
     async def play(_: Pilot[None], view: FleetView) -> None:
         assert title(view).rstrip().endswith(": no run of an agent")
@@ -79,6 +80,7 @@ def test_an_empty_list_says_so(tmp_path: Path) -> None:
     played(fleet(tmp_path, 3), play)
 
 
+@pytest.mark.slow
 def test_tables_that_cannot_be_read_are_said(tmp_path: Path) -> None:
     directory = fleet(tmp_path, 3)
     next(directory.root.glob("runs/*/*/*.parquet")).write_bytes(b"no parquet")

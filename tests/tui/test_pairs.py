@@ -84,6 +84,7 @@ def test_without_a_catalog_enter_shows_why(made: Path) -> None:
     play(made, act, start="")
 
 
+@pytest.mark.slow
 def test_the_recorded_runs_are_missing(made: Path) -> None:
     made.with_name("recorded.sqlite").unlink()
 

@@ -95,6 +95,7 @@ def test_keys_move_the_cursor_and_it_stays_on_the_screen() -> None:
     play(act)
 
 
+@pytest.mark.slow
 def test_enter_and_a_second_click_open() -> None:
     async def act(pilot: Pilot[None], app: Host) -> None:
         await pilot.press("down", "enter")

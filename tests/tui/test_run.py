@@ -60,6 +60,7 @@ def seq(app: Inspector) -> int | None:
     return run_view(app).query_one(ExchangePane).seq
 
 
+@pytest.mark.slow
 def test_a_failed_run_opens_at_what_proves_its_cause() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         text = screen_text(app)

@@ -175,6 +175,7 @@ def test_a_run_that_grows_is_read_again_and_the_cursor_stays(tmp_path: Path) -> 
     play(path, act)
 
 
+@pytest.mark.slow
 def test_while_it_reads_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
     files = file_transfers.files
@@ -395,6 +396,7 @@ def test_failed_handshakes_say_why(opened: list[tuple[int | None, int]]) -> None
     look(shared_sample("revoked"), act)
 
 
+@pytest.mark.slow
 def test_connections_of_an_agent_that_waits() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Connections(1))

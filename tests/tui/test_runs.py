@@ -449,6 +449,7 @@ def test_what_matches_is_shown_while_a_filter_is_typed(tmp_path: Path) -> None:
     play(several(tmp_path), act, (80, 24))
 
 
+@pytest.mark.slow
 def test_without_a_filter_the_cursor_is_where_it_was_with_it() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await type_in(pilot, app, "f", "agent:b.example")

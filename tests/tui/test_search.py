@@ -62,6 +62,7 @@ def test_the_search_finds_what_the_filter_lets_through() -> None:
     look(shared_sample("first-run"), act)
 
 
+@pytest.mark.slow
 def test_enter_opens_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[tuple[int | None, int, Place]] = []
     monkeypatch.setattr("inspector.tui.app.Inspector.open_exchange", lambda _, *arguments: opened.append(arguments))
@@ -117,6 +118,7 @@ def run_of(app: Inspector, seq: int) -> int | None:
     return run.number if run else None
 
 
+@pytest.mark.slow
 def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
     with Capture.create(tmp_path / "hostile.sqlite") as capture:
         capture.append(answer(f"{HOSTILE} needle {HOSTILE}".encode()))
@@ -196,6 +198,7 @@ def test_a_new_search_replaces_the_old_one() -> None:
     look(shared_sample("first-run"), act)
 
 
+@pytest.mark.slow
 def test_a_capture_that_goes_away_is_reported(tmp_path: Path) -> None:
     path = sample("first-run", tmp_path)
 
