@@ -2,7 +2,7 @@
 space.
 
 The recorder asks after each flush. Only closed captures in the same folder are deleted, with a name given by the proxy
-and without notes.
+and without notes, and none in which an open one is continued: a process that is late goes through all of them.
 """
 
 from __future__ import annotations
@@ -157,17 +157,30 @@ def _refused(option: str, value: str, wanted: str) -> InspectorError:
 
 def _closed(current: Path) -> Iterator[tuple[tuple[str, int], Path]]:
     """Return the captures in a folder that may be deleted, each with its sort key."""
+    old: dict[Path, tuple[str, int]] = {}
     with contextlib.suppress(OSError):
         for path in current.parent.iterdir():
             stamp = paths.age_key(path)
-            if (
-                stamp is not None
-                and path.name != current.name
-                and not os.path.lexists(paths.companion(path, ".notes.json"))
-                and _is_capture(path)
-                and _left(path)
-            ):
-                yield stamp, path
+            if stamp is not None and path.name != current.name and _is_file(path):
+                old[path] = stamp
+    needed = {path for path in old if not _left(path)}
+    for path in list(needed):
+        following = _continued_in(path)
+        while following is not None and following in old and following not in needed:
+            needed.add(following)
+            following = _continued_in(following)
+    for path, stamp in old.items():
+        if path not in needed and marked(path) and not os.path.lexists(paths.companion(path, ".notes.json")):
+            yield stamp, path
+
+
+def _continued_in(path: Path) -> Path | None:
+    """Return the capture that continues one; None if none does, or that cannot be read."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, timeout=0)) as db:
+        guard.distrust(db)
+        row = db.execute("SELECT value FROM meta WHERE key = 'continued_in'").fetchone()
+        return path.parent / row[0] if row and isinstance(row[0], str) and "\0" not in row[0] else None
+    return None
 
 
 def _left(path: Path) -> bool:
@@ -182,10 +195,10 @@ def _left(path: Path) -> bool:
     return not os.path.lexists(log)
 
 
-def _is_capture(path: Path) -> bool:
-    """Whether a path is a regular file, not a link, with the header of a capture."""
+def _is_file(path: Path) -> bool:
+    """Whether a path is a regular file, not a link. Of a new capture even the header may still be in its log."""
     try:
-        return stat.S_ISREG(path.lstat().st_mode) and marked(path)
+        return stat.S_ISREG(path.lstat().st_mode)
     except OSError:
         return False
 

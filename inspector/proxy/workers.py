@@ -137,6 +137,8 @@ class Workers:
         if self._metrics:
             self._metrics.watch(lambda: self._current, self._waiting.total)
         self._ready = threading.Semaphore(0)
+        self._starting: set[int] = set()
+        """The processes that may not have opened their capture yet."""
         self._captures: dict[Path, None] = {settings.capture: None}
         """In the order in which they were started."""
         self._previous_last: int | None = None
@@ -225,6 +227,7 @@ class Workers:
             pass_fds=[self._waiting.descriptor],
             start_new_session=True,  # this process handles Ctrl-C, and ends the workers in order
         )  # fmt: skip
+        self._starting.add(process.pid)
         self._readers[process.pid] = threading.Thread(target=self._read_output, args=(process,), daemon=True)
         self._readers[process.pid].start()
         return process
@@ -235,9 +238,11 @@ class Workers:
             for text in process.stdout:
                 line = text.rstrip("\n")
                 if line == LISTENS:
+                    self._starting.discard(process.pid)
                     self._ready.release()
                 elif not line.startswith(CONTINUES) or self._continues_in(Path(line.removeprefix(CONTINUES))):
                     self._console.write_line(line)
+        self._starting.discard(process.pid)
 
     @property
     def _current(self) -> Path:
@@ -256,8 +261,9 @@ class Workers:
 
     def _delete_old(self, analyzed: float) -> None:
         """Delete old captures once a record of the current one was analyzed: the analysis finds the current capture in
-        the previous one. ``analyzed`` is the last record number that was analyzed."""
-        if self._previous_last is not None and analyzed > self._previous_last:
+        the previous one. Not while a worker starts: it would make the capture that it was given anew, for no reader.
+        ``analyzed`` is the last record number that was analyzed."""
+        if self._previous_last is not None and analyzed > self._previous_last and not self._starting:
             self._previous_last = None
             for deleted in self._settings.rotation.retire(self._current):
                 self._console.write_line(DELETED.format(deleted))

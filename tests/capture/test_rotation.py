@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
 from inspector.capture import paths, rotation
 from inspector.capture.rotation import Rotation
+from inspector.capture.schema import marked
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.model import Gap
@@ -165,6 +167,19 @@ def test_one_that_is_being_written_stays(current: Path) -> None:
         other.flush()
         assert Rotation(keep=1).retire(current) == []
     assert Rotation(keep=1).retire(current) == [path]
+
+
+def test_what_continues_one_that_is_open_stays_too(current: Path) -> None:
+    """A worker that is late goes through all of them; in one that it had to make again nobody would look."""
+    unrelated, second, third = old(current, "20261111T120000Z", "20261113T120000Z", "20261114T120000Z")
+    late = current.with_name("20261112T120000Z.sqlite")
+    with Capture.create(late):
+        assert not marked(late)  # its header is still in its log
+        for one, two in pairwise((late, second, third, current)):
+            with Capture.create(one) as capture:
+                capture.continue_in(two)
+        assert Rotation(keep=1).retire(current) == [unrelated]
+    assert Rotation(keep=1).retire(current) == [late, second, third]
 
 
 def test_a_folder_that_is_gone_is_no_mistake(tmp_path: Path) -> None:

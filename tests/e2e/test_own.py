@@ -200,10 +200,8 @@ def test_another_capture_begins_and_the_old_ones_go(lab: Lab, tmp_path: Path, wo
     assert sum(line.startswith("-- deleted the old capture ") for line in proxy.lines) >= 1
     for one, two in pairwise(left):
         with Capture.open(one) as first, Capture.open(two) as second:
-            # The oldest stays until the next time if somebody had it open: what continued it may be gone.
-            if one == left[-2] or (first.continued_in or two).exists():
-                assert first.continued_in == two
-                assert second.first == first.last + 1 or second.last == 0
+            assert first.continued_in == two
+            assert second.first == first.last + 1 or second.last == 0
     # What is told goes on over all of them.
     assert sum(line.startswith("== run ") for line in proxy.lines) == 4
 

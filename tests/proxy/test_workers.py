@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.lab.ca import LabCA
 from inspector.proxy import options, workers
+from inspector.proxy.engine.server import LISTENS
 from inspector.proxy.recorder import CONTINUES
 from tests.support import proxies
 
@@ -88,3 +90,27 @@ def test_without_a_place_to_meet_there_is_one_clear_error(monkeypatch: pytest.Mo
     with pytest.raises(InspectorError, match="No space left") as error:
         workers._meeting_place()
     assert "TMPDIR" in error.value.hint
+
+
+def test_no_capture_is_deleted_that_a_worker_may_still_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that takes another's place is given the current capture; captures go on while it starts."""
+    place = LabCA("master.example").enrol(tmp_path / "ssl", "proxy.example")
+    given = {"puppet_listen": proxies.HOST, "puppet_master": "master.example", "puppet_ssldir": str(place.path)}
+    site = workers.Workers({**given, "puppet_capture": str(tmp_path), "puppet_keep": "1"}, 2)
+    first = site._current
+    with Capture.create(first) as capture:
+        following = capture.continue_in(tmp_path / "puppet-29991231T000000Z-1.sqlite")
+        Capture.create(following, after=1).close()
+    monkeypatch.setattr(workers, "_command", lambda *_: ["sh", "-c", f"read line && echo {LISTENS} && read line"])
+    with site._reserved:
+        worker = site._start_worker(0)
+        assert worker.stdin
+        site._continues_in(following)
+        site._delete_old(2)
+        assert first.exists()
+        worker.stdin.write("opened\n")
+        worker.stdin.flush()
+        assert site._ready.acquire(timeout=10)
+        site._delete_old(2)
+        assert not first.exists()
+        site._end(worker)

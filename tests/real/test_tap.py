@@ -224,6 +224,8 @@ def test_a_node_that_is_revoked_meanwhile(theatre: Theatre) -> None:
         assert theatre.run(agent).status == CHANGED
         for each in (agent, other):
             theatre.network.call(theatre.network.master, functools.partial(theatre.master.revoke, each.certname))
+            # The server ends a connection that is idle for 30 s, and this command may take long.
+            assert [asked(one, agent) for one in (directly, handed)] == [200, 200]
         time.sleep(3)
         assert [asked(each, agent) for each in (directly, handed)] == [200, 200]
         through = theatre.run(agent)
