@@ -220,8 +220,10 @@ class Segmenter:
     def _close(self, run: Run) -> None:
         self._end(run)
         for other in list(self._open(run.certname)):
-            # A run of the same agent that fell silent before this one started is over.
-            if other.key in (None, run.key) and other.ended <= run.started:
+            # A run of the same agent that fell silent before this one started is over; without a name its address says
+            # whose it is.
+            same = run.certname is not None or other.address == run.address
+            if same and other.key in (None, run.key) and other.ended <= run.started:
                 self._end(other)
         if len(self._by_leg) > self._legs_limit:  # not at every step: that would be quadratic
             self._by_leg = {leg: owner for leg, owner in self._by_leg.items() if not owner.closed or owner is run}

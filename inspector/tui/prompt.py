@@ -248,6 +248,8 @@ class Prompt(Vertical):
         self.call_after_refresh(self._leave)
 
     def _leave(self) -> None:
+        if not self.is_attached:
+            return  # the screen was left meanwhile
         focused = self.screen.focused
         if self.has_class("open") and focused is not None and self not in focused.ancestors_with_self:
             self._then = self._before = None

@@ -168,6 +168,16 @@ def test_two_agents_behind_one_address_stay_apart() -> None:
     assert analyzed(first, second).runs[0].seqs.tolist() == [1, 3, 5, 7, 9, 11]
 
 
+def test_a_report_without_a_name_ends_no_other_agents_bootstrap() -> None:
+    """Of curl without a certificate, for example: nobody knows who it is, nor who began a bootstrap elsewhere."""
+    fresh = Agent("a.example").ca().crl().wait(1).csr().look()
+    tool = Agent("b.example", address="192.0.2.9", version="", time=START + 0.5).ask(
+        "PUT", "/puppet/v3/report/b.example", status=403, headers=(("User-Agent", "curl/7.88.1"),)
+    )
+    found = shape(fresh, tool)
+    assert ("a.example", "waiting", 4) in found
+
+
 def test_an_agent_that_begins_while_another_sends_its_csr_is_another_one() -> None:
     """Its download of the CA ends first, so it is recorded first, as it was with two real agents on a busy host."""
     first = Agent("a.example").bootstrap().run("u-1")
