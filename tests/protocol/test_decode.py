@@ -58,6 +58,21 @@ def test_a_wrong_body_says_why(decoder: Decoder, message: Message, reason: str) 
     assert re.search(reason, found.reason)
 
 
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        (b"<html><title>502 Bad\n Gateway</title><h1>no</h1>", "502 Bad Gateway"),
+        (b"<H1 class='x'>Not &amp; found</H1>", "Not & found"),
+        (b"<html><body><p>It &lt;works&gt;<br>not</p>", "It <works> not"),
+    ],
+)
+def test_the_message_of_a_page_is_its_title_or_its_first_words(page: bytes, text: str) -> None:
+    found = decode.catalog(answered("text/html", page, status=502))
+    assert isinstance(found, d.ErrorDocument)
+    assert found.html
+    assert found.message.rpartition(": ")[2] == text
+
+
 def test_facts_that_cannot_be_read_do_not_hide_the_rest_of_the_form() -> None:
     found = decode.catalog_request(asked(FORM, form("%257B", "application/json")))
     assert isinstance(found, d.CatalogRequest)

@@ -78,8 +78,15 @@ def test_a_run_and_the_good_one_before_it(found: CaptureRuns) -> None:
     assert numbers(pairing.before_of(pairing.numbered(found, 2))) == (1, 2)
     with pytest.raises(InspectorError, match=r"No earlier run of web\.example"):
         pairing.before_of(pairing.numbered(found, 1))
-    with pytest.raises(InspectorError, match="has no run 77"):
+    with pytest.raises(InspectorError, match="has no run 77") as raised:
         pairing.numbered(found, 77)
+    assert raised.value.hint == f"It has runs 1 to {len(found.runs)}. `puppet-inspector runs` lists them."
+
+
+def test_a_capture_with_one_run_names_it(tmp_path: Path) -> None:
+    with pytest.raises(InspectorError, match="has no run 2") as raised:
+        pairing.numbered(read(tmp_path / "one.sqlite", Agent("web.example").run("1")), 2)
+    assert raised.value.hint == "It has run 1. `puppet-inspector runs` lists them."
 
 
 def test_agents_by_pattern(found: CaptureRuns) -> None:
