@@ -219,11 +219,12 @@ class Segmenter:
 
     def _close(self, run: Run) -> None:
         self._end(run)
-        for other in list(self._open(run.certname)):
-            # A run of the same agent that fell silent before this one started is over; without a name its address says
-            # whose it is.
-            same = run.certname is not None or other.address == run.address
-            if same and other.key in (None, run.key) and other.ended <= run.started:
+        same = self._open(run.certname)
+        if run.certname is None:  # its address says whose it is
+            same = (other for other in reversed(self._at.get(run.address, [])) if other.certname is None)
+        for other in list(same):
+            # A run of the same agent that fell silent before this one started is over.
+            if other.key in (None, run.key) and other.ended <= run.started:
                 self._end(other)
         if len(self._by_leg) > self._legs_limit:  # not at every step: that would be quadratic
             self._by_leg = {leg: owner for leg, owner in self._by_leg.items() if not owner.closed or owner is run}
