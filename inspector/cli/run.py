@@ -333,8 +333,8 @@ def _run(command: Sequence[str], environment: Mapping[str, str], proxy: Proxy) -
     process."""
     sys.stdout.flush()
     process = None
-    launched = "inspector.proxy.launched"
-    tied = installation.command(launched, str(os.getpid()), f"{launched}:execute", *command)
+    module = "inspector.proxy.launched"
+    tied = installation.command(module, str(os.getpid()), f"{module}:execute", *command)
     with _signals(), Relay() as relay:
         try:
             process = subprocess.Popen(tied, env=environment, stdout=relay.stdout, stderr=relay.stderr)

@@ -28,6 +28,7 @@ from inspector.rules import fixes, rule_of
 from inspector.rules.fixes import PlainStep
 from inspector.runs.snapshot import Wait
 from inspector.summaries.judgement import NodeState
+from inspector.summaries.listing import PlainSign
 from inspector.summaries.summary import Party, RunBrief, shown_by
 from inspector.text import utc
 
@@ -58,11 +59,9 @@ class PlainPhase(msgspec.Struct):
     """Sum over the parts of this phase, each from its first byte to its last. In seconds."""
 
 
-class RunFinding(msgspec.Struct):
+class RunFinding(PlainSign):
     """A deviation from the protocol in a run."""
 
-    rule: str
-    severity: Severity
     seq: Number | None
     """The first record of the evidence; null if the whole run is the evidence."""
 
@@ -361,14 +360,9 @@ def _finding(
 # -- records ----------------------------------------------------------------------------------------------
 
 
-class PlainFinding(msgspec.Struct):
+class PlainFinding(PlainSign):
     """A finding for which a record is evidence."""
 
-    rule: str
-    """The rule's id; never reused for another rule."""
-    severity: Severity
-    """error: the protocol forbids it or the run fails because of it; warning: it works, but a healthy agent and master
-    do not do it; notice: worth knowing."""
     message: str
     """What exactly was found."""
 

@@ -230,8 +230,8 @@ def test_a_closed_port_is_said_once(
     command = ["env", "STATUS=1", str(install(THROUGH_PROXY)), "agent", "-t", "--confdir", str(confdir)]
     capture = tmp_path / "run.sqlite"
     assert run.run(command, output=capture, confdir=str(confdir))[0] == 1
-    said, origin = capfd.readouterr().err.splitlines()
-    assert f"Tunnel connection failed: 502 Failed to open TCP connection to {NAME}:{address[1]}" in said
+    error, origin = capfd.readouterr().err.splitlines()
+    assert f"Tunnel connection failed: 502 Failed to open TCP connection to {NAME}:{address[1]}" in error
     assert origin.endswith(f"server and serverport in {confdir}/puppet.conf")
     print_runs([capture], as_json=False)
     assert capfd.readouterr().out.count("refused the connection: no master listens there") == 1

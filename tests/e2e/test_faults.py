@@ -141,8 +141,8 @@ def test_a_rule_that_raises_leaves_the_others_their_say(tmp_path: Path, monkeypa
                 monkeypatch.setattr("inspector.analysis.analyzer.in_use", lambda rules=rules: Ruleset(tuple(rules)))
                 follower, made = Follower(path, filters.parse("")), analysis_worker.Results()
                 results.append([*made.of(follower.look()), *made.of(follower.sum_up())])
-            told, despite = ([(result.seq, result.text, result.findings) for result in each] for each in results)
-            assert told == despite, rule.id
+            expected, despite = ([(result.seq, result.text, result.findings) for result in each] for each in results)
+            assert despite == expected, rule.id
             troubles = [trouble for result in results[1] for trouble in result.errors]
             assert len(troubles) <= 1, rule.id
             assert all(trouble.startswith(f"rule {rule.id} failed (test_faults.py, line ") for trouble in troubles)

@@ -57,8 +57,8 @@ time.sleep(600)
 
 def command(*words: str, parent: int | None = None) -> list[str]:
     """What becomes these words, an agent's."""
-    launched = "inspector.proxy.launched"
-    return installation.command(launched, str(parent or os.getpid()), f"{launched}:execute", *words)
+    module = launched.__name__
+    return installation.command(module, str(parent or os.getpid()), f"{module}:execute", *words)
 
 
 def test_it_becomes_the_command() -> None:

@@ -95,8 +95,8 @@ def written() -> tuple[Found, ...]:
 
 
 def compiled() -> bytes:
-    """The content of the file that is read."""
-    return msgspec.json.format(msgspec.json.encode([each.written.compiled() for each in written()]), indent=0) + b"\n"
+    """The content of the file that is read: a line for each message, so that a difference is one that can be read."""
+    return b"[" + b",\n".join(msgspec.json.encode(each.written.compiled()) for each in written()) + b"]\n"
 
 
 def _steps(items: list[Any]) -> tuple[Step, ...]:

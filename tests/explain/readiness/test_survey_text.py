@@ -44,9 +44,9 @@ def test_the_details_have_the_fix_with_its_commands() -> None:
 
 def test_what_was_not_recorded_and_what_cannot_be_seen_is_said() -> None:
     survey = surveyed(healthy())
-    said = "\n".join(survey_text.rest(survey, 10_000))
-    assert said.startswith("not recorded: URLs of Puppet 2.7 and 3; ")
-    assert said.count("\n  - ") == len(UNCHECKED)
+    text = "\n".join(survey_text.rest(survey, 10_000))
+    assert text.startswith("not recorded: URLs of Puppet 2.7 and 3; ")
+    assert text.count("\n  - ") == len(UNCHECKED)
 
 
 def test_captured_text_is_clean() -> None:
