@@ -3,6 +3,7 @@ CA gives them to anybody."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import ssl
@@ -15,10 +16,12 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL.crypto import X509StoreFlags
 
 from inspector import inputs
+from inspector.host import https
 from inspector.protocol import x509
 from inspector.protocol.pem import UNREADABLE
 from inspector.proxy import tls
 from inspector.proxy.connect.dialing import dial
+from inspector.text import address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,17 +119,13 @@ def download(server: tuple[str, int], site: SiteProxy | None, path: str) -> byte
     """Return what a server has there, as an agent without a CA bundle downloads it: from anybody; empty for nothing."""
     unverified = ssl.create_default_context()
     unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
-    connection = http.client.HTTPSConnection(*server, context=unverified)
     try:
-        plain = dial(server, site, PATIENCE)
-        connection.sock = unverified.wrap_socket(plain, server_hostname=server[0])
-        connection.request("GET", path, headers={"Accept": "text/plain"})
-        answer = connection.getresponse()
-        return answer.read(inputs.SMALL) if answer.status == HTTPStatus.OK else b""
-    except (OSError, http.client.HTTPException):
+        with contextlib.closing(https.over(dial(server, site, PATIENCE), unverified, server[0])) as connection:
+            connection.request("GET", path, headers={"Accept": "text/plain", "Host": address(*server)})
+            answer = connection.getresponse()
+            return answer.read(inputs.SMALL) if answer.status == HTTPStatus.OK else b""
+    except (OSError, ValueError, http.client.HTTPException):
         return b""
-    finally:
-        connection.close()
 
 
 def refusals(server: tuple[str, int], site: SiteProxy | None, chain: Sequence[bytes]) -> tuple[str, ...]:
