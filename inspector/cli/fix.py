@@ -12,7 +12,7 @@ import msgspec
 from inspector.cli.output import print_json
 from inspector.columns import Count, Utc
 from inspector.host import crls
-from inspector.text import clean, utc
+from inspector.text import clean, utc, utc_minute
 
 if TYPE_CHECKING:
     import argparse
@@ -77,12 +77,8 @@ def _lines(plan: crls.Plan) -> list[str]:
 
 def _facts(crl: RevocationList) -> str:
     number = "without a number" if crl.number is None else f"number {crl.number}"
-    until = "no end" if crl.next_update is None else _minute(crl.next_update)
-    return f"{number}, {_minute(crl.last_update)} to {until} UTC, {len(crl.revoked)} revoked"
-
-
-def _minute(time: float) -> str:
-    return utc(time)[:16].replace("T", " ")
+    until = "no end" if crl.next_update is None else utc_minute(crl.next_update)
+    return f"{number}, {utc_minute(crl.last_update)} to {until} UTC, {len(crl.revoked)} revoked"
 
 
 def _command(arguments: argparse.Namespace) -> str:
