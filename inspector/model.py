@@ -345,6 +345,8 @@ class Finding:
     """When it first appeared; 0 if that is not known."""
     places: tuple[Place, ...] = field(default=(), compare=False)
     """The places of the evidence in its records; in each record the first place that exists there counts."""
+    printed: str = field(default="", compare=False)
+    """The message of an agent or a master that it rests on; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)

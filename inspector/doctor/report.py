@@ -218,6 +218,7 @@ def verdict_blocks(
             past = f" (history: {later} ended differently)"
         block = wording.verdict(agent.run, width, where, times=times, past=past)
         block.lines.extend(wording.quoted(whole(agent.capture)(agent.run.cause_found), width) if whole else ())
+        block.lines.extend(wording.meaning(agent.run, width))
         if agent.current:
             block.lines.extend(fixes.of(agent.run.steps, f"{where}run {agent.run.number}"))
         yield block

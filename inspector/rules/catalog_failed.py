@@ -67,7 +67,7 @@ def puppetdb_failed(case: ExchangeCase) -> Iterator[Statement]:
     works again, no node that needs it gets a catalog. The Puppet code is not the cause."""
     text = compile_error(case)
     if text and _PUPPETDB.search(text):
-        yield Statement(f"no catalog for {case.name}: {brief(text)}")
+        yield Statement(f"no catalog for {case.name}: {brief(text)}", printed=as_printed(case, text))
 
 
 @rule(
@@ -159,7 +159,7 @@ def data_lookup_failed(case: ExchangeCase) -> Iterator[Statement]:
     hiera.yaml is wrong, or a backend (eyaml, a lookup function) is not installed on the server."""
     text = compile_error(case)
     if text and _DATA.search(text) and not _PUPPETDB.search(text):
-        yield Statement(f"no catalog for {case.name}: {brief(text)}")
+        yield Statement(f"no catalog for {case.name}: {brief(text)}", printed=as_printed(case, text))
 
 
 _NO_FACTS: Fix = (
@@ -214,4 +214,5 @@ def catalog_failed(case: ExchangeCase) -> Iterator[Statement]:
     yield Statement(
         f"no catalog for {case.name}: {without}{brief(text) or f'status {case.status} without a reason'}",
         severity=Severity.WARNING if command and command.certain else None,
+        printed=as_printed(case, text),
     )

@@ -1,6 +1,7 @@
 """P05 and P15: catalogs that were not applied, or not completely."""
 
 from inspector.rules.kit import *
+from inspector.rules.words import last_error
 
 
 @rule(
@@ -85,6 +86,7 @@ def _incomplete(case: ExchangeCase, report: d.Report, words: str) -> Iterator[St
             words,
             (catalog.seq, case.exchange.seq) if catalog else (),
             at=(places.meaning("transaction_completed", "about"), places.REQUEST_LINE),
+            printed=last_error(report),
         )
 
 

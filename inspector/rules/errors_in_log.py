@@ -35,5 +35,7 @@ def errors_in_log(case: ExchangeCase) -> Iterator[Statement]:
         shown = "; ".join(list(texts)[:FIRST])
         suffix = f"; and {len(texts) - FIRST} more" if len(texts) > FIRST else ""
         yield Statement(
-            f"error in the log: {shown}{suffix}", at=places.meaning(line(lines[0].message).partition("…")[0], "log")
+            f"error in the log: {shown}{suffix}",
+            at=places.meaning(line(lines[0].message).partition("…")[0], "log"),
+            printed=lines[0].message,
         )

@@ -200,6 +200,11 @@ def fill(steps: Iterable[Step], context: FixContext = UNKNOWN) -> Fix:
     return tuple(_filled(step, context, values) for step in expanded)
 
 
+def destroying(steps: Iterable[Step]) -> bool:
+    """Whether a fix, with the steps of its groups, deletes or revokes something."""
+    return any(step.destroys for step in _expanded(steps, UNKNOWN, printed=True))
+
+
 def safe_name(name: str | None, otherwise: str) -> str:
     """Return the name if it is safe in a shell command: names come from the traffic, and users paste the commands."""
     return name if name and _PLAIN.fullmatch(name) else otherwise

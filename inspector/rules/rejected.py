@@ -26,7 +26,11 @@ def report_rejected(case: ExchangeCase) -> Iterator[Statement]:
     header = "location" if status in (301, 302, 307) else "retry-after" if status in (429, 503) else ""
     if header and response and response.header(header):
         return  # sent again, later or to another master
-    yield Statement(f"the master answered the report with {status}" + (f": {cut(case.answer)}" if case.answer else ""))
+    text = brief(case.answer)
+    yield Statement(
+        f"the master answered the report with {status}{f': {text}' if text else ''}",
+        printed=as_printed(case, case.answer),
+    )
 
 
 _FACTS = altered(report(), request={"target": "/puppet/v3/facts/node1.example?environment=production"})
@@ -52,4 +56,8 @@ def facts_rejected(case: ExchangeCase) -> Iterator[Statement]:
     status = case.status
     if status is None or status < 400 or status in (401, 403, 429, 503) or case.run.tool:  # S02, S05, S24
         return
-    yield Statement(f"the master answered the facts with {status}" + (f": {brief(case.answer)}" if case.answer else ""))
+    text = brief(case.answer)
+    yield Statement(
+        f"the master answered the facts with {status}{f': {text}' if text else ''}",
+        printed=as_printed(case, case.answer),
+    )
