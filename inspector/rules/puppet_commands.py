@@ -200,9 +200,14 @@ def fill(steps: Iterable[Step], context: FixContext = UNKNOWN) -> Fix:
     return tuple(_filled(step, context, values) for step in expanded)
 
 
+def expanded(steps: Iterable[Step]) -> Fix:
+    """Return the steps of a fix with those of its groups, unfilled."""
+    return tuple(_expanded(steps, UNKNOWN, printed=True))
+
+
 def destroying(steps: Iterable[Step]) -> bool:
     """Whether a fix, with the steps of its groups, deletes or revokes something."""
-    return any(step.destroys for step in _expanded(steps, UNKNOWN, printed=True))
+    return any(step.destroys for step in expanded(steps))
 
 
 def safe_name(name: str | None, otherwise: str) -> str:
