@@ -76,6 +76,8 @@ def rich_data_lost(case: ExchangeCase) -> Iterator[Statement]:
     ],
     bad=lambda: [
         talk(plugins(), catalog(resources=_file(f"password={_LOST}")), report()),
+        talk(plugins(), catalog(resources=[{"type": "Exec", "title": f"/bin/call {_LOST}", "parameters": {}}]),
+             report()),
         talk(plugins(), altered(catalog(resources=_file([_LOST])), headers={"Accept": _RICH},
                                 answers={"Content-Type": _RICH}), report()),
     ],
@@ -98,7 +100,7 @@ def deferred_in_string(case: ExchangeCase) -> Iterator[Statement]:
 def _deferred_texts(document: d.Catalog) -> Iterator[tuple[str, bool]]:
     """Yield the parameters with the text of a deferred function, and whether it is a whole text."""
     for resource in document.resources:
-        for name, value in resource.parameters.items():
+        for name, value in (*resource.parameters.items(), ("title", resource.title)):
             found = [text for text in _texts(value) if _TEXT in text]
             if found:
                 yield f"{name} of {resource.ref}", any(text.startswith(_TEXT) for text in found)
