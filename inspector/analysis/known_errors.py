@@ -88,6 +88,11 @@ _PATH = r"(/[A-Za-z0-9._/-]{1,200}\.(?:pp|epp|erb|ya?ml|eyaml|rb|json))"
 _BLANKS = {
     "<file>": regex.compile(rf"(?:\((?:file: )|\bat |\bin file |\bin |\()['\"]?{_PATH}(?:, line|:[0-9]|, )"),
     "<environment>": regex.compile(r"(?:/environments/|\benvironment '?)([A-Za-z0-9_]{1,64})\b"),
+    "<port>": regex.compile(
+        r"https?://[A-Za-z0-9.-]+:([0-9]{2,5})\b|connection to [A-Za-z0-9.-]+:([0-9]{2,5})\b"
+        r"|peeraddr=[0-9A-Fa-f.:\[\]]+:([0-9]{2,5})\b|\bport ([0-9]{2,5})\b|\bon ([0-9]{2,5}) at route"
+    ),
+    "<service>": regex.compile(r"\bfor /?CN=([A-Za-z0-9.-]+)|https?://([A-Za-z0-9.-]+)"),
     "<module directory>": regex.compile(r"(/[A-Za-z0-9._/-]{1,200}/modules/[a-z][a-z0-9_]{0,64})/"),
     "<module>": regex.compile(r"/modules/([a-z][a-z0-9_]{0,64})/"),
 }
@@ -132,7 +137,8 @@ def reason(printed: str) -> ErrorMatch | None:
 
 def filled(fix: Fix, text: str) -> Fix:
     """Return a fix whose blanks (``<file>``) hold what the message names, as far as that is safe in a command."""
-    named_there = {blank: found[1] for blank, pattern in _BLANKS.items() if (found := pattern.search(text))}
+    found = {blank: match for blank, pattern in _BLANKS.items() if (match := pattern.search(text))}
+    named_there = {blank: next(filter(None, match.groups())) for blank, match in found.items()}
     values = {blank: value for blank, value in named_there.items() if "/." not in value}
 
     def named(clause: str) -> str:
