@@ -137,6 +137,11 @@ def brief(text: str) -> str:
     return ends(line, TEXT, TEXT - len(place[0]) - 1 if place and len(place[0]) < TEXT // 2 else None)
 
 
+def core(text: str) -> str:
+    """Return what an error message says, without who reports it and for which node."""
+    return _without_node(_without_prefixes(" ".join(text[:READ].split())))
+
+
 def _without_prefixes(line: str) -> str:
     found = _PREFIXES.match(line)
     rest = line[found.end() :] if found else ""
