@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector import inputs, regex
+from inspector import clocks, inputs, regex
 from inspector.analysis import known_errors
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
@@ -63,6 +63,7 @@ _BLOCK = 2**16
 """Bytes of a log within which a stretch is not looked for any more, but read."""
 _UNDATED = 2**22
 """Bytes of it that are read to find the next line with a date."""
+_MINUTE = len("2026-11-27T10:12")
 _LONGEST = 4000
 """Characters of a line that are looked at."""
 _CAUSES = 2
@@ -83,7 +84,7 @@ _NODES = regex.compile(
 )
 """The node that a line is about."""
 _SAYS = regex.compile(r"^Puppet ")
-_DENIED = regex.compile(r"denied by rule '(.+)'")
+_DENIED = regex.compile(r".*denied by rule '(.+)'")
 _LAST = "deny all"
 """How the name of the rule ends that refuses what no other allows."""
 
@@ -178,8 +179,9 @@ class _Found(NamedTuple):
         return self.entry.level in _GRAVE or bool(self.causes)
 
     @property
-    def text(self) -> str:
-        return "; ".join((self.entry.text, *self.causes))
+    def lines(self) -> tuple[str, ...]:
+        """The message and the exceptions."""
+        return (self.entry.text, *self.causes)
 
 
 @dataclass(slots=True, eq=False)
@@ -196,13 +198,15 @@ class _Case:
 
     def take(self, log: Path, entry: Entry, causes: tuple[str, ...]) -> None:
         """Keep a line that may be about what failed."""
-        moment = next((moment for moment in self.moments if moment.begin <= entry.time <= moment.end), None)
-        if moment is None:
+        moments = [moment for moment in self.moments if moment.begin <= entry.time <= moment.end]
+        if not moments:
             return
-        named = _names(entry.text, self.agent.name) or (bool(moment.path) and moment.path in entry.text)
+        named = _names(entry.text, self.agent.name)
+        named = named or any(moment.path in entry.text for moment in moments if moment.path)
         if named and not self._of_another(entry.text):
             self.threads.add((log, entry.thread))
-        one = _Found(log, entry, causes, named, entry.time >= moment.answered)
+        late = any(entry.time >= moment.answered for moment in moments)
+        one = _Found(log, entry, causes, named, late)
         if entry.level in _LEVELS and sum(kept.grave == one.grave for kept in self.found) < _KEPT:
             self.found.append(one)
 
@@ -218,7 +222,7 @@ class _Case:
         about = about or [found for found in possible if found.late and found.grave]
         chosen: list[tuple[str, Quote]] = []
         for found in sorted(about, key=lambda found: (not found.grave, found.entry.time)):
-            core = words.core(_SAYS.sub("", found.text))
+            core = words.core(_SAYS.sub("", "; ".join(found.lines)))
             if len(chosen) < MOST and not any(core in other or other in core for other, _ in chosen):
                 quote = self._quote(found, messages())
                 if quote.steps or found.causes or not self._says(core):
@@ -237,10 +241,10 @@ class _Case:
         return core in reason or words.brief(core) in reason
 
     def _quote(self, found: _Found, messages: Sequence[KnownError]) -> Quote:
-        text = clean(redact.quoted(redact.text(found.text), self.secrets))
+        lines = [clean(redact.quoted(redact.text(line), self.secrets)) for line in found.lines]
+        text = "; ".join(lines)
         meaning, steps = _refused(text) or self._known(text, messages)
-        entry = found.entry
-        shown = "; ".join(ends(part, LINE) for part in text.split("; ", len(found.causes)))
+        entry, shown = found.entry, "; ".join(ends(line, LINE) for line in lines)
         return Quote(found.log, entry.time, entry.clock, entry.level, shown, meaning, steps)
 
     def _known(self, text: str, messages: Sequence[KnownError]) -> tuple[str, Fix]:
@@ -258,11 +262,11 @@ class _Case:
 def _refused(text: str) -> tuple[str, Fix] | None:
     """Return what it means that a rule of auth.conf refused a request; None if the last one did, which refuses all that
     no other allows."""
-    found = _DENIED.search(text)
+    found = _DENIED.match(text)
     if found is None or found[1].endswith(_LAST):
         return None
     files = " ".join(str(place / "auth.conf") for place in serverconf.PLACES)
-    look = on_master("look at the rule", f"grep -n -B9 -F {shlex.quote(found[1])} {files}")
+    look = on_master("look at the rule", f"grep -n -B9 -F -e {shlex.quote(found[1])} {files}")
     reload = on_master("let it read the file", "systemctl reload puppetserver", only_if="it was changed")
     allow = advice("allow the node in it, or put a rule that does before it", only_if="the node may have it")
     return f"A rule of the master's auth.conf refuses the request: {found[1]}.", (look, allow, reload)
@@ -322,11 +326,12 @@ def _fails(record: Record, *, proves: bool) -> bool:
 
 def _names(text: str, name: str) -> bool:
     """Whether a text has a node's name, and not as a part of another."""
-    at = text.find(name)
+    at = text.find(name) if name != "-" else -1
     while at >= 0:
-        before, after = text[at - 1 : at], text[at + len(name) :]
+        behind = at + len(name)
+        before, after = text[at - 1 : at], text[behind : behind + len(".pem")]
         ends_there = not after[:1].isalnum() and after[:1] not in ("-", "_")
-        longer = after[:1] == "." and after[1:2].isalnum() and not after.startswith(".pem")
+        longer = after[:1] == "." and after[1:2].isalnum() and after != ".pem"
         if ends_there and not longer and not before.isalnum() and before not in ("-", "_", "."):
             return True
         at = text.find(name, at + 1)
@@ -367,10 +372,9 @@ def _read(log: Path, stretches: Sequence[_Stretch]) -> None:
     with inputs.opened(log) as file:
         packed = file.read(len(inputs.GZIP)) == inputs.GZIP
     begins = [stretch.begin for stretch in stretches]
-    spans = [(stretches[0].begin, stretches[-1].end)] if packed else [stretch[:2] for stretch in stretches]
-    for begin, end in spans:
-        start, most = (0, inputs.LARGE) if packed else (_place(log, begin), READ)
-        for entry, causes in _entries(log, start, most, begin, end):
+    for part in [stretches] if packed else [[stretch] for stretch in stretches]:
+        start, most = (0, inputs.LARGE) if packed else (_place(log, part[0].begin), READ)
+        for entry, causes in _entries(log, start, most, part):
             for case in stretches[bisect_right(begins, entry.time) - 1].cases:
                 case.take(log, entry, causes)
 
@@ -399,14 +403,22 @@ def _first_date(log: Path, start: int, end: float) -> float | None:
     return None
 
 
-def _entries(log: Path, start: int, most: int, begin: float, end: float) -> Iterator[tuple[Entry, tuple[str, ...]]]:
-    """Yield the entries of a time, with the exceptions that follow them, from a byte on. Raises OSError."""
+def _entries(
+    log: Path, start: int, most: int, stretches: Iterable[_Stretch]
+) -> Iterator[tuple[Entry, tuple[str, ...]]]:
+    """Yield the entries of some stretches of time, with the exceptions that follow them. ``start`` is the byte to begin
+    at, and ``most`` bytes are read. Raises OSError."""
+    ahead = iter(stretches)
+    stretch: _Stretch | None = next(ahead)
     entry: Entry | None = None
     causes: list[str] = []
+    early = b""
     for line, _ in inputs.lines(log, start=start):
         most -= len(line)
         if most < 0:
             break
+        if line[:_MINUTE] == early:  # a compressed log has millions of these
+            continue
         text = _text(line)
         following = server.entry(text)
         if following is None:
@@ -415,10 +427,13 @@ def _entries(log: Path, start: int, most: int, begin: float, end: float) -> Iter
             continue
         if entry:
             yield entry, tuple(causes)
-        entry, causes = (following if begin <= following.time <= end else None), []
         # Threads write their lines a little out of order.
-        if following.time > end + NEAR:
+        while stretch and following.time > stretch.end + NEAR:
+            stretch = next(ahead, None)
+        if stretch is None:
             return
+        entry, causes = (following if stretch.begin <= following.time <= stretch.end else None), []
+        early = line[:_MINUTE] if following.time < stretch.begin - clocks.MINUTE else b""
     if entry:
         yield entry, tuple(causes)
 

@@ -212,7 +212,7 @@ def test_the_rule_that_refused_is_named(run: Run, tmp_path: Path) -> None:
     assert line["meaning"] == "A rule of the master's auth.conf refuses the request: it's no {catalog}."
     log = asked.log(logged(asked.failed, f"{DENIED} denied by rule '$(reboot) {{x}}'."))
     (line,) = asked.verdict(log)["server_log"]
-    assert "-F '$(reboot) {x}' /etc" in line["steps"][0]["command"]
+    assert "-F -e '$(reboot) {x}' /etc" in line["steps"][0]["command"]
     log = asked.log(logged(asked.failed, f"{DENIED} denied by rule 'puppetlabs deny all'."))
     (line,) = asked.verdict(log)["server_log"]
     assert line["meaning"] == "The master's auth.conf has no rule that allows the request."
