@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector import clocks, inputs
+from inspector.capture.store import Capture
 from inspector.doctor import server_log
+from inspector.errors import CaptureError
 from inspector.model import Exchange
 from tests.support import json_output
 from tests.support.captures import save
 from tests.support.conversations import START, WAITS, Agent, together
 from tests.support.master_logs import logged, write
+from tests.support.pages import sample
+from tests.support.recorded import records_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -128,6 +132,7 @@ def test_another_nodes_lines_are_not_quoted(failed: Asked) -> None:
         logged(at, f"Puppet broken three on node x{NAME}", thread=2),
         logged(at, f"Puppet broken four on node {NAME}.org", thread=3),
         logged(at, "Puppet broken of nobody", thread=4),
+        logged(at, f"Puppet {NAME}-2 is broken, {NAME}_2 and {NAME}.org too", thread=6),
         logged(at, mine, thread=5),
     ) == [mine]  # fmt: skip
 
@@ -159,6 +164,53 @@ def test_a_line_of_the_same_thread_is_about_the_same_request(failed: Asked) -> N
         "Error executing http request; javax.net.ssl.SSLHandshakeException: PKIX path building failed; "
         "Caused by: sun.security.validator.ValidatorException: PKIX path building failed"
     )
+
+
+def test_a_thread_that_wrote_of_the_same_request_by_another_node_is_that_nodes(run: Run, tmp_path: Path) -> None:
+    path = "/puppet/v3/file_metadatas/plugins"
+    asked = Asked(run, tmp_path, Agent().node().ask("GET", path, own=True, status=500, body=b"Server Error: x"))
+    assert asked.quoted(
+        logged(asked.failed, f"Forbidden request: b.example access to {path}", thread=3),
+        logged(asked.failed, "of b", thread=3),
+        logged(asked.failed, f"broken at {path}", thread=4),
+        logged(asked.failed, "of a", thread=4),
+    ) == [f"broken at {path}", "of a"]
+
+
+def test_of_a_slow_request_the_lines_of_its_answer_count(run: Run, tmp_path: Path) -> None:
+    agent = refused(500, b"Server Error: x")
+    began = agent.time
+    slow = agent.records[-1]
+    assert isinstance(slow, Exchange)
+    assert slow.response
+    response = dataclasses.replace(slow.response, started=began + 60, ended=began + 60)
+    agent.records[-1] = dataclasses.replace(slow, response=response)
+    asked = Asked(run, tmp_path, agent)
+    assert asked.quoted(logged(began + 1, "of somebody"), logged(began + 60, "of the answer")) == ["of the answer"]
+    mine = logged(began + 1, f"of {NAME}", thread=1)
+    assert asked.quoted(mine, logged(began + 60, "of the answer")) == [f"of {NAME}"]
+
+
+def test_where_nothing_was_refused_a_line_must_name_the_node(run: Run, tmp_path: Path) -> None:
+    agent = Agent().node().plugins().catalog()
+    agent.ask("GET", "/puppet/v3/file_metadata/modules/demo/optional", own=True, status=404)
+    absent = agent.time
+    asked = Asked(run, tmp_path, agent.wait(30).report("failed"))
+    assert asked.quoted(logged(absent, f"{NAME} asked for what is not there"), logged(asked.failed, "of nobody")) == []
+    assert asked.quoted(logged(asked.failed, f"of {NAME}")) == [f"of {NAME}"]
+
+
+def test_what_the_proxy_refused_the_master_knows_nothing_of(run: Run, tmp_path: Path) -> None:
+    capture = sample("revoked")
+    lines = [logged(record.time, "of somebody") for record in records_of(capture)]
+    out = run("doctor", capture, "--server-log", write(tmp_path / "puppetserver.log", lines))[1]
+    assert "T05" in out
+    assert "somebody" not in out
+    agent = refused(500, b"Server Error: x")
+    assert isinstance(agent.records[-1], Exchange)
+    agent.records[-1] = dataclasses.replace(agent.records[-1], injected="status=500")
+    asked = Asked(run, tmp_path, agent)
+    assert asked.quoted(logged(asked.failed, "of somebody")) == []
 
 
 def test_why_a_request_was_not_signed_is_at_the_moment_when_it_came(waiting: Asked) -> None:
@@ -195,11 +247,23 @@ def test_the_clock_of_the_master_may_be_hours_off(run: Run, tmp_path: Path) -> N
 
 
 def test_history_and_healthy_runs_are_not_looked_for(run: Run, tmp_path: Path) -> None:
-    asked = Asked(run, tmp_path, Agent().node().plugins().catalog().report())
-    at = asked.failed
-    _, out, err = run("doctor", asked.capture, "--server-log", asked.log(logged(at, f"broken on node {NAME}")))
+    agent = refused(500, b"Server Error: x")
+    failed = agent.time
+    agent.wait(1800).run("u-2")
+    capture = save(tmp_path / "capture.sqlite", *together(agent))
+    log = write(tmp_path / "puppetserver.log", [logged(at, f"broken on node {NAME}") for at in (failed, agent.time)])
+    _, out, err = run("doctor", capture, "--server-log", log)
+    assert "history" in out
     assert "broken" not in out
-    assert "no error in" in err
+    assert err == f"puppet-inspector: no error in {log} at the moment of what failed\n"
+
+
+def test_a_verdict_needs_no_log(failed: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(*_: object) -> None:
+        raise CaptureError("damaged")
+
+    monkeypatch.setattr(Capture, "record", damaged)
+    assert failed.quoted(logged(failed.failed, f"broken on node {NAME}")) == []
 
 
 # -- what they decide -----------------------------------------------------------------------------------
@@ -226,6 +290,14 @@ def test_nothing_is_said_of_the_node_by_what_an_agent_may_print_too(failed: Aske
     (line,) = failed.verdict(log)["server_log"]
     assert line["text"].endswith("java.net.ConnectException: Connection refused")
     assert (line["meaning"], line["steps"]) == (None, [])
+
+
+def test_what_several_lines_mean_is_explained_once(failed: Asked) -> None:
+    text = failed.text(
+        logged(failed.failed, f"Failed to submit 'replace facts' command for {NAME} to PuppetDB"),
+        logged(failed.failed, f"Failed to find facts from PuppetDB for {NAME}"),
+    )
+    assert (text.count("  puppetserver.log at "), text.count("    meaning: ")) == (2, 1)
 
 
 def test_nothing_is_deleted_because_of_a_line(failed: Asked) -> None:
