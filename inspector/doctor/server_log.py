@@ -161,6 +161,10 @@ class _Moment(NamedTuple):
     path: str
     """Of the request; empty if it is none."""
 
+    def away(self, time: float) -> float:
+        """Return how many seconds a time is from when the answer was most likely written."""
+        return abs(time - (self.answered + self.end) / 2)
+
 
 class _Found(NamedTuple):
     """A line at such a moment."""
@@ -170,8 +174,8 @@ class _Found(NamedTuple):
     causes: tuple[str, ...]
     named: bool
     """It names the node or the request."""
-    late: bool
-    """It was written as the answer was."""
+    away: float
+    """Seconds from when an answer was written; infinity if there is none at its moment."""
 
     @property
     def grave(self) -> bool:
@@ -205,8 +209,8 @@ class _Case:
         named = named or any(moment.path in entry.text for moment in moments if moment.path)
         if named and not self._of_another(entry.text):
             self.threads.add((log, entry.thread))
-        late = any(entry.time >= moment.answered for moment in moments)
-        one = _Found(log, entry, causes, named, late)
+        away = (moment.away(entry.time) for moment in moments if moment.answered <= entry.time)
+        one = _Found(log, entry, causes, named, min(away, default=math.inf))
         if entry.level in _LEVELS and sum(kept.grave == one.grave for kept in self.found) < _KEPT:
             self.found.append(one)
 
@@ -219,9 +223,10 @@ class _Case:
         """Return the lines to quote, in the order of time: those that say more than the verdict and the others."""
         possible = [found for found in self.found if not self._of_another(found.entry.text)]
         about = [found for found in possible if found.named or (found.log, found.entry.thread) in self.threads]
-        about = about or [found for found in possible if found.late and found.grave]
+        about.sort(key=lambda found: (not found.grave, found.entry.time))
+        near = [found for found in possible if found.grave and math.isfinite(found.away)]
         chosen: list[tuple[str, Quote]] = []
-        for found in sorted(about, key=lambda found: (not found.grave, found.entry.time)):
+        for found in about or sorted(near, key=lambda found: found.away):
             core = words.core(_SAYS.sub("", "; ".join(found.lines)))
             if len(chosen) < MOST and not any(core in other or other in core for other, _ in chosen):
                 quote = self._quote(found, messages())

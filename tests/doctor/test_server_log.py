@@ -166,6 +166,11 @@ def test_a_line_of_the_same_thread_is_about_the_same_request(failed: Asked) -> N
     )
 
 
+def test_of_lines_that_name_nobody_the_nearest_count(failed: Asked) -> None:
+    lines = [logged(failed.failed + 0.05 + off / 10, f"error {off}") for off in range(-8, 9)]
+    assert failed.quoted(*lines) == ["error -1", "error 0", "error 1"]
+
+
 def test_a_thread_that_wrote_of_the_same_request_by_another_node_is_that_nodes(run: Run, tmp_path: Path) -> None:
     path = "/puppet/v3/file_metadatas/plugins"
     asked = Asked(run, tmp_path, Agent().node().ask("GET", path, own=True, status=500, body=b"Server Error: x"))
