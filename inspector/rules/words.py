@@ -156,6 +156,11 @@ def brief(text: str) -> str:
     return ends(line, TEXT, TEXT - min(len(place[0]) if place else 0, TEXT // 2) - TAIL)
 
 
+def core(text: str) -> str:
+    """Return what an error message says, without who reports it and for which node."""
+    return _without_node(_without_prefixes(" ".join(text[:READ].split())))
+
+
 def _without_prefixes(line: str) -> str:
     found = _PREFIXES.match(line)
     rest = line[found.end() :] if found else ""
