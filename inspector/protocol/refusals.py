@@ -52,7 +52,6 @@ _TAG = regex.compile(r"[A-Za-z0-9_\x80-\x{10ffff}][A-Za-z0-9_:.\-\x80-\x{10ffff}
 _IN_TAGS = "".join(filter(str.isalnum, map(chr, range(128)))).encode() + b"_:.-\n" + bytes(range(128, 256))
 """What lines of valid tags are made of."""
 _REF = regex.compile(r"(?s)([^\[\]]+)\[(.+)\]")
-_ABSOLUTE = regex.compile(r"(?:[A-Za-z]:)?[/\\]")
 _LINKS = (None, "manage", "follow", "ignore")
 
 
@@ -154,10 +153,13 @@ class _Conversion:
         self._types = set(map(attrgetter("type"), resources))
         self._refs = [f"{resource.type}[{resource.title}]" for resource in resources]
         """The references of the resources, as Puppet writes them."""
-        for number in self._numbers(
-            kind for kind in self._types if kind == "Class" or _reference(kind, "") != f"{kind}[]"
-        ):
-            self._refs[number] = _reference(resources[number].type, resources[number].title)
+        rewritten = {kind for kind in self._types if kind == "Class" or _reference(kind, "") != f"{kind}[]"}
+        self._sent: dict[str, int] = {}
+        """The references that Puppet writes in another way, as sent."""
+        for number in self._numbers(rewritten):
+            sent, self._refs[number] = self._refs[number], _reference(resources[number].type, resources[number].title)
+            if sent != self._refs[number]:
+                self._sent[sent] = number
         self._special = [
             number for number, resource in enumerate(resources) if not _LOOKED_AT.isdisjoint(resource.parameters)
         ]
@@ -170,6 +172,10 @@ class _Conversion:
         """The files whose title is not what the agent makes of it."""
         self._by_ref = dict(zip(reversed(self._refs), range(len(resources) - 1, -1, -1), strict=True))
         """The resources by title and alias, then also by name."""
+        self._outer: list[int | None] = []
+        """By edge, the container."""
+        self._inner: list[int | None] = []
+        """By edge, what is in it."""
         self._firsts: list[int] = []
         """By relationship, what is applied first."""
         self._seconds: list[int] = []
@@ -254,25 +260,32 @@ class _Conversion:
 
     def _edge_to_nothing(self) -> Refusal | None:
         edges = self._catalog.edges
-        ends = {edge.source for edge in edges} | {edge.target for edge in edges}
-        if ends <= self._by_ref.keys() and all(edge.event is None for edge in edges):
+        for ref, number in self._sent.items():
+            self._by_ref.setdefault(ref, number)
+        self._outer = [*map(self._by_ref.get, map(attrgetter("source"), edges))]
+        self._inner = [*map(self._by_ref.get, map(attrgetter("target"), edges))]
+        if None not in self._outer and None not in self._inner and all(edge.event is None for edge in edges):
             return None
-        for edge in edges:
+        for place, edge in enumerate(edges):
             if edge.event not in (None, "NONE") and edge.event is not False and edge.callback in (None, False):
-                return self._refusal(
-                    "You must pass a callback for non-NONE events", self._find(edge.target), read=False
-                )
-            for end, ref, other in (("source", edge.source, edge.target), ("target", edge.target, edge.source)):
-                if self._find(ref) is None:
-                    text = f'Could not intern from data: Could not find relationship {end} "{ref}" for {other}'
-                    text = text if _REF.fullmatch(ref) else _no_reference(ref or None)
-                    return self._refusal(text, self._find(other), read=False)
+                message = "You must pass a callback for non-NONE events"
+                return self._refusal(message, self._find(edge.target), read=False)
+            self._outer[place] = outer = self._find(edge.source)
+            if outer is None:
+                return self._edge_refused("source", edge.source, edge.target)
+            self._inner[place] = inner = self._find(edge.target)
+            if inner is None:
+                return self._edge_refused("target", edge.target, edge.source)
         return None
+
+    def _edge_refused(self, end: str, ref: str, other: str) -> Refusal:
+        text = f'Could not intern from data: Could not find relationship {end} "{ref}" for {other}'
+        return self._refusal(text if _REF.fullmatch(ref) else _no_reference(ref or None), self._find(other), read=False)
 
     def _invalid_metadata(self) -> Refusal | None:
         trees = (tree for by_source in self._catalog.recursive_metadata.values() for tree in by_source.values())
         for metadata in chain(self._catalog.metadata.values(), *trees):
-            if not _ABSOLUTE.match(metadata.path):
+            if not _absolute(metadata.path):
                 return Refusal("Paths must be fully qualified")
             if metadata.links not in _LINKS:
                 return Refusal(":links can only be set to :manage or :follow")
@@ -336,7 +349,7 @@ class _Conversion:
             path = parameters.get("path", parameters.get("name", resource.title))
             if not resource.title:
                 return 'No set of title patterns matched the title "".'
-            if isinstance(path, str | int) and not _ABSOLUTE.match(str(path)):
+            if isinstance(path, str | int) and not _absolute(str(path)):
                 return self._failed(resource, "path", f"File paths must be fully qualified, not '{path}'")
         for tag in _each(parameters.get("tag")):
             if isinstance(tag, str) and not _TAG.fullmatch(tag):
@@ -449,33 +462,26 @@ class _Conversion:
         and its end (one more): what is in it comes between them."""
         containers = {
             number
-            for number in {self._find(ref) for ref in {edge.source for edge in self._catalog.edges}}
+            for number in {*self._outer}
             if number is not None and (self._role(number) is _Role.COMPONENT or self._resources[number].type == "Stage")
         }
         following: dict[int, list[int]] = {2 * number: [2 * number + 1] for number in containers}
         for first, second in zip(self._firsts, self._seconds, strict=True):
             following.setdefault(2 * first + (first in containers), []).append(2 * second)
-        inner = {*containers, *self._firsts, *self._seconds, *self._in_several()}
-        by_ref = self._by_ref
-        for edge in self._catalog.edges:
-            number = by_ref.get(edge.target)
-            if number is None:
-                number = self._find(edge.target)
-            if number is not None and number in inner:
-                outer = by_ref.get(edge.source)
-                if outer is None:
-                    outer = self._find(edge.source)
-                if outer is not None and outer in containers:
-                    following[2 * outer].append(2 * number)
-                    following.setdefault(2 * number + (number in containers), []).append(2 * outer + 1)
+        tied = {*containers, *self._firsts, *self._seconds}
+        if len({*self._inner}) < len(self._inner):
+            # What is in several containers ties these together.
+            tied |= {number for number, count in Counter(self._inner).items() if number is not None and count > 1}
+        for outer, inner in zip(self._outer, self._inner, strict=True):
+            if inner in tied and outer in containers:
+                following[2 * outer].append(2 * inner)
+                following.setdefault(2 * inner + (inner in containers), []).append(2 * outer + 1)
         return following
 
-    def _in_several(self) -> set[int | None]:
-        """The resources in several containers, which tie these together."""
-        targets = [*map(attrgetter("target"), self._catalog.edges)]
-        if len(set(targets)) == len(targets):
-            return set()
-        return {self._find(ref) for ref, count in Counter(targets).items() if count > 1}
+
+def _absolute(path: str) -> bool:
+    """Whether a path may be a whole one on some system."""
+    return path[:1] in ("/", "\\") or path[1:3] in (":/", ":\\")
 
 
 def _is_odd(path: str) -> bool:
