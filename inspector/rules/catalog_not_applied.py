@@ -123,6 +123,7 @@ def _refused(case: ExchangeCase, catalog: d.Catalog) -> Iterator[Statement]:
     yield Statement(
         f"no agent can {'apply' if found.read else 'read'} this catalog: {reason}{place}",
         at=places.meaning(found.ref, "catalog") if found.ref else places.STATUS,
+        printed=found.message,
     )
 
 
