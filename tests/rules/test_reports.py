@@ -12,6 +12,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.analysis.verdicts import verdict
 from inspector.rules import all_rules
 from inspector.rules.kit import *
+from tests.support.catalog_verdicts import REFUSED, Case, res
 from tests.support.conversations import all_findings, findings, runs_of
 
 if TYPE_CHECKING:
@@ -242,6 +243,37 @@ def test_p15_is_the_reports_own_message(message: str) -> None:
     (found,) = findings(_broken(message), "P15")
     assert found.message == message
     assert findings(_broken(message), "P05") == []
+
+
+@pytest.mark.parametrize("case", [case for case in REFUSED if case.exact], ids=lambda case: case.name)
+def test_p15_finds_a_catalog_that_agents_refuse_before_they_say_so(case: Case) -> None:
+    (found,) = findings(talk(catalog(**case.catalog)), "P15")
+    assert case.message in found.message
+    assert found.seqs == (1,)
+
+
+def test_p15_says_where_a_resource_is_that_is_wrong() -> None:
+    (found,) = findings(talk(catalog(resources=[res() | {"tags": ["a b"]}])), "P15")
+    assert found.message == "no agent can read this catalog: Invalid tag 'a b' (file: /m/a.pp, line: 7)"
+    (found,) = findings(talk(catalog(resources=[{"type": "File", "file": "/m/a.pp", "line": 7}])), "P15")
+    assert found.message.endswith("No resource title provided in serialized data (File /m/a.pp 7)")
+
+
+def test_p15_is_the_verdict_of_a_run_whose_catalog_nobody_can_read() -> None:
+    log = [line("Could not retrieve catalog from remote server: No resource title provided", "Puppet")]
+    parts = (catalog(resources=[{"type": "File"}]), report(result="failed", transaction_completed=False, logs=log))
+    (run,) = runs_of(talk(plugins(), *parts))
+    found = verdict(run)
+    assert found
+    assert found.cause
+    assert (found.cause.rule, found.symptoms) == ("P15", ("R20",))
+
+
+def test_p15_does_not_judge_a_catalog_that_is_requested_again_in_its_environment() -> None:
+    needs = [res(require="Exec[b]")]
+    other = catalog(environment="staging", resources=needs)
+    assert findings(talk(other, catalog(environment="staging", asks="staging")), "P15") == []
+    assert len(findings(talk(catalog(environment="staging", asks="staging", resources=needs)), "P15")) == 1
 
 
 def test_p05_is_about_an_agent_that_was_stopped() -> None:
