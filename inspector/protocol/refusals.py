@@ -66,7 +66,7 @@ def _capitalized(name: str) -> str:
 def _reference(kind: str, title: str) -> str:
     kind = "Class" if kind.lower() in ("", "component") else _capitalized(kind)
     if kind == "Class":
-        title = _capitalized(title) or "main"
+        title = _capitalized(title)
     return f"{kind}[{title}]"
 
 

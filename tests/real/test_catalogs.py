@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from inspector.model import Exchange
 from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.refusals import Refusal, refusal
 from tests.support import catalog_mutants
 from tests.support.bodies import JSON, answered
 from tests.support.catalog_verdicts import ACCEPTED, REFUSED
+from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 JUDGE = Path(__file__).with_name("catalog_judge.rb")
 SEED = 40
@@ -31,6 +33,7 @@ UNJUDGED = {
     "resource: no parameters": TYPES, "resource: parameters of another type": TYPES,
     "relative path": SYSTEM, "same path": SYSTEM, "root path": SYSTEM,
     "unknown type": "an agent may have any type of a module",
+    "odd title": "a type looks for resources that its parameters name: a file for its bucket",
     "other kind": "an agent may have a type of the name of a define",
     "odd type": "no master writes such names, which Ruby reads as that of a container",
     "twice in other case": "no master writes types in capitals, or with colons before them",
@@ -65,9 +68,19 @@ def test_puppet_says_what_the_table_says(tmp_path: Path) -> None:
         assert message == case.message if case.exact else message.startswith(case.message), case.name
 
 
-def test_puppet_and_we_refuse_the_same_mutants(tmp_path: Path) -> None:
+def _recorded() -> dict[str, Any]:
+    """The catalog of a recorded run."""
+    (sample,) = (path for path in SAMPLES if path.stem == "first-run")
+    exchanges = (record for record in records_of(sample) if isinstance(record, Exchange))
+    bodies = (decode.content(made.response) for made in exchanges if made.response and "/catalog/" in made.request.path)
+    found: dict[str, Any] = json.loads(next(body for body in bodies if body))
+    return found
+
+
+@pytest.mark.parametrize("base", [catalog_mutants.base, _recorded], ids=["made", "recorded"])
+def test_puppet_and_we_refuse_the_same_mutants(tmp_path: Path, base: Callable[[], dict[str, Any]]) -> None:
     chance = random.Random(SEED)  # noqa: S311 - the same mutants each time
-    mutants = [*catalog_mutants.mutants(catalog_mutants.base(), chance)]
+    mutants = [*catalog_mutants.mutants(base(), chance)]
     counted: dict[str, Counter[str]] = {}
     for mutant, verdict in zip(mutants, _verdicts((mutant.catalog for mutant in mutants), tmp_path), strict=True):
         ours, refused = _ours(mutant.catalog), "message" in verdict

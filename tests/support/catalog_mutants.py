@@ -179,8 +179,8 @@ def _root_path(catalog: dict[str, Any], chance: random.Random) -> None:
 
 
 def _alias_of_another(catalog: dict[str, Any], chance: random.Random) -> None:
-    kind = chance.choice(["File", "Notify", "Exec"])
-    taken = chance.choice([resource["title"] for resource in catalog["resources"] if resource["type"] == kind])
+    other = _one(catalog, chance, "File", "Notify", "Exec")
+    kind, taken = other["type"], other["title"]
     _add(catalog, chance, _new(kind, "/aliased", alias=chance.choice([taken, [taken], ["new", taken]])))
 
 
@@ -246,7 +246,7 @@ def _new_notify(catalog: dict[str, Any], chance: random.Random) -> dict[str, Any
 
 def _cycle(catalog: dict[str, Any], chance: random.Random) -> None:
     named = [ref(resource) for resource in catalog["resources"] if resource["type"] in ("Notify", "File", "Exec")]
-    way = chance.sample(named, chance.randint(2, 4))
+    way = chance.sample(named, min(len(named), chance.randint(2, 4)))
     by_ref = {ref(resource): resource for resource in catalog["resources"]}
     for first, second in zip(way, [*way[1:], way[0]], strict=True):
         _parameters(by_ref[first])[chance.choice(["require", "subscribe"])] = second
