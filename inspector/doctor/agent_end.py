@@ -1,0 +1,72 @@
+"""Why an agent ended that `run` started, where its traffic does not show it: by what it printed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inspector.analysis import known_errors
+from inspector.capture import agent_end
+from inspector.capture.store import Capture
+from inspector.doctor import findings
+from inspector.explain import reference
+from inspector.model import Severity
+from inspector.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from inspector.analysis.known_errors import KnownError
+    from inspector.capture.agent_end import AgentEnd
+    from inspector.doctor.findings import Diagnosis
+    from inspector.summaries.summary import RunBrief
+
+WELL = (0, 2)
+"""The exit statuses of an agent that succeeded, without and with changes."""
+_SIGNALS = 128
+
+
+def of_capture(path: Path, runs: Iterable[RunBrief], messages: Sequence[KnownError]) -> list[Diagnosis]:
+    """Return why the agent ended that `run` started, if it failed and no run of the capture shows the cause.
+    ``messages`` are those that are known. Raises CaptureError."""
+    with Capture.open(path) as capture:
+        end = agent_end.read(capture)
+    if end is None or end.status in WELL:
+        return []
+    of_agent = [run for run in runs if run.ended >= end.began and run.started <= end.ended]
+    if any(map(_explains, of_agent)):
+        return []
+    return [diagnosis(end, messages, before_request=not of_agent)]
+
+
+def diagnosis(end: AgentEnd, messages: Sequence[KnownError], *, before_request: bool) -> Diagnosis:
+    """Return how an agent ended as a diagnosis; ``before_request``: it sent none."""
+    how = f"exit status {end.status}"
+    if end.status > _SIGNALS:
+        how = f"signal {end.status - _SIGNALS}"
+    title = f"the agent ended with {how}{' before its first request' if before_request else ''}"
+    printed = "\n".join(end.lines)
+    found = known_errors.find(messages, printed)
+    if found is None:
+        return findings.error(title, end.lines[0] if end.lines else "it printed no error")
+    explained = reference.explain_output(printed, messages) or {}
+    detail = f"{clean(explained['message'])}: {found.known.meaning}"
+    if end.master_ahead is not None and is_of_time(found.known):
+        there = end.ended + end.master_ahead
+        if findings.clocks_differ(end.ended, there):
+            clocks = findings.clocks_difference(end.ended, there, (), "the node's")
+            return findings.error(title, f"{clocks.detail}; it printed: {detail}", clocks.steps, "T10")
+    return findings.error(title, detail, explained["steps"])
+
+
+def _explains(run: RunBrief) -> bool:
+    """Whether a run shows why its agent failed."""
+    verdict = run.verdict
+    if verdict is None or verdict.certainty == "not visible":
+        return False
+    return run.outcome != "complete" or verdict.severity is Severity.ERROR
+
+
+def is_of_time(known: KnownError) -> bool:
+    """Whether a message may come from a wrong clock."""
+    return "T10" in known.rules
