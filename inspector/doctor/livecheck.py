@@ -106,6 +106,8 @@ def probe(
         first = product.master(check.target, answer)
         bundle, crls = _bundle(check, answer), _revocation_lists(check)
     _by_both_clocks(check, session, bundle, crls)
+    if time is None:
+        check.diagnoses = [findings.doubted(diagnosis) for diagnosis in check.diagnoses]
     if credentials and answer and first.severity is not Severity.ERROR:
         _with_certificate(check, credentials, bundle, crls)
     diagnoses = [first, *findings.worst_first(check.diagnoses)]
@@ -289,14 +291,22 @@ def _with_certificate(
     path = product.PROTECTED if check.generation == "modern" else "/production/certificate_revocation_list/ca"
     leaf = x509.certificate(credentials.chain[0])
     identified = f"{leaf.subject}, serial number {leaf.serial:04X}, valid until {utc_day(leaf.not_after)}"
-    if bundle and (problems := findings.verified(leaf, (), bundle, served, check.now, "leaf" if served else "none")):
+    mode: x509.Revocation = "leaf" if served else "none"
+    there = check.now if check.master_time is None else check.master_time
+    here, problems = (
+        findings.verified(leaf, (), bundle, served, now, mode) if bundle else [] for now in (check.now, there)
+    )
+    if problems:
         identified += f" ({'; '.join(map(str, problems))})"
     judged = (
         on_ca("look for the certificate", "{list}"),
         group("enrol", only_if="it is revoked"),
         group("enrol_ca", only_if="it is from another CA"),
     )
-    fix = findings.steps(judged, leaf.common_name, check.generation)
+    # What is wrong only by the master's clock is that clock's fault.
+    fix = findings.steps(
+        (group("clocks"),) if set(problems) - set(here) else judged, leaf.common_name, check.generation
+    )
     try:
         session = open_session(check.target, path, credentials)
         problem, answer = session.problem, session.answer
