@@ -465,15 +465,14 @@ def _end_of(end: AgentEnd, printed: str, diagnoses: Sequence[Diagnosis], clock: 
 def _explain(conf: PuppetConf, end: AgentEnd, found: CaptureRuns, diagnoses: Sequence[Diagnosis]) -> None:
     """Print what explains an agent that stopped where the proxy sees nothing: whether its clock is wrong, the meaning
     of its own message, and what is wrong in its directory."""
-    runs = found.briefs
+    runs = agent_end.of_agent(end, found.briefs)
     is_empty = not runs and not found.unanalyzed
-    unseen = any(run.verdict and run.verdict.certainty == "not visible" for run in runs)
     # With another name than its own, it did not read its settings.
     renamed = any(run.certname not in (None, conf.certname) for run in runs)
-    if end.status in agent_end.WELL or not (is_empty or unseen or renamed):
+    if end.status in agent_end.WELL or (agent_end.explained(runs) and not renamed):
         return
-    explained = agent_end.diagnosis(end, messages.known(), before_request=is_empty)
-    by_clock = [each for each in (*diagnoses, explained) if each.rule == "T10" and each.severity is Severity.ERROR][:1]
+    how = agent_end.diagnosis(end, messages.known(), before_request=is_empty)
+    by_clock = [each for each in (*diagnoses, how) if each.rule == "T10" and each.severity is Severity.ERROR][:1]
     for diagnosis in by_clock:
         _print_diagnosis(diagnosis)
     explanation = reference.explain_output("\n".join(end.lines), messages.known())
@@ -500,17 +499,21 @@ def _print_diagnosis(diagnosis: Diagnosis, where: str = "") -> None:
 
 
 def _disk(conf: PuppetConf, printed: str) -> Iterator[str]:
-    """Yield how full the disk is on which the agent stores its state, if it could not write."""
-    if not (full := _FULL.search(known_errors.plain(printed))):
+    """Yield how full the disk is on which the agent stores its state, if it could not write there."""
+    # What the master quotes is about its own disk.
+    own = (line for line in printed.splitlines() if "on SERVER" not in line)
+    full = next((found for line in own if (found := _FULL.search(line))), None)
+    if full is None:
         return
-    place = next((each for each in (conf.statedir, *conf.statedir.parents) if each.is_dir()), Path("/"))
     with contextlib.suppress(OSError):
+        place = next(each for each in (conf.statedir, *conf.statedir.parents) if each.is_dir())
         disk = shutil.disk_usage(place)
         yield (
-            f"the agent could not write ({clean(full[0])}): of the disk with {place} {size(disk.free)} of "
-            f"{size(disk.total)} are free"
+            f"the agent could not write ({full[0]}): of the disk with {place} {size(disk.free)} of {size(disk.total)} "
+            "are free"
         )
-        yield f"  fix: see what fills it, make room, and run the agent again: `df -h {shlex.quote(str(place))}`"
+        command = f"df -h {shlex.quote(str(place))}; df -i {shlex.quote(str(place))}"
+        yield f"  fix: see what is full, space or inodes, make room, and run the agent again: `{command}`"
 
 
 def _print_note(text: str) -> None:

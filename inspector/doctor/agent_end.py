@@ -33,10 +33,18 @@ def of_capture(path: Path, runs: Iterable[RunBrief], messages: Sequence[KnownErr
         end = agent_end.read(capture)
     if end is None or end.status in WELL:
         return []
-    of_agent = [run for run in runs if run.ended >= end.began and run.started <= end.ended]
-    if any(map(_explains, of_agent)):
-        return []
-    return [diagnosis(end, messages, before_request=not of_agent)]
+    own = of_agent(end, runs)
+    return [] if explained(own) else [diagnosis(end, messages, before_request=not own)]
+
+
+def of_agent(end: AgentEnd, runs: Iterable[RunBrief]) -> list[RunBrief]:
+    """Return the runs of the agent that ended so: others in the capture are earlier ones."""
+    return [run for run in runs if run.ended >= end.began and run.started <= end.ended]
+
+
+def explained(runs: Iterable[RunBrief]) -> bool:
+    """Whether one of an agent's runs shows why it failed."""
+    return any(map(_explains, runs))
 
 
 def diagnosis(end: AgentEnd, messages: Sequence[KnownError], *, before_request: bool) -> Diagnosis:
@@ -49,14 +57,14 @@ def diagnosis(end: AgentEnd, messages: Sequence[KnownError], *, before_request: 
     found = known_errors.find(messages, printed)
     if found is None:
         return findings.error(title, end.lines[0] if end.lines else "it printed no error")
-    explained = reference.explain_output(printed, messages) or {}
-    detail = f"{clean(explained['message'])}: {found.known.meaning}"
+    explanation = reference.explain_output(printed, messages) or {}
+    detail = f"{clean(explanation['message'])}: {found.known.meaning}"
     if end.master_ahead is not None and is_of_time(found.known):
         there = end.ended + end.master_ahead
         if findings.clocks_differ(end.ended, there):
             clocks = findings.clocks_difference(end.ended, there, (), "the node's")
             return findings.error(title, f"{clocks.detail}; it printed: {detail}", clocks.steps, "T10")
-    return findings.error(title, detail, explained["steps"])
+    return findings.error(title, detail, explanation["steps"])
 
 
 def _explains(run: RunBrief) -> bool:

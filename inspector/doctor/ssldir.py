@@ -453,7 +453,7 @@ def _own_ca(ssldir: SslDir) -> Iterator[Diagnosis]:
 def _rights(ssldir: SslDir) -> Iterator[Diagnosis]:
     folder = ssldir.folder
     yield from puppet_dir.open_to_all(folder, [name for name in folder.entries if name.startswith("private_keys/")])
-    wanted = [ssldir.file("private_keys"), ssldir.file("certs"), CA, CRL]
+    wanted = ["private_keys", "certs", ssldir.file("private_keys"), ssldir.file("certs"), CA, CRL]
     if unreadable := puppet_dir.unreadable_for_owner(folder, wanted):
         user = puppet_dir.owner(folder)
         detail = (

@@ -265,7 +265,14 @@ def test_a_full_disk_is_named(
     errors = capfd.readouterr().err
     assert status == 0
     assert f"the agent could not write (Could not save last run local report): of the disk with {tmp_path} " in errors
-    assert f"`df -h {tmp_path}`" in errors
+    assert f"`df -h {tmp_path}; df -i {tmp_path}`" in errors
+
+
+def test_a_full_disk_of_the_master_is_another_one(confdir: Path) -> None:
+    conf = puppetconf.read(confdir=confdir)
+    assert [*run._disk(conf, "Error: Error 500 on SERVER: Server Error: No space left on device @ x")] == []
+    assert [*run._disk(conf, "Error: all is well")] == []
+    assert len([*run._disk(conf, "x\n\x1b[1;31mError: No space left on device @ x\x1b[0m")]) == 2
 
 
 @pytest.mark.slow
