@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import time
 from typing import TYPE_CHECKING
 
 from inspector import clocks
@@ -28,25 +31,39 @@ def judged(
     found = examine(now)
     if not any(diagnosis.rule in OF_TIME for diagnosis in found):
         return found
-    time = master()
-    if time is None:
+    there = master()
+    if there is None:
         return [findings.doubted(diagnosis) for diagnosis in found]
-    if not findings.clocks_differ(now, time):
+    if not findings.clocks_differ(now, there):
         return found
-    follows = findings.only_now(found, examine(time))
+    follows = findings.only_now(found, examine(there))
     rest = [diagnosis for diagnosis in found if diagnosis not in follows]
-    return findings.worst_first([findings.clocks_difference(now, time, follows), *rest])
+    return findings.worst_first([findings.clocks_difference(now, there, follows), *rest])
 
 
-def master_time(host: str, port: int, timeout: float = TIMEOUT) -> float | None:
+def master_time(host: str, port: int) -> float | None:
     """Return the time by a master's clock, which any answer has; None if it is not known. Verifies nobody."""
     try:
-        answer = open_session(Target(host, port, host, timeout), "/puppet-ca/v1/certificate/ca").answer
+        answer = open_session(Target(host, port, host, TIMEOUT), "/puppet-ca/v1/certificate/ca").answer
     except Unreachable:
         return None
-    return time_of(answer) if answer else None
+    return time_of(answer, host, time.time()) if answer else None
 
 
-def time_of(answer: HttpResponse) -> float | None:
-    """Return the time by the clock of who answered; None if the answer does not have it."""
-    return clocks.http_date(answer.headers.get("date", ""))
+def time_of(answer: HttpResponse, host: str, now: float) -> float | None:
+    """Return the time by the clock of the host that answered; None if it is not known: the answer does not have it, or
+    it is this host's own clock."""
+    there = clocks.http_date(answer.headers.get("date", ""))
+    if there is None or findings.clocks_differ(now, there) or not _is_here(host):
+        return there
+    return None
+
+
+def _is_here(host: str) -> bool:
+    """Whether a name or address is one of this host's."""
+    with contextlib.suppress(OSError, UnicodeError):
+        for family, kind, *_, place in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM):
+            with contextlib.suppress(OSError), socket.socket(family, kind) as probe:
+                probe.bind(place)  # the port is 0: any
+                return True
+    return False

@@ -93,7 +93,7 @@ def probe(
         return [product.unreachable(check.target, error)]
     _protocols(check, session)
     answer = session.answer
-    time = clock_check.time_of(answer) if answer else None
+    time = clock_check.time_of(answer, host, now) if answer else None
     if time is not None and findings.clocks_differ(now, time):
         check.master_time = time
     bundle: tuple[Certificate, ...] = ()

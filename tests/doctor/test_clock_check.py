@@ -99,15 +99,22 @@ def test_a_fix_without_a_date_needs_no_clock() -> None:
 
 
 @pytest.mark.parametrize("status", [200, 403, 404, 500])
-def test_any_answer_says_what_time_it_is(master: LabMaster, status: int) -> None:
+def test_any_answer_says_what_time_it_is(master: LabMaster, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another host's: this one's own clock says nothing about itself, unless it is another one."""
     master.instead["GET", "/puppet-ca/v1/certificate/ca"] = Response(status=status, body=b"no")
+    assert clock_check.master_time(*master.address) is None
+    monkeypatch.setattr(clock_check, "_is_here", lambda _: False)
     there = clock_check.master_time(*master.address)
     assert there is not None
     assert not findings.clocks_differ(time.time(), there)
+    monkeypatch.undo()
+    monkeypatch.setattr("inspector.clocks.http_date", lambda _: 1000.0)
+    assert clock_check.master_time(*master.address) == 1000
 
 
 def test_nobody_answers() -> None:
     assert clock_check.master_time("127.0.0.1", 1) is None
+    assert not clock_check._is_here("192.0.2.1")
 
 
 def test_doctor_asks_the_master_of_puppet_conf(

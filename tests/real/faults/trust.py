@@ -210,7 +210,7 @@ FAULTS = (
     ),
     Fault(
         name="the agent's certificate has expired", kind=CERTIFICATE, make=_expired, agent="enrolled",
-        cause="certificate expired", looks=("ssldir",),
+        cause="certificate expired", looks=("ssldir",), true=("the clocks are right",),
     ),
     Fault(
         name="the agent's certificate is of another CA", kind=CERTIFICATE, make=_foreign_certificate,
