@@ -119,8 +119,10 @@ def _diagnoses(arguments: argparse.Namespace, found: CaptureReport, conf: AuthCo
     details = {diagnosis.detail.partition(CONSEQUENCE)[0] for diagnosis in diagnoses}
     live = report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
     # First whether there is a master at all, then whether the clocks differ: what only one of them shows is no cause.
-    clocks = [each for each in (*diagnoses, *live) if each.rule == "T10"][:1]
-    others = [*diagnoses, *(each for each in live[1:] if each.detail not in details), *ended]
+    clocks = [each for each in (*diagnoses, *live, *ended) if each.rule == "T10"][:1]
+    others = [*diagnoses, *(each for each in live[1:] if each.detail not in details)]
+    failed = any(each.severity is Severity.ERROR for each in (*live[:1], *others))
+    others = [*others, *ended] if failed else [*ended, *others]
     return [*live[:1], *clocks, *(each for each in others if each.rule != "T10")]
 
 

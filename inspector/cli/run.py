@@ -451,10 +451,12 @@ def _end_of(end: AgentEnd, printed: str, diagnoses: Sequence[Diagnosis], clock: 
     chosen = [*dict.fromkeys([*first, *(line for line in lines if _LEVEL.match(line))])]
     bounded = chosen[: LINES // 2] + chosen[LINES // 2 :][-LINES // 2 :]
     there = None
-    of_time = known is not None and agent_end.is_of_time(known.known) and end.status not in agent_end.WELL
-    # What has expired by both clocks is no matter of the clocks.
-    if of_time and not any(each.rule in findings.OF_TIME and each.severity is Severity.ERROR for each in diagnoses):
+    if known and agent_end.is_of_time(known.known) and end.status not in agent_end.WELL:
         there = clock()
+    # What is wrong by both clocks is no matter of the clocks.
+    wrong = any(each.rule in findings.OF_TIME and each.severity is Severity.ERROR for each in diagnoses)
+    if there is not None and wrong and findings.clocks_differ(end.ended, there):
+        there = None
     return msgspec.structs.replace(
         end,
         lines=tuple(excerpt(clean(patterns.text(line)), LINE) for line in bounded),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from inspector.analysis import known_errors
@@ -59,12 +60,19 @@ def diagnosis(end: AgentEnd, messages: Sequence[KnownError], *, before_request: 
         return findings.error(title, end.lines[0] if end.lines else "it printed no error")
     explanation = reference.explain_output(printed, messages) or {}
     detail = f"{clean(explanation['message'])}: {found.known.meaning}"
-    if end.master_ahead is not None and is_of_time(found.known):
-        there = end.ended + end.master_ahead
-        if findings.clocks_differ(end.ended, there):
-            clocks = findings.clocks_difference(end.ended, there, (), "the node's")
-            return findings.error(title, f"{clocks.detail}; it printed: {detail}", clocks.steps, "T10")
-    return findings.error(title, detail, explanation["steps"])
+    as_printed = findings.error(title, detail, explanation["steps"])
+    if not is_of_time(found.known):
+        return as_printed
+    if end.master_ahead is None:
+        if any(findings.CLOCKS_RIGHT in step.only_if for step in as_printed.steps):
+            return as_printed
+        rule = next((ident for ident in found.known.rules if ident in findings.OF_TIME), None)
+        return findings.doubted(dataclasses.replace(as_printed, rule=rule))
+    there = end.ended + end.master_ahead
+    if not findings.clocks_differ(end.ended, there):
+        return as_printed
+    clocks = findings.clocks_difference(end.ended, there, (), "the node's")
+    return findings.error(title, f"{clocks.detail}; it printed: {detail}", clocks.steps, "T10")
 
 
 def _explains(run: RunBrief) -> bool:
@@ -77,4 +85,4 @@ def _explains(run: RunBrief) -> bool:
 
 def is_of_time(known: KnownError) -> bool:
     """Whether a message may come from a wrong clock."""
-    return "T10" in known.rules
+    return not findings.OF_TIME.isdisjoint(known.rules) or "T10" in known.rules

@@ -63,6 +63,15 @@ def test_the_clock_comes_before_the_certificate(tmp_path: Path, run: Run, ahead:
         )
 
 
+def test_one_clock_alone_replaces_no_crl_at_once(tmp_path: Path, run: Run) -> None:
+    printed = "Error: The CRL issued by 'CN=Puppet CA' has expired, verify time is synchronized"
+    capture = recorded(tmp_path / "a.sqlite", AgentEnd(100, 101, 1, (printed,)))
+    _, out, _ = run("doctor", capture)
+    assert out.index("date -u") < out.index("If the clocks are right") < out.index("hostcrl")
+    capture = recorded(tmp_path / "b.sqlite", AgentEnd(100, 101, 1, (printed,), -SIX_YEARS))
+    assert "hostcrl" not in run("doctor", capture)[1]
+
+
 @pytest.mark.parametrize(("status", "words"), [(4, "exit status 4"), (137, "signal 9"), (1, "exit status 1")])
 def test_an_unknown_end(tmp_path: Path, run: Run, status: int, words: str) -> None:
     capture = recorded(tmp_path / "a.sqlite", AgentEnd(100, 101, status))
