@@ -284,6 +284,9 @@ class Handshake:
     seq: int = 0
     injected: str = ""
     """The fault that the proxy injected on purpose; empty: none."""
+    master_ahead: float | None = None
+    """Seconds by which the master's clock is ahead of the proxy's, which asked because a date was in question; None: it
+    did not, or got no answer."""
 
     @property
     def legs(self) -> tuple[Leg, ...]:

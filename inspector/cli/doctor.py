@@ -13,7 +13,7 @@ from inspector.cli.arguments import add_full, add_rules
 from inspector.cli.output import columns, print_block, print_failed, print_json, print_line, print_unanalyzed
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message
-from inspector.doctor import fix_script, report
+from inspector.doctor import findings, fix_script, report
 from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.errors import InspectorError
 from inspector.host.auth_conf import reading
@@ -118,14 +118,24 @@ def _diagnoses(arguments: argparse.Namespace, found: CaptureReport, conf: AuthCo
     diagnoses = report.by_auth_conf(found, conf) if conf else []
     if arguments.ssldir or arguments.cadir:
         diagnoses += report.of_directories(
-            arguments.ssldir, arguments.cadir, arguments.certname, found.keys, master=arguments.live
+            arguments.ssldir,
+            arguments.cadir,
+            arguments.certname,
+            found.keys,
+            master=functools.partial(report.master_time, arguments.live, arguments.ssldir),
         )
+    # What the agent printed is about what the others find.
+    ended = report.of_agents(found) if found.captures else []
     if not arguments.live:
-        return diagnoses
+        return findings.worst_first([*diagnoses, *ended])
     details = {diagnosis.detail.partition(CONSEQUENCE)[0] for diagnosis in diagnoses}
     live = report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
-    # First whether there is a master at all.
-    return [*live[:1], *diagnoses, *(each for each in live[1:] if each.detail not in details)]
+    # First whether there is a master at all, then whether the clocks differ: what only one of them shows is no cause.
+    clocks = [each for each in (*diagnoses, *live, *ended) if each.rule == "T10"][:1]
+    others = [*diagnoses, *(each for each in live[1:] if each.detail not in details)]
+    failed = any(each.severity is Severity.ERROR for each in (*live[:1], *others))
+    others = [*others, *ended] if failed else [*ended, *others]
+    return [*live[:1], *clocks, *(each for each in others if each.rule != "T10")]
 
 
 def _print_text(found: CaptureReport, diagnoses: list[Diagnosis], *, full: bool, others: bool) -> None:

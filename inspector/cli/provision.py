@@ -22,7 +22,10 @@ from inspector.doctor import preflight
 from inspector.errors import InspectorError
 from inspector.host import pki, puppetconf
 from inspector.protocol import x509
+from inspector.protocol.signatures import signed_by
 from inspector.proxy import identity
+from inspector.rules import fixes
+from inspector.rules.fixes import on_ca
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from inspector.host.puppetconf import PuppetConf
+    from inspector.rules.fixes import Fix
 
 type How = Literal["own", "ca", "cadir", "given"]
 """This host's own certificate, one from the CA on this host, one made with a CA's key, or a file of the caller."""
@@ -37,6 +41,8 @@ type How = Literal["own", "ca", "cadir", "given"]
 LIFETIME = timedelta(days=30)
 """Lifetime of a certificate made with ``--cadir``: short, because the CA has no record of it to revoke it by name."""
 
+_FOLDERS = ("certs", "private_keys", "public_keys", "certificate_requests")
+"""The directories of an ssldir with a file for each name."""
 _NAME = regex.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 
 EXAMPLE = "puppet-inspector provision proxy.example"
@@ -91,10 +97,29 @@ class Result:
     proxy: str = ""
     agent: str = ""
     take_back: list[str] = field(default_factory=list)
+    steps: Fix = ()
+    """The way out, where what lies here is of no use."""
+    made: list[Path] = field(default_factory=list)
+    """The files that this call made."""
+    revoke: tuple[str, ...] = ()
+    """The command that takes the certificate back that the CA issued for this call."""
 
     @property
     def ok(self) -> bool:
-        return all(check.ok for check in self.checks)
+        return not self.steps and all(check.ok for check in self.checks)
+
+    def undo(self) -> str:
+        """Remove what this call made; return what was removed in a sentence, empty for nothing."""
+        done = [f"the certificate of {self.name} on the CA"] if self.revoke and not _status(self.revoke) else []
+        left = [shlex.join(self.revoke)] if self.revoke and not done else []
+        for path in self.made:
+            try:
+                path.unlink()
+                done.append(str(path))
+            except OSError:
+                left.append(f"rm {shlex.quote(str(path))}")
+        self.made, self.revoke, self.take_back = [], (), left
+        return f"What this made was removed again: {', '.join(done)}." if done else ""
 
     def json(self) -> dict[str, Any]:
         return {
@@ -110,6 +135,7 @@ class Result:
             "proxy": self.proxy,
             "agent": self.agent,
             "take_back": self.take_back,
+            "steps": fixes.fields(self.steps),
         }
 
     def lines(self) -> list[str]:
@@ -126,6 +152,8 @@ class Result:
                 f"  {self.agent}",
                 "The name must resolve to the proxy's address: 127.0.0.1, or --set puppet_listen=ADDRESS.",
             ]
+        if self.steps:
+            lines += ["", "The way out:", *(f"  {line}" for line in fixes.lines(self.steps))]
         if self.take_back:
             lines += ["", "To undo this afterwards:", *(f"  {line}" for line in self.take_back)]
         return [clean(line) for line in lines]
@@ -168,7 +196,14 @@ def provision(
         master = ["--set puppet_master=HOST[:PORT]"] if conf.path is None else []
         result.proxy = " ".join([result.proxy, *trusted, *master])
     if result.certificate and result.key:
-        result.checks = preflight.checks(result.name, result.certificate, result.key, ca or conf.ca, crl or conf.crl)
+        try:
+            result.checks = preflight.checks(
+                result.name, result.certificate, result.key, ca or conf.ca, crl or conf.crl
+            )
+        except InspectorError as error:
+            raise InspectorError(error.message, " ".join(filter(None, (error.hint, result.undo())))) from error
+        if not result.ok and (undone := result.undo()):
+            result.notes.append(undone)
     return result
 
 
@@ -224,7 +259,7 @@ def _made(name: str | None, alt_names: Sequence[str], cadir: Path, output: Path 
     intermediates = [certificate for certificate in chain if certificate.subject != certificate.issuer]
     target = output or Path(f"{name}.pem")
     _write(target, pki.key_pem(key) + pki.pem(leaf, *intermediates))
-    result = Result(name, "cadir", target, target, executed=True)
+    result = Result(name, "cadir", target, target, executed=True, made=[target])
     result.notes = [
         f"{target} contains a new key, a certificate for {', '.join(dict.fromkeys((name, *alt_names)))} and its chain,",
         f"valid until {leaf.not_valid_after_utc:%Y-%m-%d}. The CA has no record of it and cannot revoke it by name.",
@@ -272,10 +307,13 @@ def _from_ca(
         result.command += (
             [ca.alt_names, names] if ca.alt_names == "--subject-alt-names" else [f"{ca.alt_names}={names}"]
         )
-    result.take_back = [shlex.join([*ca.clean, name]), f"rm {shlex.quote(str(target))}"]
+    files = [conf.ssldir / folder / f"{name}.pem" for folder in _FOLDERS]
+    certificate, key = files[:2]
+    result.take_back = [shlex.join([*ca.clean, name]), f"rm -f {shlex.join(map(str, (target, *files)))}"]
     result.proxy, result.agent = _proxy(target), _agent(name)
-    certificate = conf.ssldir / "certs" / f"{name}.pem"
-    key = conf.ssldir / "private_keys" / f"{name}.pem"
+    for lying, all_of_it in ((certificate, (target, *files)), (target, (target,))):
+        if useless := _useless(lying, conf):
+            return _with_way_out(result, useless, ca, conf, all_of_it)
     if _readable(certificate, key):
         # Issued by an earlier call: nothing to run, and the CA would refuse a second certificate.
         result.command = []
@@ -286,16 +324,77 @@ def _from_ca(
         return result
     else:
         _must_be_new(target)
-        _execute(result)
-    if not target.exists():
-        _write(target, inputs.read(key, inputs.SMALL) + inputs.read(certificate, inputs.SMALL))
-        result.notes += [f"{target} contains key and certificate."]
+    try:
+        if result.command:
+            _execute(result, files, _signed(conf, name), (*ca.clean, name))
+        if not target.exists():
+            _write(target, inputs.read(key, inputs.SMALL) + inputs.read(certificate, inputs.SMALL))
+            result.made.append(target)
+            result.notes += [f"{target} contains key and certificate."]
+    except (InspectorError, OSError) as error:
+        message, hint = (error.message, error.hint) if isinstance(error, InspectorError) else (f"{error}.", "")
+        raise InspectorError(message, " ".join(filter(None, (hint, result.undo())))) from error
     result.certificate = result.key = target
     return result
 
 
-def _execute(result: Result) -> None:
+def _signed(conf: PuppetConf, name: str) -> Path:
+    """Return where the CA on this host stores the certificate of a name."""
+    return (conf.cadir or conf.ssldir) / "signed" / f"{name}.pem"
+
+
+def _useless(file: Path, conf: PuppetConf) -> str:
+    """Return why agents do not trust a certificate that lies here, by what the CA on this host has: it is revoked, or
+    of another CA. Empty if neither is known."""
+    cadir = conf.cadir or Path()
+    try:
+        own = x509.read_certificates(inputs.read(file, inputs.SMALL))[0]
+        authorities = x509.read_certificates(inputs.read(cadir / "ca_crt.pem", inputs.SMALL))
+        crls = x509.read_crls(inputs.read(cadir / "ca_crl.pem"))
+    except (OSError, x509.Malformed, IndexError):
+        return ""
+    if all(signed_by(own, authority) is False for authority in authorities):
+        return f"{file} is of another CA than the one on this host: {own.issuer}."
+    if any(crl.issuer == own.issuer and own.serial in crl.revoked for crl in crls):
+        return f"{file} is revoked: serial number {own.serial:04X} is on the CRL of the CA on this host."
+    return ""
+
+
+def _with_way_out(result: Result, useless: str, ca: _Authority, conf: PuppetConf, files: Sequence[Path]) -> Result:
+    """Return how to get another certificate for a name whose certificate is of no use."""
+    present = [path for path in files if path.exists() or path.is_symlink()]
+    forget = on_ca(
+        "remove it from the CA",
+        shlex.join([*ca.clean, result.name]),
+        destroys=f"the CA's copy of the certificate of {result.name}, and revokes it",
+    )
+    result.notes = [useless]
+    result.steps = (
+        *((forget,) if len(files) > 1 and _readable(_signed(conf, result.name)) else ()),
+        on_ca(
+            "remove the key and the certificate",
+            f"rm {shlex.join(map(str, present))}",
+            destroys=f"them for good: {', '.join(map(str, present))}",
+        ),
+        on_ca("make another one", f"puppet-inspector provision {shlex.quote(result.name)} --execute"),
+    )
+    result.take_back = []
+    return result
+
+
+def _status(command: Sequence[str]) -> int:
+    """Run a command, and return its exit status."""
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True).returncode
+
+
+def _execute(result: Result, files: Sequence[Path], signed: Path, clean: tuple[str, ...]) -> None:
+    """Let the CA issue the certificate; note what that made: of ``files`` on this host, and in ``signed`` on the CA,
+    which ``clean`` takes back. Raises InspectorError."""
+    before = {path for path in (*files, signed) if path.exists()}
     process = subprocess.run(result.command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    result.made = [path for path in files if path.exists() and path not in before]
+    if signed.exists() and signed not in before:
+        result.revoke = clean
     output = [line for line in (process.stdout + process.stderr).splitlines() if line.strip()]
     if process.returncode != 0:
         raise InspectorError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import shlex
 import shutil
@@ -18,23 +19,29 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from inspector import installation, regex, rules
 from inspector.analysis import known_errors
+from inspector.capture import agent_end as stored_end
+from inspector.capture.agent_end import AgentEnd
 from inspector.capture.store import Capture
 from inspector.cli.arguments import add_rules, capture_to_write
 from inspector.cli.output import print_line
 from inspector.cli.relay import Relay
 from inspector.cli.run_road import FIRST_WITH_PROXY, AsHttpProxy, AsMaster
 from inspector.cli.runs import print_runs
-from inspector.doctor import report
+from inspector.doctor import agent_end, clock_check, findings, report
 from inspector.errors import CaptureError, InspectorError
 from inspector.explain import reference
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.model import Severity
+from inspector.privacy import patterns
 from inspector.proxy.connect.plan import UNREAD
 from inspector.proxy.console import coloured
 from inspector.proxy.faults import ALARM, fault
@@ -42,13 +49,14 @@ from inspector.proxy.faults.actions import KINDS
 from inspector.proxy.launcher import Proxy
 from inspector.proxy.options import of_rules
 from inspector.summaries import reading
-from inspector.text import address
+from inspector.text import address, clean, excerpt, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
 
     from inspector.cli.run_road import Road
+    from inspector.doctor.findings import Diagnosis
     from inspector.host.puppetconf import PuppetConf
     from inspector.summaries.reading import CaptureRuns
 
@@ -72,6 +80,11 @@ OF_MASTER, OF_IDENTITY = {"T06", "T07", "T18", "T19", "T20", "T21", "T22"}, {"T0
 
 DIAGNOSES = 5
 """Diagnoses of the agent's directory that are printed."""
+
+LINES, LINE = 20, 1000
+"""Errors and warnings of an agent that are stored, and characters of each."""
+_LEVEL = regex.compile(r"(?:Error|Warning|err|warning): ")
+_FULL = regex.compile(r"No space left on device|Disk quota exceeded|Could not save last run local report")
 
 EXAMPLE = "puppet-inspector run -- puppet agent -t"
 
@@ -127,7 +140,7 @@ def execute(arguments: argparse.Namespace) -> int:
         also=arguments.also,
         as_master=arguments.as_master,
     )
-    print_runs([finished.capture], as_json=arguments.json)
+    print_runs([finished.capture], as_json=arguments.json, ends=False)
     if finished.bootstrapped and not arguments.json:
         print_line(f"the bootstrap, step by step: puppet-inspector bootstrap {shlex.quote(str(finished.capture))}")
     return finished.status
@@ -185,17 +198,24 @@ def run(
         if local:
             _print_note("this command asks no server: it is run as it is, and there is nothing to record.")
         full = [*command, *(() if local else road.options(proxy.address[1]))]
+        began = time.time()
         status, printed = _run(full, road.environment, proxy)
         proxy_status = proxy.process.poll()
+    clock = functools.cache(functools.partial(clock_check.master_time, *road.master))
+    diagnoses = [] if status in agent_end.WELL else _of_directory(conf, clock)
+    end = _end_of(AgentEnd(began, time.time(), status), printed, diagnoses, clock)
     # The agent has ended, and with it what was under way.
     with contextlib.suppress(CaptureError, sqlite3.Error), Capture.create(output) as capture:
         capture.settle()
+        stored_end.write(capture, end)
     found = reading.read(output)
     _report(proxy, status, proxy_status, found)
     causes = {run.cause for run in found.briefs}
     for note in _origins(conf, command, master, road.master, causes, as_master=road.plan is None):
         _print_note(note)
-    _explain(conf, status, printed, found)
+    _explain(conf, end, found, diagnoses)
+    for note in _disk(conf, printed):
+        _print_note(note)
     return Finished(status, output, any(key.kind != "client" for key in found.keys))
 
 
@@ -413,41 +433,88 @@ def _origins(
         yield f"in this run puppet_identity, puppet_ca and puppet_crl are the ssldir {conf.ssldir}: ssldir in {file}"
 
 
-def _explain(conf: PuppetConf, status: int, printed: str, found: CaptureRuns) -> None:
-    """Print what explains an agent that stopped where the proxy sees nothing: the meaning of its own message, and what
-    is wrong in its directory."""
-    runs = found.briefs
+def _of_directory(conf: PuppetConf, clock: Callable[[], float | None]) -> list[Diagnosis]:
+    """Return what is wrong in the agent's directory; ``clock`` returns the time by the master's clock."""
+    try:
+        return report.of_directories(conf.ssldir, None, conf.certname, master=clock)
+    except InspectorError as error:
+        return [findings.warning("the directory cannot be examined", str(error))]
+
+
+def _end_of(end: AgentEnd, printed: str, diagnoses: Sequence[Diagnosis], clock: Callable[[], float | None]) -> AgentEnd:
+    """Return how an agent ended with what it printed: first the message that is known, then its errors and warnings.
+    If the message may come from a wrong clock, the master's is asked for."""
+    known = known_errors.find(known_errors.book(), printed)
+    lines = [known_errors.plain(line) for line in printed.splitlines()]
+    first = known_errors.plain(known.text).splitlines()[:1] if known else []
+    chosen = [*dict.fromkeys([*first, *(line for line in lines if _LEVEL.match(line))])]
+    bounded = chosen[: LINES // 2] + chosen[LINES // 2 :][-LINES // 2 :]
+    there = None
+    if known and agent_end.is_of_time(known.known) and end.status not in agent_end.WELL:
+        there = clock()
+    # What is wrong by both clocks is no matter of the clocks.
+    wrong = any(each.rule in findings.OF_TIME and each.severity is Severity.ERROR for each in diagnoses)
+    if there is not None and wrong and findings.clocks_differ(end.ended, there):
+        there = None
+    return msgspec.structs.replace(
+        end,
+        lines=tuple(excerpt(clean(patterns.text(line)), LINE) for line in bounded),
+        master_ahead=None if there is None else there - end.ended,
+    )
+
+
+def _explain(conf: PuppetConf, end: AgentEnd, found: CaptureRuns, diagnoses: Sequence[Diagnosis]) -> None:
+    """Print what explains an agent that stopped where the proxy sees nothing: whether its clock is wrong, the meaning
+    of its own message, and what is wrong in its directory."""
+    runs = agent_end.of_agent(end, found.briefs)
     is_empty = not runs and not found.unanalyzed
-    unseen = any(run.verdict and run.verdict.certainty == "not visible" for run in runs)
     # With another name than its own, it did not read its settings.
     renamed = any(run.certname not in (None, conf.certname) for run in runs)
-    if status in (0, 2) or not (is_empty or unseen or renamed):
+    if end.status in agent_end.WELL or (agent_end.explained(runs) and not renamed):
         return
-    explanation = reference.explain_output(printed, known_errors.book())
+    how = agent_end.diagnosis(end, before_request=is_empty)
+    by_clock = [each for each in (*diagnoses, how) if each.rule == "T10" and each.severity is Severity.ERROR][:1]
+    for diagnosis in by_clock:
+        _print_diagnosis(diagnosis)
+    explanation = reference.explain_output("\n".join(end.lines), known_errors.book())
     if explanation:
         _print_note(f"the agent printed: {explanation['message']}")
-        for label, key in (("meaning", "meaning"), ("check", "check"), ("fix", "remedy")):
+        # Only the clock is mended, and nothing deleted.
+        parts = (("meaning", "meaning"), ("check", "check"), ("fix", "remedy"))[: 1 if by_clock else None]
+        for label, key in parts:
             print(f"  {label + ':':<9}{explanation[key]}", file=sys.stderr)
     elif is_empty:
         _print_note(
             "the proxy received nothing: see the agent's output; if the command is a script, it must pass the "
             "options that are appended to it on to the agent."
         )
-    for line in _of_directory(conf):
-        _print_note(line)
+    others = [each for each in diagnoses if each.severity is not Severity.NOTICE and each.rule != "T10"]
+    for diagnosis in others[:DIAGNOSES]:
+        _print_diagnosis(diagnosis, f"in {conf.ssldir}: ")
 
 
-def _of_directory(conf: PuppetConf) -> Iterator[str]:
-    """Yield what is wrong in the agent's directory, each with its fix."""
-    try:
-        diagnoses = report.of_directories(conf.ssldir, None, conf.certname)
-    except InspectorError as error:
-        yield str(error)
+def _print_diagnosis(diagnosis: Diagnosis, where: str = "") -> None:
+    _print_note(f"{where}{diagnosis.title}: {diagnosis.detail}")
+    if diagnosis.fix:
+        _print_note(f"  fix: {diagnosis.fix}")
+
+
+def _disk(conf: PuppetConf, printed: str) -> Iterator[str]:
+    """Yield how full the disk is on which the agent stores its state, if it could not write there."""
+    # What the master quotes is about its own disk.
+    own = (line for line in printed.splitlines() if "on SERVER" not in line)
+    full = next((found for line in own if (found := _FULL.search(line))), None)
+    if full is None:
         return
-    for diagnosis in [each for each in diagnoses if each.severity is not Severity.NOTICE][:DIAGNOSES]:
-        yield f"in {conf.ssldir}: {diagnosis.title}: {diagnosis.detail}"
-        if diagnosis.fix:
-            yield f"  fix: {diagnosis.fix}"
+    with contextlib.suppress(OSError):
+        place = next(each for each in (conf.statedir, *conf.statedir.parents) if each.is_dir())
+        disk = shutil.disk_usage(place)
+        yield (
+            f"the agent could not write ({full[0]}): of the disk with {place} {size(disk.free)} of {size(disk.total)} "
+            "are free"
+        )
+        command = f"df -h {shlex.quote(str(place))}; df -i {shlex.quote(str(place))}"
+        yield f"  fix: see what is full, space or inodes, make room, and run the agent again: `{command}`"
 
 
 def _print_note(text: str) -> None:

@@ -14,6 +14,7 @@ from inspector.cli.output import columns, print_failed, print_json, print_line, 
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message
 from inspector.cli.rows import print_rows, run_row
+from inspector.doctor import agent_end
 from inspector.formats import json_output, master_logs
 from inspector.progress import named
 from inspector.summaries import reading, wording
@@ -67,11 +68,13 @@ def print_runs(
     as_json: bool,
     filtered: str = "",
     full: bool = False,
+    ends: bool = True,
     times: Callable[[Path, Watch], MasterTimes] | None = None,
 ) -> int:
     """Print the runs that match a filter, their verdicts and the number of findings; return the exit status.
     ``given`` is how the user named the captures, perhaps by a directory. ``times`` reads what a master's logs say about
-    a capture; where the time of each run went is printed too, then."""
+    a capture; where the time of each run went is printed too, then. ``ends``: print why an agent ended that `run`
+    started, where its traffic does not show it."""
     unreadable = Unreadable(captures)
     listed = []
     splits: dict[Path, dict[int, Split]] = {}
@@ -123,6 +126,10 @@ def print_runs(
         print_unanalyzed(found.unanalyzed.items(), where)
         if found.capture in splits:
             print_times(found.briefs, splits[found.capture], where)
+    for found in listed if ends and not filtered.strip() else ():
+        for diagnosis in agent_end.of_capture(found.capture, found.briefs):
+            print_line(f"{found.capture.name if several else ''}{' ' * several}{diagnosis.title}: {diagnosis.detail}")
+            print(*fixes.of(diagnosis.steps, diagnosis.title), sep="\n")
     if rows:
         findings: list[Finding] = [finding for found in listed for run in found.briefs for finding in run.findings]
         names = shlex.join(map(str, given or captures))

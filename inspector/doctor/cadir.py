@@ -255,9 +255,9 @@ def _trust(cadir: CaDir, now: float) -> Iterator[Diagnosis]:
         yield findings.notice("infra CRL", detail, fix)
     expiries = [(f"ca_crt.pem: {authority.subject}", authority.not_after) for authority in cadir.authorities]
     if soon := expiring(expiries, now, 3 * SOON):
-        yield findings.warning("the CA certificate expires soon", "; ".join(soon), _RENEW)
+        yield findings.warning("the CA certificate expires soon", "; ".join(soon), _RENEW, "B34")
     if soon := expiring([(f"ca_crl.pem: {crl.issuer}", crl.next_update) for crl in cadir.crls], now):
-        yield findings.warning("the CA's CRL expires soon", "; ".join(soon), _new_crl(cadir))
+        yield findings.warning("the CA's CRL expires soon", "; ".join(soon), _new_crl(cadir), "B11")
 
 
 def _new_crl(cadir: CaDir) -> Fix:
@@ -273,9 +273,9 @@ def _problem(cadir: CaDir, problem: x509.Problem) -> Diagnosis:
     by_code: dict[int, tuple[str, Fix, str | None]] = {
         3: ("the CA's CRLs do not cover the chain", _new_crl(cadir), "B13"),
         8: ("invalid signature on the CA's CRL", _new_crl(cadir), "B14"),
-        9: ("the CA certificate is not yet valid", _CLOCK, None),
-        10: ("the CA certificate has expired", _RENEW, None),
-        11: ("the CA's CRL is not yet valid", _CLOCK, None),
+        9: ("the CA certificate is not yet valid", _CLOCK, "B35"),
+        10: ("the CA certificate has expired", _RENEW, "B33"),
+        11: ("the CA's CRL is not yet valid", _CLOCK, "B12"),
         12: ("the CA's CRL has expired", _new_crl(cadir), "B10"),
     }
     complete = (advice("put every CA up to the root into ca_crt.pem"),)
@@ -358,12 +358,12 @@ def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterato
     expired = [name for name, certificate in cadir.signed.items() if certificate.not_after < now]
     if expired:
         fix = cadir.steps(_CLEAN, certname=expired[0])
-        yield findings.notice("expired certificates", f"signed/: {listed(expired)}", fix)
+        yield findings.notice("expired certificates", f"signed/: {listed(expired)}", fix, "B33")
     if soon := expiring([(name, certificate.not_after) for name, certificate in cadir.signed.items()], now):
         fix = cadir.steps(
             advice("renew each of them on its agent"), group("enrol", only_if="an agent cannot renew its certificate")
         )
-        yield findings.notice("certificates expire soon", listed(soon), fix)
+        yield findings.notice("certificates expire soon", listed(soon), fix, "B34")
     holders: dict[str, set[str]] = defaultdict(set)
     for name, key in [(n, c.key) for n, c in cadir.signed.items()] + [(n, r.key) for n, r in cadir.requests.items()]:
         holders[key].add(name)

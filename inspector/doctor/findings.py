@@ -19,8 +19,9 @@ from inspector.protocol import x509
 from inspector.protocol.pem import UNREADABLE
 from inspector.protocol.signatures import signed_by
 from inspector.rules import fixes
-from inspector.rules.fixes import plain
+from inspector.rules.fixes import group, plain
 from inspector.rules.puppet_commands import FixContext, fill
+from inspector.rules.words import lasting, utc
 from inspector.text import clean, utc_day
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ type Generation = Literal["legacy", "modern"]
 """Which commands apply: up to 6.3 and the Ruby CA (``puppet cert``), or 6.4 and later (``puppetserver ca``)."""
 
 SOON = 30 * DAY
+OF_TIME = frozenset({"B10", "B11", "B12", "B33", "B34", "B35"})
+"""The rules about dates of certificates and CRLs: what they find depends on the clock."""
+CLOCKS_RIGHT = "the clocks are right"
+"""The condition of what is deleted because of a date."""
 
 CA_FILES = ("ca_crt.pem", "ca_key.pem", "ca_crl.pem", "inventory.txt", "serial")
 """Files of which a CA service needs all or none (docs/protocol.md#the-directory-of-a-ca)."""
@@ -86,13 +91,44 @@ def worst_first(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
 
 
 def only_now(diagnoses: Sequence[Diagnosis], then: Sequence[Diagnosis]) -> list[Diagnosis]:
-    """Return the errors that are none by another clock: they are a matter of time."""
-    stay = {(diagnosis.title, diagnosis.detail) for diagnosis in then}
+    """Return the errors, and what is about dates, that another clock does not show."""
+    # What is behind a comma may be how many days are left.
+    stay = {(diagnosis.title, diagnosis.detail.partition(", ")[0]) for diagnosis in then}
     return [
         diagnosis
         for diagnosis in diagnoses
-        if diagnosis.severity is Severity.ERROR and (diagnosis.title, diagnosis.detail) not in stay
+        if (diagnosis.severity is Severity.ERROR or diagnosis.rule in OF_TIME)
+        and (diagnosis.title, diagnosis.detail.partition(", ")[0]) not in stay
     ]
+
+
+def clocks_differ(now: float, time: float) -> bool:
+    """Whether two clocks differ by more than agents tolerate."""
+    return abs(time - now) > SKEW
+
+
+def clocks_difference(now: float, time: float, follows: Sequence[Diagnosis], whose: str = "this host's") -> Diagnosis:
+    """Return the diagnosis of clocks that differ: ``now`` is this host's, or whose clock it is, ``time`` the master's,
+    and ``follows`` is wrong only by the first."""
+    ahead = "ahead of" if time > now else "behind"
+    detail = f"the master's clock is {lasting(abs(time - now))} {ahead} {whose}"
+    fix = steps((group("clocks"),), None, "modern")
+    if not follows:
+        return warning("the clocks differ", detail, fix, "T10")
+    only_here = ", ".join(dict.fromkeys(diagnosis.title for diagnosis in follows))
+    times = f"{utc(now)} here, {utc(time)} there"
+    return error("the clocks differ", f"{detail}; only by this host's clock: {only_here} ({times})", fix, "T10")
+
+
+def doubted(diagnosis: Diagnosis) -> Diagnosis:
+    """Return what one clock alone shows: before its fix deletes anything, the clocks are compared."""
+    if diagnosis.rule not in OF_TIME or not any(step.destroys for step in diagnosis.steps):
+        return diagnosis
+    conditional = (
+        msgspec.structs.replace(step, only_if=", and ".join(filter(None, (CLOCKS_RIGHT, step.only_if))))
+        for step in diagnosis.steps
+    )
+    return replace(diagnosis, steps=(*steps((group("compare_clocks"),), None, "modern"), *conditional))
 
 
 def steps(fix: Fix, certname: str | None, generation: Generation) -> Fix:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from OpenSSL import SSL
 
-from inspector import clocks, inputs
-from inspector.doctor import findings, product
+from inspector import inputs
+from inspector.doctor import clock_check, findings, product
 from inspector.doctor.findings import SOON, expiring, fingerprints, listed, serves, wrong_name
 from inspector.doctor.tls_client import LIMIT, HttpResponse, Session, Target, Unreachable, open_session
 from inspector.errors import IdentityError
@@ -19,7 +19,6 @@ from inspector.model import Severity
 from inspector.protocol import x509
 from inspector.proxy import identity
 from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
-from inspector.rules.words import lasting
 from inspector.text import size, utc_day
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 TIMEOUT = 10.0
 """Seconds for one connection with its request."""
 _OLD = {"TLSv1": SSL.TLS1_VERSION, "TLSv1.1": SSL.TLS1_1_VERSION}
-_CLOCKS = (on_node("compare its clock", "date -u"), on_master("compare its clock", "date -u"))
+_CLOCKS = (group("compare_clocks"),)
 _NEW_CRL = (
     on_ca("sign it anew", "{new_crl}"),
     on_node("fetch it, on each agent before 8", "{new_crl_of_agent}", destroys="the old CRL"),
@@ -94,6 +93,9 @@ def probe(
         return [product.unreachable(check.target, error)]
     _protocols(check, session)
     answer = session.answer
+    time = clock_check.time_of(answer, host, now) if answer else None
+    if time is not None and findings.clocks_differ(now, time):
+        check.master_time = time
     bundle: tuple[Certificate, ...] = ()
     crls: tuple[RevocationList, ...] = ()
     if answer is None:
@@ -104,6 +106,8 @@ def probe(
         first = product.master(check.target, answer)
         bundle, crls = _bundle(check, answer), _revocation_lists(check)
     _by_both_clocks(check, session, bundle, crls)
+    if time is None:
+        check.diagnoses = [findings.doubted(diagnosis) for diagnosis in check.diagnoses]
     if credentials and answer and first.severity is not Severity.ERROR:
         _with_certificate(check, credentials, bundle, crls)
     diagnoses = [first, *findings.worst_first(check.diagnoses)]
@@ -152,7 +156,6 @@ def _bundle(check: _Check, answer: HttpResponse) -> tuple[Certificate, ...]:
     certificates = tuple(_parsed(check, answer, "CA certificate", x509.read_certificates))
     if not certificates:
         return ()
-    check.master_time = _other_time(answer, check.now)
     strays = [certificate.subject for certificate in certificates if not certificate.is_ca]
     if strays:
         fix = (advice("correct ca_crt.pem on the CA"),)
@@ -251,9 +254,9 @@ def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
     by_code: dict[int, tuple[str, Fix, str | None]] = {
         3: ("the CRLs do not cover the chain", (advice("add the missing CRL to ca_crl.pem on the CA"),), "B13"),
         8: ("invalid signature on the CRL", (advice("restore ca_crl.pem on the CA"),), None),
-        9: ("certificate not yet valid", _CLOCKS, None),
-        10: ("certificate expired", (renew,), None),
-        11: ("CRL not yet valid", _CLOCKS, None),
+        9: ("certificate not yet valid", _CLOCKS, "B35"),
+        10: ("certificate expired", (renew,), "B33"),
+        11: ("CRL not yet valid", _CLOCKS, "B12"),
         12: ("CRL expired", _NEW_CRL, "B10"),
         23: ("the master's certificate is revoked", (advice("reissue it on the CA"),), None),
     }
@@ -274,33 +277,8 @@ def _by_both_clocks(
     then = replace(check, now=check.master_time, diagnoses=[])
     _chain(then, session, bundle, served)
     follows = findings.only_now(by_host, then.diagnoses)
+    check.diagnoses.append(findings.clocks_difference(check.now, check.master_time, follows))
     check.diagnoses += [diagnosis for diagnosis in by_host if diagnosis not in follows]
-    check.diagnoses.append(_clocks_differ(check.now, check.master_time, [diagnosis.title for diagnosis in follows]))
-
-
-def _other_time(answer: HttpResponse, now: float) -> float | None:
-    master_time = clocks.http_date(answer.headers.get("date", ""))
-    return master_time if master_time is not None and abs(master_time - now) > clocks.SKEW else None
-
-
-def _clocks_differ(now: float, master_time: float, follows: Sequence[str]) -> Diagnosis:
-    ahead = "ahead of" if master_time > now else "behind"
-    detail = f"the master's clock is {lasting(abs(master_time - now))} {ahead} this host's"
-    fix = (*_CLOCKS, advice("set the one that is wrong: `timedatectl`, `chronyc tracking`"))
-    if not follows:
-        return findings.warning("the clocks differ", detail, fix)
-    return findings.error(
-        "the clocks differ", f"{detail}; only by this host's clock: {', '.join(dict.fromkeys(follows))}", fix, "T10"
-    )
-
-
-def master_time(host: str, port: int, *, now: float, timeout: float = TIMEOUT) -> float | None:
-    """Return the time by a master's clock if it is another one than ``now``; None also if it is not known."""
-    try:
-        session = open_session(Target(host, port, host, timeout), "/puppet-ca/v1/certificate/ca")
-    except Unreachable:
-        return None
-    return _other_time(session.answer, now) if session.answer else None
 
 
 def _with_certificate(
@@ -313,14 +291,22 @@ def _with_certificate(
     path = product.PROTECTED if check.generation == "modern" else "/production/certificate_revocation_list/ca"
     leaf = x509.certificate(credentials.chain[0])
     identified = f"{leaf.subject}, serial number {leaf.serial:04X}, valid until {utc_day(leaf.not_after)}"
-    if bundle and (problems := findings.verified(leaf, (), bundle, served, check.now, "leaf" if served else "none")):
+    mode: x509.Revocation = "leaf" if served else "none"
+    there = check.now if check.master_time is None else check.master_time
+    here, problems = (
+        findings.verified(leaf, (), bundle, served, now, mode) if bundle else [] for now in (check.now, there)
+    )
+    if problems:
         identified += f" ({'; '.join(map(str, problems))})"
     judged = (
         on_ca("look for the certificate", "{list}"),
         group("enrol", only_if="it is revoked"),
         group("enrol_ca", only_if="it is from another CA"),
     )
-    fix = findings.steps(judged, leaf.common_name, check.generation)
+    # What is wrong only by the master's clock is that clock's fault.
+    fix = findings.steps(
+        (group("clocks"),) if set(problems) - set(here) else judged, leaf.common_name, check.generation
+    )
     try:
         session = open_session(check.target, path, credentials)
         problem, answer = session.problem, session.answer

@@ -118,7 +118,8 @@ class Folder:
         if entry.kind != "file":
             self.hidden.add(name)
             look = Step("look at it", f"ls -ld {shlex.quote(str(path))}")
-            self.problems.append(findings.error("not a regular file", f"{name} is not a regular file", (look,)))
+            fix = (look, advice("move it away, restore the file if there is a backup, and run the agent"))
+            self.problems.append(findings.error("not a regular file", f"{name} is not a regular file", fix))
             return None
         try:
             # Between stat and open another file, whose opening blocks, may have taken its place.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,8 +13,19 @@ import msgspec
 from inspector.analysis import verdicts
 from inspector.capture.store import Capture
 from inspector.columns import Number, Utc
-from inspector.doctor import auth_conf, cadir, cross_check, findings, fix_script, livecheck, server_log, ssldir
-from inspector.errors import InspectorError
+from inspector.doctor import (
+    agent_end,
+    auth_conf,
+    cadir,
+    clock_check,
+    cross_check,
+    findings,
+    fix_script,
+    livecheck,
+    server_log,
+    ssldir,
+)
+from inspector.errors import CaptureError, InspectorError
 from inspector.formats import json_output
 from inspector.host import puppetconf
 from inspector.model import Severity
@@ -30,7 +42,6 @@ if TYPE_CHECKING:
 
     from inspector.doctor.findings import Diagnosis
     from inspector.doctor.server_log import Quote
-    from inspector.errors import CaptureError
     from inspector.host.auth_conf.rules import AuthConf
     from inspector.progress import Watch
     from inspector.summaries.index import IndexedRun
@@ -140,20 +151,25 @@ def of_directories(
     certname: str | None,
     wire_keys: Sequence[WireKey] = (),
     *,
-    master: str | None = None,
+    master: Callable[[], float | None] | None = None,
 ) -> list[Diagnosis]:
     """Return what is wrong in an ssldir, in a cadir, between the two, and between them and a capture's keys.
 
-    ``master`` is the address of the running master that is checked as well: errors that are none by its clock follow
-    from the clocks, and are left to ``of_master``.
+    ``master`` returns the time by a master's clock, which is asked for before a date is called wrong; None: not known.
     Raises InspectorError.
     """
-    now = time.time()
-    diagnoses = _of_directories(ssl, ca, certname, wire_keys, now)
-    if master and (other := livecheck.master_time(*puppetconf.split_address(master), now=now)):
-        follows = findings.only_now(diagnoses, _of_directories(ssl, ca, certname, wire_keys, other))
-        diagnoses = [diagnosis for diagnosis in diagnoses if diagnosis not in follows]
-    return diagnoses
+    return clock_check.judged(
+        functools.partial(_of_directories, ssl, ca, certname, wire_keys), time.time(), master or (lambda: None)
+    )
+
+
+def master_time(address: str | None, ssl: Path | None) -> float | None:
+    """Return the time by the clock of a master, by default that of this host's puppet.conf; None if it is not known.
+    Raises InspectorError."""
+    if address:
+        return clock_check.master_time(*puppetconf.split_address(address))
+    conf = puppetconf.read(str(ssl) if ssl else None)
+    return clock_check.master_time(*conf.servers[0]) if conf.path else None
 
 
 def _of_directories(
@@ -168,6 +184,16 @@ def _of_directories(
     elif authority:
         diagnoses += cross_check.ca_against_wire(authority, wire_keys)
     return findings.worst_first(diagnoses)
+
+
+def of_agents(found: CaptureReport) -> list[Diagnosis]:
+    """Return why agents ended that `run` started, where their traffic does not show it."""
+    diagnoses: list[Diagnosis] = []
+    for path in found.captures:
+        runs = [run for (capture, _), run in found.judgement.runs.items() if capture == path]
+        with contextlib.suppress(CaptureError):  # it was reported
+            diagnoses += agent_end.of_capture(path, runs)
+    return diagnoses
 
 
 def of_master(address: str, ssl: Path | None, cert: Path | None, key: Path | None) -> list[Diagnosis]:

@@ -367,9 +367,9 @@ def _refused(ssldir: SslDir, problem: x509.Problem) -> Diagnosis:
         3: ("the agent's CRLs do not cover the chain", fetch, "B13"),
         7: ("invalid signature", ssldir.fetch(CA, CRL), None),
         8: ("invalid signature on the agent's CRL", fetch, None),
-        9: ("certificate not yet valid", _CLOCK, None),
-        10: ("certificate expired", enrol if own else renew, None),
-        11: ("the agent's CRL is not yet valid", _CLOCK, None),
+        9: ("certificate not yet valid", _CLOCK, "B35"),
+        10: ("certificate expired", enrol if own else renew, "B33"),
+        11: ("the agent's CRL is not yet valid", _CLOCK, "B12"),
         12: ("the agent's CRL has expired", ssldir.fetch(CRL, only_if="the CA has issued a new one"), "B10"),
         23: ("certificate revoked", enrol, None),
     }
@@ -390,17 +390,17 @@ def _dates(ssldir: SslDir, now: float) -> Iterator[Diagnosis]:
     if certificate:
         own = [(ssldir.file("certs"), certificate.not_after)]
         if soon := expiring(own, now):
-            yield findings.warning("certificate expires soon", soon[0], enrol)
+            yield findings.warning("certificate expires soon", soon[0], enrol, "B34")
         elif certificate.not_after - certificate.not_before > 365 * DAY and (later := expiring(own, now, 3 * SOON)):
             yield findings.notice("certificate expires within three months", later[0], enrol)
     authorities = [(f"{CA}: {authority.subject}", authority.not_after) for authority in ssldir.authorities]
     if soon := expiring(authorities, now, 3 * SOON):
         yield findings.warning(
-            "the CA certificate expires soon", "; ".join(soon), (advice("renew it on the CA's host"),)
+            "the CA certificate expires soon", "; ".join(soon), (advice("renew it on the CA's host"),), "B34"
         )
     if soon := expiring([(f"{CRL}: {crl.issuer}", crl.next_update) for crl in ssldir.crls], now):
         fix = ssldir.fetch(CRL, only_if="the CA has issued a new one")
-        yield findings.warning("the agent's CRL expires soon", "; ".join(soon), fix)
+        yield findings.warning("the agent's CRL expires soon", "; ".join(soon), fix, "B11")
 
 
 def _leftovers(ssldir: SslDir) -> Iterator[Diagnosis]:
@@ -453,7 +453,7 @@ def _own_ca(ssldir: SslDir) -> Iterator[Diagnosis]:
 def _rights(ssldir: SslDir) -> Iterator[Diagnosis]:
     folder = ssldir.folder
     yield from puppet_dir.open_to_all(folder, [name for name in folder.entries if name.startswith("private_keys/")])
-    wanted = [ssldir.file("private_keys"), ssldir.file("certs"), CA, CRL]
+    wanted = ["private_keys", "certs", ssldir.file("private_keys"), ssldir.file("certs"), CA, CRL]
     if unreadable := puppet_dir.unreadable_for_owner(folder, wanted):
         user = puppet_dir.owner(folder)
         detail = (

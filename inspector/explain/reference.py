@@ -82,7 +82,7 @@ def explain(what: str, messages: Sequence[KnownError] = ()) -> dict[str, Any]:
     )
 
 
-def explain_output(printed: str, messages: Sequence[KnownError]) -> dict[str, str] | None:
+def explain_output(printed: str, messages: Sequence[KnownError]) -> dict[str, Any] | None:
     """Return the explanation of the message that matters most in a command's output; None if none is known."""
     found = known_errors.find(messages, printed)
     return _message(found.text, found) if found else None

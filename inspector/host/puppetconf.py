@@ -97,6 +97,8 @@ class PuppetConf:
     """``http_read_timeout``, in seconds; 0: for ever."""
     ca_fingerprint: str = ""
     """The digest that the CA bundle must have which the agent downloads first."""
+    statedir: Path = Path()
+    """Where the agent stores its latest report, and what it did."""
 
     @property
     def ca(self) -> Path:
@@ -218,6 +220,7 @@ def read(
         connect_timeout=_seconds(values.get("http_connect_timeout"), 120.0),
         read_timeout=_seconds(values.get("http_read_timeout"), 600.0),
         ca_fingerprint=values.get("ca_fingerprint") or "",
+        statedir=inputs.expanded(values.get("statedir") or values.expand("$vardir/state")),
     )
 
 

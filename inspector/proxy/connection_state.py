@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.errors import IdentityError
 from inspector.model import Closed, Handshake, Identity
@@ -147,6 +147,14 @@ class AgentConnection:
         return f"the agent refused the proxy's certificate ({self.tls_state.alert})"
 
 
+class Refusal(NamedTuple):
+    """Why a master refuses an agent's certificate, as far as that was found out."""
+
+    problems: tuple[str, ...] = ()
+    ahead: float | None = None
+    """Seconds by which the master's clock is ahead of this host's; None: not known."""
+
+
 @dataclass(slots=True)
 class MasterConnection:
     """A connection to the master, made for one agent."""
@@ -159,8 +167,7 @@ class MasterConnection:
     """The name that is sent as SNI."""
     answered: bool = False
     refusal_recorded: bool = False
-    why_refused: tuple[str, ...] = ()
-    """Why it refuses the agent's certificate, as far as that was found out."""
+    why_refused: Refusal | None = None
     _leg: Leg | None = None
 
     def leg(self, facts: Callable[[], Leg]) -> Leg:
@@ -195,7 +202,8 @@ class MasterConnection:
         else:
             reason = error
         handshake = _handshake(leg, reason, tls_state, "master")
-        return dataclasses.replace(handshake, culprits=handshake.culprits + self.why_refused)
+        problems, ahead = self.why_refused or ((), None)
+        return dataclasses.replace(handshake, culprits=handshake.culprits + problems, master_ahead=ahead)
 
     def late_refusal(self, leg: Leg) -> Handshake | None:
         """Return a refusal after the handshake: in TLS 1.3 the master refuses the agent's certificate when the

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from inspector.protocol.certificates import Certificate
+from inspector.rules.clock_skew import clocks_first
 from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate, presented_in_run
 
@@ -12,16 +13,17 @@ from inspector.rules.trust import agent_certificate, presented_in_run
     Severity.ERROR,
     title="certificate expired",
     fix=(
-        on_proxy("check its clock: what follows holds if it is right", "date -u"),
-        group("enrol", only_if="the node's own certificate expired"),
-        on_ca("renew the CA's certificate", only_if="that of the CA expired"),
+        on_proxy("compare its clock with those of the node, the master and the CA", "date -u"),
+        group("enrol", only_if="the clocks are right, and the node's own certificate expired"),
+        on_ca("renew the CA's certificate", only_if="the clocks are right, and that of the CA expired"),
         on_node(
             "fetch the new one, on every node",
             "{trust_anew}",
-            only_if="that of the CA expired",
+            only_if="the clocks are right, and that of the CA expired",
             destroys="the CA and the CRL that it has",
         ),
     ),
+    instead=clocks_first,
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     explains=NO_TRUST,
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
@@ -47,6 +49,7 @@ def certificate_expired(case: RunCase) -> Iterator[Statement]:
         advice("set the clock that is wrong by NTP", only_if="one is wrong"),
         group("enrol", only_if="the CA's clock was ahead when it signed"),
     ),
+    instead=clocks_first,
     source="docs/protocol.md#clocks; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     explains=NO_TRUST,
     good=lambda: [talk(ca(), crl(), csr(), issued(made=made(starts=-60)), catalog(), report())],
@@ -119,6 +122,7 @@ def _near(*, version: str, days: float, renew: bool = False) -> list[Record]:
             destroys="the CA and the CRL that it has",
         ),
     ),
+    instead=clocks_first,
     source="docs/protocol.md#renewal; docs/protocol.md#issued-certificates",
     good=lambda: [
         _near(version="7.23.0", days=91),

@@ -1,22 +1,34 @@
 from inspector.rules.kit import *
 from inspector.runs.examples import skewed
 
+_FIX = (
+    on_proxy(
+        "check its clock, with which the others are compared",
+        "timedatectl",
+        only_if="agent and master differ by the same amount",
+    ),
+    on_node("see whether its clock is set by NTP", "timedatectl", only_if="the message names the agent"),
+    on_master("see whether its clock is set by NTP", "timedatectl", only_if="the message names the master"),
+    advice("set the clock that is wrong by NTP"),
+)
+_ON_THE_NODE = (group("clocks"),)
+"""Where the proxy is on the node, both have one clock."""
+
+
+def clocks_first(run: Run) -> Fix | None:
+    """Return the fix of a wrong clock for what depends on it; None if the clocks agree, or are not known."""
+    if all(found.rule != "T10" for found in run.findings):
+        return None
+    return _ON_THE_NODE if run.own_proxy else _FIX
+
 
 @rule(
     "T10",
     Severity.ERROR,
     otherwise="warning up to the threshold error_s",
     title="clocks differ",
-    fix=(
-        on_proxy(
-            "check its clock, with which the others are compared",
-            "timedatectl",
-            only_if="agent and master differ by the same amount",
-        ),
-        on_node("see whether its clock is set by NTP", "timedatectl", only_if="the message names the agent"),
-        on_master("see whether its clock is set by NTP", "timedatectl", only_if="the message names the master"),
-        advice("set the clock that is wrong by NTP"),
-    ),
+    fix=_FIX,
+    instead=lambda run: _ON_THE_NODE if run.own_proxy else None,
     source="docs/protocol.md#clocks",
     explains=("B10", "B12", "B33", "B35", *NO_TRUST),
     good=lambda: [
@@ -40,8 +52,9 @@ def clock_skew(case: RunCase, *, warning_s: float = 300, error_s: float = 900) -
             continue
         direction = "ahead of" if offset.low > 0 else "behind"
         severity = Severity.ERROR if certain > error_s else Severity.WARNING
+        whose = "node" if run.own_proxy else "proxy"
         yield Statement(
-            f"the {side}'s clock is {lasting(certain)} {direction} the proxy's",
+            f"the {side}'s clock is {lasting(certain)} {direction} the {whose}'s",
             tuple(run.seqs[-1:]),
             severity=severity,
             at=(places.timing("total"), places.REQUEST_LINE),

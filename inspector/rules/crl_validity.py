@@ -2,6 +2,7 @@
 
 import datetime
 
+from inspector.rules.clock_skew import clocks_first
 from inspector.rules.kit import *
 
 
@@ -11,6 +12,7 @@ from inspector.rules.kit import *
     at=(Kind.CRL,),
     title="CRL expired",
     fix=(group("renew_crl"),),
+    instead=clocks_first,
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     explains=NO_TRUST,
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
@@ -40,6 +42,7 @@ def crl_expired(case: ExchangeCase) -> Iterator[Statement]:
         advice("set the clock that is wrong by NTP", only_if="one is wrong"),
         group("renew_crl", only_if="that of the CA was ahead"),
     ),
+    instead=clocks_first,
     source="docs/protocol.md#clocks; puppet 7.23.0 lib/puppet/ssl/verifier.rb",
     explains=NO_TRUST,
     good=lambda: [talk(ca(), crl(starts=240), csr(), issued(), catalog(), report())],
@@ -68,6 +71,7 @@ def crl_not_yet_valid(case: ExchangeCase, *, skew_s: float = 300) -> Iterator[St
     at=(Kind.CRL,),
     title="CRL expires soon",
     fix=(group("renew_crl"),),
+    instead=clocks_first,
     source="docs/protocol.md#crls",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),

@@ -9,8 +9,9 @@ CA and its CRLs), ``{new_crl_of_agent}`` (only its CRLs), ``{verify}`` and ``{fi
 
 Groups of steps: ``{enrol}``, ``{enrol_ca}`` if the node's certificate was issued by another CA, ``{renew}``,
 ``{compare}`` (the request that waits with the agent's), ``{signing}`` (compare, then sign), ``{alt_names}`` (sign with
-alternative names), ``{renew_crl}`` (the CA's own CRL, up to the agents) and ``{renew_master}`` (replace the certificate
-of a master that is also the CA).
+alternative names), ``{renew_crl}`` (the CA's own CRL, up to the agents), ``{renew_master}`` (replace the certificate of
+a master that is also the CA), ``{compare_clocks}`` (of node and master) and ``{clocks}`` (the same, and set the wrong
+one).
 
 Each placeholder becomes the command, or the steps, of the versions of this run's master or agent.
 """
@@ -88,6 +89,8 @@ _CLEAN = on_ca(
 _SIGN = on_ca("sign its new request, unless the CA autosigns", "{sign}")
 _PRINT = on_node("print the fingerprint of its request", "{fingerprint}")
 _COMPARE = on_ca("compare the request that waits with this agent's, {request}", "{list}")
+_COMPARE_CLOCKS = (on_node("compare its clock", "date -u"), on_master("compare its clock", "date -u"))
+_SET_CLOCK = "let NTP set it, with chrony by `chronyc makestep`", "timedatectl set-ntp true"
 # Before the CA is cleaned, it refuses the node: the order counts.
 _GROUPS: dict[str, Fix] = {
     "enrol": (_CLEAN, on_node("enrol again", "{reset}", destroys="its key and its certificate"), _SIGN),
@@ -97,6 +100,12 @@ _GROUPS: dict[str, Fix] = {
         _SIGN,
     ),
     "compare": (_COMPARE,),
+    "compare_clocks": _COMPARE_CLOCKS,
+    "clocks": (
+        *_COMPARE_CLOCKS,
+        on_node(*_SET_CLOCK, only_if="its clock is the wrong one"),
+        on_master(*_SET_CLOCK, only_if="the master's clock is the wrong one"),
+    ),
     "signing": (
         _COMPARE,
         on_ca("sign it", "{sign}", only_if="they are the same"),

@@ -2,6 +2,7 @@ from functools import lru_cache
 
 from inspector.model import Handshake
 from inspector.protocol import x509
+from inspector.rules.clock_skew import clocks_first
 from inspector.rules.kit import *
 from inspector.rules.trust import bundle_of, crl_trouble, leaf
 from inspector.runs.history import ObservedCrl
@@ -18,18 +19,24 @@ _ALERTS = (
 )
 
 
-_CLOCKS = on_proxy("check its clock: what follows holds if it is right", "date -u")
+_CLOCKS = on_proxy("compare its clock with those of the node, the master and the CA", "date -u")
+_RIGHT = "the clocks are right"
 _FIXES = {
-    "the master's certificate": (_CLOCKS, group("renew_master")),
+    "the master's certificate": (_CLOCKS, group("renew_master", only_if=_RIGHT)),
     "the proxy's certificate": (
         _CLOCKS,
-        on_proxy("give the proxy another certificate; this says how", "puppet-inspector provision"),
-        group("renew_master", only_if="the proxy uses the master's own certificate"),
+        on_proxy("give the proxy another certificate; this says how", "puppet-inspector provision", only_if=_RIGHT),
+        group("renew_master", only_if=f"{_RIGHT}, and the proxy uses the master's own certificate"),
     ),
     "the CA's certificate": (
         _CLOCKS,
-        on_ca("renew the CA's certificate"),
-        on_node("fetch the new one, on every node", "{trust_anew}", destroys="the CA and the CRL that it has"),
+        on_ca("renew the CA's certificate", only_if=_RIGHT),
+        on_node(
+            "fetch the new one, on every node",
+            "{trust_anew}",
+            destroys="the CA and the CRL that it has",
+            only_if=_RIGHT,
+        ),
     ),
 }
 _WHICH_SERVER = advice(
@@ -42,7 +49,7 @@ _ON_THE_NODE = (
     on_node("fetch them anew", "{trust_anew}", destroys="the CA and the CRL that it has",
             only_if="only its CA or its CRL is old"),
     group("enrol_ca", only_if="the node's own certificate was issued by the other CA, too"),
-    group("renew_master", only_if="the master's own certificate has expired"),
+    group("renew_master", only_if="the clocks are right, and the master's own certificate has expired"),
 )  # fmt: skip
 _OF_THE_PROXY = (
     _WHICH_SERVER,
@@ -71,6 +78,8 @@ def _expired(handshake: Handshake) -> tuple[str, d.Certificate] | None:
 def _fix_of_refusal(run: Run) -> Fix | None:
     """Return the fix for a run whose last refused handshake was refused by the proxy, or because a certificate had
     expired; None for another one."""
+    if first := clocks_first(run):
+        return first
     for handshake in reversed(run.handshakes):
         if found := _expired(handshake):
             return _FIXES[found[0]]

@@ -73,6 +73,8 @@ class Run:
     """The agent's name for the master: SNI, or the Host header."""
     presented: bytes | None = None
     """The certificate that the agent was presented as the master's, in DER; None if it is not known."""
+    own_proxy: bool = False
+    """The proxy is on the node, as with `run`: both have one clock."""
     stranger: bool = False
     """Its requests need a certificate, and the client showed none: whoever sent them, the names in them are claims."""
     master_versions: dict[str, int] = field(default_factory=dict)
@@ -333,10 +335,13 @@ class Run:
         self.key = placed.key or self.key
         if not isinstance(record, Gap) and record.injected:
             self._note_injected({record.seq: record.injected})
+        self.own_proxy = self.own_proxy or any(leg.node for leg in record.legs)
         if isinstance(record, Handshake):
             self.handshakes.append(record)
             if record.leg.tunnelled:
                 self.server = self.server or record.leg.sni
+            if (ahead := record.master_ahead) is not None:
+                self._read_clock("master", clocks.Offset(ahead - 1, ahead + 1))
         elif isinstance(record, Exchange):
             self.kinds.add(placed.match.endpoint.kind if placed.match else None)
             self.server = self.server or _server(record)
@@ -537,6 +542,7 @@ class Run:
         self.compilers = other.compilers | self.compilers
         self.dialect = self.dialect or other.dialect
         self.server, self.presented = self.server or other.server, self.presented or other.presented
+        self.own_proxy = self.own_proxy or other.own_proxy
         # Steps that still refer to the other run see the whole run.
         other.certname, other.seqs, other.findings = self.certname, self.seqs, self.findings
         other.number, other.joined = self.number, self

@@ -21,7 +21,7 @@ from inspector.proxy import identity
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    type Install = Callable[[str], None]
+    type Install = Callable[..., None]
 
 HOST, NAME = "host.example", "proxy.example"
 
@@ -162,7 +162,7 @@ def test_the_command_is_run_if_asked(ca_host: Install, tmp_path: Path) -> None:
 
 
 def test_the_command_may_fail(ca_host: Install) -> None:
-    ca_host("puppetserver", "#!/bin/sh\necho 'Error: connection refused' >&2\nexit 1\n")  # type: ignore[call-arg]
+    ca_host("puppetserver", "#!/bin/sh\necho 'Error: connection refused' >&2\nexit 1\n")
     with pytest.raises(InspectorError, match=f"ca generate --certname {NAME}` exited with status 1") as error:
         provision(NAME, execute=True)
     assert "connection refused" in error.value.hint
@@ -174,6 +174,90 @@ def test_nothing_is_run_if_the_file_is_there(ca_host: Install, tmp_path: Path) -
     with pytest.raises(InspectorError, match="already exists"):
         provision(NAME, execute=True)
     assert not (tmp_path / "bin/puppetserver.log").exists()
+
+
+FAILS_LATE = """#!/bin/sh
+echo "$@" >> "$0.log"
+[ "$2" = clean ] && rm -f SSLDIR/ca/signed/proxy.example.pem && exit
+cp SSLDIR/made.key SSLDIR/private_keys/proxy.example.pem
+mkdir -p SSLDIR/ca/signed && cp SSLDIR/made.crt SSLDIR/ca/signed/proxy.example.pem
+[ "$FAILS" ] && exit 1
+cp SSLDIR/made.crt SSLDIR/certs/proxy.example.pem
+"""
+
+
+def _of_name(own: pki.SslDirPaths) -> list[Path]:
+    return sorted([*own.path.rglob(f"{NAME}.pem"), *Path().glob(f"{NAME}.pem")])
+
+
+def test_a_command_that_fails_leaves_nothing_that_it_made(
+    ca_host: Install, own: pki.SslDirPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ca_host("puppetserver", FAILS_LATE)
+    monkeypatch.setenv("FAILS", "1")
+    with pytest.raises(InspectorError, match="exited with status 1") as error:
+        provision(NAME, execute=True)
+    assert "What this made was removed again: the certificate of proxy.example on the CA, " in error.value.hint
+    assert _of_name(own) == []
+    assert (tmp_path / "bin/puppetserver.log").read_text().endswith(f"ca clean --certname {NAME}\n")
+
+
+def test_what_agents_would_not_trust_is_not_left_behind(ca_host: Install, own: pki.SslDirPaths, tmp_path: Path) -> None:
+    """And what was there before stays."""
+    ca_host("puppetserver", FAILS_LATE)
+    (own.path / "public_keys").mkdir(exist_ok=True)
+    (mine := own.path / "public_keys" / f"{NAME}.pem").write_text("mine")
+    other = LabCA("other.example").enrol(tmp_path / "other", NAME)
+    result = provision(NAME, execute=True, ca=other.ca, crl=other.crl)
+    assert not result.ok
+    assert _of_name(own) == [mine]
+    assert result.notes[-1].startswith("What this made was removed again: the certificate of proxy.example on the CA, ")
+    assert result.take_back == []
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing_either(ca_host: Install, own: pki.SslDirPaths) -> None:
+    ca_host("puppetserver", FAILS_LATE)
+    with pytest.raises(InspectorError, match="cannot be written"):
+        provision(NAME, execute=True, output=Path("absent/p.pem"))
+    assert _of_name(own) == []
+
+
+def test_a_revoked_one_has_a_way_out(ca: LabCA, ca_host: Install, own: pki.SslDirPaths) -> None:
+    ca_host("puppetserver")
+    assert provision(NAME, execute=True).ok
+    left = _of_name(own)
+    ca.revoke(NAME)
+    (own.path / "ca/ca_crl.pem").write_bytes(ca.crl_bundle)
+    result = provision(NAME, execute=True)
+    assert not result.ok
+    assert "is revoked: serial number" in result.notes[0]
+    remove, again = result.steps
+    assert all(str(path.resolve()) in remove.destroys or str(path) in remove.destroys for path in left)
+    assert again.command == f"puppet-inspector provision {NAME} --execute"
+    text = "\n".join(result.lines())
+    assert "The way out:" in text
+    assert "Start the proxy:" not in text
+    for path in left:
+        path.unlink()
+    assert provision(NAME).command
+
+
+def test_one_of_another_ca_has_a_way_out(ca_host: Install, own: pki.SslDirPaths, tmp_path: Path) -> None:
+    ca_host("puppetserver")
+    other = LabCA("other.example").enrol(tmp_path / "other", NAME)
+    stale = Path(f"{NAME}.pem")
+    stale.write_bytes(other.key.read_bytes() + other.certificate.read_bytes())
+    result = provision(NAME, execute=True)
+    assert f"{NAME}.pem is of another CA than the one on this host: CN=Puppet CA: other.example." in result.notes
+    assert result.steps[0].command == f"rm {NAME}.pem"
+    (own.path / "ca/signed").mkdir()
+    (own.path / "ca/signed" / f"{NAME}.pem").touch()
+    for made, copy in ((other.key, "private_keys"), (other.certificate, "certs")):
+        (own.path / copy / f"{NAME}.pem").write_bytes(made.read_bytes())
+    forget, remove, _ = provision(NAME).steps
+    assert forget.command == f"puppetserver ca clean --certname {NAME}"
+    assert forget.destroys
+    assert str(own.path / "certs" / f"{NAME}.pem") in remove.command
 
 
 # -- made with a CA directory -------------------------------------------------------------------------
@@ -239,7 +323,7 @@ def test_json_has_always_the_same_fields(
 ) -> None:
     ca_host("puppetserver")
     fields = {"name", "how", "certificate", "key", "command", "executed", "ok", "checks", "notes", "proxy", "agent",
-              "take_back"}  # fmt: skip
+              "take_back", "steps"}  # fmt: skip
     for how, arguments in (
         ("own", []),
         ("ca", [NAME]),

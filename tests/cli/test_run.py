@@ -221,6 +221,61 @@ def test_an_agent_that_stops_before_it_connects_is_explained(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("later", [6, -6])
+def test_the_clock_comes_before_the_certificate(
+    master: LabMaster,
+    install: Install,
+    place: pki.SslDirPaths,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    later: int,
+) -> None:
+    """With a wrong clock nothing is deleted, neither by what `run` prints nor by what `doctor` prints later."""
+    confdir = configure(tmp_path / "conf", place, master.address)
+    printed = f"Error: The certificate 'CN={NAME}' has expired, verify time is synchronized"
+    program = install(f'#!/bin/sh\n[ "$1" = --version ] && exit\necho "{printed}" >&2\nexit 1\n')
+    now, shift = time.time, later * 365.25 * 86400
+    monkeypatch.setattr("time.time", lambda: now() + shift)
+    monkeypatch.setattr("inspector.clocks.http_date", lambda _: now())
+    capture = tmp_path / "run.sqlite"
+    status, *_ = run.run([str(program), "agent", "-t", "--confdir", str(confdir)], output=capture)
+    errors = capfd.readouterr().err
+    direction = "behind" if later > 0 else "ahead of"
+    clock = f"puppet-inspector: the clocks differ: the master's clock is 6 years {direction} this host's"
+    assert status == 1
+    assert printed in errors
+    assert errors.index(clock) < errors.index("the agent printed: ")
+    assert "timedatectl set-ntp true" in errors
+    assert main(["doctor", str(capture)]) == 1
+    told = capfd.readouterr().out
+    assert f"the master's clock is 6 years {direction} the node's" in told
+    for text in (errors, told):
+        assert not any(words in text for words in ("ca clean", "ssl clean", "-delete", "rm "))
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_named(
+    install: Install, confdir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    printed = "Error: Could not save last run local report: No space left on device @ rb_sysopen - /x/last_run.yaml"
+    program = install(f'#!/bin/sh\n[ "$1" = --version ] && exit\necho "{printed}" >&2\nexit 0\n')
+    command = [str(program), "agent", "-t", "--confdir", str(confdir), "--vardir", str(tmp_path / "var")]
+    status, *_ = run.run(command, output=tmp_path / "run.sqlite")
+    errors = capfd.readouterr().err
+    assert status == 0
+    assert f"the agent could not write (Could not save last run local report): of the disk with {tmp_path} " in errors
+    assert f"`df -h {tmp_path}; df -i {tmp_path}`" in errors
+
+
+def test_a_full_disk_of_the_master_is_another_one(confdir: Path) -> None:
+    conf = puppetconf.read(confdir=confdir)
+    assert [*run._disk(conf, "Error: Error 500 on SERVER: Server Error: No space left on device @ x")] == []
+    assert [*run._disk(conf, "Error: all is well")] == []
+    assert len([*run._disk(conf, "x\n\x1b[1;31mError: No space left on device @ x\x1b[0m")]) == 2
+
+
+@pytest.mark.slow
 def test_a_closed_port_is_said_once(
     install: Install, place: pki.SslDirPaths, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -290,6 +290,32 @@ def test_an_agent_whose_certificate_is_ignored(site: Site) -> None:
     assert found.rule == "T03"
 
 
+def test_an_agent_who_has_expired_by_the_masters_clock_only(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the master refuses then is as good as ever."""
+    later = time.time() + LATER
+    monkeypatch.setattr("inspector.clocks.http_date", lambda _: later)
+    site.answer("/puppet/v3/environments", Response(status=403))
+    found = site.errors(agent=True)["the master ignores the agent's certificate"]
+    assert "has expired" in found.detail
+    assert "timedatectl" in found.fix
+    assert not any(step.destroys for step in found.steps)
+
+
+def test_without_the_masters_time_the_clocks_are_compared_first(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspector.clocks.http_date", lambda _: None)
+    errors = site.errors(now=time.time() + LATER)
+    assert "the clocks differ" not in errors
+    fix = errors["certificate expired"].steps
+    assert [step.command for step in fix[:2]] == ["date -u", "date -u"]
+    assert all(step.only_if.startswith("the clocks are right") for step in fix[2:])
+
+
+def test_any_answer_has_the_masters_time(site: Site) -> None:
+    for status in (403, 404):
+        site.answer(CA_PATH, Response(status=status, body=b"Forbidden request"))
+        assert "the clocks differ" in site.errors(now=time.time() + LATER), status
+
+
 # -- not a master ------------------------------------------------------------------------------------
 
 

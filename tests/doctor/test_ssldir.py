@@ -364,7 +364,8 @@ def test_a_broken_crl_is_reported_once(agent: Agent) -> None:
 def test_a_pipe_is_not_opened(agent: Agent) -> None:
     agent.place.crl.unlink()
     os.mkfifo(agent.place.crl)
-    assert "crl.pem is not a regular file" in [diagnosis.detail for diagnosis in agent.found()]
+    found = {diagnosis.detail: diagnosis for diagnosis in agent.found()}["crl.pem is not a regular file"]
+    assert "Move it away" in found.fix
 
 
 def test_a_device_is_not_followed(agent: Agent) -> None:
@@ -445,6 +446,12 @@ def test_the_key_of_another_user(agent: Agent) -> None:
     found = agent.only()
     assert (found.severity, found.title) == (Severity.WARNING, "wrong owner")
     assert f"private_keys/{NAME}.pem is 0600 root; the owner of the directory (12345)" in found.detail
+    os.chown(agent.place.key, 12345, 12345)
+    os.chown(agent.path / "certs", 0, 0)
+    (agent.path / "certs").chmod(0o700)
+    found = agent.only()
+    assert "certs is 0700 root; the owner of the directory" in found.detail
+    assert "chown -R 12345: " in found.fix
 
 
 # -- what is not an ssldir ------------------------------------------------------------------------------------

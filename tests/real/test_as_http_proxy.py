@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography import x509
 
+from inspector import installation
 from inspector.host import pki
 from inspector.model import Exchange
 from tests.real.as_http_proxy import (
@@ -199,6 +201,32 @@ def test_a_node_ends_as_it_does_directly(theatre: Theatre, subtests: pytest.Subt
                 found = played[scene].result()
                 assert found.told == expected, found.notes
                 assert re.search(f"the agent printed: .*{explained}", found.notes) or not explained
+
+
+@pytest.mark.parametrize("shift", ["+6y", "-6y"])
+@pytest.mark.parametrize("prepare", [enrolled, fresh])
+def test_the_clock_comes_before_every_certificate(
+    theatre: Theatre, prepare: Callable[[Node], None], shift: str
+) -> None:
+    """Nothing that is printed deletes: with the right clock, all is well as it is."""
+    node = theatre.node(f"auto-{prepare.__name__}-{'ahead' if shift[0] == '+' else 'behind'}")
+    prepare(node)
+    found = inspected(node, AGENT, before=("faketime", "-f", shift))
+    judged = subprocess.run(
+        installation.command("inspector.cli.main", "doctor", str(node.base / "capture.sqlite")),
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert (found.ended.status, judged.returncode) == (1, 1)
+    direction = "behind" if shift[0] == "+" else "ahead of"
+    of_run = "\n".join(run["verdict"]["remedy"] for run in found.runs)
+    printed = (found.notes + of_run, judged.stdout)
+    for text in printed:
+        assert "timedatectl set-ntp true" in text
+        assert not any(words in text for words in ("ca clean", "ssl clean", "-delete", "rm -f", "new-crl"))
+    assert f"the master's clock is 6 years {direction} the node's" in judged.stdout
+    if not found.runs:
+        assert found.notes.startswith(f"puppet-inspector: the clocks differ: the master's clock is 6 years {direction}")
+    assert directly(node, AGENT).status == 0
 
 
 def test_a_revoked_node(theatre: Theatre) -> None:

@@ -138,6 +138,17 @@ def test_provisioning_on_the_cas_host(stage: Stage, master: RealMaster, tmp_path
     after = _inspector("provision", "--cert", target, *files)
     assert after.returncode == 1
     assert f"FAIL  revocation  Certificate 'CN={name}' is revoked" in after.stdout
+    # The next call does not go on with the revoked one; what it says helps.
+    stuck = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=6000)
+    assert (stuck.returncode, "is revoked: serial number" in stuck.stdout) == (1, True)
+    (remove,) = [line for line in stuck.stdout.splitlines() if line.strip().startswith("rm ")]
+    subprocess.run(remove.split(), check=True)
+    healed = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=6000)
+    assert healed.returncode == 0, healed.stdout + healed.stderr
+    undo = healed.stdout.splitlines()[-2:]
+    for line in undo:
+        subprocess.run(line.split(), env=environment, check=True, capture_output=True, timeout=600)
+    assert not [*master.ssldir.rglob(f"{name}.pem")]
 
 
 def test_one_made_with_the_cas_key_passes_real_agents(stage: Stage, agent: RealAgent, master: RealMaster) -> None:

@@ -19,6 +19,7 @@ from inspector.rules.kit import *
 from inspector.rules.trust import forged
 from inspector.runs.examples import authorities, bundle, foreign_ca, forged_crl, skewed, weakly_signed
 from inspector.runs.history import ISSUERS, MASTERS, NAMES, Ledger
+from inspector.summaries import conclusions
 from tests.support import conversations
 from tests.support.conversations import all_findings, runs_of
 
@@ -520,6 +521,60 @@ def test_t10_a_crl_of_the_future_is_none_where_the_answer_has_a_date_of_its_own(
     ahead = crl(starts=DAY)
     assert {"B12", "T10"} <= ids(talk(ca(), ahead))
     assert "T10" not in ids(talk(ca(), skewed(ahead, 0))), "the CA's clock was ahead when it signed, and is not now"
+
+
+HARM = ("ca clean", "ssl clean", "-delete", "rm ", "new-crl")
+
+
+@pytest.mark.parametrize(
+    ("rule", "parts"),
+    [
+        ("B33", [ca(), crl(), csr(), not_issued(), skewed(issued(made=made(ends=-60)), -3600)]),
+        ("B34", [skewed(altered(part, leg={"peer_chain": carried(made(starts=-1e8, ends=9 * DAY))}), -3600)
+                 for part in (catalog(), report())]),
+        ("B35", [ca(), crl(), csr(), not_issued(), skewed(issued(made=made(starts=3600)), 7200)]),
+        ("B10", [ca(), skewed(crl(expired=True), -1e9)]),
+        ("B12", [ca(), skewed(crl(starts=3600), 7200)]),
+    ],
+)  # fmt: skip
+def test_a_wrong_clock_comes_before_what_it_makes_expire(rule: str, parts: list[ExamplePart]) -> None:
+    (run,) = runs_of(talk(*parts))
+    assert {rule, "T10"} <= {finding.rule for finding in run.findings}
+    fix = plain(rule_of(rule).fix_for(run))
+    assert "timedatectl" in fix
+    assert not any(words in fix for words in HARM)
+    (right,) = runs_of(talk(*(skewed(part, 0) for part in parts)))
+    assert "timedatectl" not in plain(rule_of(rule).fix_for(right)) or rule in ("B12", "B35")
+
+
+def _on_the_node(ahead: float | None) -> list[Record]:
+    """A handshake of `run`'s own agent with a master whose certificate has expired by the node's clock."""
+    leg = {"own_chain": carried(made(MASTER, ends=-60)), "tunnelled": True, "node": NAME}
+    (record,) = talk(refused("certificate_expired", leg=leg))
+    assert isinstance(record, Handshake)
+    return [dataclasses.replace(record, master_ahead=ahead)]
+
+
+def test_t10_by_a_clock_that_was_asked_for_explains_a_refused_certificate() -> None:
+    for ahead, direction in ((-6 * 365 * DAY, "behind"), (6 * 365 * DAY, "ahead of")):
+        (run,) = runs_of(_on_the_node(ahead))
+        brief = conclusions.of_run(run)
+        assert brief.verdict
+        assert (brief.verdict.cause, brief.verdict.symptoms) == ("T10", ("T08",))
+        assert f"the master's clock is 6 years {direction} the node's" in brief.verdict.message
+        for rule in ("T08", "T10"):
+            fix = plain(brief.fix_for(rule))
+            assert "timedatectl set-ntp true" in fix
+            assert not any(words in fix for words in HARM)
+
+
+@pytest.mark.parametrize("ahead", [0.5, None])
+def test_t08_with_the_right_clock_or_one_alone_deletes_under_a_condition(ahead: float | None) -> None:
+    (run,) = runs_of(_on_the_node(ahead))
+    fix = rule_of("T08").fix_for(run)
+    assert fix[0].command == "date -u"
+    assert all(step.only_if.startswith("the clocks are right") for step in fix[1:])
+    assert any(step.destroys for step in fix)
 
 
 def test_t10_a_report_from_the_future_bounds_the_agents_clock_from_one_side() -> None:

@@ -13,6 +13,7 @@ from OpenSSL import SSL
 from inspector.model import Exchange, Handshake, Leg, Request
 from inspector.proxy import tls
 from inspector.proxy.connect import dialing
+from inspector.proxy.connect.trust import BUNDLE, download
 from inspector.proxy.connection_state import name_mismatch
 from inspector.rules.connection_errors import NO_HANDSHAKE
 from inspector.text import address, lasting
@@ -29,6 +30,8 @@ SILENCE = 15.0
 """Seconds that TLS may take at most. An agent waits for longer, and says then what it says in a direct run."""
 WRONG_NAME = 62
 """OpenSSL's X509_V_ERR number of a name that is not in the certificate."""
+_OF_TIME = frozenset({9, 10, 11, 12})
+"""Its numbers for certificates and CRLs that have expired or are not yet valid."""
 _ALERTS = {
     WRONG_NAME: "bad_certificate",
     9: "bad_certificate",
@@ -53,6 +56,8 @@ class Examination:
     problems: tuple[x509.Problem, ...] = ()
     chain: tuple[bytes, ...] = ()
     """The server's certificates in DER, its own first."""
+    ahead: float | None = None
+    """Seconds by which the server's clock is ahead of this host's; None: it was not asked, or did not answer."""
 
     @property
     def accepted(self) -> bool:
@@ -82,7 +87,10 @@ def examine(server: tuple[str, int], trust: Trust, site: SiteProxy | None, timeo
         refusal = str(state.problems[0])
     elif failure and not state.chain:  # a server that showed its certificate may want one of the agent
         refusal = failure
-    return Examination(began, refusal=refusal, problems=tuple(state.problems), chain=state.peer_chain)
+    ahead = None
+    if refusal and any(problem.code in _OF_TIME for problem in state.problems):
+        ahead = download(server, site, BUNDLE).ahead
+    return Examination(began, refusal=refusal, problems=tuple(state.problems), chain=state.peer_chain, ahead=ahead)
 
 
 def _shake_hands(made: SSL.Connection, connection: socket.socket, until: float) -> str:
@@ -136,4 +144,5 @@ def record(agent: Leg, server: tuple[str, int], examination: Examination) -> Exc
     if not examination.chain:
         return Handshake(leg, time.time(), examination.refusal)
     code = examination.problems[0].code if examination.problems else WRONG_NAME
-    return Handshake(leg, time.time(), examination.refusal, _ALERTS.get(code, "unknown_ca"), "agent", culprits)
+    alert = _ALERTS.get(code, "unknown_ca")
+    return Handshake(leg, time.time(), examination.refusal, alert, "agent", culprits, master_ahead=examination.ahead)

@@ -18,6 +18,7 @@ from inspector.protocol import endpoints
 from inspector.protocol.kinds import Kind
 from inspector.proxy.connect import acceptance
 from inspector.proxy.connect.dialing import dial
+from inspector.proxy.connection_state import Refusal
 from inspector.proxy.identity import Credentials
 
 if TYPE_CHECKING:
@@ -165,9 +166,9 @@ class Interception:
         """Decide on a connection with a server that is not intercepted."""
         raise NotImplementedError
 
-    async def why_refused(self, chain: Sequence[bytes]) -> tuple[str, ...]:
+    async def why_refused(self, chain: Sequence[bytes]) -> Refusal:
         """Return why the master refuses an agent's certificate chain (DER), as far as it can be found out."""
-        return ()
+        return Refusal()
 
     async def decide(self, server: tuple[str, int]) -> Decision:
         """Decide on a connection that an agent asks for."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from inspector.model import Leg
+    from inspector.proxy.connection_state import Refusal
     from inspector.proxy.tls import Trust
 
 UNREAD = "-- passed on unread: "
@@ -90,7 +91,7 @@ class RunInterception(Interception):
             ca_digest=plan.ca_digest,
         )  # fmt: skip
         self._plan = plan
-        self._refusals: tuple[str, ...] | None = None
+        self._refusals: Refusal | None = None
         """Why the master refuses the node's certificate, once it has."""
         authority = self._authority
         pki.write_private(plan.added_ca, authority.certificate)
@@ -126,7 +127,7 @@ class RunInterception(Interception):
             await asyncio.sleep(WRITTEN)
         return await super().decide(server)
 
-    async def why_refused(self, chain: Sequence[bytes]) -> tuple[str, ...]:
+    async def why_refused(self, chain: Sequence[bytes]) -> Refusal:
         if self._refusals is None:
             self._refusals = await asyncio.to_thread(trusts.refusals, self._plan.ca_server, self._plan.site, chain)
         return self._refusals

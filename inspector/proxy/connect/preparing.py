@@ -53,7 +53,7 @@ class PreparedRun:
         downloads. The proxy has started."""
         if not self.plan.ca_digest or Path(self.plan.ca).exists():
             return []
-        body = trust.download(self.plan.ca_server, self.plan.site, trust.BUNDLE)
+        body = trust.download(self.plan.ca_server, self.plan.site, trust.BUNDLE).body
         served = Addition(inputs.read(self.plan.added_ca), self.plan.ca_digest).added_to(body)
         return [] if served == body else ["--ca_fingerprint", hashlib.sha256(served).hexdigest()]
 

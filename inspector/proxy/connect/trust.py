@@ -9,18 +9,19 @@ import http.client
 import ssl
 import time
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from cryptography import x509 as cx509
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL.crypto import X509StoreFlags
 
-from inspector import inputs
+from inspector import clocks, inputs
 from inspector.host import https
 from inspector.protocol import x509
 from inspector.protocol.pem import UNREADABLE
 from inspector.proxy import tls
 from inspector.proxy.connect.dialing import dial
+from inspector.proxy.connection_state import Refusal
 from inspector.text import address
 
 if TYPE_CHECKING:
@@ -115,29 +116,42 @@ def crls_in(data: bytes) -> tuple[cx509.CertificateRevocationList, ...]:
     return found
 
 
-def download(server: tuple[str, int], site: SiteProxy | None, path: str) -> bytes:
-    """Return what a server has there, as an agent without a CA bundle downloads it: from anybody; empty for nothing."""
+class Download(NamedTuple):
+    """What a server answered."""
+
+    body: bytes = b""
+    """Empty for another status than 200, and without an answer."""
+    ahead: float | None = None
+    """Seconds by which the server's clock is ahead of this host's, which any answer says; None: not known."""
+
+
+def download(server: tuple[str, int], site: SiteProxy | None, path: str) -> Download:
+    """Return what a server has there, as an agent without a CA bundle downloads it: from anybody."""
     unverified = ssl.create_default_context()
     unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
     try:
         with contextlib.closing(https.over(dial(server, site, PATIENCE), unverified, server[0])) as connection:
             connection.request("GET", path, headers={"Accept": "text/plain", "Host": address(*server)})
             answer = connection.getresponse()
-            return answer.read(inputs.SMALL) if answer.status == HTTPStatus.OK else b""
+            there = clocks.http_date(answer.headers.get("date", ""))
+            body = answer.read(inputs.SMALL) if answer.status == HTTPStatus.OK else b""
+            return Download(body, None if there is None else there - time.time())
     except (OSError, ValueError, http.client.HTTPException):
-        return b""
+        return Download()
 
 
-def refusals(server: tuple[str, int], site: SiteProxy | None, chain: Sequence[bytes]) -> tuple[str, ...]:
-    """Return why a master refuses a certificate chain (DER), by what its CA has now; empty if that shows nothing."""
-    authorities = certificates_in(download(server, site, BUNDLE))
-    lists = crls_in(download(server, site, CRLS))
+def refusals(server: tuple[str, int], site: SiteProxy | None, chain: Sequence[bytes]) -> Refusal:
+    """Return why a master refuses a certificate chain (DER), by what its CA has now and by its clock; no problems if
+    that shows nothing."""
+    bundle, ahead = download(server, site, BUNDLE)
+    authorities = certificates_in(bundle)
+    lists = crls_in(download(server, site, CRLS).body)
     if not authorities:
-        return ()
+        return Refusal(ahead=ahead)
     ders = [each.public_bytes(Encoding.DER) for each in authorities]
     crls = [each.public_bytes(Encoding.DER) for each in lists]
     try:
-        problems = x509.verify(chain, ders, crls, time.time(), "chain" if crls else "none")
+        problems = x509.verify(chain, ders, crls, time.time() + (ahead or 0), "chain" if crls else "none")
     except x509.Malformed:
-        return ()
-    return tuple(str(problem) for problem in problems)
+        return Refusal(ahead=ahead)
+    return Refusal(tuple(str(problem) for problem in problems), ahead)

@@ -68,6 +68,7 @@ def test_a_master_of_another_name_is_refused(ca: LabCA, tmp_path: Path, trust: N
         == "Server hostname 'localhost' did not match server certificate; expected one of DNS:puppet.example"
     )
     assert found.chain[0] == leaf(other)
+    assert found.ahead is None
 
 
 @pytest.mark.parametrize("revocation", ["chain", "false"])
@@ -91,6 +92,7 @@ def test_an_expired_master_is_refused(ca: LabCA, of_master: pki.SslDirPaths, tru
     found = examined(ca, of_master, trust)
     assert "CN=puppet.example" in found.refusal
     assert "expired" in found.refusal
+    assert found.ahead == pytest.approx(0, abs=60), "whoever calls it expired asked what time it is there"
     assert found.chain[0] == old.public_bytes(Encoding.DER)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -151,25 +152,25 @@ def chain_of(place: pki.SslDirPaths) -> tuple[bytes, ...]:
 def test_anybody_gets_the_bundle_and_the_crls(master: LabMaster, ca: LabCA) -> None:
     """From a server that is not verified: its name is another one."""
     server = (NAME, master.address[1])
-    assert trusts.download(server, None, BUNDLE) == ca.ca_bundle
-    assert trusts.download(server, None, CRLS) == ca.crl_bundle
+    assert trusts.download(server, None, BUNDLE).body == ca.ca_bundle
+    assert trusts.download(server, None, CRLS).body == ca.crl_bundle
     assert [received.certname for received in master.received] == [None, None]
 
 
 def test_what_there_is_not_is_empty(master: LabMaster) -> None:
-    assert trusts.download((NAME, master.address[1]), None, "/puppet-ca/v1/certificate/nobody") == b""
+    assert trusts.download((NAME, master.address[1]), None, "/puppet-ca/v1/certificate/nobody").body == b""
     with socket.create_server((NAME, 0)) as closed:
         address = closed.getsockname()
-    assert trusts.download(address, None, BUNDLE) == b""
+    assert trusts.download(address, None, BUNDLE) == (b"", None)
 
 
 def test_a_good_certificate_shows_nothing(master: LabMaster, place: pki.SslDirPaths) -> None:
-    assert trusts.refusals((NAME, master.address[1]), None, chain_of(place)) == ()
+    assert trusts.refusals((NAME, master.address[1]), None, chain_of(place)).problems == ()
 
 
 def test_a_revoked_one_shows_why_it_is_refused(master: LabMaster, ca: LabCA, place: pki.SslDirPaths) -> None:
     ca.revoke("web1.example")
-    (reason,) = trusts.refusals((NAME, master.address[1]), None, chain_of(place))
+    (reason,) = trusts.refusals((NAME, master.address[1]), None, chain_of(place)).problems
     assert "revoked" in reason
     assert "CN=web1.example" in reason
 
@@ -180,20 +181,29 @@ def test_so_does_an_expired_one(master: LabMaster, ca: LabCA) -> None:
         ca.authority, key.public_key(), "web1.example", not_before=datetime(2020, 1, 1, tzinfo=UTC),
         lifetime=timedelta(1),
     )  # fmt: skip
-    reasons = trusts.refusals((NAME, master.address[1]), None, (old.public_bytes(Encoding.DER),))
+    reasons = trusts.refusals((NAME, master.address[1]), None, (old.public_bytes(Encoding.DER),)).problems
     assert any("expired" in reason for reason in reasons)
+
+
+def test_the_masters_clock_judges(master: LabMaster, place: pki.SslDirPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By this host's clock the certificate is valid."""
+    there = time.time() + 6 * 365 * 86400
+    monkeypatch.setattr("inspector.clocks.http_date", lambda _: there)
+    reasons, ahead = trusts.refusals((NAME, master.address[1]), None, chain_of(place))
+    assert any("expired" in reason for reason in reasons)
+    assert ahead == pytest.approx(there - time.time(), abs=600)
 
 
 def test_one_of_another_ca_is_unknown(master: LabMaster, tmp_path: Path) -> None:
     stranger = LabCA("other.example").enrol(tmp_path / "other", "web1.example")
-    assert trusts.refusals((NAME, master.address[1]), None, chain_of(stranger))
+    assert trusts.refusals((NAME, master.address[1]), None, chain_of(stranger)).problems
 
 
 @pytest.mark.parametrize("body", [b"", b"garbage", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
 def test_a_bundle_that_is_none_shows_nothing(body: bytes, master: LabMaster, place: pki.SslDirPaths) -> None:
     master.instead["GET", BUNDLE] = Response(status=200, body=body)
-    assert trusts.refusals((NAME, master.address[1]), None, chain_of(place)) == ()
+    assert trusts.refusals((NAME, master.address[1]), None, chain_of(place)).problems == ()
 
 
 def test_a_chain_that_is_none_shows_nothing(master: LabMaster) -> None:
-    assert trusts.refusals((NAME, master.address[1]), None, (b"garbage",)) == ()
+    assert trusts.refusals((NAME, master.address[1]), None, (b"garbage",)).problems == ()

@@ -210,7 +210,7 @@ FAULTS = (
     ),
     Fault(
         name="the agent's certificate has expired", kind=CERTIFICATE, make=_expired, agent="enrolled",
-        cause="certificate expired", looks=("ssldir",),
+        cause="certificate expired", looks=("ssldir",), true=("the clocks are right",),
     ),
     Fault(
         name="the agent's certificate is of another CA", kind=CERTIFICATE, make=_foreign_certificate,
@@ -256,5 +256,6 @@ FAULTS = (
         name="the master's clock is three years behind", kind=CLOCK, make=_master_behind, cause="T09",
         looks=("live",), corrects="compare its clock: `date -u`", needs="faketime", restarts=True,
     ),
-    Fault(name="the master's certificate has expired", kind=MASTER, make=_master_expired, restarts=True, cause="T08"),
+    Fault(name="the master's certificate has expired", kind=MASTER, make=_master_expired, restarts=True, cause="T08",
+          true=("the clocks are right",)),
 )  # fmt: skip
