@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Explain an endpoint (purpose, callers, access), a rule (meaning, fix), a message of an agent or a master
-    (meaning, causes, check, fix), or print a section of docs/protocol.md, which the sources of rules and endpoints
-    name.
+    (who prints it, meaning, causes, check, fix), or print a section of docs/protocol.md, which the sources of rules
+    and endpoints name.
     """
     topic = " ".join(arguments.what)
     if (anchor := protocol_page.cited_anchor(topic)) is not None:
@@ -47,7 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
         else:
             print_markdown(f"{section.title}\n\n{section.text}")
         return 0
-    explanation = reference.explain(topic, messages.known())
+    explanation = reference.explain(topic, messages.known(), messages.printer)
     steps = {key: explanation.pop(name) for key, name in STEPS.items() if name in explanation}
     if arguments.json:
         print_json(explanation | {STEPS[key]: fixes.fields(fix) for key, fix in steps.items()})

@@ -22,7 +22,7 @@ from inspector.rules.puppet_commands import FixContext, fill
 from inspector.text import clean, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from inspector.analysis.known_errors import KnownError
     from inspector.protocol.endpoints import Dialect, Endpoint
@@ -46,15 +46,17 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT")
 _USAGE = "`explain S01` for a rule, `explain catalog` for an endpoint; with a capture: `doctor FILE`."
 
 
-def explain(what: str, messages: Sequence[KnownError] = ()) -> dict[str, Any]:
+def explain(
+    what: str, messages: Sequence[KnownError] = (), printer: Callable[[str], str] = lambda _: ""
+) -> dict[str, Any]:
     """Return the explanation of a rule, an endpoint or an agent's error message, as labels with text.
 
     ``steps`` is the fix of a rule or a message in steps; ``remedy`` is the same as text. ``check_steps`` and ``check``
     are what shows the cause of a message.
 
-    ``messages`` are those that are known. An endpoint can be given by its name or by a request: a path, with or without
-    a method. A message can be pasted with what surrounds it. Raises InspectorError if nothing matches, with the nearest
-    names or messages as its hint.
+    ``messages`` are those that are known, ``printer`` returns who prints one (empty: not known). An endpoint can be
+    given by its name or by a request: a path, with or without a method. A message can be pasted with what surrounds
+    it. Raises InspectorError if nothing matches, with the nearest names or messages as its hint.
     """
     if regex.fullmatch(r"[A-Za-z][0-9]{2,4}", what):
         try:
@@ -64,7 +66,9 @@ def explain(what: str, messages: Sequence[KnownError] = ()) -> dict[str, Any]:
     request = regex.fullmatch(rf"(?:({'|'.join(_METHODS)})\s+)?(\S+)", what.strip())
     if request is None:
         if found := known_errors.find(messages, what):
-            return _message(what, found)
+            return _message(what, found, printer(found.text))
+        if by := printer(what):
+            return _shown(what, by)
         raise InspectorError("No known message matches.", _nearest(what, messages))
     method, target = request.groups()
     if rows := _rows(target, (method,) if method else _METHODS):
@@ -73,7 +77,7 @@ def explain(what: str, messages: Sequence[KnownError] = ()) -> dict[str, Any]:
         methods = dict.fromkeys(other for row in rows for other in row.methods)
         raise InspectorError(f"{rows[0].name} does not accept {method}.", f"Its methods: {', '.join(methods)}.")
     if found := known_errors.find(messages, what):
-        return _message(what, found)
+        return _message(what, found, printer(found.text))
     names = [*(endpoint.name for endpoint in ENDPOINTS), *(rule.id for rule in known_rules())]
     near = difflib.get_close_matches(target.upper() if len(target) == 3 else target, names, 3)
     raise InspectorError(
@@ -102,7 +106,7 @@ def _nearest(what: str, messages: Sequence[KnownError]) -> str:
     return "\n  ".join(["The nearest ones:", *commands]) if commands else _USAGE
 
 
-def _message(pasted: str, found: known_errors.ErrorMatch) -> dict[str, Any]:
+def _message(pasted: str, found: known_errors.ErrorMatch, by: str = "") -> dict[str, Any]:
     known = found.known
     visible = {
         None: "no: only in the agent's own log",
@@ -115,8 +119,7 @@ def _message(pasted: str, found: known_errors.ErrorMatch) -> dict[str, Any]:
         return fill(steps, FixContext.of_generation(found.name, found.host, old=known.old))
 
     check, fix = filled(known.check), filled(known.fix)
-    return {
-        "message": excerpt(clean(" ".join(known_errors.plain(pasted).split())), _SHOWN),
+    return _shown(pasted, by) | {
         "meaning": known.meaning,
         "causes": " ".join(f"{number}. {cause}" for number, cause in enumerate(known.causes, 1)),
         "check": fixes.plain(check),
@@ -126,6 +129,12 @@ def _message(pasted: str, found: known_errors.ErrorMatch) -> dict[str, Any]:
         "seen": visible[known.visible],
         "rules": "; ".join(f"{ident} {rule_of(ident).title}" for ident in known.rules) or "none",
     }
+
+
+def _shown(pasted: str, by: str) -> dict[str, Any]:
+    """Return a message as it was pasted, and who prints it, if that is known."""
+    message = excerpt(clean(" ".join(known_errors.plain(pasted).split())), _SHOWN)
+    return {"message": message} | ({"printed by": by} if by else {})
 
 
 def _endpoint(rows: list[Endpoint]) -> dict[str, str]:
