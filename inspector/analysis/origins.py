@@ -50,7 +50,10 @@ _PREFIX = regex.compile(
     r"|\[[^\]]{1,40}\] (?:ERROR|WARN|INFO|DEBUG|FATAL) +(?:Facter|OpenFact)[A-Za-z:]* +- )+"
 )
 """What precedes a message in a terminal and in the logs of Puppet's programs."""
-_OTHER_LOG = regex.compile(r"^\W?\s*[0-9]|^[A-Z][a-z]{2} +[0-9]|^[^\s:]{1,40}\[[0-9]+\]:|^\[|^[A-Z]{4,8}\b|^<")
+_OTHER_LOG = regex.compile(
+    r"^\W?\s*[0-9]|^[A-Z][a-z]{2} +[0-9]|^[^\s:]{1,40}\[[0-9]+\]:|^\[|^<"
+    r"|^(?:ERROR|WARN|WARNING|INFO|DEBUG|TRACE|NOTICE|FATAL|CRITICAL|SEVERE)\b"
+)
 """How a line of another program's log begins."""
 _AFTER = regex.compile(r"[:;(\])>\n] *$")
 """What precedes a message within another one."""
@@ -195,11 +198,15 @@ def _hash(words: Sequence[str]) -> bytes:
 def _parts(text: str) -> list[str]:
     """Return the messages of a log: each line that begins as one does, with the lines that follow it."""
     parts: list[list[str]] = [[]]
+    of_others = False
     for line in text.splitlines():
-        if parts[-1] and (_PREFIX.match(line) or _OTHER_LOG.match(line)):
+        of_puppet = _PREFIX.match(line) is not None
+        # A message of Puppet may have lines that begin with a number: steps of a fix.
+        if not parts[-1] or of_puppet or (of_others and _OTHER_LOG.match(line)):
             parts.append([])
+            of_others = not of_puppet and _OTHER_LOG.match(line) is not None
         parts[-1].append(line)
-    return ["\n".join(lines) for lines in parts]
+    return ["\n".join(lines) for lines in parts if lines]
 
 
 class _Match(NamedTuple):
@@ -293,13 +300,13 @@ class _Text:
         if self.of_others and not self.of_puppet:
             return False
         first, last = match.runs[0][0], match.runs[-1][1]
-        before = self.text[: self.words[first][1]]
+        before, behind = self.text[: self.words[first][1]], self.text[self.words[last - 1][2] :]
         if match.template.opens:
-            if not self.of_puppet and len(before.split()) > VALUE:
+            if not self.of_puppet and (len(before.split()) > VALUE or ": " in before):
                 return False
         elif first not in (0, self.start) and not (self.of_puppet and _AFTER.search(before[-4:])):
             return False
-        behind = self.text[self.words[last - 1][2] :]
         if match.template.ends:
-            return behind[:1] in (":", ";", ",", ")") or behind.lstrip(" .!?")[:1] in ("", "\n", "(", "[")
+            is_end = behind.lstrip(" .!?")[:1] in ("", "\n", "(", "[")
+            return is_end or (self.of_puppet and behind[:1] in (":", ";", ",", ")"))
         return self.of_puppet or len(behind.split()) <= VALUE

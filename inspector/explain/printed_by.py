@@ -27,13 +27,13 @@ def printed_by(found: Sequence[Found]) -> str:
 
 
 def _of_message(origins: Iterable[Origin]) -> str:
-    """Return the places that print one message, those with most files first."""
+    """Return the places that print one message: commands last, and those with most files first."""
 
     def where(origin: Origin) -> tuple[str, str, str]:
         return origin.printer, origin.phase, origin.between
 
     groups = [list(group) for _, group in groupby(sorted(origins, key=where), where)]
-    groups.sort(key=lambda group: -len({origin.file for origin in group}))
+    groups.sort(key=lambda group: ("command" in group[0].printer, -len({origin.file for origin in group})))
     places = list(map(_of_place, groups))
     return _listed(places, "; or by ", "; and by {} more") + "."
 

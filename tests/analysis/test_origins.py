@@ -159,7 +159,21 @@ def test_a_short_message_is_found_where_a_message_begins_only() -> None:
     assert files("Error: Could not find group(s) wheel")
     assert files("Could not find group(s) wheel")
     assert not files("Dec 10 06:10:46 web1 useradd[12]: Could not find group(s) wheel")
+    assert not files("tool: Could not find group(s) wheel")
+    assert files("x does not accept arguments")
+    assert not files("tool: x does not accept arguments")
     assert not files("the tool says that it could not find group(s) wheel today")
+
+
+def test_the_steps_of_a_message_are_no_lines_of_another_log() -> None:
+    message = (
+        "Error: Could not request certificate: The certificate retrieved from the master does not match the agent's "
+        "private key. Did you forget to run as root?\nCertificate fingerprint: AA:BB\nTo fix this, remove the "
+        "certificate from both the master and the agent and then start a puppet run, which will automatically "
+        "regenerate a certificate.\nOn the master:\n  puppet cert clean web1\nOn the agent:\n  1a. On most platforms: "
+        "find /x -name web1.pem -delete\n  1b. On Windows: del /x/web1.pem /f\n  2. puppet agent -t\n"
+    )
+    assert files(message) == {"lib/puppet/ssl/host.rb"}
 
 
 # -- bounds -----------------------------------------------------------------------------------------------

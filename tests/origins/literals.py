@@ -300,5 +300,5 @@ def translations(source: str) -> Iterator[tuple[str, Literal]]:
         places = [word for line in references.splitlines() if line.startswith("#: ") for word in line[3:].split()]
         files = [place.partition(":")[0].removeprefix("../") for place in places]
         for one in re.split(r"^msgid(?:_plural)? ", entry, flags=re.MULTILINE)[1:]:
-            text = _plain("".join(_STRING.findall(one)))
+            text = _plain(_NUMBERED.sub(BLANK, "".join(_STRING.findall(one))))
             yield from ((file, Literal(text, "", "")) for file in dict.fromkeys(files))

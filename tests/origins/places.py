@@ -77,7 +77,12 @@ _PUPPET = (
         REQUEST,
     ),
     Place(r"configurer\.rb .*(?:plugin|download)", "the agent's configurer", "when it downloads plugins", REQUEST),
-    Place(r"configurer\.rb", "the agent's configurer", "during a run", REQUEST),
+    Place(
+        r"configurer\.rb",
+        "the agent's configurer",
+        "during a run",
+        "the rest of the message says whether it is about a request",
+    ),
     Place(r"configurer/(?:downloader|plugin)", "the agent's download of plugins", "before it gathers facts", REQUEST),
     Place(r"configurer/fact", "the agent's configurer", "when it gathers facts", LOCAL),
     Place(r"util/storage", "the agent's state file", "before or after the catalog is applied", LOCAL),

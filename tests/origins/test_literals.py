@@ -70,6 +70,6 @@ def test_cpp() -> None:
 
 
 def test_a_catalog_of_messages() -> None:
-    catalog = '#: ../lib/a.rb:12 ../lib/b.rb:3\nmsgid ""\n"The pump of %{x} "\n"leaks"\nmsgstr ""\n'
-    text = Literal(f"The pump of {BLANK} leaks", "", "")
+    catalog = '#: ../lib/a.rb:12 ../lib/b.rb:3\nmsgid ""\n"The pump of %{x} "\n"leaks {0}"\nmsgstr ""\n'
+    text = Literal(f"The pump of {BLANK} leaks {BLANK}", "", "")
     assert list(literals.translations(catalog)) == [("lib/a.rb", text), ("lib/b.rb", text)]
