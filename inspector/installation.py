@@ -43,6 +43,11 @@ def messages() -> bytes:
     return (PACKAGE / "messages/compiled.json").read_bytes()
 
 
+def origins() -> bytes:
+    """Return where programs print their messages (``inspector.analysis.origins``)."""
+    return (PACKAGE / "messages/origins.msgpack").read_bytes()
+
+
 def _file(in_checkout: str, in_package: str, name: str) -> Path:
     for path in (PACKAGE.parent / in_checkout, PACKAGE / in_package):
         if path.exists():

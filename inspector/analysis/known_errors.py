@@ -21,7 +21,7 @@ from inspector.model import Visible
 from inspector.rules.fixes import BLANK, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from inspector.rules.fixes import Fix
 
@@ -105,7 +105,7 @@ def plain(pasted: str) -> str:
     return _COLOUR.sub("", pasted[:LIMIT])
 
 
-def find(messages: Sequence[KnownError], pasted: str) -> ErrorMatch | None:
+def find(pasted: str) -> ErrorMatch | None:
     """Return the known message in a pasted text; None if it contains none.
 
     Errors come before other levels, and reasons before what surrounds them. Among the reasons in one message the
@@ -116,7 +116,7 @@ def find(messages: Sequence[KnownError], pasted: str) -> ErrorMatch | None:
     frame = None
     # A line that is broken before "Error:" is no new message, so the whole text comes last.
     for part in (*parts, text):
-        best = _best(messages, part)
+        best = _best(part)
         found = ErrorMatch(best, _value(best, "NAME", part), _value(best, "HOST", part), part) if best else None
         if found and not found.known.frame:
             return found
@@ -129,7 +129,7 @@ def reason(printed: str) -> ErrorMatch | None:
     """Return the known reason in one message of an answer or a report; None if it names none: what only surrounds a
     reason explains nothing."""
     text = plain(printed)
-    best = _best(book(), text)
+    best = _best(text)
     if best is None or best.frame:
         return None
     return ErrorMatch(best, _value(best, "NAME", text), _value(best, "HOST", text), text)
@@ -159,11 +159,11 @@ def _parts(text: str) -> list[str]:
     return ["\n".join(lines) for _, lines in sorted(parts, key=lambda part: part[0])]
 
 
-def _best(messages: Sequence[KnownError], text: str) -> KnownError | None:
+def _best(text: str) -> KnownError | None:
     """Return the message with the longest stable part in the text; if there are frames only, the innermost one."""
     compared = _compared(text)
     best, rank = None, (False, False, 0)
-    for known in messages:
+    for known in book():
         for stable in known.texts:
             pattern, length = _pattern(stable)
             if (found := pattern.search(compared)) is None:
@@ -206,12 +206,13 @@ def _spaced(words: list[str]) -> str:
     return r"\s+".join(r"\S*?".join(map(regex.escape, _PLACEHOLDER.split(word))) for word in words)
 
 
-def nearest(messages: Sequence[KnownError], pasted: str) -> list[str]:
+def nearest(pasted: str) -> list[str]:
     """Return the stable parts of the messages that share most words with a pasted text, the nearest first.
 
     The fewer messages contain a word, the more it counts. What varies is written as ``...``.
     """
     words = _words(plain(pasted))
+    messages = book()
     vocabularies = [_vocabulary(known.texts) for known in messages]
     count = {word: sum(word in vocabulary for vocabulary in vocabularies) for word in words}
     weight = {word: math.log(len(messages) / number) for word, number in count.items() if number}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector import installation
-from inspector.analysis import known_errors
 from inspector.cli.arguments import add_rules
 from inspector.cli.output import columns, print_json, print_markdown
 from inspector.explain import protocol_page, reference
@@ -36,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Explain an endpoint (purpose, callers, access), a rule (meaning, fix), a message of an agent or a master
-    (meaning, causes, check, fix), or print a section of docs/protocol.md, which the sources of rules and endpoints
-    name.
+    (who prints it, meaning, causes, check, fix), or print a section of docs/protocol.md, which the sources of rules
+    and endpoints name.
     """
     topic = " ".join(arguments.what)
     if (anchor := protocol_page.cited_anchor(topic)) is not None:
@@ -47,7 +46,7 @@ def execute(arguments: argparse.Namespace) -> int:
         else:
             print_markdown(f"{section.title}\n\n{section.text}")
         return 0
-    explanation = reference.explain(topic, known_errors.book())
+    explanation = reference.explain(topic)
     steps = {key: explanation.pop(name) for key, name in STEPS.items() if name in explanation}
     if arguments.json:
         print_json(explanation | {STEPS[key]: fixes.fields(fix) for key, fix in steps.items()})

@@ -444,7 +444,7 @@ def _of_directory(conf: PuppetConf, clock: Callable[[], float | None]) -> list[D
 def _end_of(end: AgentEnd, printed: str, diagnoses: Sequence[Diagnosis], clock: Callable[[], float | None]) -> AgentEnd:
     """Return how an agent ended with what it printed: first the message that is known, then its errors and warnings.
     If the message may come from a wrong clock, the master's is asked for."""
-    known = known_errors.find(known_errors.book(), printed)
+    known = known_errors.find(printed)
     lines = [known_errors.plain(line) for line in printed.splitlines()]
     first = known_errors.plain(known.text).splitlines()[:1] if known else []
     chosen = [*dict.fromkeys([*first, *(line for line in lines if _LEVEL.match(line))])]
@@ -476,7 +476,7 @@ def _explain(conf: PuppetConf, end: AgentEnd, found: CaptureRuns, diagnoses: Seq
     by_clock = [each for each in (*diagnoses, how) if each.rule == "T10" and each.severity is Severity.ERROR][:1]
     for diagnosis in by_clock:
         _print_diagnosis(diagnosis)
-    explanation = reference.explain_output("\n".join(end.lines), known_errors.book())
+    explanation = reference.explain_output("\n".join(end.lines))
     if explanation:
         _print_note(f"the agent printed: {explanation['message']}")
         # Only the clock is mended, and nothing deleted.

@@ -54,10 +54,10 @@ def diagnosis(end: AgentEnd, *, before_request: bool) -> Diagnosis:
         how = f"signal {end.status - _SIGNALS}"
     title = f"the agent ended with {how}{' before its first request' if before_request else ''}"
     printed = "\n".join(end.lines)
-    found = known_errors.find(known_errors.book(), printed)
+    found = known_errors.find(printed)
     if found is None:
         return findings.error(title, end.lines[0] if end.lines else "it printed no error")
-    explanation = reference.explain_output(printed, known_errors.book()) or {}
+    explanation = reference.explain_output(printed) or {}
     detail = f"{clean(explanation['message'])}: {found.known.meaning}"
     as_printed = findings.error(title, detail, explanation["steps"])
     if not is_of_time(found.known):

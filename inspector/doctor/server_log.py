@@ -253,7 +253,7 @@ class _Case:
     def _known(self, text: str) -> tuple[str, Fix]:
         """Return what a line means, and its fix; nothing of what surrounds a reason, and of what an agent prints about
         its own connections."""
-        found = known_errors.find(known_errors.book(), text)
+        found = known_errors.find(text)
         if found is None or found.known.frame:
             return "", ()
         steps = fill(known_errors.filled(found.known.fix, text), self.agent.run.fix_context)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from inspector import regex
 from inspector.analysis import known_errors
 from inspector.errors import InspectorError
+from inspector.explain import printed_by
 from inspector.model import Visible
 from inspector.protocol.endpoints import ENDPOINTS, V3_PREFIXES, match
 from inspector.rules import On, all_rules, fixes, known_rules, rule_of
@@ -24,7 +25,6 @@ from inspector.text import clean, excerpt
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from inspector.analysis.known_errors import KnownError
     from inspector.protocol.endpoints import Dialect, Endpoint
     from inspector.protocol.kinds import Kind
     from inspector.rules import Rule
@@ -46,15 +46,14 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT")
 _USAGE = "`explain S01` for a rule, `explain catalog` for an endpoint; with a capture: `doctor FILE`."
 
 
-def explain(what: str, messages: Sequence[KnownError] = ()) -> dict[str, Any]:
+def explain(what: str) -> dict[str, Any]:
     """Return the explanation of a rule, an endpoint or an agent's error message, as labels with text.
 
     ``steps`` is the fix of a rule or a message in steps; ``remedy`` is the same as text. ``check_steps`` and ``check``
     are what shows the cause of a message.
 
-    ``messages`` are those that are known. An endpoint can be given by its name or by a request: a path, with or without
-    a method. A message can be pasted with what surrounds it. Raises InspectorError if nothing matches, with the nearest
-    names or messages as its hint.
+    An endpoint can be given by its name or by a request: a path, with or without a method. A message can be pasted with
+    what surrounds it. Raises InspectorError if nothing matches, with the nearest names or messages as its hint.
     """
     if regex.fullmatch(r"[A-Za-z][0-9]{2,4}", what):
         try:
@@ -63,17 +62,19 @@ def explain(what: str, messages: Sequence[KnownError] = ()) -> dict[str, Any]:
             pass
     request = regex.fullmatch(rf"(?:({'|'.join(_METHODS)})\s+)?(\S+)", what.strip())
     if request is None:
-        if found := known_errors.find(messages, what):
-            return _message(what, found)
-        raise InspectorError("No known message matches.", _nearest(what, messages))
+        if found := known_errors.find(what):
+            return _message(what, found, printed_by.printed_by(found.text))
+        if by := printed_by.printed_by(what):
+            return _shown(what, by)
+        raise InspectorError("No known message matches.", _nearest(what))
     method, target = request.groups()
     if rows := _rows(target, (method,) if method else _METHODS):
         return _endpoint(rows)
     if method and (rows := _rows(target, _METHODS)):
         methods = dict.fromkeys(other for row in rows for other in row.methods)
         raise InspectorError(f"{rows[0].name} does not accept {method}.", f"Its methods: {', '.join(methods)}.")
-    if found := known_errors.find(messages, what):
-        return _message(what, found)
+    if found := known_errors.find(what):
+        return _message(what, found, printed_by.printed_by(found.text))
     names = [*(endpoint.name for endpoint in ENDPOINTS), *(rule.id for rule in known_rules())]
     near = difflib.get_close_matches(target.upper() if len(target) == 3 else target, names, 3)
     raise InspectorError(
@@ -82,9 +83,9 @@ def explain(what: str, messages: Sequence[KnownError] = ()) -> dict[str, Any]:
     )
 
 
-def explain_output(printed: str, messages: Sequence[KnownError]) -> dict[str, Any] | None:
+def explain_output(printed: str) -> dict[str, Any] | None:
     """Return the explanation of the message that matters most in a command's output; None if none is known."""
-    found = known_errors.find(messages, printed)
+    found = known_errors.find(printed)
     return _message(found.text, found) if found else None
 
 
@@ -96,13 +97,13 @@ def _rows(target: str, methods: Sequence[str]) -> list[Endpoint]:
     return [found.endpoint for method in methods if (found := match(method, path))]
 
 
-def _nearest(what: str, messages: Sequence[KnownError]) -> str:
+def _nearest(what: str) -> str:
     """Return a hint with the messages that share most words with an unknown one."""
-    commands = [f"puppet-inspector explain {shlex.quote(text)}" for text in known_errors.nearest(messages, what)]
+    commands = [f"puppet-inspector explain {shlex.quote(text)}" for text in known_errors.nearest(what)]
     return "\n  ".join(["The nearest ones:", *commands]) if commands else _USAGE
 
 
-def _message(pasted: str, found: known_errors.ErrorMatch) -> dict[str, Any]:
+def _message(pasted: str, found: known_errors.ErrorMatch, by: str = "") -> dict[str, Any]:
     known = found.known
     visible = {
         None: "no: only in the agent's own log",
@@ -116,8 +117,7 @@ def _message(pasted: str, found: known_errors.ErrorMatch) -> dict[str, Any]:
         return fill(named, FixContext.of_generation(found.name, found.host, old=known.old))
 
     check, fix = filled(known.check), filled(known.fix)
-    return {
-        "message": excerpt(clean(" ".join(known_errors.plain(pasted).split())), _SHOWN),
+    return _shown(pasted, by) | {
         "meaning": known.meaning,
         "causes": " ".join(f"{number}. {cause}" for number, cause in enumerate(known.causes, 1)),
         "check": fixes.plain(check),
@@ -127,6 +127,12 @@ def _message(pasted: str, found: known_errors.ErrorMatch) -> dict[str, Any]:
         "seen": visible[known.visible],
         "rules": "; ".join(f"{ident} {rule_of(ident).title}" for ident in known.rules) or "none",
     }
+
+
+def _shown(pasted: str, by: str) -> dict[str, Any]:
+    """Return a message as it was pasted, and who prints it, if that is known."""
+    message = excerpt(clean(" ".join(known_errors.plain(pasted).split())), _SHOWN)
+    return {"message": message} | ({"printed by": by} if by else {})
 
 
 def _endpoint(rows: list[Endpoint]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from tests.support.messages import MESSAGES
 
 
 def explain(what: str) -> dict[str, Any]:
-    return reference.explain(what, MESSAGES)
+    return reference.explain(what)
 
 
 DELETES = re.compile(
@@ -37,7 +37,7 @@ def test_each_message_finds_itself_and_names_rules_that_exist() -> None:
         assert set(known.rules) <= ids, known.texts
         for text in known.texts:
             printed = re.sub(r"\bX\b", "other.example", re.sub("NAME|HOST", "web1.example", text))
-            found = known_errors.find(MESSAGES, f"Error: {printed}")
+            found = known_errors.find(f"Error: {printed}")
             assert found, text
             assert found.known is known, text
             assert found.name == "web1.example" or "NAME" not in text
@@ -60,7 +60,7 @@ def test_each_message_finds_itself_and_names_rules_that_exist() -> None:
     ],
 )
 def test_what_is_none_of_them_is_not_found(pasted: str) -> None:
-    assert known_errors.find(MESSAGES, pasted) is None
+    assert known_errors.find(pasted) is None
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_name_that_is_not_resolved_is_no_closed_port(pasted: str) -> None:
     ],
 )  # fmt: skip
 def test_names_are_taken_from_what_was_pasted(pasted: str, name: str | None, host: str | None) -> None:
-    found = known_errors.find(MESSAGES, pasted)
+    found = known_errors.find(pasted)
     assert found is not None
     assert (found.name, found.host) == (name, host)
 
@@ -128,7 +128,7 @@ def test_commands_are_those_of_the_agents_that_print_it() -> None:
     ],
 )
 def test_what_many_messages_begin_with_is_explained_if_nothing_else_is_known(pasted: str) -> None:
-    found = known_errors.find(MESSAGES, pasted)
+    found = known_errors.find(pasted)
     assert found is not None
     assert found.known.frame
 
@@ -213,7 +213,7 @@ Nov 23 10:12:02 web1 puppet-agent[812]: Error: Could not send report: Connection
 
 
 def test_of_a_whole_log_the_first_error_counts() -> None:
-    found = known_errors.find(MESSAGES, LOG)
+    found = known_errors.find(LOG)
     assert found is not None
     assert "Could not find class" in found.known.texts
     assert found.name == "web1.example"
@@ -222,7 +222,7 @@ def test_of_a_whole_log_the_first_error_counts() -> None:
 @pytest.mark.parametrize("colour", ["\x1b[1;31m", "^[[1;31m", "#033[1;31m", "[1;31m"])
 def test_colours_do_not_matter_wherever_they_are(colour: str) -> None:
     pasted = f"{colour}Error: Could not find cl{colour}ass ::a for web1.example{colour.replace('1;31', '0')}"
-    found = known_errors.find(MESSAGES, pasted)
+    found = known_errors.find(pasted)
     assert found is not None
     assert "Could not find class" in found.known.texts
     assert "31m" not in explain(pasted)["message"]
@@ -232,7 +232,7 @@ def test_a_line_that_is_broken_before_a_level_is_one_message() -> None:
     pasted = (
         "Could not retrieve catalog from remote server: Error 500 on SERVER: Server\nError: Evaluation\nError: Could"
     )
-    found = known_errors.find(MESSAGES, f"{pasted}\nnot find class ::a for web1.example")
+    found = known_errors.find(f"{pasted}\nnot find class ::a for web1.example")
     assert found is not None
     assert "Could not find class" in found.known.texts
 
@@ -251,7 +251,7 @@ def test_a_message_can_be_one_word() -> None:
 
 def test_only_the_beginning_of_what_is_pasted_is_read() -> None:
     beyond = "x" * known_errors.LIMIT + " Could not find class ::a"
-    assert known_errors.find(MESSAGES, beyond) is None
+    assert known_errors.find(beyond) is None
     assert len(explain("Could not find class ::a " + beyond)["message"]) < 2000
 
 
@@ -261,8 +261,8 @@ def test_only_the_beginning_of_what_is_pasted_is_read() -> None:
 def test_what_repeats_without_end_takes_no_longer(piece: str) -> None:
     # A pattern that tries every way through it would not come back within the time limit of the tests.
     assert len(known_errors.plain(piece * 100_000)) <= known_errors.LIMIT
-    known_errors.find(MESSAGES, piece * 100_000)
-    known_errors.nearest(MESSAGES, piece * 100_000)
+    known_errors.find(piece * 100_000)
+    known_errors.nearest(piece * 100_000)
 
 
 def test_the_nearest_messages_are_offered_with_how_to_ask_for_them() -> None:
@@ -280,9 +280,9 @@ def test_the_nearest_messages_are_offered_with_how_to_ask_for_them() -> None:
 @pytest.mark.slow
 def test_all_that_is_offered_is_known() -> None:
     for known in MESSAGES:
-        nearest = known_errors.nearest(MESSAGES, known.texts[0])
+        nearest = known_errors.nearest(known.texts[0])
         assert nearest
-        assert all(known_errors.find(MESSAGES, offered) for offered in nearest)
+        assert all(known_errors.find(offered) for offered in nearest)
 
 
 def test_an_expired_crl_is_not_made_anew_by_a_revocation() -> None:
@@ -329,6 +329,6 @@ def test_each_line_that_was_printed_is_found_to_be_its_message() -> None:
             folded = "\n".join(line[at : at + 80] for at in range(0, len(line), 80))
             logged = f"Nov 23 10:12:01 web1 puppet-agent[812]: {line.removeprefix('Error: ')}"
             for text in (line, folded, f"\x1b[1;31m{line}\x1b[0m", logged):
-                found = known_errors.find(MESSAGES, text)
+                found = known_errors.find(text)
                 assert found, f"{where}: not found: {text}"
                 assert found.known is known, f"{where}: found to be {found.known.texts[0]!r}: {text}"

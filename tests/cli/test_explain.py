@@ -26,7 +26,7 @@ def test_a_pasted_message_is_explained_line_by_line(run: Run) -> None:
     status, out, _ = run("explain", PASTED)
     assert status == 0
     labels = [line.partition(":")[0] for line in out.splitlines() if not line.startswith(" ")]
-    assert labels == ["message", "meaning", "causes", "check", "fix", "visible", "rules"]
+    assert labels == ["message", "printed by", "meaning", "causes", "check", "fix", "visible", "rules"]
     assert "1. The module is not deployed" in out
     assert "r10k deploy environment" in out
     assert "\x1b" not in out
@@ -78,6 +78,29 @@ def test_what_shares_no_words_with_any_message_is_an_error_with_a_hint(run: Run,
     status, out, err = run("explain", pasted)
     assert (status, out) == (2, "")
     assert "`explain S01` for a rule" in err
+
+
+def test_who_prints_a_message_comes_before_its_meaning(run: Run) -> None:
+    _, out, _ = run("explain", "Could not retrieve catalog from remote server: Error 500 on SERVER: x", "--json")
+    explanation = valid("explain", out)
+    assert list(explanation)[:3] == ["message", "printed by", "meaning"]
+    assert "the agent's configurer (lib/puppet/configurer.rb)" in explanation["printed by"]
+
+
+UNEXPLAINED = "Debug: The total number of facts registered is 250"
+
+
+def test_a_message_without_an_explanation_has_its_origin(run: Run) -> None:
+    status, out, _ = run("explain", UNEXPLAINED, "--json")
+    assert status == 0
+    assert valid("explain", out) == {
+        "message": UNEXPLAINED,
+        "printed by": "the agent's configurer (lib/puppet/configurer.rb), as a debug message, when it has gathered its "
+        "facts; nothing between agent and master.",
+    }
+    _, out, _ = run("explain", f"\x1b[31m{UNEXPLAINED}\x1b[0m")
+    labels = [line.partition(":")[0] for line in out.splitlines() if not line.startswith(" ")]
+    assert labels == ["message", "printed by"]
 
 
 @pytest.mark.parametrize("what", ["docs/protocol.md#crls", "protocol.md#crls", "#crls"])

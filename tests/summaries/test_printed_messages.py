@@ -31,7 +31,7 @@ def run_of(*parts: ExamplePart) -> RunBrief:
 
 
 def pasted(message: str) -> known_errors.ErrorMatch:
-    found = known_errors.find(known_errors.book(), message)
+    found = known_errors.find(message)
     assert found
     return found
 
