@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector import installation
+from inspector.cli import messages
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
 from tests.support.json_output import valid
@@ -85,6 +87,16 @@ def test_who_prints_a_message_comes_before_its_meaning(run: Run) -> None:
     explanation = valid("explain", out)
     assert list(explanation)[:3] == ["message", "printed by", "meaning"]
     assert "the agent's configurer (lib/puppet/configurer.rb)" in explanation["printed by"]
+
+
+def test_origins_are_read_for_messages_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read() -> bytes:
+        raise AssertionError("nobody asked for them")
+
+    messages._origins.cache_clear()
+    monkeypatch.setattr(installation, "origins", read)
+    assert run("explain", "B23")[0] == 0
+    assert run("explain", "GET", "catalog")[0] == 0
 
 
 UNEXPLAINED = "Debug: The total number of facts registered is 250"
