@@ -42,6 +42,7 @@ def transaction_incomplete(case: ExchangeCase) -> Iterator[Statement]:
         yield from _incomplete(case, report, words)
 
 
+_CYCLE = "dependency cycle"
 _LONGEST = 400
 """Characters of the reason why a catalog is refused."""
 
@@ -110,7 +111,18 @@ def catalog_not_applied(case: ExchangeCase) -> Iterator[Statement]:
         yield from _refused(case, case.step.response)
     report = case.step.request
     if isinstance(report, d.Report) and (cause := _not_applied(report)):
-        yield from _incomplete(case, report, cause)
+        yield from _incomplete(case, report, _found_before(case, report) or cause)
+
+
+def _found_before(case: ExchangeCase, report: d.Report) -> str:
+    """Return what was found in the catalog itself, if the agent's reason is the same; else empty."""
+    reported = " ".join(last_error(report).split())
+    for finding in case.run.findings:
+        printed = " ".join(finding.printed.split())
+        same = printed in reported or (_CYCLE in printed and _CYCLE in reported)
+        if finding.rule == "P15" and printed and same:
+            return finding.message
+    return ""
 
 
 def _refused(case: ExchangeCase, catalog: d.Catalog) -> Iterator[Statement]:

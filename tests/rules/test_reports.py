@@ -269,6 +269,20 @@ def test_p15_is_the_verdict_of_a_run_whose_catalog_nobody_can_read() -> None:
     assert (found.cause.rule, found.symptoms) == ("P15", ("R20",))
 
 
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        ("Failed to apply catalog: Could not find dependency Exec[b] for Notify[a] (file: /m/a.pp, line: 7)", 1),
+        ("Failed to apply catalog: vault is sealed", 2),
+    ],
+)
+def test_p15_is_one_finding_if_the_agent_says_the_same(printed: str, expected: int) -> None:
+    sent = report(result="failed", transaction_completed=False, logs=[line(printed, "Puppet")])
+    found = findings(talk(catalog(resources=[res(require="Exec[b]")]), sent), "P15")
+    assert len(found) == expected
+    assert found[0].seqs == ((1, 2) if expected == 1 else (1,))
+
+
 def test_p15_does_not_judge_a_catalog_that_is_requested_again_in_its_environment() -> None:
     needs = [res(require="Exec[b]")]
     other = catalog(environment="staging", resources=needs)
