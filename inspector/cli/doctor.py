@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import sys
 import time
@@ -124,18 +125,24 @@ def _diagnoses(arguments: argparse.Namespace, found: CaptureReport, conf: AuthCo
             found.keys,
             master=functools.partial(report.master_time, arguments.live, arguments.ssldir),
         )
-    # What the agent printed is about what the others find.
     ended = report.of_agents(found) if found.captures else []
     if not arguments.live:
-        return findings.worst_first([*diagnoses, *ended])
+        return findings.worst_first(_together(ended, diagnoses))
     details = {diagnosis.detail.partition(CONSEQUENCE)[0] for diagnosis in diagnoses}
     live = report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
-    # First whether there is a master at all, then whether the clocks differ: what only one of them shows is no cause.
-    clocks = [each for each in (*diagnoses, *live, *ended) if each.rule == "T10"][:1]
     others = [*diagnoses, *(each for each in live[1:] if each.detail not in details)]
-    failed = any(each.severity is Severity.ERROR for each in (*live[:1], *others))
-    others = [*others, *ended] if failed else [*ended, *others]
-    return [*live[:1], *clocks, *(each for each in others if each.rule != "T10")]
+    together = _together(ended, [*live[:1], *others])
+    # First whether there is a master at all, then whether the clocks differ: what only one of them shows is no cause.
+    clocks = [each for each in (*others, *together) if each.rule == "T10"][:1]
+    return [*live[:1], *clocks, *(each for each in together if each.rule != "T10" and each not in live[:1])]
+
+
+def _together(ended: Sequence[Diagnosis], others: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """Return how agents ended with what is wrong in a directory or with a master: beside an error of these, which
+    explains it, it is a fact."""
+    if all(each.severity is not Severity.ERROR for each in others):
+        return [*ended, *others]
+    return [*others, *(dataclasses.replace(each, severity=Severity.NOTICE, steps=()) for each in ended)]
 
 
 def _print_text(found: CaptureReport, diagnoses: list[Diagnosis], *, full: bool, others: bool) -> None:

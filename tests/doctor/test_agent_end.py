@@ -12,6 +12,7 @@ from inspector.capture import agent_end as stored_end
 from inspector.capture.agent_end import AgentEnd
 from inspector.capture.store import Capture
 from inspector.doctor import agent_end
+from inspector.lab.ca import LabCA
 from inspector.runs.examples import catalog, issued, refused, report, talk
 from tests.support.captures import save
 
@@ -103,6 +104,19 @@ def test_a_run_that_says_nothing_of_the_failure(tmp_path: Path, run: Run) -> Non
     assert "the agent ended with exit status 1: Error: of its own" in out
     earlier = recorded(tmp_path / "b.sqlite", AgentEnd(1e9 * 4, 1e9 * 4 + 1, 1, ("Error: later",)), *talk(issued()))
     assert "before its first request: Error: later" in run("runs", earlier)[1]
+
+
+def test_an_error_of_the_directory_explains_it(tmp_path: Path, run: Run) -> None:
+    """What the agent printed is a fact beside it, and needs no fix of its own."""
+    place = LabCA("ca.example").enrol(tmp_path / "ssl", "node1.example")
+    capture = recorded(tmp_path / "a.sqlite", AgentEnd(100, 101, 1, ("Error: PEM_read_bio_X509: no start line",)))
+    status, out, _ = run("doctor", capture, "--ssldir", place.path)
+    assert (status, "ERROR the agent ended with exit status 1" in out) == (1, True)
+    place.certificate.write_text("garbage")
+    status, out, _ = run("doctor", capture, "--ssldir", place.path)
+    assert status == 1
+    assert out.index("ERROR certs/node1.example.pem is not a valid") < out.index("NOTICE the agent ended with exit")
+    assert "ca clean" not in out
 
 
 def test_known_messages_about_time() -> None:
