@@ -417,7 +417,8 @@ def _keep(run: Run, finding: Finding) -> Finding:
             if len(seqs) > EVIDENCE:  # the first and the last are the best evidence
                 seqs = (*seqs[: EVIDENCE // 2], *seqs[-EVIDENCE // 2 :])
             places = tuple(dict.fromkeys((*known.places, *finding.places)))[:PLACES]
-            run.findings[place] = dataclasses.replace(known, seqs=seqs, places=places)
+            follows = tuple(sorted({*known.follows, *finding.follows})) if known.follows and finding.follows else ()
+            run.findings[place] = dataclasses.replace(known, seqs=seqs, places=places, follows=follows)
             return run.findings[place]
     if alike >= FINDINGS:
         run.beyond[finding.rule] = run.beyond.get(finding.rule, 0) + 1

@@ -159,6 +159,7 @@ class Rule:
             seqs,
             run.started if record is None else record.time,
             (statement.at,) if isinstance(statement.at, Place) else statement.at or _default(case),
+            statement.follows,
         )
 
     def fix_for(self, run: Run | None) -> Fix:

@@ -37,9 +37,18 @@ _ADDRESS = regex.compile(r"[0-9A-Fa-f.:]+")
 _GROUP = regex.compile(r"\{([a-z_]+)\}")
 NAMES = 50
 """Maximum number of alternative names of a master that are stored."""
-SERVER_LOG = "/var/log/puppetlabs/puppetserver/puppetserver.log"
 FORBIDDEN = r"Forbidden request\|global deny all"
 """What is in the line of puppetserver's log about a refused request; the name of the rule is at its end."""
+
+
+def in_server_log(pattern: str) -> str:
+    """Return the command that shows the last lines of puppetserver's log with a pattern, quoted for a shell.
+
+    The log is below /var/log/puppetlabs, and of Debian's package in /var/log/puppetserver.
+    """
+    return f"grep -rhs --include=puppetserver.log {pattern} /var/log/puppet* | tail"
+
+
 _AGAIN = "puppet agent -t"
 _CADIR = '"$(puppet config print cadir --section master)"'
 _TRUSTED = 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"'

@@ -26,7 +26,12 @@ def report_rejected(case: ExchangeCase) -> Iterator[Statement]:
     header = "location" if status in (301, 302, 307) else "retry-after" if status in (429, 503) else ""
     if header and response and response.header(header):
         return  # sent again, later or to another master
-    yield Statement(f"the master answered the report with {status}" + (f": {cut(case.answer)}" if case.answer else ""))
+    answer = case.step.response
+    gone = isinstance(answer, d.ErrorDocument) and answer.no_environment
+    yield Statement(
+        f"the master answered the report with {status}" + (f": {cut(case.answer)}" if case.answer else ""),
+        follows=(case.exchange.seq,) if gone else (),  # R09
+    )
 
 
 _FACTS = altered(report(), request={"target": "/puppet/v3/facts/node1.example?environment=production"})

@@ -17,6 +17,7 @@ from inspector import clocks, columns
 from inspector.model import Exchange, Finding, Gap, Handshake, Phase
 from inspector.protocol import documents as d
 from inspector.protocol import kinds
+from inspector.protocol.kinds import FILES as FILE_REQUESTS
 from inspector.protocol.kinds import Kind
 from inspector.runs import commands
 from inspector.runs.observations import (
@@ -94,6 +95,8 @@ class Run:
     seqs: array[int] = field(default_factory=lambda: array("Q"))
     """The numbers of its records, in order."""
     kinds: set[Kind | None] = field(default_factory=set)
+    forbidden: dict[str, Endpoint] = field(default_factory=dict)
+    """The endpoints that the master refused to this agent although it presented its certificate, by name."""
     """The kinds of its requests; with None if there are some that are not Puppet's."""
     single: bool = False
     """It began with a request that belongs to no agent's run: only its own connection can continue it."""
@@ -424,6 +427,10 @@ class Run:
             self.authenticated = self.authenticated or exchange.seq
         elif endpoint.phase is not Phase.OTHER:
             self.anonymous.append(_request(exchange, endpoint))
+        if status is not None and status >= 400 and endpoint.kind in FILE_REQUESTS:
+            self.files.refuse(status, match, placed.response, exchange.seq)
+        if status in (401, 403) and exchange.agent.peer_chain:
+            self.forbidden.setdefault(endpoint.name, endpoint)
         if endpoint.needed and status in (401, 403):
             self.denied.append(_request(exchange, endpoint))
         if status == 503:
@@ -503,6 +510,7 @@ class Run:
             total.exchanges += span.exchanges
             total.duration += span.duration
         self.kinds |= other.kinds
+        self.forbidden = other.forbidden | self.forbidden
         merge(self.cas, other.cas)
         merge(self.crls, other.crls)
         merge(self.csrs, other.csrs)
