@@ -28,7 +28,7 @@ OF_THE_CA = frozenset({"B05", "B10", "B12", "B13", "B14"})
 """Rules about what a CA serves to every agent."""
 OF_COMMANDS = frozenset({"B36", "B49", "P17", "S01"})
 """Rules that are below an error because no run of an agent fails by it, and explain why a command failed."""
-WAITING = frozenset({"B17", "B27", "B39", "B41", "B42", "B44"})
+WAITING = frozenset({"B17", "B27", "B28", "B29", "B39", "B41", "B42", "B44"})
 """Rules below an error that explain why an agent waits for its certificate."""
 NAMING = frozenset({"certificate_revoked", "certificate_expired", "certificate_required"})
 """Alerts with only one possible meaning."""
@@ -93,7 +93,8 @@ def verdict(run: Run) -> Verdict | None:
 
 def settled(finding: Finding, run: Run) -> bool:
     """Whether there is nothing left to do: what kept the request from being signed did not."""
-    return finding.rule in WAITING and run.certificate is not None
+    rights = finding.rule == "B28" and finding.severity is Severity.ERROR  # granted ones stay dangerous
+    return finding.rule in WAITING and run.certificate is not None and not rights
 
 
 def effects(ident: str, *, catalog: bool = False) -> frozenset[str]:

@@ -8,9 +8,10 @@ CA and its CRLs), ``{new_crl_of_agent}`` (only its CRLs), ``{verify}`` and ``{fi
 ``{host}``, the master.
 
 Groups of steps: ``{enrol}``, ``{enrol_ca}`` if the node's certificate was issued by another CA, ``{renew}``,
-``{compare}`` (the request that waits with the agent's), ``{signing}`` (compare, then sign), ``{alt_names}`` (sign with
-alternative names), ``{renew_crl}`` (the CA's own CRL, up to the agents) and ``{renew_master}`` (replace the certificate
-of a master that is also the CA).
+``{compare}`` (the request that waits with the agent's), ``{signing}`` (compare, then sign), ``{resubmit}`` (the node
+keeps its key, and the CA takes its request instead of the one that it has), ``{alt_names}`` (sign with alternative
+names), ``{renew_crl}`` (the CA's own CRL, up to the agents) and ``{renew_master}`` (replace the certificate of a master
+that is also the CA).
 
 Each placeholder becomes the command, or the steps, of the versions of this run's master or agent.
 """
@@ -97,6 +98,7 @@ _CLEAN = on_ca(
 _SIGN = on_ca("sign its new request, unless the CA autosigns", "{sign}")
 _PRINT = on_node("print the fingerprint of its request", "{fingerprint}")
 _COMPARE = on_ca("compare the request that waits with this agent's, {request}", "{list}")
+_RESUBMIT = (_CLEAN, on_node("send this node's request", _AGAIN), _SIGN)
 # Before the CA is cleaned, it refuses the node: the order counts.
 _GROUPS: dict[str, Fix] = {
     "enrol": (_CLEAN, on_node("enrol again", "{reset}", destroys="its key and its certificate"), _SIGN),
@@ -109,10 +111,9 @@ _GROUPS: dict[str, Fix] = {
     "signing": (
         _COMPARE,
         on_ca("sign it", "{sign}", only_if="they are the same"),
-        msgspec.structs.replace(_CLEAN, only_if="they differ"),
-        on_node("send this node's request", _AGAIN, only_if="they differ"),
-        msgspec.structs.replace(_SIGN, only_if="they differ"),
+        *(msgspec.structs.replace(step, only_if="they differ") for step in _RESUBMIT),
     ),
+    "resubmit": _RESUBMIT,
     "alt_names": (
         advice("allow the names on the CA: `allow-subject-alt-names: true` in its ca.conf"),
         on_ca("restart it", "systemctl restart puppetserver"),

@@ -74,6 +74,8 @@ class Run:
     """The agent's name for the master: SNI, or the Host header."""
     presented: bytes | None = None
     """The certificate that the agent was presented as the master's, in DER; None if it is not known."""
+    certificate_of_master: bytes | None = None
+    """The certificate that the master presented, in DER; None if it is not known."""
     stranger: bool = False
     """Its requests need a certificate, and the client showed none: whoever sent them, the names in them are claims."""
     master_versions: dict[str, int] = field(default_factory=dict)
@@ -345,6 +347,8 @@ class Run:
             self.server = self.server or _server(record)
             if not record.agent.for_one_run:
                 self.presented = next(iter(record.agent.own_chain), self.presented)
+            if record.master:
+                self.certificate_of_master = next(iter(record.master.peer_chain), self.certificate_of_master)
             status = record.response.status if record.response else 0
             self.statuses[status] = self.statuses.get(status, 0) + 1
             self.sent += record.request.size
@@ -545,6 +549,7 @@ class Run:
         self.compilers = other.compilers | self.compilers
         self.dialect = self.dialect or other.dialect
         self.server, self.presented = self.server or other.server, self.presented or other.presented
+        self.certificate_of_master = self.certificate_of_master or other.certificate_of_master
         # Steps that still refer to the other run see the whole run.
         other.certname, other.seqs, other.findings = self.certname, self.seqs, self.findings
         other.number, other.joined = self.number, self

@@ -105,7 +105,7 @@ def test_an_agent_that_stops_at_a_name_that_the_certificate_lacks() -> None:
     )
     assert verdict_of(records) == ("T24", "likely", ())
     (run,) = runs_of(records)
-    assert rule_of("T24").fix_for(run)[0].command == "puppet config set server puppet.example --section agent"
+    assert rule_of("T24").fix_for(run)[1].command == "puppet config set server puppet.example --section agent"
 
 
 def test_a_redirect_breaks_what_follows() -> None:
@@ -397,7 +397,7 @@ BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
     "puppetserver-7.9.5/7.23.0/08-expired-crl": [(1, "B10", "certain", 'rm -f "$(puppet config print hostcrl)"')],
     "puppetserver-7.9.5/7.23.0/09-crl-missing-issuer": [(1, "B13", "certain", "certificate_revocation leaf")],
     "puppetserver-7.9.5/7.23.0/10-no-revocation": [(1, "B07", "likely", "certificate_revocation chain")],
-    "puppetserver-7.9.5/7.23.0/12-hostname-mismatch": [(1, None, "not visible", "-connect wrong9.test:8140")],
+    "puppetserver-7.9.5/7.23.0/12-hostname-mismatch": [(1, "T24", "likely", "puppet config set server m7.test")],
     "puppetserver-7.9.5/7.23.0/13-compile-error": [(1, "S01", "certain", "Correct the code")],
     "puppetserver-7.9.5/7.23.0/14-missing-source": [(1, "F02", "certain", "Put the file into")],
     "puppetserver-7.9.5/7.23.0/17-503-retry-after": [(1, "S24", "certain", "max-queued-requests: 0")],

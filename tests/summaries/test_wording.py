@@ -187,7 +187,8 @@ def test_a_legacy_agent_that_stops_before_it_verifies_is_asked_what_it_trusts() 
     result = conclusions.of_run(run)
     assert result.verdict is not None
     assert result.steps[0].command == (
-        'openssl s_client -connect puppet.example:8140 -CAfile "$(puppet config print localcacert)" </dev/null'
+        "openssl s_client -connect puppet.example:8140 -verify_hostname puppet.example -CAfile "
+        '"$(puppet config print localcacert)" </dev/null'
     )
 
 
