@@ -7,11 +7,12 @@ CA and its CRLs), ``{new_crl_of_agent}`` (only its CRLs), ``{verify}`` and ``{fi
 ``{request}``, the fingerprint of the agent's request, from the traffic if it is there; ``{name}``, the certname;
 ``{host}``, the master.
 
-Groups of steps: ``{enrol}``, ``{enrol_ca}`` if the node's certificate was issued by another CA, ``{renew}``,
-``{compare}`` (the request that waits with the agent's), ``{signing}`` (compare, then sign), ``{resubmit}`` (the node
-keeps its key, and the CA takes its request instead of the one that it has), ``{alt_names}`` (sign with alternative
-names), ``{renew_crl}`` (the CA's own CRL, up to the agents) and ``{renew_master}`` (replace the certificate of a master
-that is also the CA).
+Groups of steps: ``{enrol}``, ``{enrol_ca}`` if the node's certificate was issued by another CA, ``{revoked}`` (enrol a
+node whose certificate was revoked, or not), ``{renew}``, ``{compare}`` (the request that waits with the agent's),
+``{signing}`` (compare, then sign), ``{resubmit}`` (the node keeps its key, and the CA takes its request instead of the
+one that it has), ``{alt_names}`` (sign with alternative names), ``{renew_crl}`` (the CA's own CRL, up to the agents),
+``{missing_crl}`` (the same for a CA of the chain without one) and ``{renew_master}`` (replace the certificate of a
+master that is also the CA).
 
 Each placeholder becomes the command, or the steps, of the versions of this run's master or agent.
 """
@@ -98,10 +99,11 @@ _CLEAN = on_ca(
 _SIGN = on_ca("sign its new request, unless the CA autosigns", "{sign}")
 _PRINT = on_node("print the fingerprint of its request", "{fingerprint}")
 _COMPARE = on_ca("compare the request that waits with this agent's, {request}", "{list}")
+_ENROL = (_CLEAN, on_node("enrol again", "{reset}", destroys="its key and its certificate"), _SIGN)
 _RESUBMIT = (_CLEAN, on_node("send this node's request", _AGAIN), _SIGN)
 # Before the CA is cleaned, it refuses the node: the order counts.
 _GROUPS: dict[str, Fix] = {
-    "enrol": (_CLEAN, on_node("enrol again", "{reset}", destroys="its key and its certificate"), _SIGN),
+    "enrol": _ENROL,
     "enrol_ca": (
         _CLEAN,
         on_node("enrol again", "{reset_ca}", destroys="its key, its certificate, the CA and its CRL"),
@@ -127,6 +129,22 @@ _GROUPS: dict[str, Fix] = {
         on_master("restart it, if it is older than 5.1"),
         on_node("fetch it, on each that still has the old one", "{new_crl_of_agent}",
                 destroys="the CRL that it has"),
+    ),
+    "missing_crl": (
+        on_ca("see which CRL is missing", "{crls}"),
+        on_ca("add the missing one", "{write_crls}"),
+        on_ca("take that CA's CRL from the file that the command names: pass it with `--add`",
+              only_if="the key of its CA is not there"),
+        on_master("restart it, if it is older than 5.1"),
+        on_node("fetch it, on each agent", "{new_crl_of_agent}", destroys="the old CRL"),
+        on_node("check only the server's own certificate until then",
+                "puppet config set certificate_revocation leaf --section agent",
+                only_if="it cannot be issued now, and the agent is of version 5.3 or later"),
+    ),
+    "revoked": (
+        advice("find out who revoked it, and why, before it gets another one"),
+        *(msgspec.structs.replace(step, only_if="the node should continue to work") for step in _ENROL),
+        on_node("stop its agent", only_if="the node was retired"),
     ),
     # As the server cannot be verified, no command that asks it works: its certificate is made with the CA's key.
     "renew_master": (

@@ -372,6 +372,23 @@ def test_t07_a_name_that_fits_is_not_the_reason() -> None:
     assert ids(talk(refused(None, by=None, leg={"sni": None}))) == set()
 
 
+def test_t05_of_the_master_does_not_enrol_the_node() -> None:
+    """`ca clean` would revoke a good certificate."""
+    shown = {"own_chain": carried(made(MASTER))}
+    (run,) = runs_of(talk(refused("certificate_revoked", leg=shown)))
+    fix = rule_of("T05").fix_for(run)
+    assert not any("ca clean" in step.command or "ssl clean" in step.command for step in fix)
+    assert "who revoked the certificate of the master" in fix[0].text
+    culprits = ("Certificate 'CN=node1.example' is revoked",)
+    (run,) = runs_of(talk(refused("certificate_revoked", by="proxy", certificate=True, culprits=culprits)))
+    (first, clean, *_) = rule_of("T05").fix_for(run)
+    assert first.text.startswith("find out who revoked it")
+    assert (clean.only_if, clean.command) == (
+        "the node should continue to work",
+        f"puppetserver ca clean --certname {NAME}",
+    )
+
+
 def test_t07_of_the_proxy_is_healed_in_puppet_conf_where_its_name_for_the_master_is_from() -> None:
     """`run` uses the agent's own, and has no --master for it."""
     reason = (
