@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules, fixes, rule_of, words
@@ -276,8 +277,20 @@ def test_s03_leaves_old_agents_to_s18() -> None:
 )
 def test_s04_names_the_header(status: int, kind: str, says: str | None) -> None:
     part = asked("report/node1.example", method="PUT", status=status, kind=kind, text="x", sent={})
-    expected = [f"report was refused with {status}: {says}"] if says else []
+    expected = [f"refused with {status}: {says}"] if says else []
     assert messages("S04", part) == expected
+
+
+def test_a_format_that_the_two_ends_do_not_share_is_one_cause_of_every_refusal() -> None:
+    (run,) = runs_of(
+        talk(node(status=406), plugins(status=406), catalog(status=406), report(status=406, result="failed"))
+    )
+    (finding,) = [finding for finding in run.findings if finding.rule == "S04"]
+    assert finding.seqs == (1, 2, 3, 4)
+    verdict = verdicts.verdict(run)
+    assert verdict
+    assert verdict.cause == finding
+    assert set(verdict.symptoms) == {"R20", "P03"}
 
 
 # -- S05 to S07: a busy master -------------------------------------------------------------------------

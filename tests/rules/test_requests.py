@@ -46,6 +46,15 @@ def test_a_request_with_rights_that_waits_says_so_and_a_signed_one_is_settled() 
     (signed,) = runs_of(talk(ca(), crl(), asks, issued(), plugins(), catalog(), report()))
     (found,) = [finding for finding in signed.findings if finding.rule == "B28"]
     assert verdicts.settled(found, signed)
+    assert found.severity is Severity.NOTICE, "nothing is left to do"
+
+
+def test_what_the_ca_refused_and_then_signed_is_no_error() -> None:
+    text = b"CSR 'node1.example' contains extra subject alternative names (DNS:b), which are disallowed."
+    refused_first = csr(alt_names=["b"], status=400, body=text)
+    (run,) = runs_of(talk(ca(), crl(), refused_first, issued(), plugins(), catalog(), report()))
+    (found,) = [finding for finding in run.findings if finding.rule == "B27"]
+    assert found.severity is Severity.NOTICE
 
 
 def test_a_right_over_the_ca_that_was_granted_is_not_settled() -> None:

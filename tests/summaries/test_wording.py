@@ -18,7 +18,7 @@ from inspector.model import (
     Record,
     Severity,
 )
-from inspector.runs.examples import altered, ca, carried, csr, issued, made, plugins, report, talk, unanswered
+from inspector.runs.examples import altered, ca, carried, catalog, csr, issued, made, plugins, report, talk, unanswered
 from inspector.runs.run import Run
 from inspector.summaries import conclusions, summary, wording
 from inspector.text import WIDTH, clean, counts, seconds, short, size, utc
@@ -130,6 +130,13 @@ WHYS = [
     (Agent(leg="1").catalog(), "the run ended without a report"),
     (Agent(leg="1").catalog().report(), None),
 ]
+
+
+def test_a_quoted_sentence_has_no_stop_before_the_time() -> None:
+    (run,) = runs_of(talk(unanswered(catalog(), "Client disconnected.")))
+    verdict = conclusions.of_run(run).verdict
+    assert verdict
+    assert "Client disconnected, since 2" in verdict.message
 
 
 @pytest.mark.parametrize(("agent", "words"), WHYS)
