@@ -169,8 +169,33 @@ _NO_FACTS: Fix = (
 )  # fmt: skip
 
 
+_NO_RIGHT = regex.compile(r"Permission denied[^/]{0,40}(/[A-Za-z0-9_./-]{1,300})")
+"""What a master says if its own user may not read a file."""
+
+
 def _fix(run: Run) -> Fix | None:
-    return _NO_FACTS if _sent_no_facts(run) else None
+    if _sent_no_facts(run):
+        return _NO_FACTS
+    refused = next((answer for answer in reversed(run.catalogs) if not answer.usable), None)
+    found = _NO_RIGHT.search(refused.text) if refused else None
+    return _readable(found[1]) if found and _is_code(found[1]) else None
+
+
+def _is_code(path: str) -> bool:
+    """Whether everybody may read a file: the path is from the traffic, and a private key of Hiera's is no code."""
+    inside = any(f"/{part}/" in path for part in ("modules", "manifests", "environments"))
+    return inside and ".." not in path and "key" not in path
+
+
+def _readable(path: str) -> Fix:
+    """Return the fix for a file that the server's user may not read; the code is not the cause."""
+    return (
+        on_master("look at the file and its directories", f"namei -l {path}"),
+        on_master("let the server's own user, `puppet`, read it and enter the directories", f"chmod a+rX {path}"),
+        on_master("let it read all code", 'chmod -R a+rX "$(puppet config print environmentpath --section master)"',
+                  only_if="more was deployed with these rights"),
+        on_node("test it", "puppet agent -t"),
+    )  # fmt: skip
 
 
 def _sent_no_facts(run: Run) -> bool:

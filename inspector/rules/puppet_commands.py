@@ -114,6 +114,8 @@ _GROUPS: dict[str, Fix] = {
         _COMPARE,
         on_ca("sign it", "{sign}", only_if="they are the same"),
         *(msgspec.structs.replace(step, only_if="they differ") for step in _RESUBMIT),
+        on_ca("see in its log why it did not: a program that it cannot execute is read as a list of names",
+              in_server_log("'autosign\\|Invalid pattern'"), only_if="the CA is to autosign"),
     ),
     "resubmit": _RESUBMIT,
     "alt_names": (

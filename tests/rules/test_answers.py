@@ -293,6 +293,25 @@ def test_a_format_that_the_two_ends_do_not_share_is_one_cause_of_every_refusal()
     assert set(verdict.symptoms) == {"R20", "P03"}
 
 
+@pytest.mark.parametrize(
+    ("path", "healed"),
+    [
+        ("/etc/puppetlabs/code/environments/production/modules/locked/metadata.json", True),
+        ("/etc/shadow", False),  # who wrote this is not the code
+        ("/etc/puppetlabs/puppet/eyaml/keys/private_key.pkcs7.pem", False),
+        ("/x/modules/../../etc/shadow", False),
+        ("/x/modules/{name}", True),
+        ("/x/modules/$(reboot)", True),
+    ],
+)
+def test_s01_lets_the_server_read_a_file_of_code_and_nothing_else(path: str, healed: bool) -> None:
+    text = f"Server Error: Permission denied - {path} on node node1.example"
+    (run,) = runs_of(talk(plugins(), catalog(status=500, text=text), report(result="failed")))
+    commands = [step.command for step in rule_of("S01").fix_for(run)]
+    assert any(command.startswith("chmod a+rX /") for command in commands) is healed
+    assert not any(sign in command for command in commands for sign in ("reboot", "{", "shadow", "private_key"))
+
+
 # -- S05 to S07: a busy master -------------------------------------------------------------------------
 
 

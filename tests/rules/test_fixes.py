@@ -173,6 +173,12 @@ def test_the_node_prints_its_fingerprint_only_where_the_traffic_does_not_show_it
 # -- those of the rules --------------------------------------------------------------------------------
 
 
+def test_a_request_that_waits_asks_whether_the_ca_was_to_sign_it() -> None:
+    (*_, last) = fill([group("signing")])
+    assert last.only_if == "the CA is to autosign"
+    assert last.command == "grep -rhs --include=puppetserver.log 'autosign\\|Invalid pattern' /var/log/puppet* | tail"
+
+
 DELETES = re.compile(r"\brm -|-delete\b|\bca clean\b|\bcert clean\b(?! crl-renewal)|\bssl clean\b|\brevoke\b")
 """What deletes files of an agent or of a CA, or revokes."""
 TRUST = re.compile(r"\brm -f (?:\"\$\(puppet config print (?:localcacert|hostcrl)\)\"(?: |; ))+puppet agent -t")
