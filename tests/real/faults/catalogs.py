@@ -106,6 +106,22 @@ def _report_refused(scene: Scene) -> None:
     _access(scene, "/puppet/v3/report")
 
 
+def _mount(scene: Scene, name: str) -> None:
+    scene.manage(f"file {{ '{scene.agent.base}/{name}': source => 'puppet:///{name}/a' }}")
+
+
+def _mount_refused(scene: Scene) -> None:
+    _access(scene, "/puppet/v3/file_metadata/secure")
+    _mount(scene, "secure")
+
+
+def _strict_mode(scene: Scene) -> None:
+    """The ENC assigns an environment of its own, and the agent takes only the one that it asked for."""
+    _classifier(scene, "echo '{environment: staging, classes: []}'")
+    scene.edit(scene.master.environment.with_name("staging") / "manifests/site.pp", "notify { 'staging': }\n")
+    scene.configure(strict_environment_mode="true")
+
+
 def _fact_fails(scene: Scene) -> None:
     _module(scene, "lib/facter/demo_role.rb", "Facter.add(:demo_role) { setcode { raise 'no role' } }\n")
 
@@ -164,6 +180,12 @@ FAULTS = (
           corrects="auth.conf"),
     Fault(name="auth.conf refuses the report", kind=ACCESS, make=_report_refused, cause="S02",
           corrects="auth.conf", ends=(0, 1, 2)),
+    Fault(name="auth.conf refuses a mount", kind=ACCESS, make=_mount_refused, cause="S02",
+          corrects="auth.conf", ends=(1, 4, 6)),
+    Fault(name="the agent insists on another environment", kind=ENVIRONMENT, make=_strict_mode, cause="R07",
+          true=("it is on",), ends=(1, 2)),
+    Fault(name="a mount that the master does not have", kind=FILES, make=lambda scene: _mount(scene, "nowhere"),
+          cause="F18", corrects="add the mount", ends=(1, 4, 6)),
     Fault(name="a file's source is missing", kind=FILES, cause="F02", corrects="into the module's",
           make=lambda s: s.manage(f"file {{ '{s.agent.base}/x': source => 'puppet:///modules/demo/absent' }}"),
           ends=(1, 4, 6)),
