@@ -24,7 +24,7 @@ LARGE = 2**30
 """Bytes of a file that a program writes."""
 LINE = 2**20
 """Bytes of a line of a log."""
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
 """How a file begins that gzip compressed."""
 
 
@@ -55,12 +55,17 @@ def read(path: Path, most: int = LARGE, *, links: bool = True) -> bytes:
     return data
 
 
-def lines(path: Path, longest: int = LINE) -> Iterator[tuple[bytes, int]]:
+def lines(path: Path, longest: int = LINE, start: int = 0) -> Iterator[tuple[bytes, int]]:
     """Yield the lines of a file, also of one that gzip compressed, each with the bytes of the file that were read so
-    far. A longer line is cut. Raises OSError."""
+    far. A longer line is cut. ``start``: the first whole line is the one after this byte, unless the file is
+    compressed. Raises OSError."""
     with opened(path) as file:
-        compressed = file.peek(2)[:2] == _GZIP  # type: ignore[attr-defined]
+        compressed = file.peek(2)[:2] == GZIP  # type: ignore[attr-defined]
         text: IO[bytes] = gzip.GzipFile(fileobj=file) if compressed else file  # type: ignore[assignment]
+        if start and not compressed:
+            file.seek(start)
+            while (rest := text.readline(longest)) and rest[-1:] != b"\n":
+                pass
         try:
             while line := text.readline(longest):
                 yield line, file.tell()

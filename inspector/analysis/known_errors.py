@@ -1,6 +1,7 @@
-"""Messages of agents, masters and their tools, with causes, a check and a fix, for ``puppet-inspector explain "..."``.
+"""The one book of messages of agents, masters and their tools, with causes, a check and a fix.
 
-They are written in ``inspector/messages/*.yaml``, and compiled (``make docs``). A message is found in what a user
+``explain MESSAGE``, the verdicts of runs and the doctor take what a message means, and what heals it, from here. They
+are written in ``inspector/messages/*.yaml``, and compiled (``make docs``). A message is found in what a user
 pastes from a log or a terminal.
 
 A known message is found by its stable part. Prefixes, names, paths, quotes, colours and line breaks do not matter, nor
@@ -10,17 +11,19 @@ do spaces: a terminal breaks lines within words. What is pasted is bounded, and 
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from inspector import regex
+from inspector import installation, regex
 from inspector.model import Visible
-from inspector.rules.fixes import Step
+from inspector.rules.fixes import BLANK, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from inspector.rules.fixes import Fix
 
 LIMIT = 20_000
 """Characters of what is pasted that are read."""
@@ -48,11 +51,15 @@ class KnownError(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """True: only agents up to version 5 print it; False: only later ones; None: both."""
     frame: bool = False
     """It surrounds or follows the reason: any other message that is found, too, says more."""
+    first: bool = False
+    """It says whose message it is, so it comes before any other that is found, too: the words of TLS in it are about
+    that party, and not about agent and master."""
 
 
-def decoded(compiled: bytes) -> tuple[KnownError, ...]:
-    """Return every known message."""
-    return msgspec.json.decode(compiled, type=tuple[KnownError, ...])
+@cache
+def book() -> tuple[KnownError, ...]:
+    """Return every known message; read once."""
+    return msgspec.json.decode(installation.messages(), type=tuple[KnownError, ...])
 
 
 class ErrorMatch(NamedTuple):
@@ -77,6 +84,19 @@ _PLACEHOLDER = regex.compile(r"\b(?:NAME|HOST|X)\b")
 _VALUE = r"(?:https?://|/?CN=)?([^\s/:,;()\[\]]+)[^\s()\[\]]*?"
 _ELSEWHERE = {"NAME": r"\bon node ([A-Za-z0-9._-]+)", "HOST": r"\bhttps://([A-Za-z0-9._-]+)"}
 """Where the value of a placeholder stands in many messages, around the reason."""
+_PATH = r"(/[A-Za-z0-9._/-]{1,200}\.(?:pp|epp|erb|ya?ml|eyaml|rb|json))"
+_BLANKS = {
+    "<file>": regex.compile(rf"(?:\((?:file: )|\bat |\bin file |\bin |\()['\"]?{_PATH}(?:, line|:[0-9]|, )"),
+    "<environment>": regex.compile(r"(?:/environments/|\benvironment '?)([A-Za-z0-9_]{1,64})\b"),
+    "<port>": regex.compile(
+        r"https?://[A-Za-z0-9.-]+:([0-9]{2,5})\b|connection to [A-Za-z0-9.-]+:([0-9]{2,5})\b"
+        r"|peeraddr=[0-9A-Fa-f.:\[\]]+:([0-9]{2,5})\b|\bport ([0-9]{2,5})\b|\bon ([0-9]{2,5}) at route"
+    ),
+    "<service>": regex.compile(r"\bfor /?CN=([A-Za-z0-9.-]+)|https?://([A-Za-z0-9.-]+)"),
+    "<module directory>": regex.compile(r"(/[A-Za-z0-9._/-]{1,200}/modules/[a-z][a-z0-9_]{0,64})/"),
+    "<module>": regex.compile(r"/modules/([a-z][a-z0-9_]{0,64})/"),
+}
+"""What a message names, by the blank of a command that it fills."""
 _WORD = regex.compile(r"[a-z0-9_/.:-]*[a-z0-9]")
 
 
@@ -104,6 +124,29 @@ def find(messages: Sequence[KnownError], pasted: str) -> ErrorMatch | None:
     return frame
 
 
+@lru_cache(maxsize=1024)
+def reason(printed: str) -> ErrorMatch | None:
+    """Return the known reason in one message of an answer or a report; None if it names none: what only surrounds a
+    reason explains nothing."""
+    text = plain(printed)
+    best = _best(book(), text)
+    if best is None or best.frame:
+        return None
+    return ErrorMatch(best, _value(best, "NAME", text), _value(best, "HOST", text), text)
+
+
+def filled(fix: Fix, text: str) -> Fix:
+    """Return a fix whose blanks (``<file>``) hold what the message names, as far as that is safe in a command."""
+    found = {blank: match for blank, pattern in _BLANKS.items() if (match := pattern.search(text))}
+    named_there = {blank: next(filter(None, match.groups())) for blank, match in found.items()}
+    values = {blank: value for blank, value in named_there.items() if "/." not in value}
+
+    def named(clause: str) -> str:
+        return BLANK.sub(lambda blank: values.get(blank[0], blank[0]), clause)
+
+    return tuple(msgspec.structs.replace(step, text=named(step.text), command=named(step.command)) for step in fix)
+
+
 def _parts(text: str) -> list[str]:
     """Return the messages of a log, errors first."""
     parts: list[tuple[bool, list[str]]] = []
@@ -119,14 +162,14 @@ def _parts(text: str) -> list[str]:
 def _best(messages: Sequence[KnownError], text: str) -> KnownError | None:
     """Return the message with the longest stable part in the text; if there are frames only, the innermost one."""
     compared = _compared(text)
-    best, rank = None, (False, 0)
+    best, rank = None, (False, False, 0)
     for known in messages:
         for stable in known.texts:
             pattern, length = _pattern(stable)
             if (found := pattern.search(compared)) is None:
                 continue
             # A frame may be all that the text is, so it counts from its first character on.
-            new = (False, found.start() + 1) if known.frame else (True, length)
+            new = (known.first, not known.frame, found.start() + 1 if known.frame else length)
             if new > rank:
                 best, rank = known, new
     return best

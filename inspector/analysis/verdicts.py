@@ -46,7 +46,7 @@ ORDER = (
     "R13", "F07", "R09", "S15", "S24", "S06", "S05", "S12", "S32", "S23", "S13", "S09", "R06", "R07", "S08", "S28",
     "S26", "S25", "S27", "S01", "R20",
     # Why a resource failed, and what happened to the report.
-    "S20", "F17", "F09", "F18", "F02", "F03", "P01", "P06", "P15", "P05", "S04", "P04", "P03",
+    "P18", "S20", "F17", "F09", "F18", "F02", "F03", "P01", "P06", "P15", "P05", "S04", "P04", "P03",
     # What closes connections.
     "T12", "T13", "T14", "R17", "R02", "B36", "S11", "P11",
 )  # fmt: skip

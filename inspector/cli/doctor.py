@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from inspector.errors import InspectorError
 from inspector.host.auth_conf import reading
 from inspector.model import Severity
 from inspector.summaries import wording
+from inspector.text import clean
 
 if TYPE_CHECKING:
     import argparse
@@ -37,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "is given)")  # fmt: skip
     parser.add_argument("--auth-conf", type=Path, metavar="FILE", help="with a capture: name the rule of the master's "
                          "auth.conf behind each request that was refused")  # fmt: skip
+    parser.add_argument("--server-log", type=Path, metavar="FILE", action="append", default=[], help="with a capture: "
+                        "quote the errors of the master's puppetserver.log at the moment of what failed, with what "
+                        "they mean and their fix: `doctor FILE --server-log puppetserver.log`; also compressed, may be "
+                        "repeated (default: the logs of a master on this host)")  # fmt: skip
     parser.add_argument("--ssldir", type=Path, metavar="DIR", help="check an agent's ssldir (read-only)")
     parser.add_argument("--cadir", type=Path, metavar="DIR", help="check a CA's directory (read-only)")
     parser.add_argument("--certname", metavar="NAME", help="the agent to check, if the ssldir has files of several")
@@ -63,6 +69,11 @@ def execute(arguments: argparse.Namespace) -> int:
             report.of_captures(captures, time.time(), watch, unreadable.report) if captures else report.CaptureReport()
         )
     print_failed(found.failed)
+    if captures:
+        report.by_server_log(found, arguments.server_log)
+        if arguments.server_log and not found.logged:
+            names = ", ".join(clean(str(log)) for log in arguments.server_log)
+            print(f"puppet-inspector: no error in {names} at the moment of what failed", file=sys.stderr)
     diagnoses = _diagnoses(arguments, found, conf)
     problems = report.worst(found, diagnoses) if arguments.fix_script else []
     written: Path | None = None
@@ -95,6 +106,8 @@ def _captures(arguments: argparse.Namespace) -> list[Path]:
     except InspectorError as error:
         hint = error.hint if given else "Pass a capture, --ssldir DIR, --cadir DIR or --live HOST."
         raise InspectorError(error.message, hint) from error
+    if arguments.server_log and not captures:
+        raise InspectorError("--server-log needs a capture.", "It is about what failed in one.")
     if arguments.auth_conf and not captures:
         raise InspectorError("--auth-conf needs a capture.", "`puppet-inspector auth --request` decides without one.")
     return captures

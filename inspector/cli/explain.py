@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector import installation
-from inspector.cli import messages
+from inspector.analysis import known_errors
 from inspector.cli.arguments import add_rules
 from inspector.cli.output import columns, print_json, print_markdown
 from inspector.explain import protocol_page, reference
@@ -47,7 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
         else:
             print_markdown(f"{section.title}\n\n{section.text}")
         return 0
-    explanation = reference.explain(topic, messages.known())
+    explanation = reference.explain(topic, known_errors.book())
     steps = {key: explanation.pop(name) for key, name in STEPS.items() if name in explanation}
     if arguments.json:
         print_json(explanation | {STEPS[key]: fixes.fields(fix) for key, fix in steps.items()})

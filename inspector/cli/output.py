@@ -116,6 +116,7 @@ def print_verdicts(
             print_block(wording.verdict(run, columns(), where))
             for line in wording.quoted(whole(run.cause_found), columns()) if whole else ():
                 print(line)
+            print(*wording.meaning(run, columns()), sep="\n", end="\n" if run.meaning else "")
             print(*printed_fixes.of(run.steps, f"{where}run {run.number}"), sep="\n")
     return printed
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector import installation, regex, rules
+from inspector.analysis import known_errors
 from inspector.capture.store import Capture
-from inspector.cli import messages
 from inspector.cli.arguments import add_rules, capture_to_write
 from inspector.cli.output import print_line
 from inspector.cli.relay import Relay
@@ -423,7 +423,7 @@ def _explain(conf: PuppetConf, status: int, printed: str, found: CaptureRuns) ->
     renamed = any(run.certname not in (None, conf.certname) for run in runs)
     if status in (0, 2) or not (is_empty or unseen or renamed):
         return
-    explanation = reference.explain_output(printed, messages.known())
+    explanation = reference.explain_output(printed, known_errors.book())
     if explanation:
         _print_note(f"the agent printed: {explanation['message']}")
         for label, key in (("meaning", "meaning"), ("check", "check"), ("fix", "remedy")):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from inspector import inputs
-from inspector.cli import messages
+from inspector.analysis import known_errors
 from inspector.errors import InspectorError
 from inspector.explain import reference
 from inspector.host import puppetconf
@@ -199,7 +199,7 @@ def _master(conf: PuppetConf) -> tuple[str, int]:
 
 def _must_be_lower_case(conf: PuppetConf) -> None:
     if conf.certname != conf.certname.lower():
-        meaning = reference.explain_output("Certificate names must be lower case", messages.known()) or {}
+        meaning = reference.explain_output("Certificate names must be lower case", known_errors.book()) or {}
         raise InspectorError(
             f"The certname {conf.certname} is not in lower case: the agent stops before it connects.",
             meaning.get("remedy", ""),

@@ -11,8 +11,8 @@ import msgspec
 
 from inspector.analysis import verdicts
 from inspector.capture.store import Capture
-from inspector.columns import Number
-from inspector.doctor import auth_conf, cadir, cross_check, findings, fix_script, livecheck, ssldir
+from inspector.columns import Number, Utc
+from inspector.doctor import auth_conf, cadir, cross_check, findings, fix_script, livecheck, server_log, ssldir
 from inspector.errors import InspectorError
 from inspector.formats import json_output
 from inspector.host import puppetconf
@@ -22,16 +22,18 @@ from inspector.rules import fixes, is_own, rule_of
 from inspector.summaries import reading, wording
 from inspector.summaries.judgement import Judgement
 from inspector.summaries.wording import Block
-from inspector.text import clean, counts
+from inspector.text import clean, counts, utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from inspector.doctor.findings import Diagnosis
+    from inspector.doctor.server_log import Quote
     from inspector.errors import CaptureError
     from inspector.host.auth_conf.rules import AuthConf
     from inspector.progress import Watch
+    from inspector.summaries.index import IndexedRun
     from inspector.summaries.judgement import NodeVerdict
     from inspector.summaries.keys import WireKey
     from inspector.summaries.summary import RunBrief
@@ -65,11 +67,19 @@ class CaptureReport:
     """The records that were not analyzed, and why."""
     failed: list[str] = field(default_factory=list)
     """Why rules failed."""
+    runs: dict[tuple[Path, int], IndexedRun] = field(default_factory=dict)
+    """The runs, by capture and number."""
+    logged: dict[tuple[Path, int], list[Quote]] = field(default_factory=dict)
+    """What the master's log says about verdicts, by capture and the number of the run."""
 
     @property
     def agents(self) -> list[NodeVerdict]:
         """The verdicts, the worst first."""
         return self.judgement.verdicts
+
+    def quotes(self, agent: NodeVerdict) -> list[Quote]:
+        """Return what the master's log says about a verdict."""
+        return self.logged.get((agent.capture, agent.run.number), [])
 
     def where(self, capture: Path) -> str:
         """Return what names a capture before the number of a run; empty if there is only one."""
@@ -93,6 +103,7 @@ def of_captures(
         [key for found in read for key in found.keys],
         [(found.capture, seq, reason) for found in read for seq, reason in found.unanalyzed.items()],
         [reason for found in read for reason in found.failed.values()],
+        {(found.capture, run.brief.number): run for found in read for run in found.runs},
     )
 
 
@@ -116,6 +127,11 @@ def by_auth_conf(found: CaptureReport, conf: AuthConf) -> list[Diagnosis]:
             if agent.current:
                 diagnoses += auth_conf.others(agent.run, records, conf)
     return diagnoses
+
+
+def by_server_log(found: CaptureReport, logs: Sequence[Path]) -> None:
+    """Look in the master's logs for what failed; without ``logs`` in those of this host. Raises InspectorError."""
+    found.logged = server_log.quotes(found.agents, found.runs, logs)
 
 
 def of_directories(
@@ -218,7 +234,10 @@ def verdict_blocks(
             past = f" (history: {later} ended differently)"
         block = wording.verdict(agent.run, width, where, times=times, past=past)
         block.lines.extend(wording.quoted(whole(agent.capture)(agent.run.cause_found), width) if whole else ())
+        block.lines.extend(wording.meaning(agent.run, width))
         if agent.current:
+            for quote in found.quotes(agent):
+                block.lines.extend(_quoted(quote, width))
             block.lines.extend(fixes.of(agent.run.steps, f"{where}run {agent.run.number}"))
         yield block
     notes = []
@@ -232,6 +251,15 @@ def verdict_blocks(
         yield Block(wording.flowing(note, width))
 
 
+def _quoted(quote: Quote, width: int | None) -> list[str]:
+    """Return the lines of what a master's log says, with its meaning and its fix."""
+    lines = wording.flowing(f"  {clean(quote.log.name)} at {quote.clock}: {quote.text}", width)
+    if quote.steps:
+        for label, content in (("    meaning: ", quote.meaning), ("    fix: ", quote.steps)):
+            lines += wording.Labelled(label, content).lines(width or wording.PLAIN)
+    return lines
+
+
 def diagnosis_blocks(diagnoses: Sequence[Diagnosis], width: int | None = None) -> Iterator[Block]:
     """Yield diagnoses as text, each with its fix; ``width`` is that of the terminal."""
     for diagnosis in diagnoses:
@@ -242,6 +270,22 @@ def diagnosis_blocks(diagnoses: Sequence[Diagnosis], width: int | None = None) -
         yield Block(lines, marked, diagnosis.severity)
     if not diagnoses:
         yield Block(["no problems found"])
+
+
+class LogLine(msgspec.Struct):
+    """An error or a warning in the master's log at the moment of what failed, masked."""
+
+    log: str
+    """The path of the log."""
+    time: Utc
+    """When it was written, by the master's clock."""
+    level: str
+    text: str
+    """The line without time, level, thread and logger, and the exceptions below it; long ones without their middle."""
+    meaning: str | None
+    """What it means; null if it is no known message with something to do on the master."""
+    steps: list[fixes.PlainStep]
+    """What to do then, before the fix of the verdict."""
 
 
 class AgentVerdict(json_output.Verdict, kw_only=True):
@@ -258,6 +302,8 @@ class AgentVerdict(json_output.Verdict, kw_only=True):
     """A later run of the same agent that ended differently: this verdict is history."""
     superseded_in: str | None
     """The path of the capture with the run superseded_by."""
+    server_log: list[LogLine]
+    """What the master's log (--server-log, or those of this host) says about it, in the order of time."""
 
 
 class PlainNote(msgspec.Struct):
@@ -309,7 +355,9 @@ def plain(
     """Return all of it for JSON; ``script`` is the one that was written, ``whole`` returns what reads the messages of a
     capture."""
     return Examined(
-        verdicts=[_verdict(agent, whole(agent.capture) if whole else None) for agent in found.agents],
+        verdicts=[
+            _verdict(agent, whole(agent.capture) if whole else None, found.quotes(agent)) for agent in found.agents
+        ],
         notes=[PlainNote(note.rule, str(note.capture), note.runs) for note in found.notes],
         diagnoses=[_diagnosis(diagnosis) for diagnosis in diagnoses],
         not_analyzed=json_output.not_analyzed(found.unanalyzed),
@@ -319,7 +367,7 @@ def plain(
     )
 
 
-def _verdict(agent: NodeVerdict, whole: Whole | None) -> AgentVerdict:
+def _verdict(agent: NodeVerdict, whole: Whole | None, quotes: Iterable[Quote]) -> AgentVerdict:
     return AgentVerdict(
         **msgspec.structs.asdict(json_output.verdict(agent.verdict, agent.run, whole)),
         capture=str(agent.capture),
@@ -328,7 +376,12 @@ def _verdict(agent: NodeVerdict, whole: Whole | None) -> AgentVerdict:
         runs=agent.times,
         superseded_by=agent.superseded_by,
         superseded_in=str(agent.superseded_in) if agent.superseded_in else None,
+        server_log=[_line(quote) for quote in quotes],
     )
+
+
+def _line(of: Quote) -> LogLine:
+    return LogLine(clean(str(of.log)), utc(of.time), of.level, of.text, of.meaning or None, fixes.fields(of.steps))
 
 
 def _diagnosis(of: Diagnosis) -> PlainDiagnosis:

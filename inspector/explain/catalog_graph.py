@@ -14,10 +14,11 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from inspector.explain.containment import Containment, texts
+from inspector.protocol.cycles import components
 from inspector.text import excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from inspector.explain.resource_outcomes import Applied
     from inspector.protocol.documents import Edge
@@ -158,7 +159,7 @@ class CatalogGraph:
         As an agent sees it: a container begins before what it contains, and ends after that.
         """
         found: dict[int, int] = {}
-        for number, group in enumerate(_components(2 * len(self.tree.refs), self._next)):
+        for number, group in enumerate(components(2 * len(self.tree.refs), self._next)):
             if len(group) > 1:
                 found |= dict.fromkeys((point // 2 for point in group), number)
         return found
@@ -174,41 +175,3 @@ class CatalogGraph:
 
 
 _PLACES = {kind: place for place, kind in enumerate(KINDS)}
-
-
-def _components(points: int, following: Callable[[int], list[int]]) -> Iterator[list[int]]:
-    """Yield the strongly connected components of a graph (Tarjan's algorithm, without recursion)."""
-    order, low = array("q", [-1]) * points, array("q", [-1]) * points
-    stacked = bytearray(points)
-    stack: list[int] = []
-    count = 0
-    for start in range(points):
-        if order[start] >= 0:
-            continue
-        order[start] = low[start] = count
-        count += 1
-        stack.append(start)
-        stacked[start] = 1
-        way = [(start, iter(following(start)))]
-        while way:
-            point, rest = way[-1]
-            for other in rest:
-                if order[other] < 0:
-                    order[other] = low[other] = count
-                    count += 1
-                    stack.append(other)
-                    stacked[other] = 1
-                    way.append((other, iter(following(other))))
-                    break
-                if stacked[other]:
-                    low[point] = min(low[point], order[other])
-            else:
-                way.pop()
-                if way:
-                    low[way[-1][0]] = min(low[way[-1][0]], low[point])
-                if low[point] == order[point]:
-                    group: list[int] = []
-                    while not group or group[-1] != point:
-                        group.append(stack.pop())
-                        stacked[group[-1]] = 0
-                    yield group

@@ -112,7 +112,8 @@ def _message(pasted: str, found: known_errors.ErrorMatch) -> dict[str, Any]:
     }
 
     def filled(steps: Fix) -> Fix:
-        return fill(steps, FixContext.of_generation(found.name, found.host, old=known.old))
+        named = known_errors.filled(steps, found.text)
+        return fill(named, FixContext.of_generation(found.name, found.host, old=known.old))
 
     check, fix = filled(known.check), filled(known.fix)
     return {

@@ -21,6 +21,7 @@ from inspector.errors import CaptureError
 from inspector.formats import har_reader, jsonl
 from inspector.model import Connection, Handshake
 from inspector.progress import unwatched
+from inspector.protocol import alerts
 from inspector.text import beginning, clean, size
 
 if TYPE_CHECKING:
@@ -37,14 +38,6 @@ BATCH = 500
 """Records per write."""
 REASON = 400
 """Characters of the reason why a file cannot be read: it may quote the file."""
-# OpenSSL's reasons for a received alert: "tlsv1 alert unknown ca", from 3.2 on some as "ssl/tls alert bad certificate".
-_ALERT = regex.compile(r"(?:sslv3|tlsv1|tlsv13|ssl/tls) alert ([a-z ]{1,40})", regex.IGNORECASE)
-_ALERTS = frozenset({
-    "handshake_failure", "bad_certificate", "unsupported_certificate", "certificate_revoked", "certificate_expired",
-    "certificate_unknown", "unknown_ca", "access_denied", "decrypt_error", "protocol_version", "insufficient_security",
-    "certificate_required", "unrecognized_name",
-})  # fmt: skip
-"""The alerts of RFC 8446, 6.2, with which a master refuses a client."""
 _HEAD = 4096
 """Bytes from which the type of a file is detected."""
 
@@ -140,10 +133,9 @@ def _timed(
 
 def with_refusal(exchange: Exchange) -> Iterator[Exchange | Handshake]:
     """Yield an exchange, and the master's refusal that ended it: of that, a flow has only an error text."""
-    found = _ALERT.search(exchange.error or "")
-    alert = found and found[1].strip().replace(" ", "_").lower()
+    alert = alerts.refusal(exchange.error or "")
     yield exchange
-    if exchange.response or exchange.master is None or alert not in _ALERTS:
+    if exchange.response or exchange.master is None or alert is None:
         return
     reason = f"the master refused the connection with the alert {alert}"
     yield Handshake(exchange.master, exchange.ended, reason, alert, "master")

@@ -92,6 +92,8 @@ class Verdict(msgspec.Struct, kw_only=True):
     message_whole: str | UnsetType | None = UNSET
     """With --full only: the whole message of the master or the agent behind it, at most 20,000 characters, with secrets
     masked; null if the evidence contains none."""
+    meaning: str | None
+    """What the printed message behind the cause means; null if it is not known."""
     remedy: str
     """The fix, with the commands for this agent's and master's version."""
     steps: list[PlainStep]
@@ -200,6 +202,7 @@ def verdict(found: Conclusion, run: RunBrief, whole: Whole | None = None) -> Ver
         certainty=found.certainty,
         since=utc(found.since),
         message=found.message,
+        meaning=run.meaning,
         remedy=run.fix,
         steps=fixes.fields(run.steps),
     )
@@ -250,6 +253,8 @@ class CheckFinding(msgspec.Struct, kw_only=True):
     """The records that are the evidence, ascending; empty: the whole run is."""
     message: str
     """What exactly was found."""
+    meaning: str | None
+    """What the printed message behind it means; null if it is not known."""
     remedy: str
     """The fix, with the commands for this agent's and master's version."""
     steps: list[PlainStep]
@@ -349,6 +354,7 @@ def _finding(
         run=run.number or None,
         seqs=finding.seqs,
         message=finding.message,
+        meaning=run.meanings.get(finding.rule),
         remedy=fixes.plain(fix),
         steps=fixes.fields(fix),
         source=rule.source,

@@ -59,7 +59,7 @@ def check(logs: MasterLogs) -> None:
             with inputs.opened(path):
                 pass
         except OSError as error:
-            raise _unreadable(path, error) from error
+            raise unreadable(path, error) from error
 
 
 def read(capture: Path, logs: MasterLogs, watch: Watch = unwatched) -> MasterTimes:
@@ -337,7 +337,7 @@ class LogFile:
                 if self.unknown == self.lines == TRIED:
                     break
         except OSError as error:
-            raise _unreadable(self.path, error) from error
+            raise unreadable(self.path, error) from error
         if self.lines and self.unknown == self.lines:
             raise InspectorError(
                 f"{self.path} is in no known pattern: line {self.first_unknown}"
@@ -346,7 +346,8 @@ class LogFile:
             )
 
 
-def _unreadable(path: Path, error: OSError) -> InspectorError:
+def unreadable(path: Path, error: OSError) -> InspectorError:
+    """Return the error that a log cannot be read."""
     return InspectorError(
         f"Cannot read {path}: {error.strerror or error}.", "Give a log of puppetserver, compressed or not."
     )

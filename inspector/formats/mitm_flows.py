@@ -18,6 +18,7 @@ from mitmproxy.io import FlowReader, FlowWriter
 from inspector import inputs
 from inspector.formats.files import created
 from inspector.model import Exchange, Leg, Request, Response
+from inspector.protocol import alerts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -161,7 +162,7 @@ def flows(source: Path, look: Callable[[float], None] = lambda _: None) -> Itera
             for flow in reader.stream():
                 look(PARSED * bounded.share)
                 if isinstance(flow, http.HTTPFlow):
-                    found.append(checked(exchange_of(flow)))
+                    found.append(recorded(flow))
         except OSError:
             raise
         except RecursionError:
@@ -174,6 +175,13 @@ def flows(source: Path, look: Callable[[float], None] = lambda _: None) -> Itera
     if broken:
         reason = str(broken) or type(broken).__name__
         raise ValueError(reason if found else f"it is not a flow file of mitmproxy: {reason}") from broken
+
+
+def recorded(flow: http.HTTPFlow) -> Exchange:
+    """Convert a flow that mitmproxy recorded to an exchange that can be stored. Raises ValueError."""
+    # Of a connection that failed before it was ready, mitmproxy notes nothing but where to. An alert came from there.
+    refused = flow.error is not None and alerts.refusal(flow.error.msg) is not None
+    return checked(exchange_of(flow, master=leg_of(flow.server_conn) if refused else None))
 
 
 def checked(exchange: Exchange) -> Exchange:

@@ -194,16 +194,17 @@ def _packed[T](body: bytes, kind: type[T]) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
         # Ruby sends text as bytes if its encoding is not UTF-8.
-        return msgspec.convert(_texts(value), kind)
+        return msgspec.convert(texts(value), kind)
 
 
-def _texts(value: Any) -> Any:
+def texts(value: Any) -> Any:
+    """Return a structure of msgpack with the bytes in it as text."""
     if isinstance(value, bytes):
         return utf8(value).decode()
     if isinstance(value, list):
-        return [_texts(item) for item in value]
+        return [texts(item) for item in value]
     if isinstance(value, dict):
-        return {_texts(key): _texts(item) for key, item in value.items()}
+        return {texts(key): texts(item) for key, item in value.items()}
     return value
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -69,9 +69,11 @@ class Resource(msgspec.Struct, frozen=True):
         return [name for name in self.sensitive if rich.readable(self.parameters[name])]
 
 
-class Edge(msgspec.Struct, frozen=True):
+class Edge(msgspec.Struct, frozen=True, omit_defaults=True):
     source: str = ""
     target: str = ""
+    event: Any = None
+    callback: Any = None
 
 
 class FileResource(msgspec.Struct, frozen=True):
@@ -97,6 +99,8 @@ class FileResource(msgspec.Struct, frozen=True):
 class Catalog(msgspec.Struct, frozen=True):
     """A catalog. An empty one for another environment is normal (docs/protocol.md#catalog-request)."""
 
+    unreadable: ClassVar[str] = ""
+    """Why no agent can read it (``UnreadableCatalog``); empty if it can."""
     name: str = ""
     environment: str | None = None
     version: int | str | float | None = None
@@ -106,6 +110,7 @@ class Catalog(msgspec.Struct, frozen=True):
     resources: list[Resource] = []
     classes: list[str] = []
     edges: list[Edge] = []
+    tags: list[str] = []
     metadata: dict[str, FileMetadata] = {}
     """Static catalogs: the metadata of each file resource, by its title."""
     recursive_metadata: dict[str, dict[str, list[FileMetadata]]] = {}
@@ -162,3 +167,9 @@ class Catalog(msgspec.Struct, frozen=True):
         if title in self.metadata:
             return [self.metadata[title]]
         return [metadata for tree in self.recursive_metadata.get(title, {}).values() for metadata in tree]
+
+
+class UnreadableCatalog(Catalog, frozen=True):
+    """A catalog that no agent can read, without what is wrong in it."""
+
+    unreadable: str = ""  # type: ignore[misc]

@@ -16,9 +16,10 @@ import msgspec
 
 from inspector import regex
 from inspector.model import Message, Request, Response
-from inspector.protocol import x509
+from inspector.protocol import catalog_reading, x509
 from inspector.protocol.bodies import (
     MAX_FIELD,
+    PACKED,
     WRONG,
     Unreadable,
     content_type,
@@ -28,6 +29,7 @@ from inspector.protocol.bodies import (
     plain,
     shallow,
     structure,
+    texts,
     utf8,
 )
 from inspector.protocol.bodies import (
@@ -220,9 +222,16 @@ def _read_opaque(message: Message, body: bytes) -> Document:
 
 
 def _read_catalog(message: Message, body: bytes) -> Document:
-    if content_type(message) == "text/dot":
+    media = content_type(message)
+    if media == "text/dot":
         return _read_text(message, body)
-    return structure(body, content_type(message), Catalog)
+    try:
+        return structure(body, media, Catalog)
+    except Unreadable as error:
+        if not isinstance(error.__cause__, msgspec.ValidationError):
+            raise
+        value = structure(body, media, Any)
+        return catalog_reading.read(texts(value) if media in PACKED else value)
 
 
 class _Contents(msgspec.Struct):

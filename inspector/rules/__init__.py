@@ -24,6 +24,7 @@ from inspector.privacy import patterns
 from inspector.rules import places
 from inspector.rules.cases import ExchangeCase, HandshakeCase
 from inspector.rules.puppet_commands import FixContext, fill
+from inspector.text import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,6 +47,9 @@ SINCE_4 = ("4-5", *SINCE_6)
 SINCE_8 = ("8", "OpenVox 8", "9")
 AFTER_BOOTSTRAP = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
 """The phases whose requests carry the agent's certificate."""
+
+PRINTED = 2000
+"""Characters of a printed message that a finding has."""
 
 NO_CATALOG = ("R20", "R19", "R03", "P13")
 """What an agent without a catalog does: it applies nothing or the cached one, sends no report, or one with errors."""
@@ -159,6 +163,7 @@ class Rule:
             seqs,
             run.started if record is None else record.time,
             (statement.at,) if isinstance(statement.at, Place) else statement.at or _default(case),
+            beginning(patterns.text(beginning(statement.printed, 10 * PRINTED)), PRINTED),
             statement.follows,
         )
 

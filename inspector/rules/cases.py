@@ -25,6 +25,9 @@ class Statement:
     """Where those records show it (``inspector.rules.places``); in each record the first place that exists counts."""
     severity: Severity | None = field(default=None, kw_only=True)
     """Another severity than the rule's, for example for another generation."""
+    printed: str = field(default="", kw_only=True)
+    """The message of an agent or a master that is the evidence: if the book of messages knows it, its meaning and its
+    fix are those of the finding."""
     follows: tuple[int, ...] = field(default=(), kw_only=True)
     """The refused requests of which it is only a consequence (``Finding.follows``)."""
 

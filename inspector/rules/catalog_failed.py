@@ -67,7 +67,7 @@ def puppetdb_failed(case: ExchangeCase) -> Iterator[Statement]:
     works again, no node that needs it gets a catalog. The Puppet code is not the cause."""
     text = compile_error(case)
     if text and _PUPPETDB.search(text):
-        yield Statement(f"no catalog for {case.name}: {brief(text)}")
+        yield Statement(f"no catalog for {case.name}: {brief(text)}", printed=as_printed(case, text))
 
 
 @rule(
@@ -159,7 +159,7 @@ def data_lookup_failed(case: ExchangeCase) -> Iterator[Statement]:
     hiera.yaml is wrong, or a backend (eyaml, a lookup function) is not installed on the server."""
     text = compile_error(case)
     if text and _DATA.search(text) and not _PUPPETDB.search(text):
-        yield Statement(f"no catalog for {case.name}: {brief(text)}")
+        yield Statement(f"no catalog for {case.name}: {brief(text)}", printed=as_printed(case, text))
 
 
 _NO_FACTS: Fix = (
@@ -169,33 +169,8 @@ _NO_FACTS: Fix = (
 )  # fmt: skip
 
 
-_NO_RIGHT = regex.compile(r"Permission denied[^/]{0,40}(/[A-Za-z0-9_./-]{1,300})")
-"""What a master says if its own user may not read a file."""
-
-
 def _fix(run: Run) -> Fix | None:
-    if _sent_no_facts(run):
-        return _NO_FACTS
-    refused = next((answer for answer in reversed(run.catalogs) if not answer.usable), None)
-    found = _NO_RIGHT.search(refused.text) if refused else None
-    return _readable(found[1]) if found and _is_code(found[1]) else None
-
-
-def _is_code(path: str) -> bool:
-    """Whether everybody may read a file: the path is from the traffic, and a private key of Hiera's is no code."""
-    inside = any(f"/{part}/" in path for part in ("modules", "manifests", "environments"))
-    return inside and ".." not in path and "key" not in path
-
-
-def _readable(path: str) -> Fix:
-    """Return the fix for a file that the server's user may not read; the code is not the cause."""
-    return (
-        on_master("look at the file and its directories", f"namei -l {path}"),
-        on_master("let the server's own user, `puppet`, read it and enter the directories", f"chmod a+rX {path}"),
-        on_master("let it read all code", 'chmod -R a+rX "$(puppet config print environmentpath --section master)"',
-                  only_if="more was deployed with these rights"),
-        on_node("test it", "puppet agent -t"),
-    )  # fmt: skip
+    return _NO_FACTS if _sent_no_facts(run) else None
 
 
 def _sent_no_facts(run: Run) -> bool:
@@ -239,4 +214,5 @@ def catalog_failed(case: ExchangeCase) -> Iterator[Statement]:
     yield Statement(
         f"no catalog for {case.name}: {without}{brief(text) or f'status {case.status} without a reason'}",
         severity=Severity.WARNING if command and command.certain else None,
+        printed=as_printed(case, text),
     )

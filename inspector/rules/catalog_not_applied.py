@@ -1,6 +1,11 @@
 """P05 and P15: catalogs that were not applied, or not completely."""
 
+from typing import Any
+
+from inspector.protocol import refusals
 from inspector.rules.kit import *
+from inspector.rules.words import last_error
+from inspector.text import ends
 
 
 @rule(
@@ -37,6 +42,15 @@ def transaction_incomplete(case: ExchangeCase) -> Iterator[Statement]:
         yield from _incomplete(case, report, words)
 
 
+_LONGEST = 400
+"""Characters of the reason why a catalog is refused."""
+
+
+def _notify(title: str, **fields: Any) -> dict[str, Any]:
+    relations = {"parameters": {"require": fields.pop("require")}} if "require" in fields else {}
+    return {"type": "Notify", "title": title, "file": "/m/site.pp", "line": 1} | relations | fields
+
+
 def _log(message: str) -> list[dict[str, str]]:
     return [{"level": "err", "source": "Puppet", "message": message}]
 
@@ -44,33 +58,73 @@ def _log(message: str) -> list[dict[str, str]]:
 @rule(
     "P15",
     Severity.ERROR,
-    at=(Kind.REPORT,),
+    at=(Kind.CATALOG, Kind.REPORT),
     title="the agent could not apply its catalog",
     fix=(
         advice(
             "correct what the message names: a parameter or provider of a resource, a dependency cycle, or a type in a "
             "module"
         ),
+        advice(
+            "find out what makes or changes the catalog outside of the master's compiler: a terminus, a cache, a proxy",
+            only_if="a title, a tag, an edge or the type of a field is wrong, which no compiler makes so",
+        ),
         on_node(
             "see that what the function calls works there (a server of secrets)", only_if="a deferred function failed"
         ),
         on_node("run the agent again", "puppet agent -t"),
     ),
-    source="docs/protocol.md#report-status",
-    explains=("P01", "P13"),
+    source="docs/protocol.md#report-status; docs/protocol.md#catalogs",
+    explains=("P01", "P13", "R20", "R19"),
     event=True,
-    good=lambda: [talk(plugins(), catalog(), report(transaction_completed=True))],
-    bad=lambda: [
-        talk(plugins(), catalog(), report(result="failed", transaction_completed=False, logs=_log(text)))
-        for text in ("Failed to apply catalog: Found 1 dependency cycle", "Failed to apply catalog: vault is sealed")
+    good=lambda: [
+        talk(plugins(), catalog(), report(transaction_completed=True)),
+        talk(plugins(), catalog(resources=[_notify("a", exported="true", tags="one")]), report()),
     ],
+    bad=lambda: (
+        [
+            talk(plugins(), catalog(), report(result="failed", transaction_completed=False, logs=_log(text)))
+            for text in (
+                "Failed to apply catalog: Found 1 dependency cycle",
+                "Failed to apply catalog: vault is sealed",
+            )
+        ]
+        + [
+            talk(plugins(), catalog(resources=resources, edges=edges))
+            for resources, edges in (
+                ([_notify("a"), _notify("a")], []),
+                ([_notify("a")], [{"source": "Class[B]", "target": "Notify[a]"}]),
+                ([_notify("a", require="Notify[b]")], []),
+                ([_notify("a", require="Notify[b]"), _notify("b", require="Notify[a]")], []),
+                ([{"type": "Notify"}], []),
+            )
+        ]
+    ),
 )
 def catalog_not_applied(case: ExchangeCase) -> Iterator[Statement]:
-    """The agent received a catalog and applied nothing of it, for the reason that its report gives: a resource that is
-    not valid, a dependency cycle, a type or a deferred function that failed, or a catalog that it could not read."""
+    """The agent received a catalog and applies nothing of it: a resource is not valid, resources depend on each other
+    in a circle, a type or a deferred function fails, or the catalog cannot be read. What any agent refuses is found in
+    the catalog itself: two resources of one title or name, an edge or a dependency to a resource that is not there, a
+    resource without a title, a cycle, an invalid tag. For all else the reason is that of the agent's report."""
+    if isinstance(case.step.response, d.Catalog):
+        yield from _refused(case, case.step.response)
     report = case.step.request
     if isinstance(report, d.Report) and (cause := _not_applied(report)):
         yield from _incomplete(case, report, cause)
+
+
+def _refused(case: ExchangeCase, catalog: d.Catalog) -> Iterator[Statement]:
+    found = refusals.refusal(catalog)
+    # A catalog for another environment is read, and then requested again.
+    if found is None or (found.read and catalog.environment not in (None, case.run.catalogs[-1].requested)):
+        return
+    reason = ends(" ".join(found.message.split()), _LONGEST)
+    place = f" {cut(found.place)}" if found.place else ""
+    yield Statement(
+        f"no agent can {'apply' if found.read else 'read'} this catalog: {reason}{place}",
+        at=places.meaning(found.ref, "catalog") if found.ref else places.STATUS,
+        printed=found.message,
+    )
 
 
 def _incomplete(case: ExchangeCase, report: d.Report, words: str) -> Iterator[Statement]:
@@ -85,6 +139,7 @@ def _incomplete(case: ExchangeCase, report: d.Report, words: str) -> Iterator[St
             words,
             (catalog.seq, case.exchange.seq) if catalog else (),
             at=(places.meaning("transaction_completed", "about"), places.REQUEST_LINE),
+            printed=last_error(report),
         )
 
 

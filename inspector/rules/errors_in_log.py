@@ -53,6 +53,7 @@ def errors_in_log(case: ExchangeCase) -> Iterator[Statement]:
             f"{count}error in the log: {shown}{suffix}",
             severity=Severity.WARNING if failed else None,
             at=places.meaning(line(lines[0].message).partition("…")[0], "log"),
+            printed=lines[0].message,
         )
 
 

@@ -5,42 +5,6 @@ from inspector.runs.observations import Refusal
 _OF_RESOURCES = (Kind.FILE_METADATA, Kind.FILE_LISTING, Kind.FILE_CONTENT, Kind.BACKUP)
 _MOUNT = regex.compile(r"Not authorized to call (?:find|search) on /file_(?:metadatas?|content)/([^/\s]{1,255})")
 """What a master says of a mount that it does not have, or (up to version 6) does not give to the node."""
-_NO_RIGHT = regex.compile(r"Permission denied|EACCES|not permitted")
-
-_MOUNTS = (
-    on_master("see which mounts its fileserver.conf has", 'cat "$(puppet config print fileserverconfig --section '
-              'master)"'),
-    advice("add the mount with its `path` there, or correct `source` on the resource: a file of a module is "
-           "`puppet:///modules/<module>/<file>`"),
-    on_master("add `allow *` below `path`; who may have it is said in auth.conf", only_if="it is older than version 7"),
-    on_master("restart it: it reads the file when it starts", "systemctl restart puppetserver"),
-)  # fmt: skip
-_RIGHTS = (
-    on_master("look at the file that the message names, and at its directories", "namei -l <file>"),
-    on_master("let the server's own user read it", "chmod a+rX <file>"),
-)
-_BUCKET = (
-    on_master("see where its filebucket is and whose it is",
-              'ls -ld "$(puppet config print bucketdir --section master)"'),
-    on_master("give it to the server's own user, and make room on the disk if it is full"),
-)  # fmt: skip
-_LOG = on_master("read its log (puppetserver.log) of that time")
-
-
-def _fix(run: Run) -> Fix | None:
-    return tuple(step for steps in _fixes(_of_resources(run)) for step in steps) or None
-
-
-def _fixes(refusals: list[Refusal]) -> Iterator[Fix]:
-    if any(_MOUNT.search(refused.message) for refused in refusals):
-        yield _MOUNTS
-    others = [refused for refused in refusals if not _MOUNT.search(refused.message)]
-    if any(_NO_RIGHT.search(refused.message) for refused in others):
-        yield _RIGHTS
-    elif any(refused.kind is Kind.BACKUP for refused in others):
-        yield _BUCKET
-    if any(not _NO_RIGHT.search(refused.message) for refused in others):
-        yield (_LOG,)
 
 
 def _of_resources(run: Run) -> list[Refusal]:
@@ -81,8 +45,15 @@ def _failing(name: str, text: str) -> list[ExamplePart]:
     "F18",
     Severity.ERROR,
     title="the master could not serve a file",
-    fix=(*_MOUNTS, *_RIGHTS, *_BUCKET, _LOG),
-    instead=_fix,
+    fix=(
+        on_master("read its log (puppetserver.log) of that time"),
+        on_master(
+            "see whose its filebucket is, and give it to the server's own user",
+            'ls -ld "$(puppet config print bucketdir --section master)"',
+            only_if="a backup was refused",
+        ),
+        advice("make room on the master's disk if it is full"),
+    ),
     source="docs/protocol.md#endpoint-file_metadata; puppet 7.23.0 lib/puppet/indirector/file_server.rb; "
     "puppet 7.23.0 lib/puppet/file_serving/configuration/parser.rb",
     good=lambda: [talk(plugins(), catalog(), metadata("modules/demo/a.txt"), report())],
@@ -119,7 +90,9 @@ def file_not_served(case: RunCase) -> Iterator[Statement]:
 
 def _statement(what: str, refused: list[Refusal]) -> Statement:
     names = [each.key if each.kind is not Kind.BACKUP else "a backup" for each in refused]
-    seqs = tuple(each.seq for each in refused)
     return Statement(
-        f"{what} ({some(list(dict.fromkeys(names)))})", seqs, at=(places.error(refused[0].message), places.STATUS)
+        f"{what} ({some(list(dict.fromkeys(names)))})",
+        tuple(each.seq for each in refused),
+        at=(places.error(refused[0].message), places.STATUS),
+        printed=f"Error {refused[0].status} on SERVER: {refused[0].message}" if refused[0].message else "",
     )

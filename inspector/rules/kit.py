@@ -29,6 +29,7 @@ from inspector.rules import (
 from inspector.rules.cases import ExchangeCase, HandshakeCase, RunCase, Statement
 from inspector.rules.fixes import Fix, advice, group, on_ca, on_master, on_node, on_proxy
 from inspector.rules.words import (
+    as_printed,
     brief,
     compile_error,
     cut,
@@ -81,7 +82,7 @@ __all__ = [
     "NOT_COMPILED", "NO_CATALOG", "NO_CATALOG_NO_REPORT", "NO_ENVIRONMENT", "NO_TRUST", "OLD", "PARSED", "REQUESTED",
     "REVOKED", "RUN", "SIGNED", "SINCE_4", "SINCE_6", "SINCE_6_4", "SINCE_8", "ExamplePart", "ExchangeCase", "Fix",
     "HandshakeCase", "Iterator", "Kind", "On", "Phase", "Record", "Run", "RunCase", "Severity", "Statement",
-    "Visible", "advice", "altered", "asked", "asking_for", "brief", "bucket", "ca", "carried", "catalog",
+    "Visible", "advice", "altered", "as_printed", "asked", "asking_for", "brief", "bucket", "ca", "carried", "catalog",
     "compile_error", "content", "crl", "csr", "cut", "d", "group", "in_a_row", "issued", "lasting", "listing", "made",
     "major", "media_type", "metadata", "node", "not_issued", "on_ca", "on_master", "on_node", "on_proxy", "places",
     "plugins", "reason", "refused", "regex", "renewal", "report", "retry_after", "rule", "slow", "some", "talk",

@@ -230,6 +230,16 @@ def fill(steps: Iterable[Step], context: FixContext = UNKNOWN) -> Fix:
     return tuple(_filled(step, context, values) for step in expanded)
 
 
+def expanded(steps: Iterable[Step]) -> Fix:
+    """Return the steps of a fix with those of its groups, unfilled."""
+    return tuple(_expanded(steps, UNKNOWN, printed=True))
+
+
+def destroying(steps: Iterable[Step]) -> bool:
+    """Whether a fix, with the steps of its groups, deletes or revokes something."""
+    return any(step.destroys for step in expanded(steps))
+
+
 def safe_name(name: str | None, otherwise: str) -> str:
     """Return the name if it is safe in a shell command: names come from the traffic, and users paste the commands."""
     return name if name and _PLAIN.fullmatch(name) else otherwise

@@ -28,8 +28,10 @@ def report_rejected(case: ExchangeCase) -> Iterator[Statement]:
         return  # sent again, later or to another master
     answer = case.step.response
     gone = isinstance(answer, d.ErrorDocument) and answer.no_environment
+    text = brief(case.answer)
     yield Statement(
-        f"the master answered the report with {status}" + (f": {cut(case.answer)}" if case.answer else ""),
+        f"the master answered the report with {status}{f': {text}' if text else ''}",
+        printed=as_printed(case, case.answer),
         follows=(case.exchange.seq,) if gone else (),  # R09
     )
 
@@ -57,4 +59,8 @@ def facts_rejected(case: ExchangeCase) -> Iterator[Statement]:
     status = case.status
     if status is None or status < 400 or status in (401, 403, 429, 503) or case.run.tool:  # S02, S05, S24
         return
-    yield Statement(f"the master answered the facts with {status}" + (f": {brief(case.answer)}" if case.answer else ""))
+    text = brief(case.answer)
+    yield Statement(
+        f"the master answered the facts with {status}{f': {text}' if text else ''}",
+        printed=as_printed(case, case.answer),
+    )

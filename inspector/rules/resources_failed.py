@@ -1,8 +1,11 @@
 """P01 and P06: resources that failed, or did not restart."""
 
 from inspector.rules.kit import *
-from inspector.rules.words import FIRST, READ, errors, failure, line
+from inspector.rules.words import FIRST, READ, TEXT, errors, failure, line, located
 from inspector.runs.observations import ObservedFiles, refusal
+
+COMPARED = 50
+"""Failed resources whose messages are compared."""
 
 _MOST = 50
 """How many of the first and of the last refused requests are named."""
@@ -54,17 +57,28 @@ def resources_failed(case: ExchangeCase) -> Iterator[Statement]:
     count = len(failed) or whole(report.counts.get("failed"))
     if count < 1:
         return
-    failures = [failure(report, ref) for ref in failed[:FIRST]]
-    if not failed:  # 2.7 sends empty statuses: failures are in its log only
-        lines = [error for error in errors(report) if (error.source or "").startswith("/Stage[")]
-        failures = [f"{cut(entry.source, 100)}: {line(entry.message)}" for entry in lines[:FIRST]]
-    remaining = count - len(failures)
-    if failures and remaining > 0:
-        failures.append(f"and {remaining} more")
     summary = "1 resource failed" if count == 1 else f"{count} resources failed"
+    if failed:
+        texts = {ref: failure(report, ref) for ref in failed[:COMPARED]}
+        names = {ref: located(report, ref) for ref in texts}
+    else:  # 2.7 sends empty statuses: failures are in its log only
+        lines = [error for error in errors(report) if (error.source or "").startswith("/Stage[")]
+        texts = {entry.source or "": entry.message for entry in lines[:COMPARED]}
+        names = {source: cut(source, 100) for source in texts}
+    failures = []
+    groups = _by_message(texts)
+    room = TEXT if len(groups) == 1 else 2 * TEXT // 3
+    for message, refs in list(groups.items())[:FIRST]:
+        count -= len(refs)
+        text = line(message, room)
+        more = f" and {len(refs) - 1} more" if len(refs) > 1 else ""
+        failures.append(names[refs[0]] + more + (f": {text}" if text else ""))
+    if failures and count > 0:
+        failures.append(f"and {count} more")
     yield Statement(
         f"{summary}: {'; '.join(failures)}" if failures else summary,
         at=places.meaning(failed[0] if failed else "err", "resources" if failed else "log"),
+        printed=next(iter(texts.values()), ""),
         follows=_refused(_reasons(report), case.run.files),
     )
 
@@ -114,6 +128,14 @@ def _refused_request(reason: str, files: ObservedFiles) -> int | None:
             if answer and answer.status is not None and answer.status >= 400:
                 return answer.seq
     return None
+
+
+def _by_message(texts: dict[str, str]) -> dict[str, list[str]]:
+    """Return the resources with the same error message together."""
+    groups: dict[str, list[str]] = {}
+    for ref, text in texts.items():
+        groups.setdefault(line(text, READ), []).append(ref)
+    return groups
 
 
 @rule(

@@ -1,9 +1,13 @@
+"""P16 and P18: deferred values that reach the node as text."""
+
 from typing import Any
 
 from inspector.rules.kit import *
 
 _TEXT = "Deferred({'name' => "
 _LOST = "Deferred({'name' => 'sprintf', 'arguments' => ['hello %s', 'you']})"
+_RICH = "application/vnd.puppet.rich+json"
+"""The format in which a Deferred arrives as such: a text in it was one already on the master."""
 _DEEP = 3
 """Levels of lists and hashes in a parameter that are looked into."""
 
@@ -44,12 +48,8 @@ def rich_data_lost(case: ExchangeCase) -> Iterator[Statement]:
     document = case.step.response
     if not isinstance(document, d.Catalog) or case.run.tool:
         return
-    lost = [
-        f"{resource.ref}, {name}"
-        for resource in document.resources
-        for name, value in resource.parameters.items()
-        if _is_text(value)
-    ]
+    rich = media_type(case) == _RICH
+    lost = [] if rich else [place for place, whole_text in _deferred_texts(document) if whole_text]
     if lost:
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
         form = "PSON" if media_type(case) == "text/pson" else media_type(case) or "a format"
@@ -59,10 +59,57 @@ def rich_data_lost(case: ExchangeCase) -> Iterator[Statement]:
         )
 
 
-def _is_text(value: object, deep: int = _DEEP) -> bool:
-    """Whether a value, or one within it, is the text of a deferred function."""
+@rule(
+    "P18",
+    Severity.ERROR,
+    at=(Kind.CATALOG,),
+    title="a deferred value was put into a string",
+    fix=(
+        on_master("pass the Deferred as the whole value of the parameter, in the manifest"),
+        on_master("put the string itself into a Deferred: `Deferred('sprintf', ['password=%s', $secret])`, or "
+                  "`inline_epp`", only_if="it has to be within a text"),
+    ),
+    source="docs/protocol.md#rich-data",
+    explains=("P01", "P15"),
+    good=lambda: [
+        talk(plugins(), catalog(resources=_file({"__ptype": "Deferred", "name": "sprintf"})), report()),
+    ],
+    bad=lambda: [
+        talk(plugins(), catalog(resources=_file(f"password={_LOST}")), report()),
+        talk(plugins(), catalog(resources=[{"type": "Exec", "title": f"/bin/call {_LOST}", "parameters": {}}]),
+             report()),
+        talk(plugins(), altered(catalog(resources=_file([_LOST])), headers={"Accept": _RICH},
+                                answers={"Content-Type": _RICH}), report()),
+    ],
+)  # fmt: skip
+def deferred_in_string(case: ExchangeCase) -> Iterator[Statement]:
+    """A parameter in the catalog contains the text of a deferred function within a text: the manifest interpolated it,
+    or joined it with others. Puppet makes a text of it on the master, and the agent never evaluates it: a file then
+    contains `Deferred({...`, a command runs with it, and the run may even count as successful."""
+    document = case.step.response
+    if not isinstance(document, d.Catalog) or case.run.tool:
+        return
+    rich = media_type(case) == _RICH
+    found = [place for place, whole_text in _deferred_texts(document) if rich or not whole_text]
+    if found:
+        yield Statement(
+            f"a part of {some(found)} is the text 'Deferred({{...'", at=places.meaning("Deferred({", "catalog")
+        )
+
+
+def _deferred_texts(document: d.Catalog) -> Iterator[tuple[str, bool]]:
+    """Yield the parameters with the text of a deferred function, and whether it is a whole text."""
+    for resource in document.resources:
+        for name, value in (*resource.parameters.items(), ("title", resource.title)):
+            found = [text for text in _texts(value) if _TEXT in text]
+            if found:
+                yield f"{name} of {resource.ref}", any(text.startswith(_TEXT) for text in found)
+
+
+def _texts(value: object, deep: int = _DEEP) -> Iterator[str]:
+    """Yield the texts in a value."""
     if isinstance(value, str):
-        return value.startswith(_TEXT)
-    if deep and isinstance(value, list | dict):
-        return any(_is_text(item, deep - 1) for item in (value.values() if isinstance(value, dict) else value))
-    return False
+        yield value
+    elif deep and isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item, deep - 1)

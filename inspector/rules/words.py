@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 TEXT = 200
 """Most characters of captured text in a message."""
+TAIL = 60
+"""Characters at the end of a sentence that stay when its middle is left out: there it often names what is wrong."""
 FIRST = 3
 """How many names of a long list a message contains."""
 MANY = 10**12
@@ -29,6 +31,7 @@ _PREFIXES = regex.compile(
     r"|Could not retrieve catalog from remote server: |Failed to compile catalog for node \S+: "
     r"|Error while evaluating an? [A-Za-z' ]{1,60}, )+"
 )
+_CALL = regex.compile(r" with \{:?[a-z_\"]{1,40}=>.*$")
 _NODE = regex.compile(r" on node [^\s,;]+$")
 _PLACE = regex.compile(r" ?\((?:file|at|line)[^()]*\)$")
 _PATH = regex.compile(r"(?:/[^\s/:,()']+){5,}")
@@ -45,12 +48,13 @@ def cut(text: object, limit: int = TEXT) -> str:
 def line(text: str, limit: int = TEXT) -> str:
     """Return the first line of a log's message (with --trace a backtrace follows).
 
-    For a failed change the values before and after are left out: the reason follows them.
+    For a failed change the values before and after are left out: the reason follows them; and the options of the
+    request, in which old masters end.
     """
-    first = text.lstrip().partition("\n")[0]
+    first = _CALL.sub("", text.lstrip().partition("\n")[0][:READ])
     if first.startswith("change from "):
         first = first.partition(" failed: ")[2] or first
-    return cut(first, limit)
+    return ends(" ".join(first[:READ].split()), limit, limit - TAIL)
 
 
 def some(names: Sequence[str], first: int = FIRST) -> str:
@@ -84,24 +88,34 @@ def errors(report: d.Report) -> list[d.LogLine]:
     return [entry for entry in report.logs if entry.level.lstrip(":") in GRAVE]
 
 
-def reason(report: d.Report | None) -> str:
-    """Return why a run failed before any resource was applied; empty if it did not.
+def last_error(report: d.Report | None) -> str:
+    """Return the agent's message why a run failed before any resource was applied; empty if it did not.
 
     That is the agent's last own error. The error that it skips the run is a consequence and counts only if alone.
     """
     lines = [entry.message for entry in errors(report) if entry.source == "Puppet"] if report else []
     reasons = [text for text in lines if "skipping run" not in text]
-    return line((reasons or lines)[-1]) if lines else ""
+    return (reasons or lines)[-1] if lines else ""
+
+
+def reason(report: d.Report | None) -> str:
+    """Return the same, as messages show it."""
+    return line(last_error(report))
+
+
+def located(report: d.Report, ref: str) -> str:
+    """Return a resource of a report, with its place in the manifest."""
+    status = report.resource_statuses[ref]
+    place = f"{cut(status.file)}:{cut(status.line, 20)}" if status.file and status.line else cut(status.file or "")
+    return cut(ref, 100) + (f" ({_without_directories(place)})" if place else "")
 
 
 def failure(report: d.Report, ref: str) -> str:
-    """Return what a report says about a failed resource: name, place in the manifest, error message."""
-    status = report.resource_statuses[ref]
-    place = f"{cut(status.file)}:{cut(status.line, 20)}" if status.file and status.line else cut(status.file or "")
+    """Return the error message of a report about a failed resource; empty without one."""
     lines: Iterable[str] = (entry.message for entry in errors(report) if f"/{ref}" in (entry.source or ""))
-    events: Iterable[str] = (event.message or "" for event in status.events or [] if event.status == "failure")
-    cause = next(iter([*lines, *events]), "")
-    return cut(ref, 100) + (f" ({place})" if place else "") + (f": {line(cause)}" if cause else "")
+    events: Iterable[str] = (event.message or "" for event in report.resource_statuses[ref].events or []
+                             if event.status == "failure")  # fmt: skip
+    return next(iter([*lines, *events]), "")
 
 
 def compile_error(case: ExchangeCase) -> str | None:
@@ -115,6 +129,11 @@ def compile_error(case: ExchangeCase) -> str | None:
     return " ".join(case.answer.split())
 
 
+def as_printed(case: ExchangeCase, text: str | None) -> str:
+    """Return an error answer as agents print it; empty without a text."""
+    return f"Error {case.status} on SERVER: {text}" if text else ""
+
+
 def in_a_row(flags: Iterable[bool]) -> int:
     """Return how many flags are true before the first that is false."""
     return sum(1 for _ in takewhile(bool, flags))
@@ -124,7 +143,7 @@ def brief(text: str) -> str:
     """Return captured text on one line, as much as there is room for.
 
     Of an error message the prefixes that say only who reports it go first, then the node's name, which is known, then
-    the directories of the file. What is wrong stays, and at the end file and line.
+    the directories of the file, then the middle. What is wrong stays, and at the end file and line.
     """
     line = " ".join(text[:READ].split())
     for shorten in (_without_prefixes, _without_node, _without_directories):
@@ -132,7 +151,12 @@ def brief(text: str) -> str:
             return line
         line = shorten(line)
     place = _PLACE.search(line)
-    return ends(line, TEXT, TEXT - len(place[0]) - 1 if place and len(place[0]) < TEXT // 2 else None)
+    return ends(line, TEXT, TEXT - min(len(place[0]) if place else 0, TEXT // 2) - TAIL)
+
+
+def core(text: str) -> str:
+    """Return what an error message says, without who reports it and for which node."""
+    return _without_node(_without_prefixes(" ".join(text[:READ].split())))
 
 
 def _without_prefixes(line: str) -> str:

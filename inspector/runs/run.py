@@ -479,7 +479,7 @@ class Run:
 
     def _add_catalog(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
         request, document, response = placed.request, placed.response, exchange.response
-        catalog = document if isinstance(document, d.Catalog) else None
+        catalog = document if isinstance(document, d.Catalog) and not document.unreadable else None
         if catalog:
             self.files.add_catalog(exchange.seq, catalog)
         environment = catalog.environment if catalog else None
@@ -657,6 +657,8 @@ def _reason(exchange: Exchange, answered: d.Document | None) -> str:
             return answered.message
         case d.Undecodable():
             return answered.reason
+        case d.Catalog():
+            return answered.unreadable or exchange.error or ""
     return exchange.error or ""
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from inspector.analysis import verdicts
+from inspector.analysis import known_errors, verdicts
 from inspector.model import Severity
 from inspector.rules import connection_errors, rule_of
 from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
-from inspector.rules.puppet_commands import FixContext
+from inspector.rules.puppet_commands import FixContext, destroying
 from inspector.summaries import wording
 from inspector.summaries.summary import REASON, Conclusion, RunBrief
 from inspector.text import beginning, clean
@@ -32,6 +32,8 @@ def of_run(run: Run) -> RunBrief:
     """Return a run in brief, with its verdict."""
     facts = msgspec.structs.asdict(run.snapshot())
     found = verdicts.verdict(run)
+    known = _known(run)
+    fixes = {rule: known_errors.filled(reason.known.fix, reason.text) for rule, reason in known.items()}
     special = {finding.rule: run for finding in run.findings if rule_of(finding.rule).instead}
     fields = {
         "number": run.number or 0,
@@ -40,11 +42,29 @@ def of_run(run: Run) -> RunBrief:
         "ignored": run.ignored,
         "command": run.command.name if run.command else None,
         "fix_context": FixContext.of(run),
-        "special_fixes": {rule: rule_of(rule).unfilled_for(run) for rule in special},
+        "special_fixes": fixes | {rule: rule_of(rule).unfilled_for(run) for rule in special if rule not in fixes},
+        "meanings": {rule: reason.known.meaning for rule, reason in known.items()},
         "settled": tuple(finding.rule for finding in run.findings if verdicts.settled(finding, run)),
         "unheard": not run.answered or run.bootstrapping,
     }
     return RunBrief(**facts | fields)
+
+
+def _known(run: Run) -> dict[str, known_errors.ErrorMatch]:
+    """Return what the book of messages knows of what was printed, by rule, unless the rule has a fix for this run.
+
+    What deletes something is taken only from a message that names the rule: the words of another service's TLS, in the
+    error of a resource, say nothing about this node's identity.
+    """
+    known: dict[str, known_errors.ErrorMatch] = {}
+    for finding in run.findings:
+        instead = rule_of(finding.rule).instead
+        if not finding.printed or (instead and instead(run)):
+            continue
+        reason = known_errors.reason(finding.printed)
+        if reason and (finding.rule in reason.known.rules or not destroying(reason.known.fix)):
+            known.setdefault(finding.rule, reason)
+    return known
 
 
 def _conclusion(run: Run, found: verdicts.Verdict) -> Conclusion:

@@ -205,6 +205,8 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
     fix_context: FixContext = UNKNOWN
     special_fixes: dict[str, Fix] = {}  # noqa: RUF012 - msgspec copies it
     """The fixes, with placeholders, of the rules that have another one for this run than usually."""
+    meanings: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
+    """What the printed message behind a rule's finding means, by rule, where it is known."""
     settled: tuple[str, ...] = ()
     """Rules with nothing left to do: what kept the request from being signed did not."""
 
@@ -229,6 +231,11 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
             return SETTLED
         special = self.special_fixes.get(ident)
         return _filled(special or rule_of(ident).fix, self.fix_context)
+
+    @property
+    def meaning(self) -> str | None:
+        """What the printed message behind its cause means; None if that is not known."""
+        return self.meanings.get(self.cause or "")
 
     @property
     def steps(self) -> Fix:

@@ -245,6 +245,11 @@ def verdict(run: RunBrief, width: int | None = None, where: str = "", *, times: 
     return Block(flowing(f"{marked} {run.verdict.message}{past}", width), marked, severity)
 
 
+def meaning(run: RunBrief, width: int | None = None) -> list[str]:
+    """What the printed message behind a run's cause means, in lines; none if that is not known."""
+    return wrapped("  means: ", run.meaning, width or PLAIN) if run.meaning else []
+
+
 class Labelled(NamedTuple):
     """A text, or the steps of a fix, behind a label."""
 
@@ -298,7 +303,7 @@ def explained(found: Finding, run: RunBrief) -> tuple[Labelled, Labelled, Labell
     """Return why it was found, its fix and the source of its rule."""
     rule = rule_of(found.rule)
     return (
-        Labelled("  why:    ", rule.explanation),
+        Labelled("  why:    ", run.meanings.get(found.rule, rule.explanation)),
         Labelled("  fix:    ", run.fix_for(found.rule)),
         Labelled("  source: ", rule.source),
     )

@@ -16,6 +16,7 @@ from inspector.errors import InspectorError
 from inspector.explain import reference
 from inspector.rules import all_rules
 from inspector.rules.fixes import BLANK
+from inspector.rules.puppet_commands import expanded
 from tests.support import messages
 from tests.support.messages import MESSAGES
 
@@ -35,7 +36,7 @@ def test_each_message_finds_itself_and_names_rules_that_exist() -> None:
     for known in MESSAGES:
         assert set(known.rules) <= ids, known.texts
         for text in known.texts:
-            printed = re.sub("NAME|HOST", "web1.example", text).replace("X", "other.example")
+            printed = re.sub(r"\bX\b", "other.example", re.sub("NAME|HOST", "web1.example", text))
             found = known_errors.find(MESSAGES, f"Error: {printed}")
             assert found, text
             assert found.known is known, text
@@ -163,6 +164,32 @@ def test_check_and_fix_are_steps_whose_commands_can_be_executed() -> None:
         ["sh", "-n"], input="\n".join(sorted(commands)), text=True, capture_output=True, check=False
     )
     assert checked.stderr == ""
+
+
+IDENTITY = re.compile(
+    r"\{(clean|reset|reset_ca|trust_anew)\}|hostcert|ssldir|signeddir|ca generate|revoke|cert clean|ca clean|ssl clean"
+)
+"""What deletes a key, a certificate or the CA that a node trusts."""
+PROOFS = {
+    "The CSR for host 'NAME' does not match the public key": "another key",
+    "The CSR retrieved from the master does not match the agent's public key": "another key",
+    "CSR sign verification failed; you need to clean the certificate request for NAME on the server": "forged",
+    "Certname X must not contain unprintable or non-ASCII characters": "a name that no CA signs",
+    "Failed to load client certificate for 'NAME'": "a damaged file, which the CA serves again",
+    "The certificate NAME must be cleaned from the CA first": "the command itself is to delete it",
+}
+"""The messages that alone prove that the identity is at fault."""
+
+
+def test_an_identity_is_deleted_only_where_evidence_shows_that_it_is_at_fault() -> None:
+    proofs = set(PROOFS)
+    for known in MESSAGES:
+        steps = [step for step in expanded(known.fix) if step.destroys and IDENTITY.search(step.command)]
+        if not all(step.only_if for step in steps):
+            assert known.texts[0] in proofs, known.texts[0]
+            assert not known.frame
+            proofs.discard(known.texts[0])
+    assert not proofs, "these delete nothing any more"
 
 
 def test_a_check_is_printed_in_steps(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,6 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from inspector import installation
 from inspector.analysis import known_errors
 from inspector.doctor import cadir, ssldir
 from inspector.doctor.cross_check import against_wire, join, with_causes
@@ -202,9 +201,7 @@ def test_a_missing_crl_has_one_answer_on_all_roads(authority: Authority) -> None
     of_rule = [step.text for step in rule_of("B13").fix_for(None)]
     assert [step.text for step in found.steps] == of_rule
     assert found.steps[1].command == f"puppet-inspector fix new-crl --cadir {authority.path} --execute"
-    printed = known_errors.find(
-        known_errors.decoded(installation.messages()), "Error: The CRL issued by 'CN=Puppet Root CA: 12ab34' is missing"
-    )
+    printed = known_errors.find(known_errors.book(), "Error: The CRL issued by 'CN=Puppet Root CA: 12ab34' is missing")
     assert printed
     assert {step.text for step in printed.known.fix} <= set(of_rule)
 

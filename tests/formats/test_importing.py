@@ -409,13 +409,15 @@ def test_what_has_no_end_is_not_read(place: str, tmp_path: Path) -> None:
     [
         ("OpenSSL Error([('SSL routines', '', 'tlsv1 alert certificate revoked')])", "T05"),
         ("OpenSSL Error([('SSL routines', '', 'ssl/tls alert certificate revoked')])", "T05"),
+        ("OpenSSL Error([('SSL routines', '', 'tls alert certificate revoked')])", "T05"),
         ("OpenSSL Error([('SSL routines', '', 'tlsv1 alert unknown ca')])", "T06"),
         ("OpenSSL Error([('SSL routines', '', 'sslv3 alert certificate expired')])", "refused"),
         ("OpenSSL Error([('SSL routines', '', 'sslv3 alert of a new kind')])", "failed"),
     ],
 )
+@pytest.mark.parametrize("reached", [True, False], ids=["", "whose connection mitmproxy left empty"])
 def test_the_alert_in_a_flows_error_is_a_failed_handshake(
-    error: str, result: str, certificate: bool, tmp_path: Path
+    error: str, result: str, reached: bool, certificate: bool, tmp_path: Path
 ) -> None:
     """A flow file holds no failed handshake: mitmproxy's sentence is all there is of it."""
     records = talk(plugins(), catalog(), report(), certificate=certificate)
@@ -425,7 +427,7 @@ def test_the_alert_in_a_flows_error_is_a_failed_handshake(
             response=None,
             error=error,
             failed=record.time,
-            master=Leg("m" + record.agent.id, "master", "192.0.2.2", 8140, record.time, record.time),
+            master=Leg("m" + record.agent.id, "master", "192.0.2.2", 8140, connecting=record.time if reached else None),
         )
         for record in records
         if isinstance(record, Exchange)

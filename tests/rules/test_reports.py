@@ -12,6 +12,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.analysis.verdicts import verdict
 from inspector.rules import all_rules
 from inspector.rules.kit import *
+from tests.support.catalog_verdicts import REFUSED, Case, res
 from tests.support.conversations import all_findings, findings, runs_of
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def test_p01_names_the_first_ones_their_place_and_the_reason() -> None:
         line("Some fact is broken", "Facter"),
         line("Could not evaluate: no such source\n/usr/lib/x.rb:1:in `fail'", "/Stage[main]/Main/File[/1]"),
         line("change from 'a' to 'b' failed: disk is full", "/Stage[main]/Main/File[/2]/content"),
-        line("x" * 1000, "/Stage[main]/Main/File[/3]/content"),
+        line("x" * 1000 + " library is present", "/Stage[main]/Main/File[/3]/content"),
     ]
     ((message, severity),) = report_findings("P01", result="failed", resource_statuses=failed, logs=logs)
     assert severity is ERROR
@@ -57,9 +58,16 @@ def test_p01_names_the_first_ones_their_place_and_the_reason() -> None:
     assert first == "File[/1] (/etc/site.pp:1): Could not evaluate: no such source"
     assert second == "File[/2] (/etc/site.pp:2): disk is full"
     assert third.startswith("File[/3] (/etc/site.pp:3): xxx")
-    assert third.endswith("…")
+    assert third.endswith("x library is present")
     assert len(third) < 250
     assert rest == "and 2 more"
+
+
+def test_p01_names_a_message_of_several_resources_once() -> None:
+    failed = {f"File[/{n}]": {"failed": True} for n in range(1, 6)}
+    logs = [line("disk is full", f"/Stage[main]/Main/File[/{n}]") for n in range(1, 5)]
+    ((message, _),) = report_findings("P01", result="failed", resource_statuses=failed, logs=logs)
+    assert message == "5 resources failed: File[/1] and 3 more: disk is full; File[/5]"
 
 
 def test_p01_takes_the_reason_from_the_events_where_the_log_says_none() -> None:
@@ -237,6 +245,37 @@ def test_p15_is_the_reports_own_message(message: str) -> None:
     assert findings(_broken(message), "P05") == []
 
 
+@pytest.mark.parametrize("case", [case for case in REFUSED if case.exact], ids=lambda case: case.name)
+def test_p15_finds_a_catalog_that_agents_refuse_before_they_say_so(case: Case) -> None:
+    (found,) = findings(talk(catalog(**case.catalog)), "P15")
+    assert case.message in found.message
+    assert found.seqs == (1,)
+
+
+def test_p15_says_where_a_resource_is_that_is_wrong() -> None:
+    (found,) = findings(talk(catalog(resources=[res() | {"tags": ["a b"]}])), "P15")
+    assert found.message == "no agent can read this catalog: Invalid tag 'a b' (file: /m/a.pp, line: 7)"
+    (found,) = findings(talk(catalog(resources=[{"type": "File", "file": "/m/a.pp", "line": 7}])), "P15")
+    assert found.message.endswith("No resource title provided in serialized data (File /m/a.pp 7)")
+
+
+def test_p15_is_the_verdict_of_a_run_whose_catalog_nobody_can_read() -> None:
+    log = [line("Could not retrieve catalog from remote server: No resource title provided", "Puppet")]
+    parts = (catalog(resources=[{"type": "File"}]), report(result="failed", transaction_completed=False, logs=log))
+    (run,) = runs_of(talk(plugins(), *parts))
+    found = verdict(run)
+    assert found
+    assert found.cause
+    assert (found.cause.rule, found.symptoms) == ("P15", ("R20",))
+
+
+def test_p15_does_not_judge_a_catalog_that_is_requested_again_in_its_environment() -> None:
+    needs = [res(require="Exec[b]")]
+    other = catalog(environment="staging", resources=needs)
+    assert findings(talk(other, catalog(environment="staging", asks="staging")), "P15") == []
+    assert len(findings(talk(catalog(environment="staging", asks="staging", resources=needs)), "P15")) == 1
+
+
 def test_p05_is_about_an_agent_that_was_stopped() -> None:
     (found,) = findings(_broken("Could not run: signal"), "P05")
     assert found.message == "the agent did not apply its catalog completely: Could not run: signal"
@@ -306,7 +345,8 @@ def test_p13_is_about_runs_that_count_as_good() -> None:
     ((message, severity),) = report_findings("P13", result="changed", logs=logs)
     assert severity is NOTICE
     assert message.startswith("error in the log: Facter: aaa")
-    assert message.endswith("…; Puppet: b")
+    assert "a…a" in message
+    assert message.endswith("a; Puppet: b")
     assert report_findings("P13", result="failed", logs=logs) == []
     assert report_findings("P13", logs=[line("x", level=":err")]) == [("error in the log: Puppet: x", NOTICE)]
 

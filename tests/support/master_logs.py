@@ -66,8 +66,14 @@ def access_line(
 
 def server_line(time: float, message: str) -> str:
     """A line of the server log."""
-    date = datetime.datetime.fromtimestamp(time, datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return f"{date} INFO  [qtp1646369420-57] [puppetserver] Puppet {message}"
+    return logged(time, f"Puppet {message}", "INFO", thread=57)
+
+
+def logged(time: float, text: str, level: str = "ERROR", *, thread: int = 50, zone: int = 0) -> str:
+    """A line of any text, level and thread, and what follows it; the zone is so many hours ahead."""
+    there = datetime.timezone(datetime.timedelta(hours=zone))
+    date = datetime.datetime.fromtimestamp(time, there).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"{date} {level:<5} [qtp1646369420-{thread}] [puppetserver] {text}"
 
 
 def answered(records: Iterable[Record]) -> list[Exchange]:

@@ -16,10 +16,11 @@ from inspector.rules.fixes import Host, Step
 
 FOLDER = installation.PACKAGE / "messages"
 SUBJECTS = (
-    "certificates", "trust", "connections", "manifests", "node_data", "catalogs", "resources", "agents", "authorities",
+    "certificates", "trust", "connections", "manifests", "node_data", "catalogs", "resources", "agents",
+    "authorities", "servers",
 )  # fmt: skip
 """The files, in the order in which equally long texts are found."""
-MESSAGES = known_errors.decoded(installation.messages())
+MESSAGES = known_errors.book()
 _HOSTS = {"node": Host.NODE, "ca": Host.CA, "master": Host.MASTER, "proxy": Host.PROXY, "advice": None}
 
 
@@ -46,11 +47,12 @@ class Written(msgspec.Struct, forbid_unknown_fields=True):
     visible: Visible | None = None
     old: bool | None = None
     frame: bool = False
+    first: bool = False
 
     def compiled(self) -> KnownError:
         return KnownError(
             tuple(self.texts), self.meaning, tuple(self.causes), _steps(self.check), _steps(self.fix),
-            tuple(self.rules), self.visible, self.old, self.frame,
+            tuple(self.rules), self.visible, self.old, self.frame, self.first,
         )  # fmt: skip
 
 

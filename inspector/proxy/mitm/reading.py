@@ -273,4 +273,4 @@ def _exchanges(groups: Iterable[Group]) -> Iterable[tuple[Exchange, Group]]:
     """Yield the exchanges that can be stored."""
     for group in groups:
         with contextlib.suppress(Exception):  # mitmproxy checks little of what it reads
-            yield mitm_flows.checked(mitm_flows.exchange_of(group[0])), group
+            yield mitm_flows.recorded(group[0]), group

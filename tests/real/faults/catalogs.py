@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 from tests.real.faults.engine import Fault
@@ -145,6 +146,41 @@ def _content_changes(scene: Scene) -> None:
     scene.manage(f"file {{ '{scene.agent.base}/no/such/directory/file': content => 'x' }}")
 
 
+def _module_unreadable(scene: Scene) -> None:
+    """Deployed by somebody whose umask lets nobody else read it."""
+    _module(scene, "metadata.json", '{"name": "demo-demo", "version": "1.0.0", "dependencies": []}\n')
+    path = scene.master.environment / "modules/demo/metadata.json"
+    shutil.chown(path, "root", "root")
+    path.chmod(0o600)
+    scene.manage("notify { 'x': }")
+
+
+def _mount_unknown(scene: Scene) -> None:
+    """Two files of a mount that the file server has not got: one message, two resources."""
+    base = scene.agent.base
+    scene.manage(f"file {{ ['{base}/a', '{base}/b']: source => 'puppet:///nomount/a' }}")
+
+
+def _mount_for_others(scene: Scene) -> None:
+    scene.manage(f"file {{ '{scene.agent.base}/a': source => 'puppet:///modules/demo/target.txt' }}")
+    _module(scene, "files/target.txt", "x")
+    _access(scene, "/puppet/v3/file_metadata/modules/demo")
+
+
+def _deferred_in_string(scene: Scene) -> None:
+    deferred = "Deferred('sprintf', ['secret'])"
+    scene.manage(f"$secret = {deferred}\nexec {{ \"/bin/false '${{secret}}'\": }}")
+
+
+def _keyword_unknown(scene: Scene) -> None:
+    code = (
+        "Puppet::Functions.create_function(:'demo::call') do\n  dispatch(:call) { }\n"
+        "  def call; Comparable.instance_method(:clamp); helper(namespace: 1); end\n  def helper(name: 1); end\nend\n"
+    )
+    _module(scene, "lib/puppet/functions/demo/call.rb", code)
+    scene.manage("notice(demo::call())")
+
+
 _CODE = "correct the code"
 FAULTS = (
     Fault(name="a class that does not exist", kind=COMPILE, make=_manages("include nowhere"), cause="S01",
@@ -159,13 +195,22 @@ FAULTS = (
     Fault(name="a function with a syntax error", kind=COMPILE, make=_broken_function, cause="S01", corrects=_CODE),
     Fault(name="a template that raises", kind=COMPILE, make=_template, cause="S01", corrects=_CODE),
     Fault(name="a type with a syntax error", kind=PLUGINS, make=_type_with_a_syntax_error, cause="S01", corrects=_CODE),
+    Fault(name="a module whose files the server may not read", kind=COMPILE, make=_module_unreadable, cause="S01"),
+    Fault(name="a module's Ruby code in two versions", kind=COMPILE, make=_keyword_unknown, cause="S01",
+          corrects="restart the server"),
+    Fault(name="a Deferred in a string", kind="resources", make=_deferred_in_string, cause="P18",
+          corrects="pass the Deferred as the whole value", ends=(4, 6)),
+    Fault(name="a mount that the file server has not got", kind=FILES, make=_mount_unknown, cause="P01",
+          corrects="write the mount into fileserver.conf", ends=(4, 6)),
+    Fault(name="auth.conf refuses a module's files", kind=ACCESS, make=_mount_for_others, cause="S02",
+          corrects="auth.conf", ends=(4, 6)),
     Fault(name="a dependency cycle", kind=COMPILE, cause="P15", corrects="cycle",
           make=_manages("notify { 'x': require => Notify['y'] }\nnotify { 'y': require => Notify['x'] }")),
     Fault(name="a data file that is no YAML", kind=DATA, make=_hiera_broken, cause="S27",
           corrects="data file"),
     Fault(name="a key without a value", kind=DATA, make=_hiera_empty, cause="S27", corrects="data file"),
     Fault(name="encrypted data that the master cannot read", kind=DATA, make=_hiera_backend, cause="S27",
-          corrects="backend"),
+          corrects="install the gem in the server"),
     Fault(name="the ENC ends with 1", kind=CLASSIFIER, make=_classifier_fails, cause="S25",
           corrects="print YAML"),
     Fault(name="the ENC prints no YAML", kind=CLASSIFIER, make=_classifier_prints_something, cause="S25",
@@ -185,14 +230,14 @@ FAULTS = (
     Fault(name="the agent insists on another environment", kind=ENVIRONMENT, make=_strict_mode, cause="R07",
           true=("it is on",), ends=(1, 2)),
     Fault(name="a mount that the master does not have", kind=FILES, make=lambda scene: _mount(scene, "nowhere"),
-          cause="F18", corrects="add the mount", ends=(1, 4, 6)),
+          cause="F18", corrects="into fileserver.conf", ends=(1, 4, 6)),
     Fault(name="a file's source is missing", kind=FILES, cause="F02", corrects="into the module's",
           make=lambda s: s.manage(f"file {{ '{s.agent.base}/x': source => 'puppet:///modules/demo/absent' }}"),
           ends=(1, 4, 6)),
     Fault(name="a directory is missing on the node", kind="resources", make=_content_changes, cause="P01",
           corrects="the resource", ends=(4, 6)),
     Fault(name="a command fails", kind="resources", cause="P01", make=_manages("exec { '/bin/false': }"),
-          corrects="the resource", ends=(4, 6)),
+          corrects="correct the command", ends=(4, 6)),
     Fault(name="a custom fact raises", kind=PLUGINS, make=_fact_fails, cause="A fact could not be found out",
           looks=("explain",), corrects="Correct the fact", ends=(0, 2)),
     Fault(name="a custom fact with a syntax error", kind=PLUGINS, make=_fact_with_a_syntax_error,
