@@ -350,6 +350,9 @@ class Finding:
     """The places of the evidence in its records; in each record the first place that exists there counts."""
     printed: str = field(default="", compare=False)
     """The message of an agent or a master that it rests on; empty without one."""
+    follows: tuple[int, ...] = field(default=(), compare=False)
+    """Refused requests of which it is only a consequence: an error found in one of these explains it. Empty: it may
+    have a reason of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from inspector import regex
 from inspector.analysis import limits
 from inspector.analysis.decoded import DecodedAnswers
+from inspector.analysis.verdicts import settled
 from inspector.model import REHEARSAL, Exchange, Finding, Handshake, Phase, Severity
 from inspector.privacy import redact
 from inspector.protocol import documents as d
@@ -204,6 +205,12 @@ class Analyzer:
         if run.number is not None:
             self._over[run.place] = run
             self._judge(run, trouble, keep=True)
+            run.findings[:] = [
+                dataclasses.replace(found, severity=Severity.NOTICE)
+                if found.severity.rank > Severity.NOTICE.rank and settled(found, run)
+                else found
+                for found in run.findings
+            ]
             if self._ignores:  # not earlier: an agent's first requests contain no certname
                 reported = [finding for finding in run.findings if not self._ignored(finding, run)]
                 run.ignored += len(run.findings) - len(reported)
@@ -417,7 +424,8 @@ def _keep(run: Run, finding: Finding) -> Finding:
             if len(seqs) > EVIDENCE:  # the first and the last are the best evidence
                 seqs = (*seqs[: EVIDENCE // 2], *seqs[-EVIDENCE // 2 :])
             places = tuple(dict.fromkeys((*known.places, *finding.places)))[:PLACES]
-            run.findings[place] = dataclasses.replace(known, seqs=seqs, places=places)
+            follows = tuple(sorted({*known.follows, *finding.follows})) if known.follows and finding.follows else ()
+            run.findings[place] = dataclasses.replace(known, seqs=seqs, places=places, follows=follows)
             return run.findings[place]
     if alike >= FINDINGS:
         run.beyond[finding.rule] = run.beyond.get(finding.rule, 0) + 1

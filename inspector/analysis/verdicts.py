@@ -1,6 +1,7 @@
 """Find the cause of a run's outcome among its findings, and the findings that are its consequences.
 
-Which deviation follows from which is said by the rules (``Rule.explains``).
+Which deviation follows from which is said by the rules (``Rule.explains``), and by a finding itself where it names the
+refused requests that it is a consequence of (``Finding.follows``).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ OF_THE_CA = frozenset({"B05", "B10", "B12", "B13", "B14"})
 """Rules about what a CA serves to every agent."""
 OF_COMMANDS = frozenset({"B36", "B49", "P17", "S01"})
 """Rules that are below an error because no run of an agent fails by it, and explain why a command failed."""
-WAITING = frozenset({"B17", "B27", "B39", "B41", "B42", "B44"})
+WAITING = frozenset({"B17", "B27", "B28", "B29", "B39", "B41", "B42", "B44"})
 """Rules below an error that explain why an agent waits for its certificate."""
 NAMING = frozenset({"certificate_revoked", "certificate_expired", "certificate_required"})
 """Alerts with only one possible meaning."""
@@ -45,7 +46,7 @@ ORDER = (
     "R13", "F07", "R09", "S15", "S24", "S06", "S05", "S12", "S32", "S23", "S13", "S09", "R06", "R07", "S08", "S28",
     "S26", "S25", "S27", "S01", "R20",
     # Why a resource failed, and what happened to the report.
-    "P18", "S20", "F17", "F09", "F02", "F03", "P01", "P06", "P15", "P05", "S04", "P04", "P03",
+    "P18", "S20", "F17", "F09", "F18", "F02", "F03", "P01", "P06", "P15", "P05", "S04", "P04", "P03",
     # What closes connections.
     "T12", "T13", "T14", "R17", "R02", "B36", "S11", "P11",
 )  # fmt: skip
@@ -92,7 +93,8 @@ def verdict(run: Run) -> Verdict | None:
 
 def settled(finding: Finding, run: Run) -> bool:
     """Whether there is nothing left to do: what kept the request from being signed did not."""
-    return finding.rule in WAITING and run.certificate is not None
+    rights = finding.rule == "B28" and finding.severity is Severity.ERROR  # granted ones stay dangerous
+    return finding.rule in WAITING and run.certificate is not None and not rights
 
 
 def effects(ident: str, *, catalog: bool = False) -> frozenset[str]:
@@ -103,6 +105,8 @@ def effects(ident: str, *, catalog: bool = False) -> frozenset[str]:
 
 def explains(cause: Finding, effect: Finding, *, catalog: bool = False) -> bool:
     """Whether a finding follows from another one of the same run; ``catalog``: the run got its catalog."""
+    if cause.severity is Severity.ERROR and not set(effect.follows).isdisjoint(cause.seqs):
+        return cause.rule != effect.rule
     possible = effect.rule in effects(cause.rule, catalog=catalog)
     return possible and not (0 < effect.since < cause.since and rule_of(cause.rule).event)
 

@@ -41,9 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Sign the CA's own CRL anew (`new-crl`): with the same revoked certificates, for five years. The CRL of a CA that
-    is missing is added if the CA's key is in the directory. Without --execute it only shows each CRL of the file and
-    what it would write. The old file is kept as a copy. The exit status is 1 if a CA is left without a usable CRL."""
+    """Sign the CA's own CRL anew (`new-crl`): with the same revoked certificates, for five years or as long as before.
+    The CRL of a CA that is missing is added if the CA's key is in the directory. Without --execute it only shows each
+    CRL of the file and what it would write. The old file is kept as a copy. The exit status is 1 if a CA is left
+    without a usable CRL."""
     now = time.time()
     plan = crls.plan(arguments.cadir, now, arguments.add)
     copy = crls.write(plan, now) if arguments.execute else None

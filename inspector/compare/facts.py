@@ -22,6 +22,8 @@ VOLATILE = (
     "networking.interfaces.*.operational_state", "zfs_*available", "_timestamp",
 )  # fmt: skip
 """Patterns of facts that may be another at any time."""
+_AS_TEXT = frozenset({"load_averages", "memory", "mountpoints", "system_uptime"})
+"""Structured facts with volatile parts; agents of 3 send each as one text."""
 
 
 class Volatile:
@@ -57,5 +59,6 @@ def compare(before: Facts, after: Facts, found: Differences, changing: Differenc
                 for each in names
             ]
         elif not meaning.same(old, new):
-            differences = changing if volatile.covers(path) else found
+            text = path in _AS_TEXT and isinstance(old, str) and isinstance(new, str)
+            differences = changing if volatile.covers(path) or text else found
             differences.add(Section.FACTS, path, "", old, new, named=name)

@@ -62,7 +62,7 @@ def compare(before: RunDocuments, after: RunDocuments, found: Differences) -> No
                 found.add(Section.FILES, name, "", text if one else None, text if other else None, note=note)
             continue
         if (one.metadata is None) != (other.metadata is None):
-            kinds = (use.metadata.type if use.metadata else f"not served ({use.status})" for use in (one, other))
+            kinds = (use.metadata.type if use.metadata else _not_served(use) for use in (one, other))
             found.add(Section.FILES, name, "served", *kinds, note=note)
             continue
         for field in _FIELDS:
@@ -72,6 +72,10 @@ def compare(before: RunDocuments, after: RunDocuments, found: Differences) -> No
                     values = [f"{value:04o}" if isinstance(value, int) else value for value in values]
                 found.add(Section.FILES, name, field, *values, note=note)
         _contents(name, content(one, before), content(other, after), note, found)
+
+
+def _not_served(use: FileUse) -> str:
+    return f"not served ({'no answer' if use.status is None else use.status})"
 
 
 def content(use: FileUse, documents: RunDocuments) -> Content:

@@ -18,7 +18,7 @@ from inspector.model import Exchange
 from inspector.protocol import endpoints
 from inspector.protocol.kinds import Kind
 from inspector.rules.fixes import advice, on_master
-from inspector.rules.puppet_commands import FORBIDDEN, SERVER_LOG, safe_name
+from inspector.rules.puppet_commands import FORBIDDEN, in_server_log, safe_name
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _look(refusal: _Refusal, conf: AuthConf) -> Step:
     named = rule is not None and refusal.decision.verdict is Verdict.DENIED
     pattern = f"denied by rule '{rule.name}'" if rule and named else FORBIDDEN
     quoted = f'"{pattern}"' if _PLAIN.fullmatch(pattern) else shlex.quote(pattern)
-    return on_master("see the refusal in its log", f"grep {quoted} {SERVER_LOG} | tail")
+    return on_master("see the refusal in its log", in_server_log(quoted))
 
 
 def _check(refusal: _Refusal, conf: AuthConf) -> Step:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from inspector import regex
 from inspector.doctor import findings, puppet_dir
 from inspector.doctor.findings import CA_FILES, SOON, expiring, key_text, listed
@@ -269,9 +271,20 @@ def _new_crl(cadir: CaDir) -> Fix:
     )
 
 
+def _complete_crls(cadir: CaDir) -> Fix:
+    """Return the fix of rule B13 with the commands for this directory."""
+    looks, writes, *others = cadir.steps(group("missing_crl"))
+    command = f"puppet-inspector fix new-crl --cadir {cadir.path('.')}"
+    return (
+        msgspec.structs.replace(looks, command=command),
+        msgspec.structs.replace(writes, command=f"{command} --execute"),
+        *others,
+    )
+
+
 def _problem(cadir: CaDir, problem: x509.Problem) -> Diagnosis:
     by_code: dict[int, tuple[str, Fix, str | None]] = {
-        3: ("the CA's CRLs do not cover the chain", _new_crl(cadir), "B13"),
+        3: ("the CA's CRLs do not cover the chain", _complete_crls(cadir), "B13"),
         8: ("invalid signature on the CA's CRL", _new_crl(cadir), "B14"),
         9: ("the CA certificate is not yet valid", _CLOCK, "B35"),
         10: ("the CA certificate has expired", _RENEW, "B33"),
@@ -315,7 +328,14 @@ def _serials(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis
 def _records(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis]:
     """Compare inventory.txt, signed/ and the CRL with each other."""
     known = {entry.serial for entry in cadir.inventory}
-    if cadir.inventory and (unlisted := [name for name, certificate in own.items() if certificate.serial not in known]):
+    missing = {name: certificate for name, certificate in own.items() if certificate.serial not in known}
+    # `puppetserver ca generate --ca-client` signs beside the server, and writes no line.
+    beside = [name for name, certificate in missing.items() if "pp_cli_auth" in certificate.authorizations]
+    if cadir.inventory and beside:
+        detail = f"in signed/ but not in inventory.txt: {listed(beside)}; `generate --ca-client` leaves them out"
+        yield findings.notice("certificates for the CA's own commands", detail)
+    unlisted = [name for name in missing if name not in beside]
+    if cadir.inventory and unlisted:
         detail = f"in signed/ but not in inventory.txt: {listed(unlisted)}"
         yield findings.warning(
             "certificates missing from the inventory",

@@ -140,7 +140,8 @@ def _certificates(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
     issuer = cadir.signing
     if issuer and certificate.issuer == issuer.subject and certificate.serial in cadir.revoked:
         detail = f"{name}: serial number {certificate.serial:04X} is on the CA's CRL"
-        yield findings.error("the CA has revoked the agent's certificate", detail, enrol)
+        fix = ssldir.steps(group("revoked"))
+        yield findings.error("the CA has revoked the agent's certificate", detail, fix, "T05")
     elif signed is None:
         detail = (
             f"the agent has serial number {certificate.serial:04X} ({certificate.fingerprint}), signed/ has no "

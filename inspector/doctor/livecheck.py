@@ -252,7 +252,7 @@ def _chain(check: _Check, session: Session, bundle: Sequence[Certificate], serve
 def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
     renew = advice("renew the CA's certificate on the CA") if problem.depth else group("renew_master")
     by_code: dict[int, tuple[str, Fix, str | None]] = {
-        3: ("the CRLs do not cover the chain", (advice("add the missing CRL to ca_crl.pem on the CA"),), "B13"),
+        3: ("the CRLs do not cover the chain", (group("missing_crl"),), "B13"),
         8: ("invalid signature on the CRL", (advice("restore ca_crl.pem on the CA"),), None),
         9: ("certificate not yet valid", _CLOCKS, "B35"),
         10: ("certificate expired", (renew,), "B33"),

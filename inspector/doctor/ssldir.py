@@ -362,16 +362,21 @@ def _refused(ssldir: SslDir, problem: x509.Problem) -> Diagnosis:
     """Return a verification error of OpenSSL's as a diagnosis."""
     fetch, enrol = ssldir.fetch(CRL), ssldir.steps(group("enrol"))
     renew = (advice("renew the CA's certificate"), advice("distribute the new ca.pem"))
+    revoked = ssldir.steps(group("revoked"))
     own = ssldir.certificate is not None and problem.subject == ssldir.certificate.subject
     by_code: dict[int, tuple[str, Fix, str | None]] = {
-        3: ("the agent's CRLs do not cover the chain", fetch, "B13"),
+        3: (
+            "the agent's CRLs do not cover the chain",
+            (*fetch, *ssldir.steps(group("missing_crl", only_if="the CA sends the same again"))),
+            "B13",
+        ),
         7: ("invalid signature", ssldir.fetch(CA, CRL), None),
         8: ("invalid signature on the agent's CRL", fetch, None),
         9: ("certificate not yet valid", _CLOCK, "B35"),
         10: ("certificate expired", enrol if own else renew, "B33"),
         11: ("the agent's CRL is not yet valid", _CLOCK, "B12"),
         12: ("the agent's CRL has expired", ssldir.fetch(CRL, only_if="the CA has issued a new one"), "B10"),
-        23: ("certificate revoked", enrol, None),
+        23: ("certificate revoked", revoked, "T05"),
     }
     another = (
         *ssldir.fetch(CA, CRL, only_if=f"{CA} is out of date"),

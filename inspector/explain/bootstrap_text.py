@@ -170,7 +170,7 @@ def limits(bootstrap: AgentBootstrap) -> str:
     if trust is None:
         return ""
     output = [] if trust.own else ["by the CA bundle that another agent downloaded"]
-    output += [] if trust.shown else ["the master's own certificate is not in this capture"]
+    output += [] if trust.shown else ["the certificate presented to the agent is not in this capture"]
     output += ["with certificate_revocation leaf"] if trust.revocation == "leaf" else []
     output += ["its CRLs are not in this capture"] if trust.crls is None else []
     return "; ".join(output)

@@ -1,8 +1,9 @@
 """Renew and complete the CRLs of a CA's directory: ``ca_crl.pem``, which agents download.
 
 ``plan`` reads the directory and changes nothing; ``write`` replaces the file. The directory is that of the Ruby CA or
-of puppetserver (docs/protocol.md#the-directory-of-a-ca). The signing CA's CRL is always signed anew. That of another CA
-is signed anew only if it is unusable and the CA's key is in the directory, as the root's often is.
+of puppetserver (docs/protocol.md#the-directory-of-a-ca). The signing CA's CRL is signed anew if that makes it valid
+longer. That of another CA is signed anew only if it is unusable and the CA's key is in the directory, as the root's
+often is.
 """
 
 from __future__ import annotations
@@ -279,16 +280,29 @@ def _next(
     known = sorted([*mine, *theirs], key=_age)
     signing = directory.keys.get(authority.key)
     usable = bool(known) and _state(known[-1], now) == "valid"
-    if signing and (authority.key == directory.signing or not usable):
+    own = authority.key == directory.signing
+    if signing and (not usable or (own and (len(known) > 1 or not _lasts(known[-1], now)))):
         return _signed(signing, known, now)
     return known[-1] if known else None
 
 
+def _lasts(crl: RevocationList, now: float) -> bool:
+    """Whether a valid CRL ends no earlier than a new one would."""
+    return crl.next_update is None or crl.next_update >= now + pki.LEAF_LIFETIME.total_seconds()
+
+
 def _signed(signing: pki.Authority, known: Sequence[RevocationList], now: float) -> RevocationList:
+    """Sign a CRL anew; it ends no earlier than a valid one that it replaces."""
     started = datetime.datetime.fromtimestamp(int(now), datetime.UTC) - _BACKDATED
+    ends = [started + pki.LEAF_LIFETIME]
+    ends += [
+        datetime.datetime.fromtimestamp(crl.next_update, datetime.UTC)
+        for crl in known
+        if crl.next_update is not None and _state(crl, now) == "valid"
+    ]
     old = [cx509.load_der_x509_crl(crl.der) for crl in known]
     try:
-        new = pki.renew_crl(signing, old, started, started + pki.LEAF_LIFETIME)
+        new = pki.renew_crl(signing, old, started, max(ends))
     except UNREADABLE as error:
         raise IdentityError(
             f"The CRL of {known[-1].issuer if known else 'the CA'} cannot be signed: {error}."

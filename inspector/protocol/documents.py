@@ -66,6 +66,10 @@ class Data(msgspec.Struct, frozen=True):
     value: Any
 
 
+NO_ENVIRONMENT = "Could not find environment"
+"""What a master answers, to any request, if it does not have the environment in it (R09)."""
+
+
 class ErrorDocument(msgspec.Struct, frozen=True):
     """The reason of a refusal, in any format that masters send (docs/protocol.md#error-documents)."""
 
@@ -73,6 +77,11 @@ class ErrorDocument(msgspec.Struct, frozen=True):
     issue_kind: str | None = None
     stacktrace: bool = False
     """Whether stack frames of the master's code are included; only up to 4.x."""
+
+    @property
+    def no_environment(self) -> bool:
+        """Whether the master does not have the environment of the request, whatever was asked for."""
+        return NO_ENVIRONMENT in self.message
 
     @property
     def html(self) -> bool:

@@ -164,6 +164,7 @@ class Rule:
             run.started if record is None else record.time,
             (statement.at,) if isinstance(statement.at, Place) else statement.at or _default(case),
             beginning(patterns.text(beginning(statement.printed, 10 * PRINTED)), PRINTED),
+            statement.follows,
         )
 
     def fix_for(self, run: Run | None) -> Fix:

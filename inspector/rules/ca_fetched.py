@@ -43,7 +43,8 @@ def ca_fetched_unverified(case: ExchangeCase) -> Iterator[Statement]:
     fix=(
         on_node("see which ssldir is used, as the user that runs the agent",
                 "puppet config print ssldir --section agent"),
-        group("enrol", only_if="the disk was reset"),
+        advice("enrol it as a new node if the CA then refuses its request; that is a finding of its own",
+               only_if="the disk was reset"),
     ),
     source="docs/protocol.md#ca-download",
     good=lambda: [

@@ -28,6 +28,8 @@ class Statement:
     printed: str = field(default="", kw_only=True)
     """The message of an agent or a master that is the evidence: if the book of messages knows it, its meaning and its
     fix are those of the finding."""
+    follows: tuple[int, ...] = field(default=(), kw_only=True)
+    """The refused requests of which it is only a consequence (``Finding.follows``)."""
 
 
 @dataclass(slots=True)

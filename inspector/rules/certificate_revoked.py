@@ -1,3 +1,4 @@
+from inspector.model import Handshake
 from inspector.protocol.certificates import printed_serial
 from inspector.rules.kit import *
 from inspector.rules.trust import agent_certificate, leaf, presented_in_run, serial
@@ -11,19 +12,38 @@ def _with(serial: int) -> list[ExamplePart]:
     return [altered(part, leg=leg) for part in (catalog(), report())]
 
 
+def _of_master(handshake: Handshake) -> bool:
+    """Whether the revoked certificate is the master's, or the one presented as the master's."""
+    by_agent = handshake.alert_by == "agent" and handshake.alert == "certificate_revoked"
+    master = handshake.leg.side == "master" and handshake.alert_by == "proxy"
+    return by_agent or (master and any("is revoked" in culprit for culprit in handshake.culprits))
+
+
+def _fix_of_master(run: Run) -> Fix | None:
+    """Return the fix for a run in which not the node's certificate is revoked: the node must not be enrolled."""
+    if not any(map(_of_master, run.handshakes)):
+        return None
+    return (
+        advice("find out who revoked the certificate of the master (or of the proxy), and why"),
+        group("renew_master", only_if="it is the master's, and it should continue to work"),
+        on_proxy("give the proxy another certificate; this says how", "puppet-inspector provision",
+                 only_if="it is the proxy's own"),
+    )  # fmt: skip
+
+
 @rule(
     "T05",
     Severity.ERROR,
     visible=Visible.HANDSHAKE,
     title="revoked certificate in use",
     fix=(
-        group("enrol", only_if="the node should continue to work"),
-        on_node("stop its agent", only_if="the node was retired"),
+        group("revoked"),
         on_master("see where its CRL is", "puppet config print cacrl hostcrl --section master",
                   only_if="the master still accepts the certificate"),
         on_master("copy the CA's ca_crl.pem there", only_if="the master still accepts the certificate"),
         on_master("restart it, if it is older than 5.1", only_if="the master still accepts the certificate"),
     ),
+    instead=_fix_of_master,
     source="docs/protocol.md#client-certificates-at-the-master; docs/protocol.md#crls",
     explains=("T06", "T08", "T09", "S02"),
     without_catalog=NO_CATALOG_NO_REPORT,

@@ -53,8 +53,9 @@ def clock_skew(case: RunCase, *, warning_s: float = 300, error_s: float = 900) -
         direction = "ahead of" if offset.low > 0 else "behind"
         severity = Severity.ERROR if certain > error_s else Severity.WARNING
         whose = "node" if run.own_proxy else "proxy"
+        # Of an hour only 59 min 59 s are certain.
         yield Statement(
-            f"the {side}'s clock is {lasting(certain)} {direction} the {whose}'s",
+            f"the {side}'s clock is {lasting(round(certain / 60) * 60)} {direction} the {whose}'s",
             tuple(run.seqs[-1:]),
             severity=severity,
             at=(places.timing("total"), places.REQUEST_LINE),

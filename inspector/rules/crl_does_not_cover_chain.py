@@ -8,21 +8,7 @@ from inspector.rules.kit import *
     Severity.ERROR,
     otherwise="notice if the agent continued (certificate_revocation=leaf)",
     title="CRL bundle does not cover the CA chain",
-    fix=(
-        on_ca("see which CRL is missing", "{crls}"),
-        on_ca("add it", "{write_crls}"),
-        on_ca(
-            "take that CA's CRL from the file that the command names: pass it with `--add`",
-            only_if="the key of its CA is not there",
-        ),
-        on_master("restart it, if it is older than 5.1"),
-        on_node("fetch it, on each that has the incomplete file", "{new_crl_of_agent}", destroys="the CRL that it has"),
-        on_node(
-            "as a workaround, check only the certificate itself",
-            "puppet config set certificate_revocation leaf --section agent",
-            only_if="the CRL cannot be had now, and the agent is of version 5.3 or later",
-        ),
-    ),
+    fix=(group("missing_crl"),),
     source="docs/protocol.md#revocation-modes; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     explains=NO_TRUST,
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],

@@ -34,7 +34,7 @@ def csr_repeated(case: ExchangeCase) -> Iterator[Statement]:
             severity=Severity.WARNING,
         )
     else:
-        yield Statement("the request is waiting to be signed; the agent submits it again with each poll")
+        yield Statement("the request was already waiting to be signed; the agent submits it again with each poll")
 
 
 @rule(
@@ -112,7 +112,10 @@ def csr_for_revoked_name(case: ExchangeCase) -> Iterator[Statement]:
     title="signing request with another key for the same name",
     fix=(
         group("compare"),
-        group("enrol", only_if="the node was reinstalled"),
+        group(
+            "resubmit",
+            only_if="the node lost the key of its first request (it was reinstalled, or its ssldir was deleted)",
+        ),
         advice("give one of them its own", only_if="two hosts share the name"),
     ),
     source="docs/protocol.md#keys; docs/protocol.md#checks-of-a-signing-request",

@@ -103,8 +103,9 @@ def csr_with_authorization(case: ExchangeCase) -> Iterator[Statement]:
         )
     elif not _reported(case, request):
         allowed = "pp_cli_auth" not in extensions and case.accepted
+        # A CA that does not autosign takes the request, and refuses it when somebody signs it (409).
         yield Statement(
-            f"the request for {case.name} contains {content}",
+            f"the request for {case.name} contains {content}: the CA does not sign it unless it is configured to",
             severity=Severity.WARNING if allowed else None,
             at=places.csr(extensions[0]),
         )

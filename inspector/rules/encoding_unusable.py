@@ -35,7 +35,7 @@ def encoding_unusable(case: ExchangeCase) -> Iterator[Statement]:
     answer = case.step.response
     if unknown:
         yield Statement(
-            f"{case.endpoint} came with Content-Encoding {brief(encoding)}; agents support gzip and deflate",
+            f"answered with Content-Encoding {brief(encoding)}; agents support gzip and deflate",
             at=places.response_header(case, "content-encoding"),
         )
     elif isinstance(answer, d.Undecodable) and answer.reason.startswith("the body says it is"):

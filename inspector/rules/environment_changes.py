@@ -1,6 +1,7 @@
 """R06, R07 and R08: environments that the master changes."""
 
 from inspector.rules.kit import *
+from inspector.rules.puppet_commands import safe_name
 
 _POSTS = 5
 """Catalog requests that an agent sends at most: one, and four retries."""
@@ -56,19 +57,30 @@ def environment_flapping(case: RunCase) -> Iterator[Statement]:
     )
 
 
+def _assigned(run: Run) -> str:
+    """Return the environment that the master assigned, as a command takes it."""
+    names = [answer.environment for answer in run.catalogs if answer.usable and answer.environment]
+    return safe_name(names[-1] if names else None, "<name>")
+
+
+def _follow(name: str) -> Fix:
+    return (
+        on_node("see whether strict mode is on",
+                "puppet config print strict_environment_mode environment --section agent"),
+        on_node("set the environment to the master's", f"puppet config set environment {name} --section agent",
+                only_if="it is on"),
+        on_node("or turn strict mode off", "puppet config set strict_environment_mode false --section agent",
+                only_if="it is on"),
+    )  # fmt: skip
+
+
 @rule(
     "R07",
     Severity.ERROR,
     generations=("3", *SINCE_4),
     title="agent does not switch to the catalog's environment",
-    fix=(
-        on_node("see whether strict mode is on",
-                "puppet config print strict_environment_mode environment --section agent"),
-        on_node("set the environment to the master's", "puppet config set environment <name> --section agent",
-                only_if="it is on"),
-        on_node("or turn strict mode off", "puppet config set strict_environment_mode false --section agent",
-                only_if="it is on"),
-    ),
+    fix=_follow("<name>"),
+    instead=lambda run: _follow(_assigned(run)),
     source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
     explains=("R08", "P05", "P15"),
     good=lambda: [
@@ -117,6 +129,17 @@ def environment_switch_ignored(case: RunCase) -> Iterator[Statement]:
         )
 
 
+def _of_2_7(run: Run) -> Fix | None:
+    """Return the fix for an agent that does not follow the master, and has no command that sets the environment."""
+    if run.generation != "2.7":
+        return None
+    return (
+        on_node(f"set the environment that the master assigns: `environment = {_assigned(run)}` in [agent] of its "
+                "puppet.conf"),
+        on_node("or upgrade it: agents follow the master from version 3 on"),
+    )  # fmt: skip
+
+
 @rule(
     "R08",
     Severity.NOTICE,
@@ -127,6 +150,7 @@ def environment_switch_ignored(case: RunCase) -> Iterator[Statement]:
         on_master("remove {name}'s environment from the ENC; the one in puppet.conf is only a request by the agent",
                   only_if="the classifier is not meant to decide (otherwise nothing is wrong)"),
     ),
+    instead=_of_2_7,
     source="docs/protocol.md#change-of-environment; docs/protocol.md#node-request",
     good=lambda: [talk(node(), plugins(), catalog(), report())],
     bad=lambda: [

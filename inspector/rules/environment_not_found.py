@@ -38,7 +38,7 @@ def environment_not_found(case: ExchangeCase) -> Iterator[Statement]:
     if not isinstance(answer, d.ErrorDocument) or answer.html or match is None or case.run.tool:
         return
     check = case.kind is Kind.ENVIRONMENT_CHECK
-    if NO_ENVIRONMENT not in answer.message and not (
+    if not answer.no_environment and not (
         check and case.status == 404 and answer.issue_kind in (None, "RESOURCE_NOT_FOUND", "ENVIRONMENT_NOT_FOUND")
     ):
         return

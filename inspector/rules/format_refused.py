@@ -18,8 +18,12 @@ _SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
     ),
     source="docs/protocol.md#refused-formats",
     explains=("P03",),
+    without_catalog=NO_CATALOG,
     good=lambda: [talk(plugins(), catalog(), report())],
-    bad=lambda: [talk(plugins(), catalog(), report(status=415))],
+    bad=lambda: [
+        talk(plugins(), catalog(), report(status=415)),
+        talk(plugins(status=406), catalog(status=406), report(status=406, result="failed")),
+    ],
 )
 def format_refused(case: ExchangeCase) -> Iterator[Statement]:
     """The agent sent a body in a format that the master does not read (415), or requested a format that it does not
@@ -31,7 +35,8 @@ def format_refused(case: ExchangeCase) -> Iterator[Statement]:
         return
     name = _SENT[status]
     value = case.exchange.request.header(name)
+    # Of every request the same: what agent and master do not share is one cause, in whichever requests it shows.
     yield Statement(
-        f"{case.endpoint} was refused with {status}: the agent sent {name}: {brief(value) if value else '(none)'}",
+        f"refused with {status}: the agent sent {name}: {brief(value) if value else '(none)'}",
         at=places.request_header(case, name.lower()),
     )

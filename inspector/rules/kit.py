@@ -8,6 +8,7 @@ from inspector.clocks import DAY
 from inspector.model import Phase, Record, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.certificates import ALREADY, REQUESTED, REVOKED, SIGNED
+from inspector.protocol.documents import NO_ENVIRONMENT
 from inspector.protocol.kinds import BOOTSTRAP, CONTENT, METADATA, PARSED, RUN, Kind
 from inspector.rules import (
     AFTER_BOOTSTRAP,
@@ -28,7 +29,6 @@ from inspector.rules import (
 from inspector.rules.cases import ExchangeCase, HandshakeCase, RunCase, Statement
 from inspector.rules.fixes import Fix, advice, group, on_ca, on_master, on_node, on_proxy
 from inspector.rules.words import (
-    NO_ENVIRONMENT,
     as_printed,
     brief,
     compile_error,

@@ -7,11 +7,12 @@ CA and its CRLs), ``{new_crl_of_agent}`` (only its CRLs), ``{verify}`` and ``{fi
 ``{request}``, the fingerprint of the agent's request, from the traffic if it is there; ``{name}``, the certname;
 ``{host}``, the master.
 
-Groups of steps: ``{enrol}``, ``{enrol_ca}`` if the node's certificate was issued by another CA, ``{renew}``,
-``{compare}`` (the request that waits with the agent's), ``{signing}`` (compare, then sign), ``{alt_names}`` (sign with
-alternative names), ``{renew_crl}`` (the CA's own CRL, up to the agents), ``{renew_master}`` (replace the certificate of
-a master that is also the CA), ``{compare_clocks}`` (of node and master) and ``{clocks}`` (the same, and set the wrong
-one).
+Groups of steps: ``{enrol}``, ``{enrol_ca}`` if the node's certificate was issued by another CA, ``{revoked}`` (enrol a
+node whose certificate was revoked, or not), ``{renew}``, ``{compare}`` (the request that waits with the agent's),
+``{signing}`` (compare, then sign), ``{resubmit}`` (the node keeps its key, and the CA takes its request instead of the
+one that it has), ``{alt_names}`` (sign with alternative names), ``{renew_crl}`` (the CA's own CRL, up to the agents),
+``{missing_crl}`` (the same for a CA of the chain without one), ``{renew_master}`` (replace the certificate of a master
+that is also the CA), ``{compare_clocks}`` (of node and master) and ``{clocks}`` (the same, and set the wrong one).
 
 Each placeholder becomes the command, or the steps, of the versions of this run's master or agent.
 """
@@ -38,9 +39,18 @@ _ADDRESS = regex.compile(r"[0-9A-Fa-f.:]+")
 _GROUP = regex.compile(r"\{([a-z_]+)\}")
 NAMES = 50
 """Maximum number of alternative names of a master that are stored."""
-SERVER_LOG = "/var/log/puppetlabs/puppetserver/puppetserver.log"
 FORBIDDEN = r"Forbidden request\|global deny all"
 """What is in the line of puppetserver's log about a refused request; the name of the rule is at its end."""
+
+
+def in_server_log(pattern: str) -> str:
+    """Return the command that shows the last lines of puppetserver's log with a pattern, quoted for a shell.
+
+    The log is below /var/log/puppetlabs, and of Debian's package in /var/log/puppetserver.
+    """
+    return f"grep -rhs --include=puppetserver.log {pattern} /var/log/puppet* | tail"
+
+
 _AGAIN = "puppet agent -t"
 _CADIR = '"$(puppet config print cadir --section master)"'
 _TRUSTED = 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"'
@@ -91,9 +101,11 @@ _PRINT = on_node("print the fingerprint of its request", "{fingerprint}")
 _COMPARE = on_ca("compare the request that waits with this agent's, {request}", "{list}")
 _COMPARE_CLOCKS = (on_node("compare its clock", "date -u"), on_master("compare its clock", "date -u"))
 _SET_CLOCK = "let NTP set it, with chrony by `chronyc makestep`", "timedatectl set-ntp true"
+_ENROL = (_CLEAN, on_node("enrol again", "{reset}", destroys="its key and its certificate"), _SIGN)
+_RESUBMIT = (_CLEAN, on_node("send this node's request", _AGAIN), _SIGN)
 # Before the CA is cleaned, it refuses the node: the order counts.
 _GROUPS: dict[str, Fix] = {
-    "enrol": (_CLEAN, on_node("enrol again", "{reset}", destroys="its key and its certificate"), _SIGN),
+    "enrol": _ENROL,
     "enrol_ca": (
         _CLEAN,
         on_node("enrol again", "{reset_ca}", destroys="its key, its certificate, the CA and its CRL"),
@@ -109,10 +121,11 @@ _GROUPS: dict[str, Fix] = {
     "signing": (
         _COMPARE,
         on_ca("sign it", "{sign}", only_if="they are the same"),
-        msgspec.structs.replace(_CLEAN, only_if="they differ"),
-        on_node("send this node's request", _AGAIN, only_if="they differ"),
-        msgspec.structs.replace(_SIGN, only_if="they differ"),
+        *(msgspec.structs.replace(step, only_if="they differ") for step in _RESUBMIT),
+        on_ca("see in its log why it did not: a program that it cannot execute is read as a list of names",
+              in_server_log("'autosign\\|Invalid pattern'"), only_if="the CA is to autosign"),
     ),
+    "resubmit": _RESUBMIT,
     "alt_names": (
         advice("allow the names on the CA: `allow-subject-alt-names: true` in its ca.conf"),
         on_ca("restart it", "systemctl restart puppetserver"),
@@ -126,6 +139,22 @@ _GROUPS: dict[str, Fix] = {
         on_master("restart it, if it is older than 5.1"),
         on_node("fetch it, on each that still has the old one", "{new_crl_of_agent}",
                 destroys="the CRL that it has"),
+    ),
+    "missing_crl": (
+        on_ca("see which CRL is missing", "{crls}"),
+        on_ca("add the missing one", "{write_crls}"),
+        on_ca("take that CA's CRL from the file that the command names: pass it with `--add`",
+              only_if="the key of its CA is not there"),
+        on_master("restart it, if it is older than 5.1"),
+        on_node("fetch it, on each agent", "{new_crl_of_agent}", destroys="the old CRL"),
+        on_node("check only the server's own certificate until then",
+                "puppet config set certificate_revocation leaf --section agent",
+                only_if="it cannot be issued now, and the agent is of version 5.3 or later"),
+    ),
+    "revoked": (
+        advice("find out who revoked it, and why, before it gets another one"),
+        *(msgspec.structs.replace(step, only_if="the node should continue to work") for step in _ENROL),
+        on_node("stop its agent", only_if="the node was retired"),
     ),
     # As the server cannot be verified, no command that asks it works: its certificate is made with the CA's key.
     "renew_master": (

@@ -26,10 +26,13 @@ def report_rejected(case: ExchangeCase) -> Iterator[Statement]:
     header = "location" if status in (301, 302, 307) else "retry-after" if status in (429, 503) else ""
     if header and response and response.header(header):
         return  # sent again, later or to another master
+    answer = case.step.response
+    gone = isinstance(answer, d.ErrorDocument) and answer.no_environment
     text = brief(case.answer)
     yield Statement(
         f"the master answered the report with {status}{f': {text}' if text else ''}",
         printed=as_printed(case, case.answer),
+        follows=(case.exchange.seq,) if gone else (),  # R09
     )
 
 

@@ -2,10 +2,13 @@
 
 from inspector.rules.kit import *
 from inspector.rules.words import FIRST, READ, TEXT, errors, failure, line, located
+from inspector.runs.observations import ObservedFiles, refusal
 
 COMPARED = 50
 """Failed resources whose messages are compared."""
 
+_MOST = 50
+"""How many of the first and of the last refused requests are named."""
 _FAILED = {
     "Exec[/bin/false]": {
         "failed": True,
@@ -76,7 +79,55 @@ def resources_failed(case: ExchangeCase) -> Iterator[Statement]:
         f"{summary}: {'; '.join(failures)}" if failures else summary,
         at=places.meaning(failed[0] if failed else "err", "resources" if failed else "log"),
         printed=next(iter(texts.values()), ""),
+        follows=_refused(_reasons(report), case.run.files),
     )
+
+
+_PRINTED = regex.compile(r"Error (\d{3}) on SERVER: (.*)", regex.DOTALL)
+_SOURCE = regex.compile(r"puppet://[^/\s]*/([^\s:'\"]+)")
+_SAVED = "back up"
+"""What an agent prints of a file that it could not save in the filebucket; the answers to HEAD have no message."""
+
+
+def _reasons(report: d.Report) -> Iterator[str]:
+    """Yield why each resource failed: what its events say, or the log of agents without them."""
+    lines = [entry.message for entry in errors(report) if (entry.source or "").startswith("/Stage[")]
+    for ref in report.failed:
+        events = [event for event in report.resource_statuses[ref].events or [] if event.status == "failure"]
+        if not events:
+            break
+        yield from (event.message or "" for event in events)
+    else:
+        if report.failed:
+            return
+    yield from lines or [""]
+
+
+def _refused(reasons: Iterator[str], files: ObservedFiles) -> tuple[int, ...]:
+    """Return the refused requests that are the reason of all failures; empty if one of them has another reason."""
+    seqs: dict[int, None] = {}
+    for reason in reasons:
+        seq = _refused_request(reason[:READ], files)
+        if seq is None:
+            return ()
+        seqs[seq] = None
+    found = sorted(seqs)
+    return (*found[:_MOST], *found[-_MOST:])
+
+
+def _refused_request(reason: str, files: ObservedFiles) -> int | None:
+    printed = _PRINTED.search(reason)
+    if printed and (known := files.refusals.get(refusal(printed[1], printed[2]))):
+        return known.seq
+    if printed and _SAVED in reason:
+        backups = (each for each in files.refusals.values() if each.kind is Kind.BACKUP)
+        return next((each.seq for each in backups if str(each.status) == printed[1]), None)
+    if "Could not retrieve" in reason:
+        for name in _SOURCE.findall(reason):
+            answer = files.metadata_answers.get(name)
+            if answer and answer.status is not None and answer.status >= 400:
+                return answer.seq
+    return None
 
 
 def _by_message(texts: dict[str, str]) -> dict[str, list[str]]:

@@ -13,6 +13,7 @@ _REASON = f"Server hostname '{MASTER}' did not match server certificate; expecte
 def _fix_of_node(name: str) -> Fix:
     """Return the fix for an agent, with a name that the master's certificate has."""
     return (
+        on_node("see whether this name, which is in the certificate, leads to the master", f"getent hosts {name}"),
         on_node("let the agent use a name for the master that is in the certificate (an entry in [agent] counts more "
                 "than one in [main])", f"puppet config set server {name} --section agent"),
         on_node("see whether other settings name the master; they count more",
@@ -23,17 +24,29 @@ def _fix_of_node(name: str) -> Fix:
 
 
 def _fix_of_proxy(name: str) -> Fix:
+    """Return the fix for a proxy, which takes the name from its host's puppet.conf, as the agent with `run` does."""
     return (
-        on_proxy(f"start the proxy with a name for the master that its certificate has: `--master {name}`"),
+        on_proxy("see whether this name, which is in the certificate, leads to the master", f"getent hosts {name}"),
+        on_proxy("let its host use that name for the master, with `run` the node",
+                 f"puppet config set server {name} --section agent"),
+        on_proxy("correct it there, and start the proxy anew",
+                 only_if="it was started with `--master` or puppet_master"),
         on_master("add the name that the proxy uses to the certificate: set dns_alt_names, then make a new certificate",
                   only_if="the proxy is to use its name"),
     )  # fmt: skip
 
 
+def _names(certificate: d.Certificate) -> list[str]:
+    """Return each name that a certificate has, once; its subject if it has none."""
+    return list(dict.fromkeys(name.partition(":")[2] for name in certificate.alt_names)) or [certificate.subject]
+
+
 def _name_in(certificate: d.Certificate | None) -> str:
-    """Return the first name of a certificate that can be pasted into a command."""
+    """Return a name of a certificate that can be pasted into a command: the master's certname, which its own host has,
+    rather than an alias."""
     names = [name.partition(":")[2] for name in certificate.alt_names] if certificate else []
-    names += [certificate.common_name or ""] if certificate and not names else []
+    own = (certificate.common_name or "") if certificate else ""
+    names = [own, *names] if own in names or not names else names
     return next((safe for name in names if (safe := safe_name(name, ""))), "<name>")
 
 
@@ -76,7 +89,7 @@ def server_name_mismatch(case: HandshakeCase) -> Iterator[Statement]:
     if server is None or not leg.sni or handshake.alert_by not in ("agent", None) or handshake.alert not in _SAYS_SO:
         return
     if not x509.names_match(server, leg.sni):
-        names = some([name.partition(":")[2] for name in server.alt_names] or [server.subject])
+        names = some(_names(server))
         yield Statement(
             brief(f"the agent connected to '{leg.sni}'; the certificate presented to it is for {names}"),
             at=places.tls(f"SNI: {leg.sni}"),
@@ -87,8 +100,15 @@ _WRONG = {"sni": "puppet.wrong.example"}
 _HOST = {"Host": "puppet.wrong.example:8140"}
 
 
+def _presented(run: Run) -> d.Certificate | None:
+    """Return what the agent was presented; where a proxy of another kind recorded, the master's own certificate."""
+    shown = run.presented or run.certificate_of_master
+    return leaf([shown]) if shown else None
+
+
 def _fix_of_presented(run: Run) -> Fix | None:
-    return _fix_of_node(_name_in(leaf([run.presented]))) if run.presented else None
+    certificate = _presented(run)
+    return _fix_of_node(_name_in(certificate)) if certificate else None
 
 
 @rule(
@@ -115,14 +135,14 @@ def stopped_at_another_name(case: RunCase) -> Iterator[Statement]:
     the master by a name that is not among the names in the certificate presented to it. Agents that verify the name
     only after the handshake close the connection without an alert; imported files do not contain alerts at all."""
     run = case.run
-    if run.outcome != "unfinished" or not run.bootstrapping or run.handshakes or not run.server or not run.presented:
+    server = _presented(run)
+    if run.outcome != "unfinished" or not run.bootstrapping or run.handshakes or not run.server or server is None:
         return
     # Up to 6.3 an agent verifies nothing before it has its certificate; later ones verify after the CA's download.
     verified = run.certificate is not None if run.old_engine else bool(run.cas and not run.csrs and not run.crls)
-    server = leaf([run.presented])
-    if verified and server is not None and not x509.names_match(server, run.server):
-        names = some([name.partition(":")[2] for name in server.alt_names] or [server.subject])
+    if verified and not x509.names_match(server, run.server):
+        names = some(_names(server))
         yield Statement(
             brief(f"the agent called the master '{run.server}' and stopped; its certificate is for {names}"),
-            at=(places.tls(f"SNI: {run.server}"), places.tls("presented to the agent")),
+            at=(places.tls(f"SNI: {run.server}"), places.tls("presented to the agent"), places.REQUEST_LINE),
         )

@@ -49,7 +49,7 @@ def source_not_found(case: RunCase) -> Iterator[Statement]:
     resources that depend on it are skipped. A list of sources is tried in order: a missing source is not an error if a
     later one exists."""
     files = case.run.files
-    missing = {name for name, answer in files.metadata_answers.items() if answer.status == 404}
+    missing = {name for name, answer in files.metadata_answers.items() if answer.missing}
     if not missing or files.catalog is None:
         return
     for ref, names in files.sources.items():

@@ -35,8 +35,6 @@ _CALL = regex.compile(r" with \{:?[a-z_\"]{1,40}=>.*$")
 _NODE = regex.compile(r" on node [^\s,;]+$")
 _PLACE = regex.compile(r" ?\((?:file|at|line)[^()]*\)$")
 _PATH = regex.compile(r"(?:/[^\s/:,()']+){5,}")
-NO_ENVIRONMENT = "Could not find environment"
-"""What a master answers, to any request, if it does not have the environment in it (R09)."""
 GRAVE = frozenset({"err", "crit", "alert", "emerg"})
 YEAR = 365 * clocks.DAY
 

@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from inspector.model import Exchange, Phase
     from inspector.protocol.endpoints import Endpoint, Match
     from inspector.protocol.files import Checksum
+    from inspector.protocol.kinds import Kind
 
 RETAINED = 100
 """How many of the first and of the latest items of a long series are stored."""
 FILES = 50_000
 """Maximum number of files of one run whose metadata are stored; further files are not checked."""
-
+REFUSALS = 1000
+"""Maximum number of refused requests for files whose words are stored."""
+WORDS = 300
+"""How many characters of these words are stored, which is enough to tell them apart."""
 
 START_BURST = 1.0
 """Agents up to 6.3 request their certificate several times within this many seconds when they start."""
@@ -33,6 +37,11 @@ STEADY = 0.1
 def is_redirect(status: int) -> bool:
     """Whether an answer sends the agent to another address; 304 says that its copy is current."""
     return 300 <= status < 400 and status != 304
+
+
+def refusal(status: int | str, message: str) -> str:
+    """Return what an agent prints of a refused request, shortened."""
+    return " ".join(f"Error {status} on SERVER: {message[:WORDS]}".split())[:WORDS]
 
 
 class Bounded[T](list[T]):
@@ -213,11 +222,25 @@ class FileChecksum(NamedTuple):
     environment: str | None
 
 
+class Refusal(NamedTuple):
+    """A refused request for a file or to the filebucket."""
+
+    seq: int
+    status: int
+    kind: Kind
+    key: str
+    """The file's name, or its digest in the filebucket."""
+    message: str
+    """The master's reason, shortened; empty without one."""
+
+
 class MetadataAnswer(NamedTuple):
     """The response to the latest request for the metadata of a file or directory."""
 
     status: int | None
     seq: int
+    missing: bool = False
+    """The master says that there is no such file, in an environment that it has."""
 
 
 @dataclass(slots=True)
@@ -264,6 +287,8 @@ class ObservedFiles:
     """The record of the catalog to which these files belong."""
     sources: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """File resources that only masters can serve: by reference, the names that the agent tries in turn."""
+    refusals: dict[str, Refusal] = field(default_factory=dict)
+    """Refused requests for files and for the filebucket: by what the agent prints (``refusal``), the latest."""
     elsewhere: dict[str, Elsewhere] = field(default_factory=dict)
     """Web servers that the catalog's files come from, as ``https://host``."""
 
@@ -294,12 +319,21 @@ class ObservedFiles:
             if status == 200:
                 self._fetch(name, match.environment, exchange.seq)
             return
-        self.metadata_answers[name] = MetadataAnswer(status, exchange.seq)
+        self.metadata_answers[name] = MetadataAnswer(
+            status, exchange.seq, status == 404 and not (isinstance(answer, d.ErrorDocument) and answer.no_environment)
+        )
         if isinstance(answer, d.FileMetadata):
             self._tell(name, answer, exchange.seq, match.environment)
         elif isinstance(answer, d.FileMetadatas):
             for metadata in answer.files[:FILES]:
                 self._tell(_below(name, metadata), metadata, exchange.seq, match.environment)
+
+    def refuse(self, status: int, match: Match, answer: d.Document | None, seq: int) -> None:
+        """Add a refused request. What a web proxy answers has no words of a master."""
+        message = answer.message if isinstance(answer, d.ErrorDocument) and not answer.html else ""
+        if len(self.refusals) < REFUSALS:
+            words = refusal(status, message)
+            self.refusals[words] = Refusal(seq, status, match.endpoint.kind, match.key or "", message[:WORDS])
 
     def _fetch(self, name: str, environment: str | None, seq: int) -> None:
         known = self.fetched.get(name)

@@ -17,6 +17,7 @@ from inspector import clocks, columns
 from inspector.model import Exchange, Finding, Gap, Handshake, Phase
 from inspector.protocol import documents as d
 from inspector.protocol import kinds
+from inspector.protocol.kinds import FILES as FILE_REQUESTS
 from inspector.protocol.kinds import Kind
 from inspector.runs import commands
 from inspector.runs.observations import (
@@ -75,6 +76,8 @@ class Run:
     """The certificate that the agent was presented as the master's, in DER; None if it is not known."""
     own_proxy: bool = False
     """The proxy is on the node, as with `run`: both have one clock."""
+    certificate_of_master: bytes | None = None
+    """The certificate that the master presented, in DER; None if it is not known."""
     stranger: bool = False
     """Its requests need a certificate, and the client showed none: whoever sent them, the names in them are claims."""
     master_versions: dict[str, int] = field(default_factory=dict)
@@ -96,6 +99,8 @@ class Run:
     seqs: array[int] = field(default_factory=lambda: array("Q"))
     """The numbers of its records, in order."""
     kinds: set[Kind | None] = field(default_factory=set)
+    forbidden: dict[str, Endpoint] = field(default_factory=dict)
+    """The endpoints that the master refused to this agent although it presented its certificate, by name."""
     """The kinds of its requests; with None if there are some that are not Puppet's."""
     single: bool = False
     """It began with a request that belongs to no agent's run: only its own connection can continue it."""
@@ -347,6 +352,8 @@ class Run:
             self.server = self.server or _server(record)
             if not record.agent.for_one_run:
                 self.presented = next(iter(record.agent.own_chain), self.presented)
+            if record.master:
+                self.certificate_of_master = next(iter(record.master.peer_chain), self.certificate_of_master)
             status = record.response.status if record.response else 0
             self.statuses[status] = self.statuses.get(status, 0) + 1
             self.sent += record.request.size
@@ -429,6 +436,10 @@ class Run:
             self.authenticated = self.authenticated or exchange.seq
         elif endpoint.phase is not Phase.OTHER:
             self.anonymous.append(_request(exchange, endpoint))
+        if status is not None and status >= 400 and endpoint.kind in FILE_REQUESTS:
+            self.files.refuse(status, match, placed.response, exchange.seq)
+        if status in (401, 403) and exchange.agent.peer_chain:
+            self.forbidden.setdefault(endpoint.name, endpoint)
         if endpoint.needed and status in (401, 403):
             self.denied.append(_request(exchange, endpoint))
         if status == 503:
@@ -508,6 +519,7 @@ class Run:
             total.exchanges += span.exchanges
             total.duration += span.duration
         self.kinds |= other.kinds
+        self.forbidden = other.forbidden | self.forbidden
         merge(self.cas, other.cas)
         merge(self.crls, other.crls)
         merge(self.csrs, other.csrs)
@@ -543,6 +555,7 @@ class Run:
         self.dialect = self.dialect or other.dialect
         self.server, self.presented = self.server or other.server, self.presented or other.presented
         self.own_proxy = self.own_proxy or other.own_proxy
+        self.certificate_of_master = self.certificate_of_master or other.certificate_of_master
         # Steps that still refer to the other run see the whole run.
         other.certname, other.seqs, other.findings = self.certname, self.seqs, self.findings
         other.number, other.joined = self.number, self

@@ -137,7 +137,8 @@ _NEXT: dict[Outcome, Fix] = {
 _STOPPED = (
     on_node(
         "see whether it trusts what it is shown for the name {host} (it must end with 'Verify return code: 0')",
-        'openssl s_client -connect {host}:8140 -CAfile "$(puppet config print localcacert)" </dev/null',
+        "openssl s_client -connect {host}:8140 -verify_hostname {host} -CAfile "
+        '"$(puppet config print localcacert)" </dev/null',
     ),
     _AGENTS_LOG,
 )

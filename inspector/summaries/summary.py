@@ -160,17 +160,19 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def message(self) -> str:
         """What happened, why and since when."""
-        when = f"{'at' if self.is_over else 'since'} {stamp(self.since)}"
+        when = f", {'at' if self.is_over else 'since'} {stamp(self.since)}"
+        # What is quoted may end as a sentence does.
+        reason = self.reason if self.reason.endswith("..") else self.reason.removesuffix(".")
         also = f"; not from it: {', '.join(self.besides)}" if self.besides else ""
         if self.cause is None:
             unseen = "; the cause is not visible in the traffic" if self.certainty == "not visible" else ""
-            return f"{self.lead}: {self.reason}, {when}{unseen}{also}"
+            return f"{self.lead}: {reason}{when}{unseen}{also}"
         how = {"certain": "", "likely": " (likely)", "not visible": ""}[self.certainty]
         if self.evidence is not None:
             how = f" (likely: run {self.evidence} shows it)"
         follow = "follows" if len(self.symptoms) == 1 else "follow"
         also = (f"; {', '.join(self.symptoms)} {follow} from it" if self.symptoms else "") + also
-        return f"{self.lead}: {self.cause} {self.reason}{how}, {when}{also}"
+        return f"{self.lead}: {self.cause} {reason}{how}{when}{also}"
 
 
 class RunBrief(RunSnapshot, frozen=True, kw_only=True):

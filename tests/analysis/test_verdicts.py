@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,8 @@ from inspector.model import Finding, Severity
 from inspector.rules import all_rules, fixes, rule_of
 from inspector.runs.examples import (
     altered,
+    asked,
+    bucket,
     ca,
     catalog,
     content,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Record
+    from inspector.runs.examples import ExamplePart
     from inspector.runs.run import Run
 
 IDS = {rule.id for rule in all_rules()}
@@ -101,7 +105,7 @@ def test_an_agent_that_stops_at_a_name_that_the_certificate_lacks() -> None:
     )
     assert verdict_of(records) == ("T24", "likely", ())
     (run,) = runs_of(records)
-    assert rule_of("T24").fix_for(run)[0].command == "puppet config set server puppet.example --section agent"
+    assert rule_of("T24").fix_for(run)[1].command == "puppet config set server puppet.example --section agent"
 
 
 def test_a_redirect_breaks_what_follows() -> None:
@@ -147,6 +151,86 @@ def test_of_what_happens_several_times_the_first_is_the_cause() -> None:
     assert found.cause
     assert (found.cause.rule, found.cause.seqs, found.since) == ("S23", (1,), run.started)
     assert {"S08", "R20"} <= set(found.symptoms)
+
+
+FILE = "modules/demo/app.conf"
+
+
+def failed_file(message: str, *others: str, **more: Any) -> ExamplePart:
+    """A report whose file resource failed for a reason, and other resources for other reasons."""
+    statuses = {
+        f"File[/etc/app{number}.conf]": {"failed": True, "events": [{"status": "failure", "message": text}]}
+        for number, text in enumerate((message, *others))
+    }
+    return report(result="failed", resource_statuses=statuses, **more)
+
+
+FORBIDDEN = f"Forbidden request: /puppet/v3/file_metadata/{FILE} (method :get). Please see the server logs for details."
+REFUSED = asked(f"file_metadata/{FILE}", status=403, text=FORBIDDEN)
+PRINTED = f"Could not retrieve file metadata for puppet:///{FILE}: Error 403 on SERVER: {FORBIDDEN}"
+
+
+def test_resources_that_failed_only_by_a_refused_request_follow_from_it() -> None:
+    assert verdict_of(talk(plugins(), catalog(), REFUSED, failed_file(PRINTED)))[::2] == ("S02", ("P01",))
+    (run,) = runs_of(talk(plugins(), catalog(), REFUSED, failed_file(PRINTED, "'/bin/false' returned 1")))
+    found = verdicts.verdict(run)
+    assert found
+    assert found.cause
+    assert (found.cause.rule, found.symptoms, found.besides) == ("S02", (), ("P01",))
+
+
+def test_without_events_the_log_says_why_resources_failed() -> None:
+    """As agents of 3 and 4 send it."""
+    log = {
+        "level": "err",
+        "source": "/Stage[main]/Main/File[/etc/app0.conf]",
+        "message": f"Could not evaluate: {PRINTED}",
+    }
+    other = {"level": "err", "source": "/Stage[main]/Main/Exec[x]/returns", "message": "'/bin/false' returned 1"}
+    statuses = {"File[/etc/app0.conf]": {"failed": True}}
+    alone = report(result="failed", resource_statuses=statuses, logs=[log])
+    assert verdict_of(talk(plugins(), catalog(), REFUSED, alone))[::2] == ("S02", ("P01",))
+    both = report(result="failed", resource_statuses=statuses, logs=[log, other])
+    assert verdict_of(talk(plugins(), catalog(), REFUSED, both))[2] == ()
+
+
+def test_of_an_environment_that_is_deleted_during_a_run_everything_follows() -> None:
+    file = {"type": "File", "title": "/etc/app0.conf", "parameters": {"source": f"puppet:///{FILE}"}}
+    gone = "Not Found: Could not find environment 'production'"
+    printed = f"Could not retrieve information from environment production source(s) puppet:///{FILE}"
+    records = talk(
+        plugins(), catalog(resources=[file]), asked(f"file_metadata/{FILE}", status=404, text=gone),
+        altered(failed_file(printed), response={"status": 404, "body": json.dumps({"message": gone}).encode()}),
+    )  # fmt: skip
+    assert verdict_of(records)[::2] == ("R09", ("P01", "P03"))
+    (run,) = runs_of(records)
+    assert "F02" not in {finding.rule for finding in run.findings}
+
+
+def test_a_backup_that_the_master_refuses_explains_the_resource() -> None:
+    head = bucket(method="HEAD", status=500, algorithm="md5")
+    printed = (
+        "change from '{md5}0' to '{md5}1' failed: Could not back up /etc/app0.conf: Error 500 on SERVER: Server Error"
+    )
+    records = talk(plugins(), catalog(), head, failed_file(printed))
+    assert verdict_of(records)[::2] == ("F07", ("P01",))
+
+
+def test_a_mount_that_the_master_does_not_have_is_the_cause_and_all_mounts_are_named() -> None:
+    def words(mount: str) -> str:
+        return f'Server Error: Not authorized to call find on /file_metadata/{mount}/a.txt with {{:links=>"manage"}}'
+
+    asks = [asked(f"file_metadata/{mount}/a.txt", status=500, text=words(mount)) for mount in ("secure", "nomount")]
+    printed = [
+        f"Could not retrieve file metadata for puppet:///{mount}/a.txt: Error 500 on SERVER: {words(mount)}"
+        for mount in ("secure", "nomount")
+    ]
+    (run,) = runs_of(talk(plugins(), catalog(), *asks, failed_file(*printed)))
+    found = verdicts.verdict(run)
+    assert found
+    assert found.cause
+    assert (found.cause.rule, found.cause.seqs, found.symptoms) == ("F18", (3, 4), ("P01",))
+    assert found.cause.message.endswith("the mounts secure, nomount (secure/a.txt, nomount/a.txt)")
 
 
 def a_run(outcome: str, *findings: str) -> Run:
@@ -313,7 +397,7 @@ BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
     "puppetserver-7.9.5/7.23.0/08-expired-crl": [(1, "B10", "certain", 'rm -f "$(puppet config print hostcrl)"')],
     "puppetserver-7.9.5/7.23.0/09-crl-missing-issuer": [(1, "B13", "certain", "certificate_revocation leaf")],
     "puppetserver-7.9.5/7.23.0/10-no-revocation": [(1, "B07", "likely", "certificate_revocation chain")],
-    "puppetserver-7.9.5/7.23.0/12-hostname-mismatch": [(1, None, "not visible", "-connect wrong9.test:8140")],
+    "puppetserver-7.9.5/7.23.0/12-hostname-mismatch": [(1, "T24", "likely", "puppet config set server m7.test")],
     "puppetserver-7.9.5/7.23.0/13-compile-error": [(1, "S01", "certain", "Correct the code")],
     "puppetserver-7.9.5/7.23.0/14-missing-source": [(1, "F02", "certain", "Put the file into")],
     "puppetserver-7.9.5/7.23.0/17-503-retry-after": [(1, "S24", "certain", "max-queued-requests: 0")],

@@ -209,7 +209,7 @@ def test_a_bootstrap_is_judged_by_what_came_of_it(run: Run, tmp_path: Path) -> N
     )
     assert "B27" in run("check", names)[1]
     status, out, _ = run("doctor", names)
-    assert (status, out.splitlines()[0]) == (0, "1 node completed, 2 warnings, 1 notice")
+    assert (status, out.splitlines()[0]) == (0, "1 node completed, 1 warning, 2 notices")
 
 
 def test_doctor_notes_what_comes_with_the_versions_once(run: Run, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import installation
-from inspector.cli import messages
+from inspector.explain import printed_by
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
 from tests.support.json_output import valid
@@ -93,7 +93,7 @@ def test_origins_are_read_for_messages_only(run: Run, monkeypatch: pytest.Monkey
     def read() -> bytes:
         raise AssertionError("nobody asked for them")
 
-    messages._origins.cache_clear()
+    printed_by._origins.cache_clear()
     monkeypatch.setattr(installation, "origins", read)
     assert run("explain", "B23")[0] == 0
     assert run("explain", "GET", "catalog")[0] == 0

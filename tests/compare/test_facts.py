@@ -59,6 +59,16 @@ def test_total_memory_is_not_volatile() -> None:
     assert compared(old, new) == ([("changed", "memory.system.total_bytes", 1, 2)], [])
 
 
+def test_structured_facts_that_agents_of_3_send_as_text_are_volatile_as_a_whole() -> None:
+    old, new = ({"system_uptime": f'{{"seconds"=>{seconds}, "hours"=>1}}', "os": str(seconds)} for seconds in (1, 2))
+    assert compared(old, new) == ([("changed", "os", "1", "2")], [("changed", "system_uptime", *_uptimes(old, new))])
+    assert compared({"memory": None}, {"memory": "1 GB"})[1] == []
+
+
+def _uptimes(*facts: dict[str, str]) -> list[str]:
+    return [values["system_uptime"] for values in facts]
+
+
 def test_patterns_of_a_site() -> None:
     assert compared({"my": {"clock": 1}}, {"my": {"clock": 2}}, Volatile(["my.*"]))[0] == []
 

@@ -8,7 +8,7 @@ from typing import Any
 from inspector.compare import files
 from inspector.compare.differences import Difference, Differences
 from inspector.compare.masks import Masks
-from inspector.runs.examples import ExamplePart, catalog, content, listing, metadata, report, talk
+from inspector.runs.examples import ExamplePart, catalog, content, listing, metadata, report, talk, unanswered
 from tests.support.compared import file, gathered
 
 NAME = "modules/m/f"
@@ -59,6 +59,11 @@ def test_the_same_content_by_another_digest_is_no_difference() -> None:
 def test_not_served_any_more() -> None:
     (difference,) = compared([metadata(NAME)], [metadata(NAME, status=404)])
     assert (difference.address, difference.before, difference.after) == (f"{NAME}/served", "file", "not served (404)")
+
+
+def test_what_got_no_answer_is_not_served_without_a_status() -> None:
+    (difference,) = compared([metadata(NAME)], [unanswered(metadata(NAME))])
+    assert difference.after == "not served (no answer)"
 
 
 def test_files_of_a_directory() -> None:

@@ -68,7 +68,7 @@ def test_the_verdict_names_the_rule_and_its_line(doctor: Doctor) -> None:
 def test_a_node_that_is_in_no_entry_is_added(doctor: Doctor) -> None:
     steps = doctor.steps(auth_confs.USUAL.replace('"$1"', '"b.example"', 1))
     assert steps == [
-        "grep \"denied by rule 'own catalog'\" /var/log/puppetlabs/puppetserver/puppetserver.log | tail",
+        "grep -rhs --include=puppetserver.log \"denied by rule 'own catalog'\" /var/log/puppet* | tail",
         "add a.example to `allow` of the rule that begins in line 4 of FILE",
         (
             f"puppet-inspector auth --auth-conf {doctor.conf} --request 'POST /puppet/v3/catalog/a.example' "
@@ -125,7 +125,7 @@ def test_a_rule_that_only_denies_is_removed(doctor: Doctor) -> None:
         '{ match-request: { path: "/puppet/v3/catalog", type: path }, deny: "*", sort-order: 1, name: "no { braces" },'
     )
     steps = doctor.steps(auth_confs.USUAL.replace("rules: [\n", f"rules: [\n{nobody}\n"))
-    assert steps[0].startswith("grep 'denied by rule '\"'\"'no { braces'\"'\"'' ")
+    assert steps[0].startswith("grep -rhs --include=puppetserver.log 'denied by rule '\"'\"'no { braces'\"'\"'' ")
     assert steps[1] == "remove the rule that begins in line 4 of FILE"
 
 

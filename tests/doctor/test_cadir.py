@@ -8,22 +8,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
+from inspector.analysis import known_errors
 from inspector.doctor import cadir, ssldir
 from inspector.doctor.cross_check import against_wire, join, with_causes
 from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.lab.ca import LabCA
 from inspector.model import Severity
+from inspector.rules import rule_of
 from inspector.summaries.keys import WireKey
 from inspector.text import clock
 
 if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
-
-    from cryptography import x509
 
     from inspector.doctor.cadir import CaDir
     from inspector.doctor.findings import Diagnosis, Generation
@@ -194,6 +195,17 @@ def test_the_end_of_the_ca(authority: Authority) -> None:
     assert "the CA certificate has expired" in {diagnosis.title for diagnosis in authority.found(end + DAY)}
 
 
+def test_a_missing_crl_has_one_answer_on_all_roads(authority: Authority) -> None:
+    (authority.path / "ca_crl.pem").write_bytes(authority.ca.signing_crl)
+    found = authority.only()
+    of_rule = [step.text for step in rule_of("B13").fix_for(None)]
+    assert [step.text for step in found.steps] == of_rule
+    assert found.steps[1].command == f"puppet-inspector fix new-crl --cadir {authority.path} --execute"
+    printed = known_errors.find("Error: The CRL issued by 'CN=Puppet Root CA: 12ab34' is missing")
+    assert printed
+    assert {step.text for step in printed.known.fix} <= set(of_rule)
+
+
 # -- serial, inventory, signed ----------------------------------------------------------------------------
 
 
@@ -231,6 +243,18 @@ def test_a_certificate_that_the_inventory_does_not_know(authority: Authority) ->
     found = {diagnosis.title: diagnosis for diagnosis in authority.found()}
     assert set(found) == {"certificates missing from the inventory", "malformed inventory"}
     assert NAME in found["certificates missing from the inventory"].detail
+
+
+def test_a_certificate_for_the_cas_own_commands_is_in_no_inventory(authority: Authority) -> None:
+    """`puppetserver ca generate --ca-client` (2.4.0) signs beside the server, and writes no line."""
+    key = pki.new_key()
+    authority.keys["op.example"] = key
+    right = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.3.6.1.4.1.34380.1.3.39"), b"\x0c\x04true")
+    extension = x509.Extension(right.oid, critical=False, value=right)
+    made = pki.sign(authority.ca.authority, key.public_key(), "op.example", extensions=[extension])
+    (authority.path / "signed" / "op.example.pem").write_bytes(pki.pem(made))
+    found = authority.only()
+    assert (found.severity, found.title) == (Severity.NOTICE, "certificates for the CA's own commands")
 
 
 def test_an_older_certificate_than_the_inventory(authority: Authority) -> None:

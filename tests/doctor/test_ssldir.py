@@ -235,12 +235,17 @@ def test_a_revoked_certificate(agent: Agent) -> None:
     agent.place.crl.write_bytes(agent.ca.crl_bundle)
     found = agent.only()
     assert (found.title, found.detail) == ("certificate revoked", f"Certificate 'CN={NAME}' is revoked")
+    assert found.steps[0].text.startswith("find out who revoked it"), "it may be meant"
+    assert all(step.only_if for step in found.steps if step.destroys)
 
 
 def test_crls_that_do_not_cover_the_chain(agent: Agent) -> None:
     agent.place.crl.write_bytes(agent.ca.signing_crl)
     found = agent.only()
     assert (found.title, found.rule) == ("the agent's CRLs do not cover the chain", "B13")
+    first, *others = found.steps
+    assert (first.on, first.only_if) == ("node", ""), "the CA may have it"
+    assert all(step.only_if.startswith("the CA sends the same again") for step in others[:-1])
     assert "Puppet Root CA" in found.detail
     assert agent.found(revocation="leaf") == []
 

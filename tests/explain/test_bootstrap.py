@@ -383,7 +383,7 @@ def test_without_anybodys_certificate_the_cas_own_are_judged() -> None:
     assert early
     assert "The certificate 'CN=Sample CA' is not yet valid, verify time is synchronized" in early.problems
     assert "The CRL issued by 'CN=Sample CA' is not yet valid, verify time is synchronized" in early.problems
-    assert "master's own certificate is not in this capture" in " ".join(lines(bootstrap))
+    assert "the certificate presented to the agent is not in this capture" in " ".join(lines(bootstrap))
 
 
 def test_a_certificate_without_an_end_does_not_end() -> None:

@@ -117,6 +117,20 @@ def test_the_own_crl_is_signed_anew_with_its_entries(cadir: Cadir, mine: x509.Ce
     assert accepted(cadir)
 
 
+def test_a_valid_crl_never_ends_earlier_than_before(cadir: Cadir) -> None:
+    """A CA whose lists are valid for ten years, as puppetserver's can be."""
+    cadir.write(long := crl(CA, 7, number=9, ends=3650), OF_ROOT)
+    assert actions(cadir.renew()) == [("CN=Puppet CA", "unchanged"), ("CN=Puppet Root CA", "unchanged")]
+    assert cadir.content()[0] == long
+    cadir.write(long)
+    assert cadir.renew(OF_ROOT).changes[1].action == "added", "the root's is added, and the CA's own stays"
+    assert cadir.content()[0] == long
+    cadir.write(long, crl(CA, 8, number=8), OF_ROOT)
+    cadir.renew()
+    assert revoked(cadir.content()[0]) == [7, 8]
+    assert cadir.content()[0].next_update_utc == long.next_update_utc
+
+
 def test_the_rest_of_the_file_its_place_and_its_mode_stay(cadir: Cadir) -> None:
     old = b"# first\n" + pki.pem(OF_ROOT, crl(STRANGER)) + b"# mine\n" + pki.pem(EXPIRED) + b"# last"
     cadir.file.write_bytes(old)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules, fixes, rule_of, words
@@ -217,7 +218,30 @@ def test_s02_without_a_certificate_is_t03() -> None:
 def test_s02_says_the_same_of_many_files_once() -> None:
     refused = [asked(f"file_metadata/modules/demo/{n}", status=403, text=f"Forbidden request: {n}") for n in range(5)]
     (findings,) = found("S02", talk(*refused))
-    assert findings.message == "file_metadata was refused with 403, requested with the certificate of node1.example"
+    sent = "requested with the certificate of node1.example"
+    assert findings.message == f"file_metadata of the mount modules was refused with 403, {sent}"
+
+
+@pytest.mark.parametrize(
+    ("request_", "says", "says_not"),
+    [
+        (catalog(status=403), "the name in the URL", "pp_cli_auth"),
+        (
+            asked("file_metadata/secure/a.txt", status=403, text="x"),
+            "a mount is the part after",
+            "the node of that name",
+        ),
+        (bucket(method="GET", status=403), "pp_cli_auth", "the node of that name"),
+    ],
+)
+def test_only_where_a_path_has_a_certname_s02_speaks_of_certnames(
+    request_: ExamplePart, says: str, says_not: str
+) -> None:
+    (run,) = runs_of(talk(plugins(), request_))
+    fix = fixes.plain(rule_of("S02").fix_for(run))
+    assert says in fix
+    assert says_not not in fix
+    assert "grep -rhs --include=puppetserver.log" in fix, "Debian's package has its log elsewhere"
 
 
 @pytest.mark.parametrize(
@@ -255,8 +279,20 @@ def test_s03_leaves_old_agents_to_s18() -> None:
 )
 def test_s04_names_the_header(status: int, kind: str, says: str | None) -> None:
     part = asked("report/node1.example", method="PUT", status=status, kind=kind, text="x", sent={})
-    expected = [f"report was refused with {status}: {says}"] if says else []
+    expected = [f"refused with {status}: {says}"] if says else []
     assert messages("S04", part) == expected
+
+
+def test_a_format_that_the_two_ends_do_not_share_is_one_cause_of_every_refusal() -> None:
+    (run,) = runs_of(
+        talk(node(status=406), plugins(status=406), catalog(status=406), report(status=406, result="failed"))
+    )
+    (finding,) = [finding for finding in run.findings if finding.rule == "S04"]
+    assert finding.seqs == (1, 2, 3, 4)
+    verdict = verdicts.verdict(run)
+    assert verdict
+    assert verdict.cause == finding
+    assert set(verdict.symptoms) == {"R20", "P03"}
 
 
 # -- S05 to S07: a busy master -------------------------------------------------------------------------

@@ -373,6 +373,45 @@ def test_t07_a_name_that_fits_is_not_the_reason() -> None:
     assert ids(talk(refused(None, by=None, leg={"sni": None}))) == set()
 
 
+def test_t05_of_the_master_does_not_enrol_the_node() -> None:
+    """`ca clean` would revoke a good certificate."""
+    shown = {"own_chain": carried(made(MASTER))}
+    (run,) = runs_of(talk(refused("certificate_revoked", leg=shown)))
+    fix = rule_of("T05").fix_for(run)
+    assert not any("ca clean" in step.command or "ssl clean" in step.command for step in fix)
+    assert "who revoked the certificate of the master" in fix[0].text
+    culprits = ("Certificate 'CN=node1.example' is revoked",)
+    (run,) = runs_of(talk(refused("certificate_revoked", by="proxy", certificate=True, culprits=culprits)))
+    (first, clean, *_) = rule_of("T05").fix_for(run)
+    assert first.text.startswith("find out who revoked it")
+    assert (clean.only_if, clean.command) == (
+        "the node should continue to work",
+        f"puppetserver ca clean --certname {NAME}",
+    )
+
+
+def test_t07_of_the_proxy_is_healed_in_puppet_conf_where_its_name_for_the_master_is_from() -> None:
+    """`run` uses the agent's own, and has no --master for it."""
+    reason = (
+        f"Server hostname '{MASTER}' did not match server certificate; expected one of DNS:alias, DNS:other.example"
+    )
+    shown = carried(made("other.example", alt_names=("alias", "other.example")))
+    leg = {"side": "master", "peer_chain": shown, "own_chain": ()}
+    (run,) = runs_of(talk(refused(None, by="proxy", reason=reason, leg=leg)))
+    commands = [step.command for step in rule_of("T07").fix_for(run)]
+    assert commands[:2] == ["getent hosts other.example", "puppet config set server other.example --section agent"]
+    assert "--master other.example" not in str(rule_of("T07").fix_for(run))
+
+
+def test_t24_judges_by_the_masters_certificate_where_nobody_knows_what_was_presented() -> None:
+    """As in flows of mitmproxy."""
+    (record,) = talk(altered(ca(), leg={"own_chain": ()}))
+    assert isinstance(record, Exchange)
+    seen = dataclasses.replace(record.agent, side="master", peer_chain=carried(made("other.example")))
+    (found,) = findings([dataclasses.replace(record, master=seen)], "T24")
+    assert found.message.endswith("its certificate is for other.example")
+
+
 @pytest.mark.parametrize(
     ("lists", "alert", "rule"),
     [
@@ -582,7 +621,7 @@ def test_t10_a_report_from_the_future_bounds_the_agents_clock_from_one_side() ->
     assert found.message.startswith("the agent's clock is ")
     assert found.message.endswith(" years ahead of the proxy's")
     (found,) = findings(talk(skewed(catalog(), 9000), skewed(report(), 9000)), "T10")
-    assert found.message == "the master's clock is 2 h 29 min ahead of the proxy's"
+    assert found.message == "the master's clock is 2 h 30 min ahead of the proxy's"
     assert findings(talk(catalog(), report(time="1999-01-01T00:00:00+00:00")), "T10") == []
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.rules import all_rules, fixes
+from inspector.rules import all_rules, fixes, rule_of
 from inspector.rules.fixes import Host
 from inspector.rules.kit import *
 from inspector.rules.puppet_commands import FixContext, fill
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 WORDS = ("sign", "clean", "list", "alt_names", "new_crl", "crls", "write_crls", "check_ca", "renew_master", "reset",
          "reset_ca", "trust_anew", "new_crl_of_agent", "verify", "renew", "enrol", "enrol_ca", "compare", "signing",
-         "renew_crl", "fingerprint")  # fmt: skip
+         "renew_crl", "fingerprint", "resubmit", "missing_crl", "revoked")  # fmt: skip
 """Every placeholder for a command or a group."""
 PROGRAMS = (
     r"puppet|puppetserver|puppet-inspector|systemctl|journalctl|openssl|curl|rm|find|ls|ps|ss|ip|ping|getent|date|"
@@ -173,6 +173,83 @@ def test_the_node_prints_its_fingerprint_only_where_the_traffic_does_not_show_it
 # -- those of the rules --------------------------------------------------------------------------------
 
 
+def test_a_request_that_waits_asks_whether_the_ca_was_to_sign_it() -> None:
+    (*_, last) = fill([group("signing")])
+    assert last.only_if == "the CA is to autosign"
+    assert last.command == "grep -rhs --include=puppetserver.log 'autosign\\|Invalid pattern' /var/log/puppet* | tail"
+
+
+DELETES = re.compile(r"\brm -|-delete\b|\bca clean\b|\bcert clean\b(?! crl-renewal)|\bssl clean\b|\brevoke\b")
+"""What deletes files of an agent or of a CA, or revokes."""
+TRUST = re.compile(r"\brm -f (?:\"\$\(puppet config print (?:localcacert|hostcrl)\)\"(?: |; ))+puppet agent -t")
+"""What deletes only the CA and its CRLs on a node, which the next run downloads again."""
+MAY_DELETE_IDENTITIES = {
+    "B04": "the CA in the node's bundle has another key than before",
+    "B17": "under a condition: the request that waits is not this agent's",
+    "B18": "the CA has a certificate for another key than the agent's",
+    "B19": "the CA says that the certificate was revoked",
+    "B20": "the request that waits is for another key",
+    "B21": "two certnames have one key",
+    "B22": "the CA has a certificate for another key than that of the new request",
+    "B23": "the certificate is for another key than the agent's",
+    "B24": "the request is for another name than its URL",
+    "B25": "there is no certificate: the CA refuses the name",
+    "B26": "there is no certificate: the CA refuses the name",
+    "B27": "the CA keeps the request that it does not sign",
+    "B28": "the CA keeps the request that it does not sign",
+    "B29": "the CA keeps the request that it does not sign",
+    "B31": "the key in the certificate is weak",
+    "B32": "the digest in the certificate is weak",
+    "B33": "the certificate has expired, by its own date",
+    "B34": "the certificate expires soon, by its own date",
+    "B35": "the certificate is not yet valid, by its own date",
+    "B36": "the CA does not renew the certificate, which is about to expire",
+    "B38": "the certificate is for another name",
+    "B39": "under a condition: the request that waits is not this agent's",
+    "B40": "the CA has neither a request nor a certificate",
+    "B42": "under a condition: the request that waits is not this agent's",
+    "B44": "there is no certificate: the agent's request is damaged",
+    "B46": "two agents have one certname and different keys",
+    "B48": "the certificate gives more than was asked for",
+    "R17": "under a condition: two hosts have one certname",
+    "T04": "the certificate is for another name than the requests",
+    "T05": "the certificate is revoked",
+    "T06": "the certificate is of another CA",
+    "T08": "under a condition: the certificate is of the other CA, too; or it is the master's own that has expired",
+    "T17": "the certificate is another one than the one that was downloaded",
+}
+"""The rules whose fix may delete, revoke or replace a key or a certificate, and what in their evidence shows that it is
+at fault. What only a time, a network or a setting explains is not here."""
+
+
+def _steps_of(ident: str) -> Iterator[fixes.Step]:
+    """Every step of a rule's fix: without a run, for each generation, and for the runs of its examples."""
+    rule = rule_of(ident)
+    runs = [run for example in rule.bad() for run in runs_of(example)]
+    found = [run for run in runs if any(finding.rule == ident for finding in run.findings)]
+    for run in (None, *GENERATIONS, *found):
+        yield from rule.fix_for(run)
+
+
+def test_only_where_the_identity_is_at_fault_a_fix_deletes_it() -> None:
+    deleting = {
+        rule.id
+        for rule in all_rules()
+        for step in _steps_of(rule.id)
+        if DELETES.search(step.command) and not TRUST.fullmatch(step.command)
+    }
+    assert deleting == set(MAY_DELETE_IDENTITIES)
+
+
+def test_whatever_deletes_says_what() -> None:
+    assert [
+        (rule.id, step)
+        for rule in all_rules()
+        for step in _steps_of(rule.id)
+        if DELETES.search(step.command) and not step.destroys
+    ] == []
+
+
 GENERATIONS = (_run("3.8.7"), _run("5.5.22", "5.5.22"), _run("7.23.0", "7.23.0"))
 
 
@@ -182,9 +259,7 @@ def problems(fix: Fix) -> Iterator[str]:
         yield "it begins with a check or a condition, not with what deletes"
     for step in fix:
         words = f"{step.text} {step.only_if}"
-        deletes = re.search(
-            r"\brm -|-delete\b|\bca clean\b|\bcert clean\b(?! crl-renewal)|\bssl clean\b|\brevoke\b", step.command
-        )
+        deletes = DELETES.search(step.command)
         wrong = {
             "a placeholder is not filled in": re.search(r"\{[a-z_]*\}", step.text + step.command + step.only_if),
             "it says nothing": not (step.text or step.command),

@@ -374,6 +374,19 @@ def test_p13_shows_the_errors_of_facts_first() -> None:
     assert message.endswith("Puppet: odd 0; Puppet: odd 1; and 16 more")
 
 
+def test_p13_of_facts_without_a_value_is_a_warning_that_counts_them() -> None:
+    """The catalog was compiled without them: the run is not well."""
+    words = "Error while resolving custom fact fact='role{}', resolution='<anonymous>': no such device"
+    logs = [line(words.format(number), "Facter") for number in range(20)]
+    ((message, severity),) = report_findings("P13", result="changed", logs=logs)
+    assert severity is WARNING
+    assert message.startswith("20 facts have no value: role0, role1, role2 and 17 more; error in the log: Facter: ")
+    slow = line("Timed out after 5 seconds while resolving fact='slow', resolution='<anonymous>'", "Facter")
+    assert report_findings("P13", logs=[slow])[0][1] is WARNING
+    broken = line("error while resolving custom facts in /var/lib/facter/a.rb undefined method", "Facter")
+    assert report_findings("P13", logs=[broken])[0][1] is WARNING
+
+
 # -- P11: several runs ------------------------------------------------------------
 
 

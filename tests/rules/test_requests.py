@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.analysis import verdicts
+from inspector.rules import rule_of
+from inspector.rules.fixes import plain
 from inspector.rules.kit import *
 from inspector.runs.observations import CertificateAnswer
-from tests.support.conversations import SIGNED, WAITS, Agent, all_findings, analyzed
+from tests.support.conversations import SIGNED, WAITS, Agent, all_findings, analyzed, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +31,44 @@ def found(records: Sequence[Record], *ids: str) -> list[Finding]:
 
 def raised(*parts: ExamplePart, version: str = "7.23.0") -> set[str]:
     return {finding.rule for finding in found(talk(ca(), crl(), *parts, version=version))}
+
+
+def test_a_request_with_rights_that_waits_says_so_and_a_signed_one_is_settled() -> None:
+    """`puppetserver ca sign` answers 409 for it, so "sign it" is not the way out."""
+    asks = csr(made=asking_for({"1.3.6.1.4.1.34380.1.3.13": "admin"}))
+    (run,) = runs_of(talk(ca(), crl(), asks, not_issued()))
+    verdict = verdicts.verdict(run)
+    assert verdict
+    assert verdict.cause
+    assert verdict.cause.rule == "B28"
+    assert verdict.cause.message.endswith("pp_auth_role: the CA does not sign it unless it is configured to")
+    assert "allow-authorization-extensions" in plain(rule_of("B28").fix_for(run))
+    (signed,) = runs_of(talk(ca(), crl(), asks, issued(), plugins(), catalog(), report()))
+    (found,) = [finding for finding in signed.findings if finding.rule == "B28"]
+    assert verdicts.settled(found, signed)
+    assert found.severity is Severity.NOTICE, "nothing is left to do"
+
+
+def test_what_the_ca_refused_and_then_signed_is_no_error() -> None:
+    text = b"CSR 'node1.example' contains extra subject alternative names (DNS:b), which are disallowed."
+    refused_first = csr(alt_names=["b"], status=400, body=text)
+    (run,) = runs_of(talk(ca(), crl(), refused_first, issued(), plugins(), catalog(), report()))
+    (found,) = [finding for finding in run.findings if finding.rule == "B27"]
+    assert found.severity is Severity.NOTICE
+
+
+def test_a_right_over_the_ca_that_was_granted_is_not_settled() -> None:
+    asks = csr(made=asking_for({"1.3.6.1.4.1.34380.1.3.39": "true"}))
+    (run,) = runs_of(talk(ca(), crl(), asks, issued(), plugins(), catalog(), report()))
+    (found,) = [finding for finding in run.findings if finding.rule == "B28"]
+    assert not verdicts.settled(found, run)
+
+
+def test_a_node_that_lost_its_first_request_keeps_its_key() -> None:
+    parts = (ca(), crl(), csr(), not_issued(), ca(), crl(), csr(key="other", status=400, text=WAITS), not_issued())
+    _, run = runs_of(talk(*parts))
+    steps = [step for step in rule_of("B20").fix_for(run) if step.only_if.startswith("the node lost the key")]
+    assert [step.command.split()[1:3] for step in steps] == [["ca", "clean"], ["agent", "-t"], ["ca", "sign"]]
 
 
 # -- what a request asks for ---------------------------------------------------------------------------

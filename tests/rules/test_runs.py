@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from inspector.analysis.analyzer import Analyzer
-from inspector.rules import all_rules
+from inspector.rules import all_rules, fixes, rule_of
 from inspector.rules.kit import *
 from inspector.runs import run_history
 from inspector.runs.observations import PhaseSpan
@@ -264,6 +264,18 @@ def test_r08_says_once_what_node_and_catalog_say() -> None:
     assert found.message == "the agent requested production, the master assigns b"
     (old,) = findings(talk(catalog(environment="b"), report(), version="2.7.26"), "R08")
     assert (old.severity, "requests its files from the former" in old.message) == (Severity.WARNING, True)
+
+
+def test_the_environment_that_the_master_assigns_is_in_the_fix() -> None:
+    given = catalog(environment="staging")
+    (strict,) = runs_of(talk(plugins(), given, report(result="failed")))
+    commands = [step.command for step in rule_of("R07").fix_for(strict)]
+    assert commands[1] == "puppet config set environment staging --section agent"
+    (old,) = runs_of(talk(plugins(), given, report(), version="2.7.26"))
+    fix = fixes.plain(rule_of("R08").fix_for(old))
+    assert "`environment = staging`" in fix
+    assert "upgrade it" in fix
+    assert "ENC" in fixes.plain(rule_of("R08").fix_for(strict))
 
 
 @pytest.mark.parametrize(

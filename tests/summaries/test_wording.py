@@ -18,7 +18,7 @@ from inspector.model import (
     Record,
     Severity,
 )
-from inspector.runs.examples import altered, ca, carried, csr, issued, made, plugins, report, talk, unanswered
+from inspector.runs.examples import altered, ca, carried, catalog, csr, issued, made, plugins, report, talk, unanswered
 from inspector.runs.run import Run
 from inspector.summaries import conclusions, summary, wording
 from inspector.text import WIDTH, clean, counts, seconds, short, size, utc
@@ -132,6 +132,13 @@ WHYS = [
 ]
 
 
+def test_a_quoted_sentence_has_no_stop_before_the_time() -> None:
+    (run,) = runs_of(talk(unanswered(catalog(), "Client disconnected.")))
+    verdict = conclusions.of_run(run).verdict
+    assert verdict
+    assert "Client disconnected, since 2" in verdict.message
+
+
 @pytest.mark.parametrize(("agent", "words"), WHYS)
 def test_why_a_run_did_not_end_well(agent: Agent, words: str | None) -> None:
     (run,) = analyzed(agent).runs
@@ -187,7 +194,8 @@ def test_a_legacy_agent_that_stops_before_it_verifies_is_asked_what_it_trusts() 
     result = conclusions.of_run(run)
     assert result.verdict is not None
     assert result.steps[0].command == (
-        'openssl s_client -connect puppet.example:8140 -CAfile "$(puppet config print localcacert)" </dev/null'
+        "openssl s_client -connect puppet.example:8140 -verify_hostname puppet.example -CAfile "
+        '"$(puppet config print localcacert)" </dev/null'
     )
 
 

@@ -63,6 +63,12 @@ def _forbidden_extension(scene: Scene) -> None:
     scene.edit(scene.agent.confdir / "csr_attributes.yaml", "extension_requests:\n  1.3.6.1.4.1.34380.1.3.39: 'true'\n")
 
 
+def _right_that_waits(scene: Scene) -> None:
+    """As of a CA that lets somebody sign, and answers 409 to that."""
+    scene.edit(scene.agent.confdir / "csr_attributes.yaml", "extension_requests:\n  1.3.6.1.4.1.34380.1.3.13: admin\n")
+    scene.configure_master(autosign="false")
+
+
 def _unknown_ca_server(scene: Scene) -> None:
     scene.configure(ca_server="puppetca.invalid")
 
@@ -119,6 +125,10 @@ FAULTS = (
     Fault(
         name="an authorization extension that the CA refuses", kind=KIND, make=_forbidden_extension, agent="fresh",
         cause="B28", corrects="remove the extension from it", true=("does not want it",),
+    ),
+    Fault(
+        name="an authorization extension that nobody can sign", kind=KIND, make=_right_that_waits, agent="fresh",
+        cause="B28", corrects="remove the extension from it", true=("does not want it",), restarts=True,
     ),
     Fault(
         name="autosigned, and ca_server does not resolve", kind=KIND, make=_unknown_ca_server, agent="fresh",

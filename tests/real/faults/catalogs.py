@@ -107,6 +107,22 @@ def _report_refused(scene: Scene) -> None:
     _access(scene, "/puppet/v3/report")
 
 
+def _mount(scene: Scene, name: str) -> None:
+    scene.manage(f"file {{ '{scene.agent.base}/{name}': source => 'puppet:///{name}/a' }}")
+
+
+def _mount_refused(scene: Scene) -> None:
+    _access(scene, "/puppet/v3/file_metadata/secure")
+    _mount(scene, "secure")
+
+
+def _strict_mode(scene: Scene) -> None:
+    """The ENC assigns an environment of its own, and the agent takes only the one that it asked for."""
+    _classifier(scene, "echo '{environment: staging, classes: []}'")
+    scene.edit(scene.master.environment.with_name("staging") / "manifests/site.pp", "notify { 'staging': }\n")
+    scene.configure(strict_environment_mode="true")
+
+
 def _fact_fails(scene: Scene) -> None:
     _module(scene, "lib/facter/demo_role.rb", "Facter.add(:demo_role) { setcode { raise 'no role' } }\n")
 
@@ -137,18 +153,6 @@ def _module_unreadable(scene: Scene) -> None:
     shutil.chown(path, "root", "root")
     path.chmod(0o600)
     scene.manage("notify { 'x': }")
-
-
-def _mount_unknown(scene: Scene) -> None:
-    """Two files of a mount that the file server has not got: one message, two resources."""
-    base = scene.agent.base
-    scene.manage(f"file {{ ['{base}/a', '{base}/b']: source => 'puppet:///nomount/a' }}")
-
-
-def _mount_for_others(scene: Scene) -> None:
-    scene.manage(f"file {{ '{scene.agent.base}/a': source => 'puppet:///modules/demo/target.txt' }}")
-    _module(scene, "files/target.txt", "x")
-    _access(scene, "/puppet/v3/file_metadata/modules/demo")
 
 
 def _deferred_in_string(scene: Scene) -> None:
@@ -184,10 +188,6 @@ FAULTS = (
           corrects="restart the server"),
     Fault(name="a Deferred in a string", kind="resources", make=_deferred_in_string, cause="P18",
           corrects="pass the Deferred as the whole value", ends=(4, 6)),
-    Fault(name="a mount that the file server has not got", kind=FILES, make=_mount_unknown, cause="P01",
-          corrects="write the mount into fileserver.conf", ends=(4, 6)),
-    Fault(name="auth.conf refuses a module's files", kind=ACCESS, make=_mount_for_others, cause="S02",
-          corrects="auth.conf", ends=(4, 6)),
     Fault(name="a dependency cycle", kind=COMPILE, cause="P15", corrects="cycle",
           make=_manages("notify { 'x': require => Notify['y'] }\nnotify { 'y': require => Notify['x'] }")),
     Fault(name="a data file that is no YAML", kind=DATA, make=_hiera_broken, cause="S27",
@@ -209,6 +209,12 @@ FAULTS = (
           corrects="auth.conf"),
     Fault(name="auth.conf refuses the report", kind=ACCESS, make=_report_refused, cause="S02",
           corrects="auth.conf", ends=(0, 1, 2)),
+    Fault(name="auth.conf refuses a mount", kind=ACCESS, make=_mount_refused, cause="S02",
+          corrects="auth.conf", ends=(1, 4, 6)),
+    Fault(name="the agent insists on another environment", kind=ENVIRONMENT, make=_strict_mode, cause="R07",
+          true=("it is on",), ends=(1, 2)),
+    Fault(name="a mount that the master does not have", kind=FILES, make=lambda scene: _mount(scene, "nowhere"),
+          cause="F18", corrects="into fileserver.conf", ends=(1, 4, 6)),
     Fault(name="a file's source is missing", kind=FILES, cause="F02", corrects="into the module's",
           make=lambda s: s.manage(f"file {{ '{s.agent.base}/x': source => 'puppet:///modules/demo/absent' }}"),
           ends=(1, 4, 6)),
