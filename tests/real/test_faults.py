@@ -49,3 +49,4 @@ def test_the_cause_is_named_and_the_fix_works(master: RealMaster, tmp_path: Path
     assert tally.right, "\n".join(tally.log)
     assert tally.works, "\n".join(tally.log)
     assert not tally.alarms, "\n".join(tally.log)
+    assert not tally.harm, "\n".join(tally.harm)

@@ -38,10 +38,11 @@ def table(played: Sequence[Played], *, only_bad: bool = False) -> Iterator[str]:
     right = sum(tally.right for _, tally in played)
     works = sum(tally.works for _, tally in played)
     alarms = sum(len(tally.alarms) for _, tally in played)
+    harm = sum(len(tally.harm) for _, tally in played)
     kinds = len({fault.kind for fault, _ in played})
     yield (
         f"**{len(played)} faults of {kinds} kinds: the cause is right in {right}, the fix works in {works}, "
-        f"{alarms} false alarms.**"
+        f"{alarms} false alarms, {harm} commands deleted a key or a certificate without saying so.**"
     )
     if only_bad:
         played = [(fault, tally) for fault, tally in played if not tally.good]
@@ -97,7 +98,8 @@ def main() -> int:
                 tally = play(fault, master, Path(folder), way=given.way)
             played.append((fault, tally))
             print(f"{'good' if tally.good else 'BAD '} {tally.seconds:3.0f} s {fault.name}: {tally.named[:60]}"
-                  f"{'' if tally.right else ' WRONG CAUSE'}{'' if tally.works else ' NOT HEALED'} {tally.alarms or ''}",
+                  f"{'' if tally.right else ' WRONG CAUSE'}{'' if tally.works else ' NOT HEALED'} "
+                  f"{tally.alarms or ''}{tally.harm or ''}",
                   file=sys.stderr, flush=True)  # fmt: skip
             if given.logs:
                 given.logs.mkdir(exist_ok=True)

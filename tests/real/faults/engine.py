@@ -96,6 +96,7 @@ class Step:
     on: str | None = None
     command: str | None = None
     only_if: str | None = None
+    destroys: str | None = None
 
 
 @dataclass(slots=True)
@@ -109,13 +110,15 @@ class Tally:
     by_hand: bool = False
     alarms: list[str] = field(default_factory=list)
     """Other errors that are no consequences."""
+    harm: list[str] = field(default_factory=list)
+    """Keys and certificates that a command deleted without saying so."""
     seconds: float = 0
     log: list[str] = field(default_factory=list)
     """What happened, for who looks for the reason."""
 
     @property
     def good(self) -> bool:
-        return self.right and self.works and not self.alarms
+        return self.right and self.works and not self.alarms and not self.harm
 
 
 class Scene:
@@ -301,7 +304,10 @@ def _is_error(verdict: dict[str, Any]) -> bool:
 
 def steps_of(item: dict[str, Any]) -> list[Step]:
     """The steps of a fix."""
-    return [Step(step["text"] or "", step["on"], step["command"], step["only_if"]) for step in item["steps"]]
+    return [
+        Step(step["text"] or "", step["on"], step["command"], step["only_if"], step["destroys"])
+        for step in item["steps"]
+    ]
 
 
 # -- the play ---------------------------------------------------------------------------------------------
@@ -370,6 +376,17 @@ def _compare(fault: Fault, scene: Scene, through: subprocess.CompletedProcess[st
     assert own <= ours, f"directly it prints {own - ours}"
 
 
+def _identities(scene: Scene) -> set[tuple[Path, bytes]]:
+    """The keys and certificates that are there: of the node, of the server, and those that the CA signed."""
+    ssldirs = (scene.agent.ssldir, scene.master.ssldir)
+    return {
+        (path, path.read_bytes())
+        for directory in (*ssldirs, scene.master.cadir / "signed")
+        for path in directory.rglob("*.pem")
+        if path.parent.name in ("private_keys", "certs", "signed")
+    }
+
+
 def _execute(step: Step, fault: Fault, scene: Scene, tally: Tally) -> None:
     if step.command is None or (step.only_if and not any(words in step.only_if for words in fault.true)):
         return
@@ -380,5 +397,9 @@ def _execute(step: Step, fault: Fault, scene: Scene, tally: Tally) -> None:
         tally.log.append(f"not filled in: {command}")
         return
     host = HOSTS[step.on] if step.on else host_of(command)
+    before = _identities(scene)
     done = scene.hosts.shell(host, command)
+    lost = before - _identities(scene)
+    if lost and not step.destroys:
+        tally.harm.append(f"{command}: {', '.join(sorted(path.name for path, _ in lost))}")
     tally.log.append(f"{host}$ {command}\n{done.stdout}[{done.returncode}]")
