@@ -67,7 +67,7 @@ _LONGEST = 4000
 """Characters of a line that are looked at."""
 _CAUSES = 2
 """Exceptions that are quoted with one line."""
-_KEPT = 50
+_CANDIDATES = 50
 """Errors about one verdict, and as many warnings, of which those to quote are chosen."""
 _GRAVE = frozenset({"ERROR", "FATAL"})
 _LEVELS = _GRAVE | {"WARN"}
@@ -209,7 +209,7 @@ class _Case:
             self.threads.add((log, entry.thread))
         away = (moment.away(entry.time) for moment in moments if moment.answered <= entry.time)
         one = _Found(log, entry, causes, named, min(away, default=math.inf))
-        if entry.level in _LEVELS and sum(kept.grave == one.grave for kept in self.found) < _KEPT:
+        if entry.level in _LEVELS and sum(kept.grave == one.grave for kept in self.found) < _CANDIDATES:
             self.found.append(one)
 
     def _of_another(self, text: str) -> bool:

@@ -248,9 +248,9 @@ def test_the_clock_comes_before_the_certificate(
     assert errors.index(clock) < errors.index("the agent printed: ")
     assert "timedatectl set-ntp true" in errors
     assert main(["doctor", str(capture)]) == 1
-    told = capfd.readouterr().out
-    assert f"the master's clock is 6 years {direction} the node's" in told
-    for text in (errors, told):
+    later_on = capfd.readouterr().out
+    assert f"the master's clock is 6 years {direction} the node's" in later_on
+    for text in (errors, later_on):
         assert not any(words in text for words in ("ca clean", "ssl clean", "-delete", "rm "))
 
 
