@@ -209,7 +209,7 @@ class _Case:
             self.threads.add((log, entry.thread))
         away = (moment.away(entry.time) for moment in moments if moment.answered <= entry.time)
         one = _Found(log, entry, causes, named, min(away, default=math.inf))
-        if entry.level in _LEVELS and sum(kept.grave == one.grave for kept in self.found) < _CANDIDATES:
+        if entry.level in _LEVELS and sum(other.grave == one.grave for other in self.found) < _CANDIDATES:
             self.found.append(one)
 
     def _of_another(self, text: str) -> bool:
