@@ -366,12 +366,12 @@ BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
     "revoked": [(1, "T05", "certain", f"{CLEAN} node2.example")],
     "puppet-3.8.7-master/agent-2.7.26": [
         (1, None, "certain", "puppet cert sign old2726.test"),
-        *((run, "P01", "certain", "Correct the resource") for run in (3, 4)),
+        *((run, "P01", "certain", "use the same digest on both") for run in (3, 4)),
     ],
     "puppet-3.8.7-master/binary-content": [(run, "F02", "certain", "Put the file into") for run in (1, 2)],
     "puppet-3.8.7-master/catalog-failure": [
-        (1, "S01", "certain", "Correct the code"),
-        (2, "S01", "certain", "Correct the code"),
+        (1, "S01", "certain", "correct the code: the function's or the type's name"),
+        (2, "S01", "certain", "Correct the code: the line that the message names"),
         (3, "F02", "certain", "Put the file into"),
     ],
     "puppet-3.8.7-master/mismatched-key": [(run, "B23", "certain", f"{OLD_CLEAN} mism1.test") for run in (2, 3)],
@@ -398,7 +398,7 @@ BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
     "puppetserver-7.9.5/7.23.0/09-crl-missing-issuer": [(1, "B13", "certain", "certificate_revocation leaf")],
     "puppetserver-7.9.5/7.23.0/10-no-revocation": [(1, "B07", "likely", "certificate_revocation chain")],
     "puppetserver-7.9.5/7.23.0/12-hostname-mismatch": [(1, "T24", "likely", "puppet config set server m7.test")],
-    "puppetserver-7.9.5/7.23.0/13-compile-error": [(1, "S01", "certain", "Correct the code")],
+    "puppetserver-7.9.5/7.23.0/13-compile-error": [(1, "S01", "certain", "correct the code: the class's name")],
     "puppetserver-7.9.5/7.23.0/14-missing-source": [(1, "F02", "certain", "Put the file into")],
     "puppetserver-7.9.5/7.23.0/17-503-retry-after": [(1, "S24", "certain", "max-queued-requests: 0")],
     "puppetserver-7.9.5/7.23.0/21-format-msgpack": [(1, "S04", "certain", "preferred_serialization_format")],
@@ -407,7 +407,7 @@ BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
     ],
     "puppetserver-7.9.5/7.23.0/24-agent-killed": [(1, None, "not visible", "was killed")],
     "puppetserver-7.9.5/7.23.0/26-clock-plus-1h": [(1, "T10", "certain", "timedatectl")],
-    "puppetserver-7.9.5/7.23.0/27b-failed-resource": [(1, "P01", "certain", "Correct the resource")],
+    "puppetserver-7.9.5/7.23.0/27b-failed-resource": [(1, "P01", "certain", "Correct the command")],
 }
 """The runs with a verdict: run, cause, certainty, and a piece of the fix. All others have nothing to say."""
 
