@@ -26,7 +26,7 @@ REMEDIES = {
     "revoked": "`puppetserver ca clean --certname web1.lab.example`",
     "wrong-ca": '`rm -f "$(puppet config print localcacert)"',
     "hostname-mismatch": "`puppet config set server proxy.lab.example --section agent`",
-    "catalog-error": "Correct the code that the message names",
+    "catalog-error": "deploy the module",
     "missing-file": "correct `source`",
     "no-client-certificate": "`puppet ssl bootstrap`",
 }
