@@ -135,7 +135,7 @@ def _answer(incident: Incident, copy: LeavingCapture, capture: Capture) -> Answe
         clean(incident.reason),
         incident.cause,
         rule.title if rule else "",
-        rule.explanation if rule else "",
+        run.explanation_of(rule.id) if rule else "",
         certainty,
         incident.since,
         incident.last,

@@ -43,7 +43,7 @@ BLANK = regex.compile(r"<[a-zA-Z][^<>|&;\n]*>")
 _LOOKS = regex.compile(
     r"(?:date|ls|cat|grep|head|tail|ps|id|env|df|free|ss|nc|curl|getent|ip|journalctl|dmesg|command|sha256sum|openssl"
     r"|systemctl status|puppet (?:ssl verify|config print|facts|lookup|help|--version|agent --fingerprint"
-    r"|agent -t --noop|module list|node find|parser|epp)|facter|puppetserver (?:ca|gem) list|puppet cert list"
+    r"|module list|node find|parser|epp)|facter|puppetserver (?:ca|gem) list|puppet cert list"
     r"|puppet-inspector)\b"
 )
 """How commands begin that only show something; those that can also write do so with one of ``_WRITES``."""

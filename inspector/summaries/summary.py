@@ -232,6 +232,10 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
         special = self.special_fixes.get(ident)
         return _filled(special or rule_of(ident).fix, self.fix_context)
 
+    def explanation_of(self, ident: str) -> str:
+        """What a rule's finding means in this run: by the printed message behind it, if that is known."""
+        return self.meanings.get(ident) or rule_of(ident).explanation
+
     @property
     def meaning(self) -> str | None:
         """What the printed message behind its cause means; None if that is not known."""

@@ -303,7 +303,7 @@ def explained(found: Finding, run: RunBrief) -> tuple[Labelled, Labelled, Labell
     """Return why it was found, its fix and the source of its rule."""
     rule = rule_of(found.rule)
     return (
-        Labelled("  why:    ", run.meanings.get(found.rule, rule.explanation)),
+        Labelled("  why:    ", run.explanation_of(found.rule)),
         Labelled("  fix:    ", run.fix_for(found.rule)),
         Labelled("  source: ", rule.source),
     )

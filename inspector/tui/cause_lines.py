@@ -9,7 +9,6 @@ from rich.text import Text
 
 from inspector.pages import palette
 from inspector.pages.styles import DOUBT
-from inspector.rules import rule_of
 from inspector.summaries import incidents
 from inspector.text import clean, clock, counts, day, plural, seconds
 from inspector.tui import verdicts
@@ -221,7 +220,7 @@ def _failed(incident: Incident, run: RunBrief, source: Source, width: int, *, wh
     text.append_text(verdicts.steps(run.steps, max(width - 2 * MARGIN, 20)))
     text.append_text(_compared(run, source, width))
     if incident.cause:
-        text.append(f"\n{rule_of(incident.cause).explanation}\n", style="dim")
+        text.append(f"\n{run.explanation_of(incident.cause)}\n", style="dim")
     text.append(f"\nEnter opens run {run.label}.", style="dim")
     return text
 
