@@ -77,7 +77,7 @@ def fields(brief: RunBrief, seqs: Iterable[int]) -> dict[str, Any]:
             "certainty": verdict.certainty,
             "since": text.utc(verdict.since),
             "message": verdict.message,
-            "meaning": None,
+            "meaning": brief.meaning,
             "remedy": brief.fix,
             "steps": builtins(fixes.fields(brief.steps)),
         },

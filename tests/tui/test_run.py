@@ -92,7 +92,7 @@ def test_the_steps_of_a_fix_are_as_wide_as_their_pane() -> None:
         await pilot.press("c")
         await settled(pilot, app)
         lines = [line.rstrip() for line in screen_text(app).splitlines()]
-        first = next(at for at, line in enumerate(lines) if "1. On the CA, remove its certificate" in line)
+        first = next(at for at, line in enumerate(lines) if "2. On the CA, remove its certificate" in line)
         assert lines[first + 1] == " " * 16 + "(deletes both, and revokes the certificate):"
         assert lines[first + 2] == " " * 18 + "puppetserver ca clean --certname node2.example"
 
