@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -165,11 +166,11 @@ def _best(text: str) -> KnownError | None:
     best, rank = None, (False, False, 0)
     for known in book():
         for stable in known.texts:
-            pattern, length = _pattern(stable)
-            if (found := pattern.search(compared)) is None:
+            pieces, length = _pieces(stable)
+            if (start := _start(pieces, compared)) is None:
                 continue
             # A frame may be all that the text is, so it counts from its first character on.
-            new = (known.first, not known.frame, found.start() + 1 if known.frame else length)
+            new = (known.first, not known.frame, start + 1 if known.frame else length)
             if new > rank:
                 best, rank = known, new
     return best
@@ -180,10 +181,20 @@ def _compared(text: str) -> str:
 
 
 @cache
-def _pattern(stable: str) -> tuple[regex.Pattern[str], int]:
-    """Return the pattern of a stable part, and how many characters of it are fixed."""
-    pieces = [_compared(piece) for piece in _PLACEHOLDER.split(stable)]
-    return regex.compile(".*?".join(map(regex.escape, pieces))), sum(map(len, pieces))
+def _pieces(stable: str) -> tuple[tuple[str, ...], int]:
+    """Return the fixed pieces of a stable part, and how many characters they have."""
+    pieces = tuple(_compared(piece) for piece in _PLACEHOLDER.split(stable))
+    return pieces, sum(map(len, pieces))
+
+
+def _start(pieces: tuple[str, ...], text: str) -> int | None:
+    """Return where a text contains pieces in their order; None if it does not."""
+    start = at = text.find(pieces[0])
+    for before, piece in pairwise(pieces):
+        if at < 0:
+            return None
+        at = text.find(piece, at + len(before))
+    return None if at < 0 else start
 
 
 def _value(known: KnownError, placeholder: str, text: str) -> str | None:
