@@ -129,3 +129,11 @@ def test_sources_are_links_in_the_pages_and_paths_elsewhere() -> None:
     assert f"**Source:** [{section}]({section}); `{file}`" in reference.rules_page()
     assert reference.explain("ca")["source"] == "docs/protocol.md#endpoint-ca"
     assert "| [protocol.md#endpoint-ca](protocol.md#endpoint-ca) |" in reference.endpoints_page()
+
+
+def test_the_port_of_a_message_is_in_its_check_and_not_taken_for_the_right_one() -> None:
+    output = reference.explain(
+        'Failed to open TCP connection to p.example:8141 (Connection refused - connect(2) for "p.example" port 8141)'
+    )
+    assert "`ss -ltn sport = :8141`" in output["check"]
+    assert "config set serverport <right port> " in output["remedy"]

@@ -138,6 +138,6 @@ FAULTS = (
     Fault(
         name="autosigned, and ca_port is wrong", kind=KIND, make=_wrong_ca_port, agent="fresh",
         cause="No process listens on that port", looks=("explain",), true=("it is ca_port's",),
-        fill=(("<port>", "{port}"),),
+        fill=(("<right port>", "{port}"),),
     ),
 )  # fmt: skip

@@ -269,7 +269,7 @@ FAULTS = (
           looks=("explain",), true=("another address than the server's",)),
     Fault(name="the agent has a wrong serverport", kind=AGENT, make=_wrong_port,
           cause="`server` or its port is wrong", looks=("explain",), true=("port is wrong",),
-          fill=(("<port>", "{port}"),)),
+          fill=(("<right port>", "{port}"),)),
     Fault(name="the agent's server does not resolve", kind=AGENT, make=_agents_unknown_name,
           cause="cannot resolve the server's name", looks=("explain",), true=("name is wrong",),
           fill=(("<name>", "{server}"),)),
