@@ -219,7 +219,7 @@ FAULTS = (
           make=lambda s: s.manage(f"file {{ '{s.agent.base}/x': source => 'puppet:///modules/demo/absent' }}"),
           ends=(1, 4, 6)),
     Fault(name="a directory is missing on the node", kind="resources", make=_content_changes, cause="P01",
-          corrects="the resource", ends=(4, 6)),
+          corrects="manage the directory too", ends=(4, 6)),
     Fault(name="a command fails", kind="resources", cause="P01", make=_manages("exec { '/bin/false': }"),
           corrects="correct the command", ends=(4, 6)),
     Fault(name="a custom fact raises", kind=PLUGINS, make=_fact_fails, cause="A fact could not be found out",
