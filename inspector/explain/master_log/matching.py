@@ -283,12 +283,41 @@ def _groups[Line](found: list[Wanted[Line]]) -> list[list[Wanted[Line]]]:
 
 
 def _paired[Line](group: list[Wanted[Line]]) -> dict[int, Line]:
-    """Pair exchanges with as many lines, the longest with the longest; return nothing if that is not possible."""
-    every = {one for wanted in group for one in wanted.fits}
-    if len(every) != len(group) or any(wanted.crowded for wanted in group):
+    """Pair exchanges with as many lines, the longest with the longest; return nothing if that is not possible.
+
+    Exchanges of nearly the same duration may have ended at different times: where a line does not fit, those next to
+    each other in this order exchange their lines.
+    """
+    lines = sorted({one for wanted in group for one in wanted.fits}, key=lambda one: -(one.took or 0.0))
+    if len(lines) != len(group) or any(wanted.crowded for wanted in group) or any(one.took is None for one in lines):
         return {}
     longest = sorted(group, key=lambda wanted: wanted.began - wanted.ended)
-    ordered = sorted(every, key=lambda one: -(one.took or 0.0))
-    if any(one.took is None or one not in wanted.fits for wanted, one in zip(longest, ordered, strict=True)):
+    for at, wanted in enumerate(longest):
+        if lines[at] not in wanted.fits:
+            moved = _exchanged(longest, lines, at)
+            if not moved:
+                return {}
+            for place, line in moved.items():
+                lines[place] = line
+    return {wanted.seq: one.line for wanted, one in zip(longest, lines, strict=True)}
+
+
+def _exchanged[Line](longest: list[Wanted[Line]], lines: list[Logged[Line]], at: int) -> dict[int, Logged[Line]]:
+    """Return the lines that change places, by their new ones, so that the exchange at ``at`` gets one that fits: the
+    fewest that do; none if that is not possible."""
+    near = sorted(range(max(0, at - MOST), min(len(longest), at + MOST)), key=lambda other: abs(other - at))
+    gives: dict[int, int] = {}
+    """For each place the one that gets its line."""
+    waiting = deque([at])
+    while waiting and at not in gives:
+        place = waiting.popleft()
+        fitting = [other for other in near if other not in gives and lines[other] in longest[place].fits]
+        gives |= dict.fromkeys(fitting, place)
+        waiting += fitting
+    if at not in gives:
         return {}
-    return {wanted.seq: one.line for wanted, one in zip(longest, ordered, strict=True)}
+    moved = {gives[at]: lines[at]}
+    while at not in moved:
+        place = next(reversed(moved))
+        moved[gives[place]] = lines[place]
+    return moved

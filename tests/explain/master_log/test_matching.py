@@ -101,6 +101,18 @@ def test_equal_requests_at_once_with_as_many_lines_are_paired_by_their_durations
     assert found.by_duration == 2
 
 
+def test_equal_durations_do_not_bring_together_what_ended_at_different_times() -> None:
+    # The line of the last one, of 11 s, does not fit the second one, which took as long and ended at 10.4.
+    took = {101: (10.2, 0.31, 0.3), 102: (10.4, 0.4, 0.38), 103: (11.2, 0.5, 0.5), 104: (11.8, 0.4, 0.39)}
+    wanted: list[tuple[object, Wanted[str]]] = [
+        (KEY, Wanted(seq, end - measured, end)) for seq, (end, measured, _) in took.items()
+    ]
+    lines = [line(end, str(seq), logged) for seq, (end, _, logged) in took.items()]
+    others, more = many(0)
+    found, _ = matched([*wanted, *others], [*lines, *more])
+    assert {seq: found.lines.get(seq) for seq in took} == {seq: str(seq) for seq in took}
+
+
 @pytest.mark.parametrize("number", [1, 3])
 def test_equal_requests_with_more_or_fewer_lines_are_not_matched(number: int) -> None:
     wanted: list[tuple[object, Wanted[str]]] = [(KEY, Wanted(1, 10.0, 10.1)), (KEY, Wanted(2, 10.0, 10.13))]
