@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.doctor import ssldir
 from inspector.model import Severity
+from inspector.protocol import x509
 from tests.material.cases import judged
 
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ class SetUp(NamedTuple):
     """What the agent says; empty: it goes on."""
     warns: str = ""
     """What it says while it goes on."""
-    request: str = ""
-    """A signing request instead of the certificate."""
     now: float = _TODAY
 
 
@@ -87,9 +86,6 @@ SETUPS = (
     SetUp("a CA with letters of Hungarian", cas=(*_CAS, "netlock-arany-utf8"), revocation="leaf"),
     SetUp("CRLs after their end", now=_LATE, stops=f"The CRL issued by '{_SUBCA}' has expired"),
     SetUp("after their end, not checked", now=_LATE, revocation="none", stops="has expired, verify time is"),
-    SetUp("a signing request", "", "request-key", request="request"),
-    SetUp("another key in the signing request", "", "request-key", request="tampered-csr",
-          warns="certificate_requests/pending.pem is for"),
 )  # fmt: skip
 
 
@@ -107,14 +103,23 @@ def cases(directory: Path) -> Iterator[Case]:
             yield judged(setup.name, [f"the agent goes on, here is an error: {errors[0]}"])
         else:
             yield judged(setup.name, [f"no warning {setup.warns!r}"] if setup.warns and not right else [])
+    for name, valid in (("request", True), ("tampered-csr", False)):
+        yield _request(f"signing request: {name}", (directory / f"{name}.pem").read_bytes(), valid=valid)
+
+
+def _request(name: str, body: bytes, *, valid: bool) -> Case:
+    try:
+        request = x509.read_csr(body)
+    except x509.Malformed as error:
+        return judged(name, [f"signing request: {error}"])
+    return judged(name, [] if request.signature_valid is valid else [f"its signature is valid: {not valid}"])
 
 
 def _made(setup: SetUp, fixtures: Path, folder: Path) -> ssldir.SslDir:
-    name = (setup.certificate or "pending").removeprefix("unknown-")
-    name = {"tampered-cert": "signed"}.get(name, name)
+    name = {"tampered-cert": "signed"}.get(setup.certificate, setup.certificate.removeprefix("unknown-"))
     files = {
         f"certs/{name}": (setup.certificate,), f"private_keys/{name}": (setup.key,), "certs/ca": setup.cas,
-        "crl": setup.crls, f"certificate_requests/{name}": (setup.request,),
+        "crl": setup.crls,
     }  # fmt: skip
     for target, sources in files.items():
         if any(sources):
