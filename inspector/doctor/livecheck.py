@@ -83,9 +83,9 @@ def probe(
     """
     check = _Check(Target(host, port, name or host, timeout), now)
     if ca:
-        check.authorities = tuple(_read(ca, x509.read_certificates, "CA bundle"))
+        check.authorities = tuple(_read(ca, x509.usable_certificates, "CA bundle"))
     if crl:
-        check.crls, check.revocable = tuple(_read(crl, x509.read_crls, "CRL")), True
+        check.crls, check.revocable = tuple(_read(crl, x509.usable_crls, "CRL")), True
     credentials = identity.load(certificate, key or certificate) if certificate else None
     try:
         session = open_session(check.target, "/puppet-ca/v1/certificate/ca")
@@ -153,7 +153,7 @@ def _bundle(check: _Check, answer: HttpResponse) -> tuple[Certificate, ...]:
     if answer.status != 200 and (old := _old_master(check)):
         answer, check.generation = old, "legacy"
         check.diagnoses.append(findings.notice("a Puppet 3 master", "the master answers only the legacy URLs"))
-    certificates = tuple(_parsed(check, answer, "CA certificate", x509.read_certificates))
+    certificates = tuple(_parsed(check, answer, "CA certificate", x509.usable_certificates))
     if not certificates:
         return ()
     strays = [certificate.subject for certificate in certificates if not certificate.is_ca]
@@ -207,13 +207,14 @@ def _revocation_lists(check: _Check) -> tuple[RevocationList, ...]:
         return ()
     if check.generation == "legacy" and answer.status == 403:
         return ()  # Puppet 3 gives its CRL only to clients with a certificate
-    return tuple(_parsed(check, answer, "CRL", x509.read_crls))
+    return tuple(_parsed(check, answer, "CRL", x509.usable_crls))
 
 
 def _chain(check: _Check, session: Session, bundle: Sequence[Certificate], served: Sequence[RevocationList]) -> None:
     """Verify the master's certificate with the files that agents have and with those that they would download."""
     try:
         presented = [x509.read_der(der) for der in session.chain]
+        x509.check_usable(session.chain)
     except x509.Malformed as error:
         check.diagnoses.append(findings.error("unreadable certificate", str(error)))
         return

@@ -149,7 +149,7 @@ def _target(cadir: Path) -> Path:
 
 def _read(cadir: Path, path: Path) -> _Directory:
     try:
-        bundle = x509.read_certificates(inputs.read(cadir / "ca_crt.pem", inputs.SMALL))
+        bundle = x509.usable_certificates(inputs.read(cadir / "ca_crt.pem", inputs.SMALL))
     except OSError as error:
         raise _unreadable(cadir / "ca_crt.pem", error) from error
     except x509.Malformed as error:

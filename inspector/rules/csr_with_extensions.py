@@ -1,7 +1,6 @@
 """B27, B28 and B29: signing requests with what CAs sign only if they are configured to, or never."""
 
-from cryptography import x509
-
+from inspector.protocol import x509
 from inspector.protocol.oids import AUTHORIZATION, oid_name
 from inspector.rules.kit import *
 
@@ -147,7 +146,7 @@ def csr_with_forbidden_extension(case: ExchangeCase) -> Iterator[Statement]:
     request = case.step.request
     if not isinstance(request, d.CertificateRequest) or not request.der:
         return
-    oids = [extension.oid.dotted_string for extension in x509.load_der_x509_csr(request.der).extensions]
+    oids = x509.extensions_of_request(request.der)
     if not (strange := [oid_name(oid) for oid in oids if oid != _ALT_NAMES and not oid.startswith(_ALLOWED)]):
         return
     if "not permitted" in case.answer:

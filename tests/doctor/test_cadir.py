@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector.analysis import known_errors
 from inspector.doctor import cadir, ssldir
@@ -21,6 +23,7 @@ from inspector.model import Severity
 from inspector.rules import rule_of
 from inspector.summaries.keys import WireKey
 from inspector.text import clock
+from tests.support.request_versions import armed, with_version
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -312,6 +315,15 @@ def test_a_request_that_will_be_refused(authority: Authority) -> None:
     authority.request("node2.example", alt_names=("www.example",))
     found = {diagnosis.title: diagnosis for diagnosis in authority.found()}
     assert found["signing request that the CA will not sign"].detail.endswith("the alternative names DNS:www.example")
+
+
+def test_a_request_of_puppetserver_ca_generate_is_one(authority: Authority) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    made = with_version(pki.make_csr("node2.example", key).public_bytes(Encoding.DER), 2, key)
+    path = authority.path / "requests" / "node2.example.pem"
+    path.write_bytes(armed(made, "CERTIFICATE REQUEST"))
+    found = authority.only()
+    assert (found.severity, found.detail.split()[0]) == (Severity.NOTICE, "node2.example")
 
 
 def test_a_request_for_a_signed_name(authority: Authority) -> None:
