@@ -359,16 +359,21 @@ def _crls(both: _Both) -> Iterator[Difference]:
     issuers = [trusted[one.subject, one.key] for one in both.old.authorities if (one.subject, one.key) in trusted]
     if not both.old.authorities:
         issuers = list(both.new.authorities)
-    again: dict[str, str] = {}
+    again: list[str] = []
+    nodes: set[str] = set()
+    own = both.old.signing.key if both.old.signing else None
     for issuer in {(one.subject, one.key): one for one in issuers}.values():
         before = both.by_old.revoked(issuer.subject, issuer.key_identifier)
         after = both.by_new.revoked(issuer.subject, issuer.key_identifier)
-        again |= _accepted_again(both, issuer, before - after)
+        for serial in _accepted_again(both, issuer, before - after):
+            name = both.names.get(serial, "") if issuer.key == own else ""
+            again.append(f"{name or issuer.subject} (serial number {printed_serial(serial)})")
+            nodes.update([name] if name else [])
         yield from _only_new(both, issuer, after - before)
         yield from _numbers(both, issuer, older=not before - after)
     if again:
         detail = (
-            f"OLD has revoked, and NEW accepts again, {listed(sorted(again.values()))}; whoever holds such a key gets "
+            f"OLD has revoked, and NEW accepts again, {listed(again)}; whoever holds such a key gets "
             f"catalogs, with the secrets in them"
         )
         command = f"puppet-inspector fix new-crl --cadir {both.of_new('.')} --add {both.of_old('ca_crl.pem')}"
@@ -376,26 +381,20 @@ def _crls(both: _Both) -> Iterator[Difference]:
             on_ca("see what NEW's CRL would be with OLD's entries", command),
             on_ca("write it", f"{command} --execute"),
         )
-        yield _difference(findings.error("revoked nodes that NEW accepts again", detail, fix, "B15"), again)
+        yield _difference(findings.error("revoked nodes that NEW accepts again", detail, fix, "B15"), nodes)
 
 
-def _accepted_again(both: _Both, issuer: Certificate, serials: frozenset[int]) -> dict[str, str]:
-    """Return the nodes of serial numbers that only OLD has revoked, each with its certificate in words, without those
-    that have ended anyway."""
-    signing = both.old.signing
-    own = signing is not None and signing.key == issuer.key
+def _accepted_again(both: _Both, issuer: Certificate, serials: frozenset[int]) -> list[int]:
+    """Return the serial numbers of a CA that only OLD has revoked, without those of certificates that have ended."""
     now = _second(both.now)
-    ended = {entry.serial for entry in both.old.inventory if entry.not_after[:19] < now} if own and serials else set()
+    ended = {entry.serial for entry in both.old.inventory if serials and entry.not_after[:19] < now}
     ended |= {
         one.serial for one in both.old.certificates.values()
-        if own and one.serial in serials and one.issuer == issuer.subject and one.not_after < both.now
+        if one.serial in serials and one.not_after < both.now
     }  # fmt: skip
-    found = {}
-    for serial in sorted(serials - ended):
-        name = both.names.get(serial, "") if own else ""
-        of = name or f"a certificate of {issuer.subject}"
-        found[name or f"serial number {printed_serial(serial)}"] = f"{of} (serial number {printed_serial(serial)})"
-    return found
+    # The inventory, and the certificates, are those of the CA that signs.
+    own = both.old.signing is not None and both.old.signing.key == issuer.key
+    return sorted(serials - ended if own else serials)
 
 
 def _only_new(both: _Both, issuer: Certificate, serials: frozenset[int]) -> Iterator[Difference]:
@@ -403,7 +402,7 @@ def _only_new(both: _Both, issuer: Certificate, serials: frozenset[int]) -> Iter
     held = {one.serial for one in both.old.certificates.values() if one.issuer == issuer.subject}
     if rest := sorted(serials - held):
         named = [f"{both.names.get(serial, 'unknown')} ({printed_serial(serial)})" for serial in rest]
-        detail = f"{listed(named)}: OLD has no certificate with these serial numbers in signed/, or is not asked for it"
+        detail = f"{listed(named)}; no certificate that OLD holds has these serial numbers"
         yield _difference(findings.notice("revoked on NEW only", detail))
 
 
@@ -575,7 +574,7 @@ def _inventory(both: _Both) -> Iterator[Difference]:
     valid = [entry for entry in lacking if entry.not_after[:19] >= now]
     if not lacking:
         return
-    detail = f"{len(lacking)} of {plural(len(both.old.inventory), 'line')}"
+    detail = f"{len(lacking):,} of {plural(len(both.old.inventory), 'line')}"
     if valid:
         detail += f", among them {listed([f'{_holder(one)} ({printed_serial(one.serial)})' for one in valid])}"
     detail += "; Puppet Server 8 revokes what its inventory has for a name"
