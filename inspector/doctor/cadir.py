@@ -94,12 +94,12 @@ class CaDir:
         return shlex.quote(str(self.folder.path.absolute() / name))
 
 
-def read(path: Path, generation: Generation | None = None) -> CaDir:
-    """Read a cadir.
+def read(path: Path, generation: Generation | None = None, *, known: dict[bytes, object] | None = None) -> CaDir:
+    """Read a cadir. ``known`` is what was parsed of another one (``Folder``).
 
     Raises InspectorError if the directory is not a cadir.
     """
-    folder = Folder(path)
+    folder = Folder(path, known)
     names = list(folder.top())
     if not any(name in names for name in (*CA_FILES, "signed")) and not folder.hidden:
         raise _no_cadir(path, names)

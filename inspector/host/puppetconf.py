@@ -186,7 +186,7 @@ def read(
     place, conf = _place(inputs.expanded(confdir) if confdir else None)
     file = inputs.expanded(options["config"]) if options.get("config") else conf / "puppet.conf"
     values = _Values(
-        options, _parse(file) if _is_file(file) else {}, {"confdir": str(conf), "vardir": place.vardir}, sections
+        options, sections_of(file) if _is_file(file) else {}, {"confdir": str(conf), "vardir": place.vardir}, sections
     )
     configured = str(ssldir) if ssldir else values.get("ssldir")
     chosen = inputs.expanded(configured) if configured else _default_ssldir(values, place)
@@ -370,7 +370,8 @@ def _own_name() -> str:
     return f"{name}.{domain[1].lower().rstrip('.')}" if domain and domain[1].strip(".") else name
 
 
-def _parse(file: Path) -> dict[str, dict[str, str]]:
+def sections_of(file: Path) -> dict[str, dict[str, str]]:
+    """Return the settings of a puppet.conf by section. Raises InspectorError."""
     try:
         lines = inputs.read(file, inputs.SMALL).decode("utf-8", "replace").splitlines()
     except OSError as error:
