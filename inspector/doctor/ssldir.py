@@ -360,6 +360,10 @@ def _trust(ssldir: SslDir, now: float, revocation: x509.Revocation) -> Iterator[
 
 def _refused(ssldir: SslDir, problem: x509.Problem) -> Diagnosis:
     """Return a verification error of OpenSSL's as a diagnosis."""
+    if problem.code == 20 and any(crl.issuer == problem.issuer for crl in ssldir.crls):
+        detail = f"{_no_issuer(problem)}: {CA} lacks this CA, {CRL} has its CRL. The agent goes on; runs work if the "
+        detail += "master sends its certificate with its own"
+        return findings.warning("the CA bundle lacks an intermediate CA", detail, ssldir.fetch(CA))
     fetch, enrol = ssldir.fetch(CRL), ssldir.steps(group("enrol"))
     renew = (advice("renew the CA's certificate"), advice("distribute the new ca.pem"))
     revoked = ssldir.steps(group("revoked"))
@@ -383,10 +387,15 @@ def _refused(ssldir: SslDir, problem: x509.Problem) -> Diagnosis:
         *ssldir.steps(group("enrol", only_if="the certificate is out of date")),
     )
     title, fix, rule = by_code.get(problem.code, ("certificate from another CA", another, None))
-    detail = str(problem)
+    detail = _no_issuer(problem) if problem.code == 20 else str(problem)
     if problem.code not in (3, 8, 9, 10, 11, 12, 23):
         detail += f"; {CA} contains {listed([authority.subject for authority in ssldir.authorities])}"
     return findings.error(title, detail, fix, rule)
+
+
+def _no_issuer(problem: x509.Problem) -> str:
+    """Return the agent's warning about its own certificate; about a server's it has other words."""
+    return f"The issuer '{problem.issuer}' of certificate '{problem.subject}' cannot be found locally"
 
 
 def _dates(ssldir: SslDir, now: float) -> Iterator[Diagnosis]:

@@ -50,7 +50,7 @@ class Problem:
 def in_agents_words(code: int, subject: str, issuer: str) -> str:
     """The sentence a Puppet 6+ agent prints for an X509_V_ERR code."""
     sentences = {
-        2: f"The issuer '{issuer}' of certificate '{subject}' cannot be found locally",
+        2: f"The issuer '{issuer}' of certificate '{subject}' is missing",
         3: f"The CRL issued by '{issuer}' is missing",
         7: f"Invalid signature for certificate '{subject}'",
         8: f"Invalid signature for CRL issued by '{issuer}'",

@@ -13,9 +13,35 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
 
+_ATTRIBUTES = {
+    x509.NameOID.BUSINESS_CATEGORY: "businessCategory",
+    x509.NameOID.DN_QUALIFIER: "dnQualifier",
+    x509.NameOID.EMAIL_ADDRESS: "emailAddress",
+    x509.NameOID.GENERATION_QUALIFIER: "generationQualifier",
+    x509.NameOID.GIVEN_NAME: "GN",
+    x509.NameOID.INITIALS: "initials",
+    x509.NameOID.JURISDICTION_COUNTRY_NAME: "jurisdictionC",
+    x509.NameOID.JURISDICTION_LOCALITY_NAME: "jurisdictionL",
+    x509.NameOID.JURISDICTION_STATE_OR_PROVINCE_NAME: "jurisdictionST",
+    x509.NameOID.ORGANIZATION_IDENTIFIER: "organizationIdentifier",
+    x509.NameOID.POSTAL_ADDRESS: "postalAddress",
+    x509.NameOID.POSTAL_CODE: "postalCode",
+    x509.NameOID.PSEUDONYM: "pseudonym",
+    x509.NameOID.SERIAL_NUMBER: "serialNumber",
+    x509.NameOID.STREET_ADDRESS: "street",
+    x509.NameOID.SURNAME: "SN",
+    x509.NameOID.TITLE: "title",
+    x509.NameOID.UNSTRUCTURED_NAME: "unstructuredName",
+    x509.NameOID.X500_UNIQUE_IDENTIFIER: "x500UniqueIdentifier",
+}
+"""Names of attributes that OpenSSL has and the library has not."""
+_CONTROL = {code: f"\\{code:02X}" for code in (*range(32), 127)}
+
+
 def name_of(name: x509.Name) -> str:
-    """A subject or issuer as agents print it: ``CN=node1.example``."""
-    return ",".join(f"{attribute.rfc4514_attribute_name}={_text(attribute.value)}" for attribute in name)
+    """A subject or issuer as agents print it (RFC 2253, the last part first): ``CN=node1.example``,
+    ``CN=Root,O=Example\\, Inc,C=US``."""
+    return name.rfc4514_string(_ATTRIBUTES).translate(_CONTROL)
 
 
 def _text(value: str | bytes) -> str:

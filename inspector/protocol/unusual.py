@@ -18,7 +18,7 @@ from cryptography.x509.oid import ExtensionOID, NameOID, SignatureAlgorithmOID
 
 from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList, Revoked
 from inspector.protocol.der import each_place, places
-from inspector.protocol.fields import extension_text, fingerprint, key_id, key_kind
+from inspector.protocol.fields import extension_text, fingerprint, key_id, key_kind, name_of
 from inspector.protocol.oids import REQUESTED_EXTENSIONS, oid_name
 
 if TYPE_CHECKING:
@@ -232,14 +232,14 @@ def _attributes_of_name(name: _Value) -> Iterator[tuple[str, str]]:
 
 
 def _name(name: _Value) -> str:
-    return ",".join(f"{_short(oid)}={text}" for oid, text in _attributes_of_name(name))
+    return ",".join(reversed([_attribute(oid, text) for oid, text in _attributes_of_name(name)]))
 
 
-def _short(oid: str) -> str:
+def _attribute(oid: str, text: str) -> str:
     try:
-        return x509.NameAttribute(x509.ObjectIdentifier(oid), "XX").rfc4514_attribute_name
+        return name_of(x509.Name([x509.NameAttribute(x509.ObjectIdentifier(oid), text, _validate=False)]))
     except (ValueError, TypeError):
-        return oid
+        return f"{oid}={text}"
 
 
 def _common_name(name: _Value) -> str | None:

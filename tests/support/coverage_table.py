@@ -20,7 +20,7 @@ from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
-from tests.support import places
+from tests.support import material_table, places
 from tests.support.bodies import TABLE
 from tests.support.recorded import RECORDINGS, SAMPLES, records_of
 
@@ -289,7 +289,7 @@ def page(real: dict[str, dict[Row, Real]]) -> str:
     counted = [line.rsplit("|", 2)[1].strip() for line in lines[-len(ordered) :]]
     numbers = {kind: counted.count(kind) for kind in ("real", "made", "**never**")}
     lines += ["", ", ".join(f"{number} rows {kind}" for kind, number in numbers.items()) + "."]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", *material_table.lines(material_table.load()), ""])
 
 
 def _cell(real: Real | None) -> str:
