@@ -52,7 +52,8 @@ class System:
 
     def program(self, name: str, directory: Path) -> Path:
         """Write a script of this name to a directory, which is that program of this Debian, and return its path."""
-        *outer, script = self.command(f'exec {name} "$@"', SCRATCH)
+        own_path = f"export PATH={ENVIRONMENT['PATH']}"  # the caller's may lead back to this script
+        *outer, script = self.command(f'{own_path}; exec {name} "$@"', *SHARED)
         path = directory / name
         path.write_text(f'#!/bin/sh\nexec {shlex.join([*outer, f'{script} {name} "$@"', name])} "$@"\n')
         path.chmod(0o755)
@@ -145,3 +146,5 @@ def _succeed(*command: str) -> str:
 
 SCRATCH = Path(tempfile.gettempdir())
 """What is to be seen in a release's directory too: where tests keep what they make."""
+SHARED = (SCRATCH, *Path("/usr/lib").glob("*/faketime"))
+"""The same, and this machine's library for wrong clocks, which needs nothing but an older libc."""
