@@ -243,8 +243,8 @@ def _chain(check: _Check, session: Session, bundle: Sequence[Certificate], serve
         problems += findings.verified(leaf, others, presented, (), check.now, "none")
     check.diagnoses += [_refused(problem, check.generation) for problem in dict.fromkeys(problems)]
     expiries = [(certificate.subject, certificate.not_after) for certificate in (leaf, *bundle)]
-    expiries += [(f"the CRL of {crl.issuer}", crl.next_update) for crl in served if crl.next_update]
-    if soon := expiring(expiries, check.now, SOON):
+    soon = [*expiring(expiries, check.now, SOON), *findings.expiring_crls("the CRL of", served, check.now)]
+    if soon:
         detail = "; ".join(dict.fromkeys(soon))
         check.diagnoses.append(findings.warning("expires soon", detail, (advice("renew it on the CA"),)))
 

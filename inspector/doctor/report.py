@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import time
 from dataclasses import dataclass, field
@@ -178,6 +179,8 @@ def _of_directories(
     agent = ssldir.read(ssl, certname) if ssl else None
     authority = cadir.read(ca) if ca else None
     diagnoses = cadir.examine(authority, now) if authority else []
+    if agent and authority:
+        agent = dataclasses.replace(agent, ca_service=authority.ca_service)
     if agent:
         diagnoses += cross_check.with_causes(ssldir.examine(agent, now), diagnoses)
         diagnoses += cross_check.join(agent, authority) + cross_check.against_wire(agent, authority, wire_keys)

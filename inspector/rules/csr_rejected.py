@@ -34,9 +34,7 @@ _EXPLAINED = (
     instead=at_openvox_ca(
         advice("wait a minute, or raise `csr_rate_limit` in the CA's configuration, where many nodes share an address",
                only_if="the CA answered 429"),
-        on_ca("read its log", "journalctl -u openvox-ca | tail", only_if="the CA answered 5xx"),
-        on_node("make a new key of at least 2048 bits, and a request",
-                "{reset}", only_if="the CA answered 400", destroys="its key and its certificate"),
+        on_ca("read its log", "journalctl -u openvox-ca | tail", only_if="it answered something else"),
     ),
     source="docs/protocol.md#submitting-the-signing-request; docs/protocol.md#bootstrap-up-to-5; "
     "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",

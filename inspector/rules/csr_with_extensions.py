@@ -105,7 +105,8 @@ def csr_with_authorization(case: ExchangeCase) -> Iterator[Statement]:
         allowed = "pp_cli_auth" not in extensions and case.accepted
         # A CA that does not autosign takes the request, and refuses it when somebody signs it (409).
         yield Statement(
-            f"the request for {case.name} contains {content}: {_whose(case)} does not sign it unless it is configured to",
+            f"the request for {case.name} contains {content}: {_whose(case)} does not sign it unless it is configured "
+            "to",
             severity=Severity.WARNING if allowed else None,
             at=places.csr(extensions[0]),
         )

@@ -83,19 +83,20 @@ _OLD_CA = {
     "new_crl": "puppet cert generate crl-renewal; puppet cert clean crl-renewal",
     "make_master": "puppet cert generate {master} --dns_alt_names={names}",
 }
-_OPENVOX_CADIR = "<its cadir>"
+OPENVOX_CADIR = "<its cadir>"
+"""The blank for an openvox-ca's directory: it is not in puppet.conf."""
 _OPENVOX_CA = {
     "list": "openvox-ca-ctl list --all",
     "sign": "openvox-ca-ctl sign --certname {name}",
     "clean": "openvox-ca-ctl clean --certname {name}",
     "new_crl": "openvox-ca-ctl reissue-crl",
-    "crls": f"puppet-inspector doctor --cadir {_OPENVOX_CADIR}",
+    "crls": f"puppet-inspector doctor --cadir {OPENVOX_CADIR}",
     "write_crls": "openvox-ca-ctl reissue-crl",
-    "check_ca": f"puppet-inspector doctor --cadir {_OPENVOX_CADIR}",
+    "check_ca": f"puppet-inspector doctor --cadir {OPENVOX_CADIR}",
     "make_master": "openvox-ca-ctl generate --certname {master} --dns {names}",
 }
-"""An openvox-ca has no `puppetserver ca`, its directory is not in puppet.conf, and it keeps its CRL in memory: what others
-write into its files is overwritten."""
+"""An openvox-ca has no `puppetserver ca`, and it keeps its CRL in memory: what others write into its files is
+overwritten."""
 _NODE = {
     "reset": f"puppet ssl clean; {_AGAIN}",
     "reset_ca": f"puppet ssl clean --localca; {_AGAIN}",
@@ -197,7 +198,7 @@ _OLD_GROUPS: dict[str, Fix] = {
 """Those that differ where the CA is of version 5 or earlier."""
 _OPENVOX_COMPARE = on_ca(
     "compare the request that waits with this agent's, {request}",
-    f"openssl req -in {_OPENVOX_CADIR}/requests/{{name}}.pem -outform DER | openssl dgst -sha256 -c",
+    f"openssl req -in {OPENVOX_CADIR}/requests/{{name}}.pem -outform DER | openssl dgst -sha256 -c",
 )
 _OPENVOX_GROUPS: dict[str, Fix] = {
     "compare": (_OPENVOX_COMPARE,),
@@ -217,8 +218,8 @@ _OPENVOX_GROUPS: dict[str, Fix] = {
     ),
     "missing_crl": (
         on_ca("see which CRL is missing", "{crls}"),
-        on_ca("import the lists of all CAs of its chain, with `--crl-chain` of `openvox-ca-ctl import` and while the CA "
-              "is stopped"),
+        on_ca("import the lists of all CAs of its chain, with `--crl-chain` of `openvox-ca-ctl import` and while the "
+              "CA is stopped"),
         *_GROUPS["missing_crl"][-2:],
     ),
     "renew_master": (

@@ -29,8 +29,8 @@ ABSENT = {"X-Puppet-Version": None}
 )
 def version_header_missing(case: ExchangeCase) -> Iterator[Statement]:
     """Every master from 3.3.1 on sends its version with each answer. If it is missing, something in between removed it.
-    Agents of 3.3 to 3.8 assume that such a master is old and send YAML; later ones skip translations. Answers of a CA do
-    not count: agents do not look for it there, and not every CA sends it."""
+    Agents of 3.3 to 3.8 assume that such a master is old and send YAML; later ones skip translations. Answers of a CA
+    do not count: agents do not look for it there, and not every CA sends it."""
     response = case.exchange.response
     if response is None or response.status != 200 or response.header("x-puppet-version") is not None:
         return

@@ -15,8 +15,8 @@ import msgspec
 
 from inspector import clocks, columns
 from inspector.model import Exchange, Finding, Gap, Handshake, Phase
-from inspector.protocol import documents as d
 from inspector.protocol import ca_service, kinds
+from inspector.protocol import documents as d
 from inspector.protocol.kinds import FILES as FILE_REQUESTS
 from inspector.protocol.kinds import Kind
 from inspector.runs import commands

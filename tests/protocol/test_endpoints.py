@@ -161,8 +161,9 @@ VERBS = {
     "head": ["file_bucket_file"],
     "destroy": ["certificate_status", "certificate_request_delete"],
     None: ["renewal", "static_file_content", "connect", "status_simple", "status_services",
-           "certificate_status_by_serial", "crl_update", "generate", "ocsp", "clean", "sign", "expirations", "environments", "environment", "environment_classes", "environment_modules",
-           "environment_transports", "tasks", "compile", "catalog_v4", "admin_api", "healthz", "metrics"],
+           "certificate_status_by_serial", "crl_update", "generate", "ocsp", "clean", "sign", "expirations",
+           "environments", "environment", "environment_classes", "environment_modules", "environment_transports",
+           "tasks", "compile", "catalog_v4", "admin_api", "healthz", "metrics"],
 }  # fmt: skip
 """The rows of ROWS above, each with what its request is to the indirector."""
 
