@@ -207,9 +207,11 @@ def of_master(address: str, ssl: Path | None, cert: Path | None, key: Path | Non
         raise InspectorError(
             "--cert and --key must be used together.", "Without both of them no certificate is presented."
         )
+    apart = conf.authority if conf.path and conf.authority != conf.servers[0] else None
     return livecheck.probe(
-        host, port, ca=_existing(conf.ca), crl=_existing(conf.crl), certificate=cert, key=key, now=time.time()
-    )
+        host, port, ca=_existing(conf.ca), crl=_existing(conf.crl), certificate=cert, key=key, now=time.time(),
+        authority=apart,
+    )  # fmt: skip
 
 
 def worst(found: CaptureReport, diagnoses: Iterable[Diagnosis]) -> list[fix_script.Problem]:
