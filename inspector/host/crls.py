@@ -99,6 +99,9 @@ def plan(cadir: Path, now: float, added: Path | None = None) -> Plan:
     path = _target(cadir)
     directory = _read(cadir, path)
     more = _added(added, directory.authorities) if added else ()
+    if not directory.signing and (cadir / "private/ca_key.pem").exists():
+        hint = "Let it sign its own CRL anew: `openvox-ca-ctl reissue-crl`."
+        raise InspectorError(f"{cadir} is that of an openvox-ca, which does not notice other programs' changes.", hint)
     if not directory.signing and not more:
         raise IdentityError(f"{cadir} has no ca_key.pem.", "Run this where the CA's key is, or pass CRLs with --add.")
     changes: list[Change] = []
