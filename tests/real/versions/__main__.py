@@ -1,0 +1,208 @@
+"""Play the matrix of versions: ``python -m tests.real.versions [WORDS...] [--write]`` (or: make test-versions).
+
+``--write`` puts what came of it, with date and versions, into docs/coverage.md (what was not played this time stays);
+else it is only printed. The last line says what could not be played, because a version cannot be had here; then the
+exit status is 1, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from inspector import __version__
+from tests.real import releases
+from tests.real.machine import host_names, missing
+from tests.real.through import PROXY_HOST, PROXY_NAME
+from tests.real.versions.engine import WAYS, Pair, play
+from tests.real.versions.scenarios import SCENARIOS
+from tests.real.versions.site import SiteMaster
+from tests.support import coverage_table, version_matrix
+from tests.support.version_matrix import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.real.releases import System
+    from tests.real.versions.engine import Came, Expected, Scenario, Way
+
+FULL = (Pair("7.23", "7.9.5"), Pair("8.10", "8.7.0"), Pair("9 rc1", "8.7.0"))
+PARTIAL = (Pair("8.10", "7.9.5"), Pair("9 rc1", "7.9.5"), Pair("7.23", "8.7.0"))
+"""What an upgrade comes by."""
+PLACES = {"7.23": None, "7.9.5": None, "8.10": "trixie", "8.7.0": "trixie", "9 rc1": "sid"}
+"""The release of Debian that has a version; None: this machine's."""
+RENEWING = {"allow-auto-renewal": True, "auto-renewal-cert-ttl": "3d"}
+
+
+class Result(NamedTuple):
+    """One play."""
+
+    pair: Pair
+    scenario: Scenario
+    way: Way
+    came: Came
+    expected: Expected
+
+    def __str__(self) -> str:
+        return f"{self.pair} {self.scenario.name} ({self.way})"
+
+    @property
+    def differs(self) -> list[str]:
+        return self.came.differences(self.expected)
+
+
+class Machines:
+    """The releases of Debian that can be had here."""
+
+    def __init__(self, names: set[str | None]) -> None:
+        self.systems: dict[str | None, System | None] = {}
+        self.absent: dict[str | None, str] = {}
+        for name in sorted(names, key=str):
+            try:
+                if reason := missing():
+                    raise RuntimeError(reason)
+                if name and not shutil.which("debootstrap"):
+                    raise RuntimeError("debootstrap is not installed")
+                self.systems[name] = releases.kept(name) if name else None
+            except RuntimeError as error:
+                self.absent[name] = f"{error}".partition("\n")[0]
+
+    def has(self, pair: Pair) -> bool:
+        return all(PLACES[version] in self.systems for version in pair)
+
+    def program(self, version: str, directory: Path) -> tuple[str, System | None]:
+        """The agent's `puppet` of a version."""
+        system = self.systems[PLACES[version]]
+        if system is None:
+            return shutil.which("puppet") or "puppet", None
+        (where := directory / f"programs-{version[0]}").mkdir(exist_ok=True)
+        return str(system.program("puppet", where)), system
+
+    def versions(self, pair: Pair) -> str:
+        """The versions in full, as the programs print them."""
+        agent, master = (
+            system.done(f"{program} --version")
+            if (system := self.systems[PLACES[version]])
+            else subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+            for program, version in zip(("puppet", "puppetserver"), pair, strict=True)
+        )
+        kind = "OpenVox" if pair.agents > 8 else "puppet-agent"
+        return f"{kind} {agent.split()[-1]}, puppetserver {master.split()[-1]}, puppet-inspector {__version__}"
+
+
+def chosen(words: list[str]) -> list[tuple[Pair, Scenario]]:
+    """The plays that fit: all words of ``words`` if there are any; pairs of one master after the other."""
+    pairs = sorted((*FULL, *PARTIAL), key=lambda pair: (pair.masters, pair not in FULL, pair.agents))
+    plays = [(pair, each) for pair in pairs for each in SCENARIOS if each.upgrade or pair in FULL]
+    return [(pair, each) for pair, each in plays if all(word in f"{pair} {each.name}" for word in words)]
+
+
+def main() -> int:
+    """Play, print, and write if that is asked for; 1 if something is not as expected, or could not be played."""
+    parser = argparse.ArgumentParser(prog="python -m tests.real.versions", description=__doc__)
+    parser.add_argument("words", nargs="*", metavar="WORDS", help="only what has all of them in AGENT/MASTER SCENARIO")
+    parser.add_argument("--road", choices=WAYS, action="append", help="only this road (again: this one, too)")
+    parser.add_argument("--at-once", type=int, default=3, metavar="N", help="how many agents at the same time")
+    parser.add_argument("--write", action="store_true", help="into docs/coverage.md")
+    parser.add_argument("--logs", type=Path, metavar="DIR", help="write what each play printed into this directory")
+    given = parser.parse_args()
+    plays = chosen(given.words)
+    if not plays:
+        parser.error("nothing fits")
+    machines = Machines({PLACES[version] for pair, _ in plays for version in pair})
+    ways: list[Way] = given.road or list(WAYS)
+    results: list[Result] = []
+    for master in sorted({pair.master for pair, _ in plays}):
+        own = [(pair, scenario) for pair, scenario in plays if pair.master == master and machines.has(pair)]
+        for result in played(master, own, ways, machines, given) if own else ():
+            results.append(result)
+            print(f"{'BAD ' if result.differs else 'good'} {result.came.seconds:3.0f} s {result}"
+                  f"{''.join(f'\n       {each}' for each in result.differs)}", flush=True)  # fmt: skip
+    if given.write:
+        write(results, machines)
+    bad = sum(bool(result.differs) for result in results)
+    print(f"{len(results) - bad} of {len(results)} as expected")
+    for name, reason in machines.absent.items():
+        pairs = dict.fromkeys(str(pair) for pair, _ in plays if name in {PLACES[version] for version in pair})
+        print(f"NOT PLAYED: {', '.join(pairs)}: {reason}")
+    return int(bool(machines.absent or bad))
+
+
+def keep(result: Result, capture: Path, logs: Path) -> None:
+    """Keep what a play printed and recorded."""
+    logs.mkdir(exist_ok=True, parents=True)
+    name = re.sub(r"[^a-z0-9.]+", "-", f"{result}".lower()).strip("-")
+    (logs / f"{name}.log").write_text("\n".join([*result.differs, result.came.output]))
+    if capture.exists():
+        shutil.copyfile(capture, logs / f"{name}.sqlite")
+
+
+def write(results: list[Result], machines: Machines) -> None:
+    """Keep what was played, and write docs/coverage.md anew."""
+    matrix = version_matrix.load()
+    matrix.pairs = {f"{pair}": matrix.pairs.get(f"{pair}", version_matrix.Played()) for pair in (*FULL, *PARTIAL)}
+    bodies = {version: {tuple(row) for row in rows} for version, rows in matrix.bodies.items()}
+    for pair, scenario, way, came, expected in results:
+        kept = matrix.pairs[f"{pair}"]
+        cell = Cell(f"{datetime.now(UTC):%Y-%m-%d}", f"{expected}", "; ".join(came.differences(expected)))
+        kept.scenarios.setdefault(scenario.name, {})[way] = cell
+        for version, rows in came.decoded.items():
+            bodies.setdefault(version, set()).update(rows)
+    for pair in {result.pair for result in results}:
+        matrix.pairs[f"{pair}"].versions = machines.versions(pair)
+    for pair in (*FULL, *PARTIAL):  # in the order in which they stand in the code, without those that have gone
+        kept = matrix.pairs[f"{pair}"]
+        kept.scenarios = {
+            name: kept.scenarios[name] for name in (each.name for each in SCENARIOS) if name in kept.scenarios
+        }
+    matrix.bodies = {version: sorted([*row] for row in rows) for version, rows in sorted(bodies.items())}
+    version_matrix.FILE.write_text(version_matrix.dump(matrix))
+    recorded = coverage_table.load(coverage_table.REAL.read_text())
+    coverage_table.PAGE.write_text(coverage_table.page(recorded, matrix))
+
+
+def played(
+    version: str, plays: list[tuple[Pair, Scenario]], ways: list[Way], machines: Machines, given: argparse.Namespace
+) -> Iterator[Result]:
+    """Play with one master, several agents at a time; last what needs it alone."""
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="versions-")))
+        directory.chmod(0o755)
+        stack.enter_context(host_names({PROXY_NAME: PROXY_HOST}))
+        name, host = f"master{version[0]}.example", f"127.0.{version[0]}.7"
+        master = SiteMaster(name, host=host, idle_timeout=2, system=machines.systems[PLACES[version]],
+                            ca_settings=RENEWING if version[0] != "7" else None)  # fmt: skip
+        stack.enter_context(master)
+        master.generate(PROXY_NAME)
+
+        def one(pair: Pair, scenario: Scenario, way: Way) -> Result:
+            where = directory / f"{scenario.slug}-{pair.agents}-{way}"
+            where.mkdir()
+            program, system = machines.program(pair.agent, where)
+            came, capture = play(scenario, pair, way, master, where, program, system)
+            result = Result(pair, scenario, way, came, scenario.expected(pair, way))
+            if given.logs:
+                keep(result, capture, given.logs)
+            return result
+
+        every = [(pair, scenario, way) for pair, scenario in plays for way in ways]
+        with ThreadPoolExecutor(given.at_once) as pool:
+            together = [pool.submit(one, *each) for each in every if not each[1].alone]
+            for future in together:
+                yield future.result()
+        for each in every:
+            if each[1].alone:
+                yield one(*each)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
