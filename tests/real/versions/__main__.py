@@ -8,6 +8,7 @@ exit status is 1, too.
 from __future__ import annotations
 
 import argparse
+import functools
 import re
 import shutil
 import subprocess
@@ -87,6 +88,7 @@ class Machines:
         (where := directory / f"programs-{version[0]}").mkdir(exist_ok=True)
         return str(system.program("puppet", where)), system
 
+    @functools.cache  # noqa: B019 - there is one for the whole session
     def versions(self, pair: Pair) -> str:
         """The versions in full, as the programs print them."""
         agent, master = (
@@ -127,8 +129,11 @@ def main() -> int:
             results.append(result)
             print(f"{'BAD ' if result.differs else 'good'} {result.came.seconds:3.0f} s {result}"
                   f"{''.join(f'\n       {each}' for each in result.differs)}", flush=True)  # fmt: skip
+            if given.write:  # at once: an hour's plays may be interrupted
+                write([result], machines)
     if given.write:
-        write(results, machines)
+        recorded = coverage_table.load(coverage_table.REAL.read_text())
+        coverage_table.PAGE.write_text(coverage_table.page(recorded, version_matrix.load()))
     bad = sum(bool(result.differs) for result in results)
     print(f"{len(results) - bad} of {len(results)} as expected")
     for name, reason in machines.absent.items():
@@ -147,27 +152,22 @@ def keep(result: Result, capture: Path, logs: Path) -> None:
 
 
 def write(results: list[Result], machines: Machines) -> None:
-    """Keep what was played, and write docs/coverage.md anew."""
+    """Keep what was played in golden/versions.json; what was not stays as it was."""
     matrix = version_matrix.load()
     matrix.pairs = {f"{pair}": matrix.pairs.get(f"{pair}", version_matrix.Played()) for pair in (*FULL, *PARTIAL)}
     bodies = {version: {tuple(row) for row in rows} for version, rows in matrix.bodies.items()}
-    for pair, scenario, way, came, expected in results:
-        kept = matrix.pairs[f"{pair}"]
-        cell = Cell(f"{datetime.now(UTC):%Y-%m-%d}", f"{expected}", "; ".join(came.differences(expected)))
-        kept.scenarios.setdefault(scenario.name, {})[way] = cell
-        for version, rows in came.decoded.items():
+    for result in results:
+        kept = matrix.pairs[f"{result.pair}"]
+        kept.versions = machines.versions(result.pair)
+        cell = Cell(f"{datetime.now(UTC):%Y-%m-%d}", f"{result.expected}", "; ".join(result.differs))
+        kept.scenarios.setdefault(result.scenario.name, {})[result.way] = cell
+        for version, rows in result.came.decoded.items():
             bodies.setdefault(version, set()).update(rows)
-    for pair in {result.pair for result in results}:
-        matrix.pairs[f"{pair}"].versions = machines.versions(pair)
-    for pair in (*FULL, *PARTIAL):  # in the order in which they stand in the code, without those that have gone
-        kept = matrix.pairs[f"{pair}"]
-        kept.scenarios = {
-            name: kept.scenarios[name] for name in (each.name for each in SCENARIOS) if name in kept.scenarios
-        }
+    for kept in matrix.pairs.values():  # in the order of the code, without those that have gone
+        names = (each.name for each in SCENARIOS)
+        kept.scenarios = {name: kept.scenarios[name] for name in names if name in kept.scenarios}
     matrix.bodies = {version: sorted([*row] for row in rows) for version, rows in sorted(bodies.items())}
     version_matrix.FILE.write_text(version_matrix.dump(matrix))
-    recorded = coverage_table.load(coverage_table.REAL.read_text())
-    coverage_table.PAGE.write_text(coverage_table.page(recorded, matrix))
 
 
 def played(
@@ -195,10 +195,10 @@ def played(
             return result
 
         every = [(pair, scenario, way) for pair, scenario in plays for way in ways]
-        with ThreadPoolExecutor(given.at_once) as pool:
-            together = [pool.submit(one, *each) for each in every if not each[1].alone]
-            for future in together:
-                yield future.result()
+        pool = ThreadPoolExecutor(given.at_once)
+        stack.callback(pool.shutdown, cancel_futures=True)  # an interruption waits for what has begun, and no more
+        for future in [pool.submit(one, *each) for each in every if not each[1].alone]:
+            yield future.result()
         for each in every:
             if each[1].alone:
                 yield one(*each)
