@@ -173,3 +173,8 @@ def _succeed(*command: str, seconds: float | None = None) -> str:
 
 SCRATCH = Path(tempfile.gettempdir())
 """What is to be seen in a release's directory too: where tests keep what they make."""
+
+
+def visible(path: Path) -> tuple[Path, ...]:
+    """Return what must be bound in a release's directory, so that a path is seen there."""
+    return (SCRATCH,) if path.is_relative_to(SCRATCH) else (SCRATCH, path)

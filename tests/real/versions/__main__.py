@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from tests.real.releases import System
     from tests.real.versions.engine import Came, Expected, Scenario, Way
+    from tests.support.version_matrix import Matrix
 
 FULL = (Pair("7.23", "7.9.5"), Pair("8.10", "8.7.0"), Pair("9 rc1", "8.7.0"))
 PARTIAL = (Pair("8.10", "7.9.5"), Pair("9 rc1", "7.9.5"), Pair("7.23", "8.7.0"))
@@ -42,6 +43,9 @@ PARTIAL = (Pair("8.10", "7.9.5"), Pair("9 rc1", "7.9.5"), Pair("7.23", "8.7.0"))
 PLACES = {"7.23": None, "7.9.5": None, "8.10": "trixie", "8.7.0": "trixie", "9 rc1": "sid"}
 """The release of Debian that has a version; None: this machine's."""
 RENEWING = {"allow-auto-renewal": True, "auto-renewal-cert-ttl": "3d"}
+
+
+type Play = tuple[Pair, Scenario, Way]
 
 
 class Result(NamedTuple):
@@ -101,11 +105,21 @@ class Machines:
         return f"{kind} {agent.split()[-1]}, puppetserver {master.split()[-1]}, puppet-inspector {__version__}"
 
 
-def chosen(words: list[str]) -> list[tuple[Pair, Scenario]]:
-    """The plays that fit: all words of ``words`` if there are any; pairs of one master after the other."""
+def chosen(words: list[str], ways: list[Way], *, missing: bool) -> list[Play]:
+    """The plays that fit: all words of ``words`` if there are any; the pairs of one master after those of the other.
+
+    ``missing``: without those that are kept as they are expected now.
+    """
+    kept = version_matrix.load() if missing else version_matrix.Matrix()
     pairs = sorted((*FULL, *PARTIAL), key=lambda pair: (pair.masters, pair not in FULL, pair.agents))
-    plays = [(pair, each) for pair in pairs for each in SCENARIOS if each.upgrade or pair in FULL]
-    return [(pair, each) for pair, each in plays if all(word in f"{pair} {each.name}" for word in words)]
+    return [
+        (pair, scenario, way)
+        for pair in pairs
+        for scenario in SCENARIOS
+        if (scenario.upgrade or pair in FULL) and all(word in f"{pair} {scenario.name}" for word in words)
+        for way in ways
+        if not has(kept, pair, scenario, way)
+    ]
 
 
 def main() -> int:
@@ -113,19 +127,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.real.versions", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="WORDS", help="only what has all of them in AGENT/MASTER SCENARIO")
     parser.add_argument("--road", choices=WAYS, action="append", help="only this road (again: this one, too)")
+    parser.add_argument("--missing", action="store_true", help="only what docs/coverage.md does not have as expected")
     parser.add_argument("--at-once", type=int, default=3, metavar="N", help="how many agents at the same time")
     parser.add_argument("--write", action="store_true", help="into docs/coverage.md")
     parser.add_argument("--logs", type=Path, metavar="DIR", help="write what each play printed into this directory")
     given = parser.parse_args()
-    plays = chosen(given.words)
+    plays = chosen(given.words, given.road or list(WAYS), missing=given.missing)
     if not plays:
-        parser.error("nothing fits")
-    machines = Machines({PLACES[version] for pair, _ in plays for version in pair})
-    ways: list[Way] = given.road or list(WAYS)
+        parser.error("nothing fits, or nothing is missing")
+    machines = Machines({PLACES[version] for pair, _, _ in plays for version in pair})
     results: list[Result] = []
-    for master in sorted({pair.master for pair, _ in plays}):
-        own = [(pair, scenario) for pair, scenario in plays if pair.master == master and machines.has(pair)]
-        for result in played(master, own, ways, machines, given) if own else ():
+    for master in sorted({pair.master for pair, _, _ in plays}):
+        own = [each for each in plays if each[0].master == master and machines.has(each[0])]
+        for result in played(master, own, machines, given.at_once, given.logs) if own else ():
             results.append(result)
             print(f"{'BAD ' if result.differs else 'good'} {result.came.seconds:3.0f} s {result}"
                   f"{''.join(f'\n       {each}' for each in result.differs)}", flush=True)  # fmt: skip
@@ -137,7 +151,7 @@ def main() -> int:
     bad = sum(bool(result.differs) for result in results)
     print(f"{len(results) - bad} of {len(results)} as expected")
     for name, reason in machines.absent.items():
-        pairs = dict.fromkeys(str(pair) for pair, _ in plays if name in {PLACES[version] for version in pair})
+        pairs = dict.fromkeys(str(pair) for pair, _, _ in plays if name in {PLACES[version] for version in pair})
         print(f"NOT PLAYED: {', '.join(pairs)}: {reason}")
     return int(bool(machines.absent or bad))
 
@@ -149,6 +163,12 @@ def keep(result: Result, capture: Path, logs: Path) -> None:
     (logs / f"{name}.log").write_text("\n".join([*result.differs, result.came.output]))
     if capture.exists():
         shutil.copyfile(capture, logs / f"{name}.sqlite")
+
+
+def has(kept: Matrix, pair: Pair, scenario: Scenario, way: Way) -> bool:
+    """Whether a play is kept that was as it is expected now."""
+    ways = kept.pairs[f"{pair}"].scenarios.get(scenario.name, {}) if f"{pair}" in kept.pairs else {}
+    return way in ways and not ways[way].differs and ways[way].expected == f"{scenario.expected(pair, way)}"
 
 
 def write(results: list[Result], machines: Machines) -> None:
@@ -170,9 +190,7 @@ def write(results: list[Result], machines: Machines) -> None:
     version_matrix.FILE.write_text(version_matrix.dump(matrix))
 
 
-def played(
-    version: str, plays: list[tuple[Pair, Scenario]], ways: list[Way], machines: Machines, given: argparse.Namespace
-) -> Iterator[Result]:
+def played(version: str, plays: list[Play], machines: Machines, at_once: int, logs: Path | None) -> Iterator[Result]:
     """Play with one master, several agents at a time; last what needs it alone."""
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="versions-")))
@@ -190,16 +208,15 @@ def played(
             program, system = machines.program(pair.agent, where)
             came, capture = play(scenario, pair, way, master, where, program, system)
             result = Result(pair, scenario, way, came, scenario.expected(pair, way))
-            if given.logs:
-                keep(result, capture, given.logs)
+            if logs:
+                keep(result, capture, logs)
             return result
 
-        every = [(pair, scenario, way) for pair, scenario in plays for way in ways]
-        pool = ThreadPoolExecutor(given.at_once)
+        pool = ThreadPoolExecutor(at_once)
         stack.callback(pool.shutdown, cancel_futures=True)  # an interruption waits for what has begun, and no more
-        for future in [pool.submit(one, *each) for each in every if not each[1].alone]:
+        for future in [pool.submit(one, *each) for each in plays if not each[1].alone]:
             yield future.result()
-        for each in every:
+        for each in plays:
             if each[1].alone:
                 yield one(*each)
 
