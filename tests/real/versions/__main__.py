@@ -160,7 +160,9 @@ def keep(result: Result, capture: Path, logs: Path) -> None:
     """Keep what a play printed and recorded."""
     logs.mkdir(exist_ok=True, parents=True)
     name = re.sub(r"[^a-z0-9.]+", "-", f"{result}".lower()).strip("-")
-    (logs / f"{name}.log").write_text("\n".join([*result.differs, result.came.output]))
+    came = result.came
+    lines = [*result.differs, f"status {came.status}", *(f"run {run}" for run in came.runs), "", came.output]
+    (logs / f"{name}.log").write_text("\n".join(lines))
     if capture.exists():
         shutil.copyfile(capture, logs / f"{name}.sqlite")
 
@@ -186,6 +188,7 @@ def write(results: list[Result], machines: Machines) -> None:
     for kept in matrix.pairs.values():  # in the order of the code, without those that have gone
         names = (each.name for each in SCENARIOS)
         kept.scenarios = {name: kept.scenarios[name] for name in names if name in kept.scenarios}
+    matrix.pairs = {pair: kept for pair, kept in matrix.pairs.items() if kept.scenarios}
     matrix.bodies = {version: sorted([*row] for row in rows) for version, rows in sorted(bodies.items())}
     version_matrix.FILE.write_text(version_matrix.dump(matrix))
 

@@ -78,7 +78,7 @@ class Expected:
         parts = [] if self.offered else ["not offered by this version"]
         parts.append(f"exit status {', '.join(map(str, self.status))}")
         parts += self.runs or ["nothing recorded"]
-        parts += [f"“{word.replace('\\', '')}”" for word in self.words]
+        parts += [f"“{re.sub(r'\\S\+|\.\*', '…', word).replace('\\', '')}”" for word in self.words]
         return "; ".join(parts)
 
 
