@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import re
 import shutil
 import subprocess
@@ -106,18 +107,17 @@ class Machines:
 
 
 def chosen(words: list[str], ways: list[Way], *, missing: bool) -> list[Play]:
-    """The plays that fit: all words of ``words`` if there are any; the pairs of one master after those of the other.
+    """The plays that fit: all words of ``words`` if there are any; one road after the other.
 
     ``missing``: without those that are kept as they are expected now.
     """
     kept = version_matrix.load() if missing else version_matrix.Matrix()
-    pairs = sorted((*FULL, *PARTIAL), key=lambda pair: (pair.masters, pair not in FULL, pair.agents))
     return [
         (pair, scenario, way)
-        for pair in pairs
+        for way in ways
+        for pair in (*FULL, *PARTIAL)
         for scenario in SCENARIOS
         if (scenario.upgrade or pair in FULL) and all(word in f"{pair} {scenario.name}" for word in words)
-        for way in ways
         if not has(kept, pair, scenario, way)
     ]
 
@@ -132,7 +132,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="into docs/coverage.md")
     parser.add_argument("--logs", type=Path, metavar="DIR", help="write what each play printed into this directory")
     given = parser.parse_args()
-    plays = chosen(given.words, given.road or list(WAYS), missing=given.missing)
+    plays = chosen(given.words, given.road or ["proxy", "run", "mitmdump"], missing=given.missing)
     if not plays:
         parser.error("nothing fits, or nothing is missing")
     machines = Machines({PLACES[version] for pair, _, _ in plays for version in pair})
@@ -194,7 +194,7 @@ def write(results: list[Result], machines: Machines) -> None:
 
 
 def played(version: str, plays: list[Play], machines: Machines, at_once: int, logs: Path | None) -> Iterator[Result]:
-    """Play with one master, several agents at a time; last what needs it alone."""
+    """Play with one master, several agents at a time; last on each road what needs it alone."""
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="versions-")))
         directory.chmod(0o755)
@@ -217,11 +217,11 @@ def played(version: str, plays: list[Play], machines: Machines, at_once: int, lo
 
         pool = ThreadPoolExecutor(at_once)
         stack.callback(pool.shutdown, cancel_futures=True)  # an interruption waits for what has begun, and no more
-        for future in [pool.submit(one, *each) for each in plays if not each[1].alone]:
-            yield future.result()
-        for each in plays:
-            if each[1].alone:
-                yield one(*each)
+        for _, of_way in itertools.groupby(plays, key=lambda each: each[2]):
+            own = list(of_way)
+            for future in [pool.submit(one, *each) for each in own if not each[1].alone]:
+                yield future.result()
+            yield from (one(*each) for each in own if each[1].alone)
 
 
 if __name__ == "__main__":
