@@ -23,7 +23,7 @@ from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
 from tests.support import places, version_matrix
 from tests.support.bodies import TABLE
-from tests.support.recorded import RECORDINGS, SAMPLES, records_of
+from tests.support.recorded import RECORDINGS, SAMPLES, VERSIONS, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -278,7 +278,8 @@ def page(real: dict[str, dict[Row, Real]], matrix: Matrix) -> str:
         "it anew. A row that no body was ever decoded for says **never**.",
         "",
         "The agents are Puppet's, and OpenVox's from 9 on. The masters of the recordings were Puppet 3.8.7 (2.7.26,",
-        "3.8.7) and puppetserver 7.9.5 (all others); those of the living agents puppetserver 7.9.5 and 8.7.0.",
+        "3.8.7), puppetserver 8.7.0 (9.0.0-rc1, and two runs of 8.10.0) and 7.9.5 (all others); those of the living",
+        "agents puppetserver 7.9.5 and 8.7.0.",
         f"`{TOOL}` is what names no version: curl, and requests whose run could not be told.",
         "",
         f"| endpoint | | format | {' | '.join(versions)} | evidence |",
@@ -318,4 +319,4 @@ def _order(version: str) -> tuple[int, ...]:
 
 
 def all_captures() -> list[Iterable[Record]]:
-    return [records_of(path) for path in (*SAMPLES, *RECORDINGS)]
+    return [records_of(path) for path in (*SAMPLES, *VERSIONS, *RECORDINGS)]
