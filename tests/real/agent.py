@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from tests.real.machine import end, write_puppet_conf
-from tests.real.releases import SCRATCH
+from tests.real.releases import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,7 +126,7 @@ class RealAgent:
         clock = ["faketime", "-f", self.clock] if self.clock else []
         puppet = "puppet" if self.system else shutil.which("puppet") or "puppet"
         words = [*clock, puppet, "agent", *directories, *fixed, *options]
-        return self.system.command(f"exec {shlex.join(words)}", SCRATCH) if self.system else words
+        return self.system.command(f"exec {shlex.join(words)}", *visible(self.base)) if self.system else words
 
     def popen(self, *, server: str, port: int, waitforcert: int = 0, extra: Sequence[str] = ()) -> RunningAgent:
         """Start one run in the background; puppet.conf holds what the command line says."""

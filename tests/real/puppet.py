@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tests.real.machine import SERVER_CONFIG, SERVER_JAR, end, free_port, host_names, write_puppet_conf
-from tests.real.releases import SHARED
+from tests.real.releases import visible
 from tests.real.site import DEMO_MODULE
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class RealMaster:
         """Return a command as it is run where the server is, in a directory if it matters which."""
         if self.system is None:
             return [*words]
-        return self.system.command(f"cd {at or '/'} && exec {shlex.join(words)}", *SHARED)
+        return self.system.command(f"cd {at or '/'} && exec {shlex.join(words)}", *visible(self.confdir))
 
     def start(self, timeout: float = 9000) -> None:
         """Start the server and wait, at most `timeout` seconds, until it is ready for requests.
