@@ -17,7 +17,7 @@ from tests.real.rehearsals import allow_v4
 from tests.real.through import PROXY_HOST, PROXY_NAME, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.real.agent import RealAgent
@@ -126,13 +126,13 @@ def applied(recorded: Recorded, master: RealMaster, version: str, agent: RealAge
 
 def rehearse(recorded: Recorded, master: RealMaster, road: str, *options: str, capture: str = "7.23") -> str:
     """Ask the new master for the catalogs of a capture; return what is printed, which is kept as well."""
-    ssl = master.ssldir
-    ways: dict[str, Sequence[object]] = {
-        "v4": ["--certificate", ssl / f"certs/{PROXY_NAME}.pem", "--key", ssl / f"private_keys/{PROXY_NAME}.pem"],
-        "keys": ["--road", f"keys:{_keys(recorded)}", "--stores-data-of-nodes"],
-    }
+    ssl, way = master.ssldir, []
+    if road == "v4":
+        way = ["--certificate", ssl / f"certs/{PROXY_NAME}.pem", "--key", ssl / f"private_keys/{PROXY_NAME}.pem"]
+    else:
+        way = ["--road", f"keys:{_keys(recorded)}", "--stores-data-of-nodes"]
     words = ["rehearse", recorded.capture(capture), "--master", f"{NEW}:{master.port}", "--twice", "--files",
-             "--ca", ssl / "certs/ca.pem", "--crl", master.cadir / "ca_crl.pem", *ways[road], *options,
+             "--ca", ssl / "certs/ca.pem", "--crl", master.cadir / "ca_crl.pem", *way, *options,
              "-o", recorded.capture(f"rehearsed-{road}")]  # fmt: skip
     recorded.capture(f"rehearsed-{road}").unlink(missing_ok=True)
     done = subprocess.run([sys.executable, "-m", "inspector.cli", *map(str, words)], capture_output=True, text=True)

@@ -62,6 +62,6 @@ class { 'heat::db': database_connection => "mysql+pymysql://heat:${database}/hea
 class { 'heat::keystone::authtoken': * => $auth }
 class { 'heat': default_transport_url => $rabbit }
 class { 'heat::keystone::auth': password => $secrets['service'] }
-class { 'heat::engine': auth_encryption_key => $secrets['heat'] }
+class { 'heat::engine': auth_encryption_key => "${secrets['heat']}Kp" }
 class { 'heat::api': }
 class { 'heat::api_cfn': }

@@ -1,6 +1,7 @@
 # A load balancer of all shops, with its firewall.
 class { 'haproxy': global_options => { log => '/dev/log local0', user => 'haproxy', group => 'haproxy' } }
 haproxy::listen { 'stats':
+  collect_exported => false,
   ipaddress => '127.0.0.1',
   ports     => '9000',
   options   => { mode => 'http', stats => ['enable', "auth admin:${secrets['stats']}"] },
@@ -12,7 +13,10 @@ range(1, 120).each |$number| {
     ports     => String(10000 + $number),
     options   => { default_backend => "shop${id}", timeout => ['client 30s'] },
   }
-  haproxy::backend { "shop${id}": options => { option => ['httpchk GET /health'], balance => 'leastconn' } }
+  haproxy::backend { "shop${id}":
+    collect_exported => false,
+    options          => { option => ['httpchk GET /health'], balance => 'leastconn' },
+  }
   ['a', 'b', 'c'].each |$rack| {
     haproxy::balancermember { "shop${id}${rack}":
       listening_service => "shop${id}",
