@@ -130,7 +130,7 @@ def kept(release: str, seconds: float | None = None) -> System:
     Raises RuntimeError when it cannot be had, TooSlow when it is not there yet and not made in so many seconds.
     """
     packages = RELEASES[release]
-    root = _cache() / "-".join((release, *packages))
+    root = cache() / "-".join((release, *packages))
     root.parent.mkdir(parents=True, exist_ok=True)
     with Path(f"{root}.lock").open("w") as lock:
         flock(lock, LOCK_EX)  # two sessions may want it
@@ -142,7 +142,7 @@ def kept(release: str, seconds: float | None = None) -> System:
     return System(root)
 
 
-def _cache() -> Path:
+def cache() -> Path:
     """A directory outside of the checkout, and of /tmp, which is seen from inside."""
     named = os.environ.get("XDG_CACHE_HOME")
     return Path(named) / "puppet-inspector-tests" if named else Path("/var/cache/puppet-inspector-tests")
