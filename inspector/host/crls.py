@@ -137,11 +137,11 @@ def _target(cadir: Path) -> Path:
     hint = "Use the directory that `puppet config print cadir --section master` prints."
     try:
         path = (cadir / "ca_crl.pem").resolve()
-        if not cadir.is_dir():
+        if not inputs.is_directory(cadir):
             raise InspectorError(f"There is no directory {cadir}.", hint)
-        if not (cadir / "ca_crt.pem").exists():
+        if not inputs.exists(cadir / "ca_crt.pem"):
             raise InspectorError(f"{cadir} is not a cadir: it contains no ca_crt.pem.", hint)
-        if (cadir / "ca_crl.pem").is_symlink() and not path.exists():
+        if (cadir / "ca_crl.pem").is_symlink() and not inputs.exists(path):
             raise InspectorError(
                 f"{cadir / 'ca_crl.pem'} is a link to {path}, which does not exist.", "Correct the link."
             )
@@ -176,7 +176,7 @@ def _authority(cadir: Path, name: str, authorities: Sequence[Certificate]) -> pk
     """Return the CA whose key is in a file; None without that file."""
     path = cadir / name
     try:
-        if not path.exists():
+        if not inputs.exists(path):
             return None
         password = inputs.read(cadir / "private/ca.pass", inputs.SMALL)
     except FileNotFoundError:
