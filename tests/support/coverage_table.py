@@ -301,6 +301,11 @@ def page(real: dict[str, dict[Row, Real]], matrix: Matrix) -> str:
     return "\n".join([*lines, "", *version_matrix.table(matrix), "", *material, ""])
 
 
+def write_page() -> None:
+    """Write docs/coverage.md anew, of what is stored."""
+    PAGE.write_text(page(load(REAL.read_text()), version_matrix.load()))
+
+
 def _cell(real: Real | None, *, live: bool) -> str:
     if real is None:
         return "live" if live else ""
