@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from inspector.doctor.findings import Diagnosis, Generation
     from inspector.protocol import x509
+    from inspector.protocol.ca_service import CaService
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
     from inspector.rules.fixes import Fix, Step
 
@@ -70,6 +71,8 @@ class SslDir:
     """Certificates of a CA in this directory's ca/."""
     lock: str = ""
     """The process id in ssl.lock."""
+    ca_service: CaService | None = None
+    """The program of its CA; None: one of Puppet's own, or it is not known."""
 
     def file(self, directory: str) -> str:
         """Return the agent's file in a directory: ``certs/NAME.pem``."""
@@ -84,7 +87,7 @@ class SslDir:
 
     def steps(self, *fix: Step) -> Fix:
         """Return a fix with the commands for this agent."""
-        return findings.steps(fix, self.certname, self.generation)
+        return findings.steps(fix, self.certname, self.generation, self.ca_service)
 
     def fetch(self, *files: str, only_if: str = "") -> Fix:
         """Return how the agent gets files anew."""
@@ -412,7 +415,7 @@ def _dates(ssldir: SslDir, now: float) -> Iterator[Diagnosis]:
         yield findings.warning(
             "the CA certificate expires soon", "; ".join(soon), (advice("renew it on the CA's host"),), "B34"
         )
-    if soon := expiring([(f"{CRL}: {crl.issuer}", crl.next_update) for crl in ssldir.crls], now):
+    if soon := findings.expiring_crls(f"{CRL}:", ssldir.crls, now):
         fix = ssldir.fetch(CRL, only_if="the CA has issued a new one")
         yield findings.warning("the agent's CRL expires soon", "; ".join(soon), fix, "B11")
 

@@ -58,7 +58,7 @@ def main() -> None:
         new = Measured(arguments.kind, arguments.write, today, agreed, disagreed, undecided, dict(reasons))
         results = material_table.load() if material_table.FILE.exists() else []
         material_table.FILE.write_text(material_table.dump(material_table.with_new(results, new)))
-        coverage_table.PAGE.write_text(coverage_table.page(coverage_table.load(coverage_table.REAL.read_text())))
+        coverage_table.write_page()
 
 
 if __name__ == "__main__":
