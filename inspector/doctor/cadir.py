@@ -19,6 +19,7 @@ from inspector.doctor import findings, puppet_dir
 from inspector.doctor.findings import CA_FILES, SOON, expiring, key_text, listed
 from inspector.doctor.puppet_dir import Folder, KeyFile
 from inspector.errors import InspectorError
+from inspector.progress import unwatched, watched
 from inspector.protocol.signatures import signed_by
 from inspector.rules.fixes import advice, group, on_ca, on_node
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from inspector.doctor.findings import Diagnosis, Generation
+    from inspector.progress import Watch
     from inspector.protocol import x509
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
     from inspector.rules.fixes import Fix, Step
@@ -94,7 +96,13 @@ class CaDir:
         return shlex.quote(str(self.folder.path.absolute() / name))
 
 
-def read(path: Path, generation: Generation | None = None, *, known: dict[bytes, object] | None = None) -> CaDir:
+def read(
+    path: Path,
+    generation: Generation | None = None,
+    *,
+    known: dict[bytes, object] | None = None,
+    watch: Watch = unwatched,
+) -> CaDir:
     """Read a cadir. ``known`` is what was parsed of another one (``Folder``).
 
     Raises InspectorError if the directory is not a cadir.
@@ -109,9 +117,10 @@ def read(path: Path, generation: Generation | None = None, *, known: dict[bytes,
     issuer = next((authority for authority in authorities if private and authority.key == private.key), None)
     issuer = issuer or (authorities[0] if authorities else None)
     own = [crl for crl in crls if issuer and crl.issuer == issuer.subject]
+    names = _names(folder, "signed")
     signed = {
         name: certificates[0]
-        for name in _names(folder, "signed")
+        for name in watched(names, watch, len(names), "reading certificate")
         if (certificates := folder.certificates(f"signed/{name}.pem"))
     }
     requests = {name: csr for name in _names(folder, "requests") if (csr := folder.request(f"requests/{name}.pem"))}

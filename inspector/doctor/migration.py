@@ -13,8 +13,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector.clocks import DAY
-from inspector.doctor import cadir, findings
+from inspector.doctor import ca_settings, cadir, findings
+from inspector.doctor.ca_judge import EARLY, EXPIRED, REVOKED, UNTRUSTED, Judge
 from inspector.doctor.cadir import COUNTED
 from inspector.doctor.findings import fingerprints, key_text, listed
 from inspector.model import Severity
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 _STOP = on_ca("stop NEW", "systemctl stop puppetserver")
 _START = on_ca("start NEW", "systemctl start puppetserver")
-_UNTRUSTED = "no CA of its bundle issued their certificates"
-_REVOKED = "it has revoked their certificates"
-_EXPIRED, _EARLY = "their certificates have expired", "their certificates are not valid yet"
 _AGAIN, _LACKING = "NEW gives serial numbers of OLD again", "NEW's inventory lacks certificates of OLD"
 _NO_CRL = "NEW lacks a CRL"
 _THEIRS = {
@@ -77,7 +74,7 @@ class _Ident(NamedTuple):
     fingerprint: str
     """That of the certificate; empty if it is in the inventory only."""
     issued: str
-    """The beginning of its validity as the inventory has it; empty if it is not in it."""
+    """The beginning of its validity as the inventory has it, without the zone; empty if it is not in it."""
 
     def is_not(self, other: _Ident) -> bool:
         """Whether the two are certainly not one certificate."""
@@ -97,55 +94,13 @@ def compare(old: CaView, new: CaView, now: float, others: Iterable[Difference] =
         *_certificates(both),
         *_requests(both),
         *_inventory(both),
-        *_settings(both),
+        *map(Difference, ca_settings.changes(old.settings, new.settings)),
         *others,
     ]
     found += _health(both, {_THEIRS[one.diagnosis.title] for one in found if one.diagnosis.title in _THEIRS})
     ranked = sorted(found, key=lambda one: -one.diagnosis.severity.rank)
     names = {*old.certificates, *old.requests, *new.certificates, *new.requests}
     return Migration(old, new, tuple(ranked), len(names), (*old.unknown, *new.unknown, *_unknown(both)))
-
-
-class _Judge:
-    """Whether servers that have a CA's bundle and CRLs accept certificates. OpenSSL decides, once for those that the
-    same CA issued."""
-
-    def __init__(self, view: CaView, now: float, *, each: bool) -> None:
-        """``each``: every certificate is verified, as one key has several CA certificates."""
-        self.now, self._each = now, each
-        self._verifier = x509.Verifier([authority.der for authority in view.authorities], ())
-        self._decided: dict[tuple[str, ...], str] = {}
-        self._lists = [(crl.issuer, crl.authority_key_identifier, frozenset(crl.revoked)) for crl in view.crls or ()]
-
-    def revoked(self, issuer: str, key: str | None) -> frozenset[int]:
-        """Return the serial numbers that a CA, by its name and key identifier, has revoked."""
-        return frozenset[int]().union(
-            *(serials for name, of, serials in self._lists if name == issuer and (of is None or key in (None, of)))
-        )
-
-    def refusal(self, certificate: Certificate) -> str:
-        """Return why a certificate is refused; empty if it is accepted."""
-        issuer, key = certificate.issuer, certificate.authority_key_identifier
-        for name, of, serials in self._lists:
-            if name == issuer and (of is None or key in (None, of)) and certificate.serial in serials:
-                return _REVOKED
-        if certificate.not_after < self.now:
-            return _EXPIRED
-        if certificate.not_before > self.now + DAY:
-            return _EARLY
-        group_of = (issuer, key, "") if key and not self._each else (issuer, key or "", certificate.fingerprint)
-        if group_of not in self._decided:
-            self._decided[group_of] = self._distrust(certificate)
-        return self._decided[group_of]
-
-    def _distrust(self, certificate: Certificate) -> str:
-        if not self._verifier.roots:
-            return ""  # the bundle is not known
-        problems = self._verifier.verify([certificate.der], self.now, "none")
-        rest = [problem for problem in problems if problem.depth or problem.code not in (9, 10)]
-        if not rest:
-            return ""
-        return _UNTRUSTED if all(problem.code in (2, 7, 18, 19, 20, 21) for problem in rest) else str(rest[0])
 
 
 class _Both:
@@ -157,7 +112,7 @@ class _Both:
         for authority in (*old.authorities, *new.authorities):
             by_key[authority.key].add(authority.fingerprint)
         each = any(len(several) > 1 for several in by_key.values())
-        self.by_old, self.by_new = _Judge(old, now, each=each), _Judge(new, now, each=each)
+        self.by_old, self.by_new = Judge(old, now, each=each), Judge(new, now, each=each)
 
     @functools.cached_property
     def same_key(self) -> bool:
@@ -173,7 +128,7 @@ class _Both:
     def given(self, view: CaView) -> dict[int, _Ident]:
         """Return the serial numbers that a CA has given, with their holders."""
         signing = view.signing
-        found = {entry.serial: _Ident(_holder(entry), "", entry.not_before) for entry in view.inventory}
+        found = {entry.serial: _Ident(_holder(entry), "", entry.not_before[:19]) for entry in view.inventory}
         for name, one in view.certificates.items():
             if signing and one.issuer == signing.subject:
                 listed_as = found.get(one.serial)
@@ -187,7 +142,7 @@ class _Both:
         old, new = self.old.certificates.get(name), self.new.certificates.get(name)
         if old is None or new is None or new.fingerprint == old.fingerprint:
             return False
-        return self.by_new.refusal(old) == _REVOKED and not self.by_new.refusal(new)
+        return self.by_new.refusal(old) == REVOKED and not self.by_new.refusal(new)
 
     def steps(self, *fix: Step, certname: str | None = None) -> Fix:
         """Return a fix with the commands for NEW."""
@@ -268,7 +223,7 @@ def _authority(both: _Both) -> Iterator[Difference]:
 
 def _another(both: _Both, old: Certificate, new: Certificate) -> Difference:
     refused = [name for name, one in both.old.certificates.items()
-               if not both.by_old.refusal(one) and both.by_new.refusal(one) == _UNTRUSTED]  # fmt: skip
+               if not both.by_old.refusal(one) and both.by_new.refusal(one) == UNTRUSTED]  # fmt: skip
     same = "both have this name, but not the same key; " if old.subject == new.subject else ""
     detail = (
         f"OLD signs with {fingerprints([old])}, NEW with {fingerprints([new])}; {same}"
@@ -319,10 +274,10 @@ def _nodes(both: _Both) -> Iterator[Difference]:
     refused: dict[str, list[str]] = defaultdict(list)
     for name, certificate in both.old.certificates.items():
         why = both.by_new.refusal(certificate)
-        if why and not both.by_old.refusal(certificate) and (both.same_key or why != _UNTRUSTED):
+        if why and not both.by_old.refusal(certificate) and (both.same_key or why != UNTRUSTED):
             refused[why].append(name)
-    again = [name for name in refused[_REVOKED] if both.replaced(name)]
-    refused[_REVOKED] = [name for name in refused[_REVOKED] if name not in set(again)]
+    again = [name for name in refused[REVOKED] if both.replaced(name)]
+    refused[REVOKED] = [name for name in refused[REVOKED] if name not in set(again)]
     if again:
         detail = f"NEW has revoked what OLD has of {_some(again)}, and has signed other certificates for them"
         fix = both.steps(
@@ -334,21 +289,34 @@ def _nodes(both: _Both) -> Iterator[Difference]:
     for why, names in refused.items():
         if not names:
             continue
-        steps = group("revoked" if why == _REVOKED else "enrol_ca")
-        fix = both.steps(steps, certname=names[0] if len(names) == 1 else None)
+        fix = both.steps(*_again(both, why), certname=names[0] if len(names) == 1 else None)
         known = both.old.crls is not None
         detail = (
             f"NEW refuses {_some(names)}; {why}, and {'OLD accepts them' if known else 'the CRL of OLD is not known'}"
         )
-        severity, rule = findings.error if known else findings.warning, "T05" if why == _REVOKED else None
+        severity, rule = findings.error if known else findings.warning, "T05" if why == REVOKED else None
         yield _difference(severity("nodes that NEW refuses", detail, fix, rule), names)
     foreign = [name for name, one in both.new.certificates.items()
                if name not in both.old.certificates and not both.by_new.refusal(one)
-               and both.by_old.refusal(one) not in ("", _REVOKED, _EXPIRED, _EARLY)]  # fmt: skip
+               and both.by_old.refusal(one) not in ("", REVOKED, EXPIRED, EARLY)]  # fmt: skip
     if foreign and both.same_key:
         detail = f"agents that have OLD's bundle refuse what NEW issued to {_some(foreign)}, if it is a server"
         fix = (advice("give every agent NEW's ca_crt.pem as its ca.pem before it uses a server of NEW"),)
         yield _difference(findings.warning("certificates that agents of OLD refuse", detail, fix), foreign)
+
+
+def _again(both: _Both, why: str) -> Fix:
+    """Return how nodes are accepted again that are refused for a reason."""
+    old, new = both.old.signing, both.new.signing
+    if why == REVOKED:
+        return (group("revoked"),)
+    if why == UNTRUSTED and old and new and old.serial != new.serial:  # the key is the same
+        number = printed_serial(old.serial)
+        return (
+            advice(f"make NEW's CA certificate anew with OLD's serial number {number}, which those of the nodes name"),
+            group("enrol_ca", only_if="that cannot be done; this is for each node"),
+        )
+    return (group("enrol_ca"),)
 
 
 def _crls(both: _Both) -> Iterator[Difference]:
@@ -555,7 +523,7 @@ def _only_one(both: _Both) -> Iterator[Difference]:
         yield _difference(findings.warning("nodes that NEW does not know", detail, fix), lost)
     added = [
         name for name, one in both.new.certificates.items()
-        if both.old.lacks(name) and both.by_old.refusal(one) != _REVOKED
+        if both.old.lacks(name) and both.by_old.refusal(one) != REVOKED
     ]  # fmt: skip
     if added:
         detail = f"OLD has no certificate of {_some(added)}; they were signed since, or removed from OLD"
@@ -589,7 +557,7 @@ def _inventory(both: _Both) -> Iterator[Difference]:
     yield _difference(severity(_LACKING, detail, fix), names)
 
 
-# -- requests and settings ------------------------------------------------------------------------------
+# -- requests, and NEW alone ------------------------------------------------------------------------------
 
 
 def _requests(both: _Both) -> Iterator[Difference]:
@@ -623,43 +591,6 @@ def _requests(both: _Both) -> Iterator[Difference]:
         which = both.of_old(*files) if len(files) <= 3 else f"{both.of_old('requests')}/*.pem"
         fix = (on_ca("copy them", f"cp -np {which} {both.of_new('requests')}/"),)
         yield _difference(findings.notice("signing requests that wait on OLD only", detail, fix), lost)
-
-
-_MEANING = {
-    "allow-subject-alt-names": "signing requests with alternative names",
-    "allow-authorization-extensions": "signing requests with authorization extensions",
-    "allow-auto-renewal": "renewals of certificates (agents of 8.2 and later)",
-}
-"""What a CA refuses if a setting is false."""
-
-
-def _settings(both: _Both) -> Iterator[Difference]:
-    """Compare ca.conf, and what signs by itself, where they lie beside both."""
-    old, new = both.old.settings, both.new.settings
-    changed, restart = [], on_ca("restart NEW", "systemctl restart puppetserver")
-    for name, before in old.ca_conf.items():
-        after = new.ca_conf.get(name, before)
-        if before == after:
-            continue
-        what = f"{name} is {before or 'not set'} on OLD and {after or 'not set'} on NEW"
-        if name in _MEANING:
-            what += f": NEW {'refuses' if after == 'false' else 'takes'} {_MEANING[name]}"
-        changed.append(what)
-    if old.ttl != new.ttl and old.autosign is not None and new.autosign is not None:
-        changed.append(f"ca_ttl in puppet.conf is {old.ttl or 'not set'} on OLD and {new.ttl or 'not set'} on NEW")
-    if changed:
-        fix: Fix = (advice("write the values that are meant into NEW's ca.conf"), restart)
-        yield _difference(findings.warning("the CA's settings differ", "; ".join(changed), fix))
-    if old.autosign is None or new.autosign is None:
-        return
-    fix = (advice("write what is meant into NEW's puppet.conf and autosign.conf"),)
-    if old.autosign != new.autosign:
-        detail = f"autosign is {old.autosign} on OLD and {new.autosign} on NEW: NEW signs other nodes by itself"
-        yield _difference(findings.warning("autosigning differs", detail, fix))
-    elif old.listed != new.listed:
-        parts = [f"only on {which}: {listed(sorted(lines))}" for which, lines in
-                 (("OLD", old.listed - new.listed), ("NEW", new.listed - old.listed)) if lines]  # fmt: skip
-        yield _difference(findings.warning("autosigning differs", f"autosign.conf: {'; '.join(parts)}", fix))
 
 
 def _health(both: _Both, told: set[str]) -> Iterator[Difference]:
