@@ -67,11 +67,37 @@ def test_a_copy_has_no_difference(tmp_path: Path, old: MadeCa) -> None:
     assert differences(tmp_path, old, old.copy()) == []
 
 
-def test_both_forms_of_an_inventory_are_one(tmp_path: Path, old: MadeCa) -> None:
-    before = ca_view.of_directory(old.write(tmp_path / "a"))
-    after = ca_view.of_directory(old.write(tmp_path / "b", slash=True))
-    found = migration.compare(before, after, time.time()).differences
-    assert [one for one in found if not one.diagnosis.title.startswith("NEW: ")] == []
+def of_openvox(tmp_path: Path, old: MadeCa, new: MadeCa) -> list[Difference]:
+    """What differs if NEW is an openvox-ca, without what is wrong with its directory alone."""
+    views = (
+        ca_view.of_directory(old.write(tmp_path / "old")),
+        ca_view.of_directory(new.write(tmp_path / "new", openvox=True)),
+    )
+    found = migration.compare(views[0], views[1], time.time()).differences
+    return [one for one in found if not one.diagnosis.title.startswith("NEW: ")]
+
+
+def test_an_openvox_ca_goes_on(tmp_path: Path, old: MadeCa) -> None:
+    """Its inventory is written otherwise, and its file with a serial number is not used."""
+    new = old.copy()
+    new.serial = 1
+    assert of_openvox(tmp_path, old, new) == []
+
+
+def test_an_openvox_ca_is_corrected_with_its_own_commands(tmp_path: Path, old: MadeCa) -> None:
+    new = old.copy()
+    old.revoke("node3.example")
+    del new.signed["node1.example"]
+    new.inventory = [one for one in new.inventory if one.serial_number != 4]
+    found = of_openvox(tmp_path, old, new)
+    imported = "openvox-ca-ctl import-cert"
+    for one, (title, command) in zip(found, (
+        ("revoked nodes that NEW accepts again", "openvox-ca-ctl revoke --serial 6 --force"),
+        ("nodes that NEW does not know", imported),
+        ("NEW's inventory lacks certificates of OLD", imported),
+    ), strict=True):  # fmt: skip
+        assert one.diagnosis.title == title
+        assert command in one.diagnosis.steps[-1].command
 
 
 # -- what is revoked ---------------------------------------------------------------------------------------
