@@ -331,9 +331,19 @@ def _serials(both: Pair) -> Iterator[Difference]:
         detail = f"one CA has given {listed(named)}; to revoke one of two revokes the other as well"
         if dead := sorted(new.name for serial, (_, new) in twice.items() if serial in revoked):
             detail += f"; revoked since OLD, and so refused from the first day: {listed(dead)}"
-        fix: Fix = both.steps(
-            advice("let the one of OLD be; what follows is for the one of NEW, once NEW counts on after OLD's"),
-            group("enrol"),
+        # `clean` would put the number on the CRL, and so revoke the node of OLD.
+        remove = on_ca(
+            "remove the certificate of NEW without revoking it",
+            f"rm {both.of_new('signed')}/<certname>.pem",
+            destroys="NEW's copy of it",
+        )
+        fix: Fix = (
+            advice("first let NEW count on after OLD's numbers; what follows is for each of the certificates of NEW"),
+            remove,
+            *both.steps(
+                on_node("enrol again", "{reset}", destroys="its key and its certificate"),
+                on_ca("sign its new request, unless the CA autosigns", "{sign}"),
+            ),
         )
         yield _difference(findings.error("serial numbers that OLD and NEW have both given", detail, fix), nodes)
     last = max((serial for serial in theirs if serial < COUNTED), default=0)

@@ -254,6 +254,12 @@ def test_serial_numbers_that_both_have_given(tmp_path: Path, old: MadeCa) -> Non
     assert titles(found)[0] == "error serial numbers that OLD and NEW have both given"
     assert found[0].nodes == ("ours.example", "theirs.example")
     assert "0x0007 (theirs.example on OLD, ours.example on NEW)" in found[0].diagnosis.detail
+    # To clean the one would revoke the other.
+    commands = [step.command for step in found[0].diagnosis.steps]
+    assert commands == [
+        "", f"rm {tmp_path}/new/signed/<certname>.pem", "puppet ssl clean; puppet agent -t",
+        "puppetserver ca sign --certname <certname>",
+    ]  # fmt: skip
 
 
 def test_an_inventory_alone_shows_it_too(tmp_path: Path, old: MadeCa) -> None:
