@@ -11,10 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector import inputs
+from inspector.doctor import findings
+from inspector.doctor.findings import listed
 from inspector.host import puppetconf, serverconf
+from inspector.rules.fixes import advice, on_ca
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from inspector.doctor.findings import Diagnosis
+    from inspector.rules.fixes import Fix
 
 DEFAULTS = {
     "allow-subject-alt-names": "false",
@@ -94,3 +100,39 @@ def _lines(path: Path) -> Iterator[str]:
     except OSError:
         return
     yield from (line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
+
+
+_MEANING = {
+    "allow-subject-alt-names": "signing requests with alternative names",
+    "allow-authorization-extensions": "signing requests with authorization extensions",
+    "allow-auto-renewal": "renewals of certificates (agents of 8.2 and later)",
+}
+"""What a CA refuses if a setting is false."""
+
+
+def changes(old: CaSettings, new: CaSettings) -> Iterator[Diagnosis]:
+    """Compare ca.conf, and what signs by itself, where they lie beside both."""
+    changed, restart = [], on_ca("restart NEW", "systemctl restart puppetserver")
+    for name, before in old.ca_conf.items():
+        after = new.ca_conf.get(name, before)
+        if before == after:
+            continue
+        what = f"{name} is {before or 'not set'} on OLD and {after or 'not set'} on NEW"
+        if name in _MEANING:
+            what += f": NEW {'refuses' if after == 'false' else 'takes'} {_MEANING[name]}"
+        changed.append(what)
+    if old.ttl != new.ttl and old.autosign is not None and new.autosign is not None:
+        changed.append(f"ca_ttl in puppet.conf is {old.ttl or 'not set'} on OLD and {new.ttl or 'not set'} on NEW")
+    if changed:
+        fix: Fix = (advice("write the values that are meant into NEW's ca.conf"), restart)
+        yield (findings.warning("the CA's settings differ", "; ".join(changed), fix))
+    if old.autosign is None or new.autosign is None:
+        return
+    fix = (advice("write what is meant into NEW's puppet.conf and autosign.conf"),)
+    if old.autosign != new.autosign:
+        detail = f"autosign is {old.autosign} on OLD and {new.autosign} on NEW: NEW signs other nodes by itself"
+        yield (findings.warning("autosigning differs", detail, fix))
+    elif old.listed != new.listed:
+        parts = [f"only on {which}: {listed(sorted(lines))}" for which, lines in
+                 (("OLD", old.listed - new.listed), ("NEW", new.listed - old.listed)) if lines]  # fmt: skip
+        yield (findings.warning("autosigning differs", f"autosign.conf: {'; '.join(parts)}", fix))

@@ -82,12 +82,12 @@ class CaView:
         return name in self.asked and name not in self.certificates
 
 
-def of_directory(path: Path, known: dict[bytes, object] | None = None) -> CaView:
+def of_directory(path: Path, known: dict[bytes, object] | None = None, watch: Watch = unwatched) -> CaView:
     """Return what a CA's directory holds; ``known`` is what was parsed of another one, which may be its copy.
 
     Raises InspectorError.
     """
-    found = cadir.read(path, known=known)
+    found = cadir.read(path, known=known, watch=watch)
     return CaView(
         kind="directory",
         where=str(path),
@@ -226,7 +226,7 @@ def of_named(text: str, names: Iterable[str], known: dict[bytes, object] | None,
     except OSError as error:
         raise InspectorError(f"{text} cannot be read: {error.strerror}.", "Run this as root.") from error
     if directory:
-        return of_directory(path, known)
+        return of_directory(path, known, watch)
     if there:
         return of_capture(path, watch)
     if "/" in text:

@@ -22,6 +22,7 @@ from inspector.doctor.findings import CA_FILES, SOON, expiring, key_text, listed
 from inspector.doctor.puppet_dir import Folder, KeyFile
 from inspector.errors import InspectorError
 from inspector.model import Severity
+from inspector.progress import unwatched, watched
 from inspector.protocol.ca_service import OPENVOX_CA
 from inspector.protocol.signatures import signed_by
 from inspector.rules.fixes import advice, group, on_ca, on_node
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from inspector.doctor.findings import Diagnosis, Generation
+    from inspector.progress import Watch
     from inspector.protocol import x509
     from inspector.protocol.ca_service import CaService
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
@@ -124,7 +126,13 @@ class CaDir:
         return shlex.quote(str(self.folder.path.absolute() / name))
 
 
-def read(path: Path, generation: Generation | None = None, *, known: dict[bytes, object] | None = None) -> CaDir:
+def read(
+    path: Path,
+    generation: Generation | None = None,
+    *,
+    known: dict[bytes, object] | None = None,
+    watch: Watch = unwatched,
+) -> CaDir:
     """Read a cadir. ``known`` is what was parsed of another one (``Folder``).
 
     Raises InspectorError if the directory is not a cadir.
@@ -142,9 +150,10 @@ def read(path: Path, generation: Generation | None = None, *, known: dict[bytes,
     issuer = next((authority for authority in authorities if private and authority.key == private.key), None)
     issuer = issuer or (authorities[0] if authorities else None)
     own = [crl for crl in crls if issuer and crl.issuer == issuer.subject]
+    names = _names(folder, "signed")
     signed = {
         name: certificates[0]
-        for name in _names(folder, "signed")
+        for name in watched(names, watch, len(names), "reading certificate")
         if (certificates := folder.certificates(f"signed/{name}.pem"))
     }
     requests = {name: csr for name in _names(folder, "requests") if (csr := folder.request(f"requests/{name}.pem"))}

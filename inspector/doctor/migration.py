@@ -6,15 +6,13 @@ a difference. The time is an argument, in seconds since the epoch.
 
 from __future__ import annotations
 
-import datetime
-import functools
-import shlex
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector.clocks import DAY
-from inspector.doctor import cadir, findings
+from inspector.doctor import ca_settings, cadir, findings
+from inspector.doctor.ca_judge import EARLY, EXPIRED, REVOKED, UNTRUSTED
+from inspector.doctor.ca_pair import EACH, Pair, holder_of, second
 from inspector.doctor.cadir import COUNTED
 from inspector.doctor.findings import fingerprints, key_text, listed
 from inspector.model import Severity
@@ -24,19 +22,13 @@ from inspector.rules.fixes import advice, group, on_ca, on_node
 from inspector.text import plural, utc_day
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from inspector.doctor.ca_view import CaView
-    from inspector.doctor.cadir import InventoryEntry
     from inspector.doctor.findings import Diagnosis
     from inspector.protocol.certificates import Certificate
-    from inspector.rules.fixes import Fix, Step
+    from inspector.rules.fixes import Fix
 
-_STOP = on_ca("stop NEW", "systemctl stop puppetserver")
-_START = on_ca("start NEW", "systemctl start puppetserver")
-_UNTRUSTED = "no CA of its bundle issued their certificates"
-_REVOKED = "it has revoked their certificates"
-_EXPIRED, _EARLY = "their certificates have expired", "their certificates are not valid yet"
 _AGAIN, _LACKING = "NEW gives serial numbers of OLD again", "NEW's inventory lacks certificates of OLD"
 _NO_CRL = "NEW lacks a CRL"
 _THEIRS = {
@@ -70,24 +62,9 @@ class Migration:
     """What was not compared, in sentences."""
 
 
-class _Ident(NamedTuple):
-    """Whose certificate has a serial number."""
-
-    name: str
-    fingerprint: str
-    """That of the certificate; empty if it is in the inventory only."""
-    issued: str
-    """The beginning of its validity as the inventory has it; empty if it is not in it."""
-
-    def is_not(self, other: _Ident) -> bool:
-        """Whether the two are certainly not one certificate."""
-        pairs = (self.fingerprint, other.fingerprint), (self.issued, other.issued)
-        return self.name != other.name or any(ours and theirs and ours != theirs for ours, theirs in pairs)
-
-
 def compare(old: CaView, new: CaView, now: float, others: Iterable[Difference] = ()) -> Migration:
     """Return what differs between two CAs; ``others`` is what else was found out about them."""
-    both = _Both(old, new, now)
+    both = Pair(old, new, now)
     found = [
         *_authority(both),
         *_server(both),
@@ -97,115 +74,13 @@ def compare(old: CaView, new: CaView, now: float, others: Iterable[Difference] =
         *_certificates(both),
         *_requests(both),
         *_inventory(both),
-        *_settings(both),
+        *map(Difference, ca_settings.changes(old.settings, new.settings)),
         *others,
     ]
     found += _health(both, {_THEIRS[one.diagnosis.title] for one in found if one.diagnosis.title in _THEIRS})
     ranked = sorted(found, key=lambda one: -one.diagnosis.severity.rank)
     names = {*old.certificates, *old.requests, *new.certificates, *new.requests}
     return Migration(old, new, tuple(ranked), len(names), (*old.unknown, *new.unknown, *_unknown(both)))
-
-
-class _Judge:
-    """Whether servers that have a CA's bundle and CRLs accept certificates. OpenSSL decides, once for those that the
-    same CA issued."""
-
-    def __init__(self, view: CaView, now: float, *, each: bool) -> None:
-        """``each``: every certificate is verified, as one key has several CA certificates."""
-        self.now, self._each = now, each
-        self._verifier = x509.Verifier([authority.der for authority in view.authorities], ())
-        self._decided: dict[tuple[str, ...], str] = {}
-        self._lists = [(crl.issuer, crl.authority_key_identifier, frozenset(crl.revoked)) for crl in view.crls or ()]
-
-    def revoked(self, issuer: str, key: str | None) -> frozenset[int]:
-        """Return the serial numbers that a CA, by its name and key identifier, has revoked."""
-        return frozenset[int]().union(
-            *(serials for name, of, serials in self._lists if name == issuer and (of is None or key in (None, of)))
-        )
-
-    def refusal(self, certificate: Certificate) -> str:
-        """Return why a certificate is refused; empty if it is accepted."""
-        issuer, key = certificate.issuer, certificate.authority_key_identifier
-        for name, of, serials in self._lists:
-            if name == issuer and (of is None or key in (None, of)) and certificate.serial in serials:
-                return _REVOKED
-        if certificate.not_after < self.now:
-            return _EXPIRED
-        if certificate.not_before > self.now + DAY:
-            return _EARLY
-        group_of = (issuer, key, "") if key and not self._each else (issuer, key or "", certificate.fingerprint)
-        if group_of not in self._decided:
-            self._decided[group_of] = self._distrust(certificate)
-        return self._decided[group_of]
-
-    def _distrust(self, certificate: Certificate) -> str:
-        if not self._verifier.roots:
-            return ""  # the bundle is not known
-        problems = self._verifier.verify([certificate.der], self.now, "none")
-        rest = [problem for problem in problems if problem.depth or problem.code not in (9, 10)]
-        if not rest:
-            return ""
-        return _UNTRUSTED if all(problem.code in (2, 7, 18, 19, 20, 21) for problem in rest) else str(rest[0])
-
-
-class _Both:
-    """The two CAs, and what several comparisons need of them."""
-
-    def __init__(self, old: CaView, new: CaView, now: float) -> None:
-        self.old, self.new, self.now = old, new, now
-        by_key: dict[str, set[str]] = defaultdict(set)
-        for authority in (*old.authorities, *new.authorities):
-            by_key[authority.key].add(authority.fingerprint)
-        each = any(len(several) > 1 for several in by_key.values())
-        self.by_old, self.by_new = _Judge(old, now, each=each), _Judge(new, now, each=each)
-
-    @functools.cached_property
-    def same_key(self) -> bool:
-        """Whether both sign with one key."""
-        old, new = self.old.signing, self.new.signing
-        return old is not None and new is not None and old.key == new.key
-
-    @functools.cached_property
-    def names(self) -> Mapping[int, str]:
-        """The holders of serial numbers, by the records of both."""
-        return {serial: ident.name for serial, ident in (self.given(self.new) | self.given(self.old)).items()}
-
-    def given(self, view: CaView) -> dict[int, _Ident]:
-        """Return the serial numbers that a CA has given, with their holders."""
-        signing = view.signing
-        found = {entry.serial: _Ident(_holder(entry), "", entry.not_before) for entry in view.inventory}
-        for name, one in view.certificates.items():
-            if signing and one.issuer == signing.subject:
-                listed_as = found.get(one.serial)
-                holder = one.common_name or name
-                issued = listed_as.issued if listed_as and listed_as.name == holder else ""
-                found[one.serial] = _Ident(holder, one.fingerprint, issued)
-        return found
-
-    def replaced(self, name: str) -> bool:
-        """Whether NEW has revoked a node's certificate of OLD, and has another one that it accepts."""
-        old, new = self.old.certificates.get(name), self.new.certificates.get(name)
-        if old is None or new is None or new.fingerprint == old.fingerprint:
-            return False
-        return self.by_new.refusal(old) == _REVOKED and not self.by_new.refusal(new)
-
-    def steps(self, *fix: Step, certname: str | None = None) -> Fix:
-        """Return a fix with the commands for NEW."""
-        return findings.steps(fix, certname, self.new.directory.generation if self.new.directory else "modern")
-
-    def of_old(self, *names: str) -> str:
-        """Return paths below OLD's directory, for a command."""
-        return _paths(self.old, "<directory of OLD>", names)
-
-    def of_new(self, *names: str) -> str:
-        """Return paths below NEW's directory, for a command."""
-        return _paths(self.new, "<directory of NEW>", names)
-
-
-def _paths(view: CaView, blank: str, names: Sequence[str]) -> str:
-    if view.directory is None:
-        return " ".join(f"{blank}/{shlex.quote(name)}" for name in names)
-    return " ".join(view.directory.path(name) for name in names)
 
 
 def _difference(diagnosis: Diagnosis, nodes: Iterable[str] = ()) -> Difference:
@@ -218,23 +93,10 @@ def _some(names: Iterable[str]) -> str:
     return f"{plural(len(every), 'node')}: {listed(every)}"
 
 
-def _holder(entry: InventoryEntry) -> str:
-    """Return the name in a line of an inventory: ``/CN=NAME``, or ``/NAME`` as openvox-ca writes it."""
-    return entry.name.removeprefix("/")
-
-
-def _second(time: float) -> str:
-    """Return a time as an inventory has it."""
-    try:
-        return f"{datetime.datetime.fromtimestamp(time, datetime.UTC):%Y-%m-%dT%H:%M:%S}"
-    except (ValueError, OverflowError, OSError):
-        return ""
-
-
 # -- the CA itself --------------------------------------------------------------------------------------
 
 
-def _authority(both: _Both) -> Iterator[Difference]:
+def _authority(both: Pair) -> Iterator[Difference]:
     """Compare the CAs that sign, and their bundles."""
     old, new = both.old.signing, both.new.signing
     if old is None or new is None:
@@ -266,9 +128,9 @@ def _authority(both: _Both) -> Iterator[Difference]:
         yield _difference(findings.warning("the CA bundles differ", detail, fix))
 
 
-def _another(both: _Both, old: Certificate, new: Certificate) -> Difference:
+def _another(both: Pair, old: Certificate, new: Certificate) -> Difference:
     refused = [name for name, one in both.old.certificates.items()
-               if not both.by_old.refusal(one) and both.by_new.refusal(one) == _UNTRUSTED]  # fmt: skip
+               if not both.by_old.refusal(one) and both.by_new.refusal(one) == UNTRUSTED]  # fmt: skip
     same = "both have this name, but not the same key; " if old.subject == new.subject else ""
     detail = (
         f"OLD signs with {fingerprints([old])}, NEW with {fingerprints([new])}; {same}"
@@ -276,14 +138,20 @@ def _another(both: _Both, old: Certificate, new: Certificate) -> Difference:
     )
     if refused:
         detail += f", and NEW refuses {_some(refused)}"
+    command = f"cp -a {both.of_old('.')}/. {both.of_new('.')}/"
+    if both.openvox:
+        command = (
+            f"openvox-ca-ctl import --cadir {both.of_new('.')} --cert-bundle {both.of_old('ca_crt.pem')} "
+            f"--private-key {both.of_old('ca_key.pem')} --crl-chain {both.of_old('ca_crl.pem')}"
+        )
     take = on_ca(
         "make NEW a copy of OLD",
-        f"cp -a {both.of_old('.')}/. {both.of_new('.')}/",
+        command,
         destroys="NEW's CA and what it has signed",
         only_if="NEW is to continue OLD",
     )
     fix = (
-        _STOP,
+        both.stop,
         take,
         on_ca(
             "see what still differs",
@@ -295,7 +163,7 @@ def _another(both: _Both, old: Certificate, new: Certificate) -> Difference:
     return _difference(findings.error("NEW is another CA", detail, fix), refused)
 
 
-def _server(both: _Both) -> Iterator[Difference]:
+def _server(both: Pair) -> Iterator[Difference]:
     """Verify what a running NEW presents as agents of OLD do."""
     if not both.new.shown or not both.old.authorities:
         return
@@ -314,15 +182,15 @@ def _server(both: _Both) -> Iterator[Difference]:
 # -- nodes ----------------------------------------------------------------------------------------------
 
 
-def _nodes(both: _Both) -> Iterator[Difference]:
+def _nodes(both: Pair) -> Iterator[Difference]:
     """Say which nodes of OLD are refused by NEW."""
     refused: dict[str, list[str]] = defaultdict(list)
     for name, certificate in both.old.certificates.items():
         why = both.by_new.refusal(certificate)
-        if why and not both.by_old.refusal(certificate) and (both.same_key or why != _UNTRUSTED):
+        if why and not both.by_old.refusal(certificate) and (both.same_key or why != UNTRUSTED):
             refused[why].append(name)
-    again = [name for name in refused[_REVOKED] if both.replaced(name)]
-    refused[_REVOKED] = [name for name in refused[_REVOKED] if name not in set(again)]
+    again = [name for name in refused[REVOKED] if both.replaced(name)]
+    refused[REVOKED] = [name for name in refused[REVOKED] if name not in set(again)]
     if again:
         detail = f"NEW has revoked what OLD has of {_some(again)}, and has signed other certificates for them"
         fix = both.steps(
@@ -334,24 +202,37 @@ def _nodes(both: _Both) -> Iterator[Difference]:
     for why, names in refused.items():
         if not names:
             continue
-        steps = group("revoked" if why == _REVOKED else "enrol_ca")
-        fix = both.steps(steps, certname=names[0] if len(names) == 1 else None)
+        fix = both.steps(*_again(both, why), certname=names[0] if len(names) == 1 else None)
         known = both.old.crls is not None
         detail = (
             f"NEW refuses {_some(names)}; {why}, and {'OLD accepts them' if known else 'the CRL of OLD is not known'}"
         )
-        severity, rule = findings.error if known else findings.warning, "T05" if why == _REVOKED else None
+        severity, rule = findings.error if known else findings.warning, "T05" if why == REVOKED else None
         yield _difference(severity("nodes that NEW refuses", detail, fix, rule), names)
     foreign = [name for name, one in both.new.certificates.items()
                if name not in both.old.certificates and not both.by_new.refusal(one)
-               and both.by_old.refusal(one) not in ("", _REVOKED, _EXPIRED, _EARLY)]  # fmt: skip
+               and both.by_old.refusal(one) not in ("", REVOKED, EXPIRED, EARLY)]  # fmt: skip
     if foreign and both.same_key:
         detail = f"agents that have OLD's bundle refuse what NEW issued to {_some(foreign)}, if it is a server"
         fix = (advice("give every agent NEW's ca_crt.pem as its ca.pem before it uses a server of NEW"),)
         yield _difference(findings.warning("certificates that agents of OLD refuse", detail, fix), foreign)
 
 
-def _crls(both: _Both) -> Iterator[Difference]:
+def _again(both: Pair, why: str) -> Fix:
+    """Return how nodes are accepted again that are refused for a reason."""
+    old, new = both.old.signing, both.new.signing
+    if why == REVOKED:
+        return (group("revoked"),)
+    if why == UNTRUSTED and old and new and old.serial != new.serial:  # the key is the same
+        number = printed_serial(old.serial)
+        return (
+            advice(f"make NEW's CA certificate anew with OLD's serial number {number}, which those of the nodes name"),
+            group("enrol_ca", only_if="that cannot be done; this is for each node"),
+        )
+    return (group("enrol_ca"),)
+
+
+def _crls(both: Pair) -> Iterator[Difference]:
     """Compare what is revoked, CA by CA, as far as NEW trusts it."""
     if both.old.crls is None or both.new.crls is None:
         return
@@ -360,6 +241,7 @@ def _crls(both: _Both) -> Iterator[Difference]:
     if not both.old.authorities:
         issuers = list(both.new.authorities)
     again: list[str] = []
+    serials: list[int] = []
     nodes: set[str] = set()
     own = both.old.signing.key if both.old.signing else None
     for issuer in {(one.subject, one.key): one for one in issuers}.values():
@@ -367,6 +249,7 @@ def _crls(both: _Both) -> Iterator[Difference]:
         after = both.by_new.revoked(issuer.subject, issuer.key_identifier)
         for serial in _accepted_again(both, issuer, before - after):
             name = both.names.get(serial, "") if issuer.key == own else ""
+            serials.append(serial)
             again.append(f"{name or issuer.subject} (serial number {printed_serial(serial)})")
             nodes.update([name] if name else [])
         yield from _only_new(both, issuer, after - before)
@@ -376,17 +259,13 @@ def _crls(both: _Both) -> Iterator[Difference]:
             f"OLD has revoked, and NEW accepts again, {listed(again)}; whoever holds such a key gets "
             f"catalogs, with the secrets in them"
         )
-        command = f"puppet-inspector fix new-crl --cadir {both.of_new('.')} --add {both.of_old('ca_crl.pem')}"
-        fix = (
-            on_ca("see what NEW's CRL would be with OLD's entries", command),
-            on_ca("write it", f"{command} --execute"),
-        )
+        fix = both.joined(serials)
         yield _difference(findings.error("revoked nodes that NEW accepts again", detail, fix, "B15"), nodes)
 
 
-def _accepted_again(both: _Both, issuer: Certificate, serials: frozenset[int]) -> list[int]:
+def _accepted_again(both: Pair, issuer: Certificate, serials: frozenset[int]) -> list[int]:
     """Return the serial numbers of a CA that only OLD has revoked, without those of certificates that have ended."""
-    now = _second(both.now)
+    now = second(both.now)
     ended = {entry.serial for entry in both.old.inventory if serials and entry.not_after[:19] < now}
     ended |= {
         one.serial for one in both.old.certificates.values()
@@ -397,7 +276,7 @@ def _accepted_again(both: _Both, issuer: Certificate, serials: frozenset[int]) -
     return sorted(serials - ended if own else serials)
 
 
-def _only_new(both: _Both, issuer: Certificate, serials: frozenset[int]) -> Iterator[Difference]:
+def _only_new(both: Pair, issuer: Certificate, serials: frozenset[int]) -> Iterator[Difference]:
     """Name what only NEW has revoked, without the nodes that are refused for it."""
     held = {one.serial for one in both.old.certificates.values() if one.issuer == issuer.subject}
     if rest := sorted(serials - held):
@@ -406,7 +285,7 @@ def _only_new(both: _Both, issuer: Certificate, serials: frozenset[int]) -> Iter
         yield _difference(findings.notice("revoked on NEW only", detail))
 
 
-def _numbers(both: _Both, issuer: Certificate, *, older: bool) -> Iterator[Difference]:
+def _numbers(both: Pair, issuer: Certificate, *, older: bool) -> Iterator[Difference]:
     """Compare the numbers of the CRLs of a CA. Not ``older``: why NEW's is older was found already."""
     newest = []
     for view in (both.old, both.new):
@@ -420,18 +299,20 @@ def _numbers(both: _Both, issuer: Certificate, *, older: bool) -> Iterator[Diffe
         return
     if new is None:
         detail = f"{issuer.subject}: NEW has no CRL, OLD has number {old.number} with {len(old.revoked)} serial numbers"
-        fix = (on_ca("copy it", f"cp -p {both.of_old('ca_crl.pem')} {both.of_new('ca_crl.pem')}"),)
+        fix: Fix = (on_ca("copy it", f"cp -p {both.of_old('ca_crl.pem')} {both.of_new('ca_crl.pem')}"),)
+        if both.openvox:
+            fix = (advice("import OLD's ca_crl.pem: `openvox-ca-ctl import` with `--crl-chain`"),)
         yield _difference(findings.error(_NO_CRL, detail, fix, "B13"))
     elif older and new.number is not None and new.number < old.number:
         detail = f"{issuer.subject}: NEW has number {new.number}, OLD has number {old.number}"
-        command = f"puppet-inspector fix new-crl --cadir {both.of_new('.')} --add {both.of_old('ca_crl.pem')} --execute"
-        yield _difference(findings.warning("NEW's CRL is older", detail, (on_ca("add OLD's", command),), "B15"))
+        fix = (on_ca("sign it anew", "openvox-ca-ctl reissue-crl"),) if both.openvox else both.joined(())
+        yield _difference(findings.warning("NEW's CRL is older", detail, fix, "B15"))
 
 
 # -- what was issued ------------------------------------------------------------------------------------
 
 
-def _serials(both: _Both) -> Iterator[Difference]:
+def _serials(both: Pair) -> Iterator[Difference]:
     """Look for serial numbers that both have given, and for those that NEW will give anew."""
     if not both.same_key:
         return
@@ -450,13 +331,23 @@ def _serials(both: _Both) -> Iterator[Difference]:
         detail = f"one CA has given {listed(named)}; to revoke one of two revokes the other as well"
         if dead := sorted(new.name for serial, (_, new) in twice.items() if serial in revoked):
             detail += f"; revoked since OLD, and so refused from the first day: {listed(dead)}"
-        fix: Fix = both.steps(
-            advice("let the one of OLD be; what follows is for the one of NEW, once NEW counts on after OLD's"),
-            group("enrol"),
+        # `clean` would put the number on the CRL, and so revoke the node of OLD.
+        remove = on_ca(
+            "remove the certificate of NEW without revoking it",
+            f"rm {both.of_new('signed')}/<certname>.pem",
+            destroys="NEW's copy of it",
+        )
+        fix: Fix = (
+            advice("first let NEW count on after OLD's numbers; what follows is for each of the certificates of NEW"),
+            remove,
+            *both.steps(
+                on_node("enrol again", "{reset}", destroys="its key and its certificate"),
+                on_ca("sign its new request, unless the CA autosigns", "{sign}"),
+            ),
         )
         yield _difference(findings.error("serial numbers that OLD and NEW have both given", detail, fix), nodes)
     last = max((serial for serial in theirs if serial < COUNTED), default=0)
-    if both.new.serial is not None and both.new.serial <= last:
+    if both.new.serial is not None and both.new.serial <= last and not both.openvox:
         detail = (
             f"NEW gives {printed_serial(both.new.serial)} next, OLD has given numbers up to {printed_serial(last)} "
             f"(to {theirs[last].name}); to revoke a new node would revoke one of OLD's"
@@ -464,14 +355,14 @@ def _serials(both: _Both) -> Iterator[Difference]:
         if count := sum(both.new.serial <= serial <= last for serial in revoked):
             detail += f", and {count} of them {'are' if count > 1 else 'is'} revoked: such a node is never accepted"
         fix = (
-            _STOP,
+            both.stop,
             on_ca("write the next number", f"echo {counted + 1:04X} > {both.of_new('serial')}"),
-            _START,
+            both.start,
         )
         yield _difference(findings.error(_AGAIN, detail, fix))
 
 
-def _certificates(both: _Both) -> Iterator[Difference]:
+def _certificates(both: Pair) -> Iterator[Difference]:
     """Compare the certificates that both have for a node, and name the nodes that only one of them has."""
     other_key, renewed = [], []
     for name, old in both.old.certificates.items():
@@ -537,7 +428,7 @@ def _pairs(extensions: Mapping[str, str]) -> set[str]:
     return {name if "password" in name.lower() else f"{name}={value}" for name, value in extensions.items()}
 
 
-def _only_one(both: _Both) -> Iterator[Difference]:
+def _only_one(both: Pair) -> Iterator[Difference]:
     lost = [
         name for name, one in both.old.certificates.items()
         if both.new.lacks(name) and not both.by_new.refusal(one) and not both.by_old.refusal(one)
@@ -548,51 +439,52 @@ def _only_one(both: _Both) -> Iterator[Difference]:
             f"NEW has no certificate of {_some(lost)}; it accepts those of OLD, cannot revoke them by name, and would "
             f"sign another key for {'their names' if len(free) > 1 else 'that name'}"
         )
-        names = [f"signed/{name}.pem" for name in lost]
-        which = both.of_old(*names) if len(names) <= 3 else f"{both.of_old('signed')}/*.pem"
-        fix = (on_ca("copy what NEW does not have", f"cp -np {which} {both.of_new('signed')}/",
-                     only_if="nobody removed them from NEW on purpose"),)  # fmt: skip
+        fix = both.copied(lost)
         yield _difference(findings.warning("nodes that NEW does not know", detail, fix), lost)
     added = [
         name for name, one in both.new.certificates.items()
-        if both.old.lacks(name) and both.by_old.refusal(one) != _REVOKED
+        if both.old.lacks(name) and both.by_old.refusal(one) != REVOKED
     ]  # fmt: skip
     if added:
         detail = f"OLD has no certificate of {_some(added)}; they were signed since, or removed from OLD"
         yield _difference(findings.notice("nodes that only NEW knows", detail), added)
 
 
-def _inventory(both: _Both) -> Iterator[Difference]:
+def _inventory(both: Pair) -> Iterator[Difference]:
     """Name what NEW's inventory lacks of OLD's."""
     if not both.same_key or both.old.directory is None or both.new.directory is None:
         return
     if "inventory.txt" in both.new.directory.folder.hidden:
         return
-    have = {(entry.serial, _holder(entry)) for entry in both.new.inventory}
-    now = _second(both.now)
-    lacking = [entry for entry in both.old.inventory if (entry.serial, _holder(entry)) not in have]
-    valid = [entry for entry in lacking if entry.not_after[:19] >= now]
+    have = {(entry.serial, holder_of(entry)) for entry in both.new.inventory}
+    now = second(both.now)
+    lacking = [entry for entry in both.old.inventory if (entry.serial, holder_of(entry)) not in have]
+    signing = both.new.signing
+    revoked = both.by_new.revoked(signing.subject, signing.key_identifier) if signing else frozenset()
+    valid = [entry for entry in lacking if entry.not_after[:19] >= now and entry.serial not in revoked]
     if not lacking:
         return
     detail = f"{len(lacking):,} of {plural(len(both.old.inventory), 'line')}"
     if valid:
-        detail += f", among them {listed([f'{_holder(one)} ({printed_serial(one.serial)})' for one in valid])}"
-    detail += "; Puppet Server 8 revokes what its inventory has for a name"
+        detail += f", among them {listed([f'{holder_of(one)} ({printed_serial(one.serial)})' for one in valid])}"
+    detail += "; Puppet Server 8 and openvox-ca revoke what the inventory has for a name"
     target = both.of_new("inventory.txt")
-    fix = (
-        _STOP,
+    fix: Fix = (
+        both.stop,
         on_ca("add them", f"sort -u {both.of_old('inventory.txt')} {target} -o {target}"),
-        _START,
+        both.start,
     )
+    if both.openvox:  # it does not start with an inventory that somebody else has changed
+        fix = both.copied([holder_of(one) for one in valid]) if valid else ()
     severity = findings.warning if valid else findings.notice
-    names = dict.fromkeys(_holder(entry) for entry in valid)
+    names = dict.fromkeys(holder_of(entry) for entry in valid)
     yield _difference(severity(_LACKING, detail, fix), names)
 
 
-# -- requests and settings ------------------------------------------------------------------------------
+# -- requests, and NEW alone ------------------------------------------------------------------------------
 
 
-def _requests(both: _Both) -> Iterator[Difference]:
+def _requests(both: Pair) -> Iterator[Difference]:
     """Compare the signing requests that wait."""
     lost, other = [], []
     for name, old in both.old.requests.items():
@@ -620,49 +512,12 @@ def _requests(both: _Both) -> Iterator[Difference]:
             f"their next attempt, older ones wait for ever"
         )
         files = [f"requests/{name}.pem" for name in lost]
-        which = both.of_old(*files) if len(files) <= 3 else f"{both.of_old('requests')}/*.pem"
+        which = both.of_old(*files) if len(files) <= EACH else f"{both.of_old('requests')}/*.pem"
         fix = (on_ca("copy them", f"cp -np {which} {both.of_new('requests')}/"),)
         yield _difference(findings.notice("signing requests that wait on OLD only", detail, fix), lost)
 
 
-_MEANING = {
-    "allow-subject-alt-names": "signing requests with alternative names",
-    "allow-authorization-extensions": "signing requests with authorization extensions",
-    "allow-auto-renewal": "renewals of certificates (agents of 8.2 and later)",
-}
-"""What a CA refuses if a setting is false."""
-
-
-def _settings(both: _Both) -> Iterator[Difference]:
-    """Compare ca.conf, and what signs by itself, where they lie beside both."""
-    old, new = both.old.settings, both.new.settings
-    changed, restart = [], on_ca("restart NEW", "systemctl restart puppetserver")
-    for name, before in old.ca_conf.items():
-        after = new.ca_conf.get(name, before)
-        if before == after:
-            continue
-        what = f"{name} is {before or 'not set'} on OLD and {after or 'not set'} on NEW"
-        if name in _MEANING:
-            what += f": NEW {'refuses' if after == 'false' else 'takes'} {_MEANING[name]}"
-        changed.append(what)
-    if old.ttl != new.ttl and old.autosign is not None and new.autosign is not None:
-        changed.append(f"ca_ttl in puppet.conf is {old.ttl or 'not set'} on OLD and {new.ttl or 'not set'} on NEW")
-    if changed:
-        fix: Fix = (advice("write the values that are meant into NEW's ca.conf"), restart)
-        yield _difference(findings.warning("the CA's settings differ", "; ".join(changed), fix))
-    if old.autosign is None or new.autosign is None:
-        return
-    fix = (advice("write what is meant into NEW's puppet.conf and autosign.conf"),)
-    if old.autosign != new.autosign:
-        detail = f"autosign is {old.autosign} on OLD and {new.autosign} on NEW: NEW signs other nodes by itself"
-        yield _difference(findings.warning("autosigning differs", detail, fix))
-    elif old.listed != new.listed:
-        parts = [f"only on {which}: {listed(sorted(lines))}" for which, lines in
-                 (("OLD", old.listed - new.listed), ("NEW", new.listed - old.listed)) if lines]  # fmt: skip
-        yield _difference(findings.warning("autosigning differs", f"autosign.conf: {'; '.join(parts)}", fix))
-
-
-def _health(both: _Both, told: set[str]) -> Iterator[Difference]:
+def _health(both: Pair, told: set[str]) -> Iterator[Difference]:
     """Return what is wrong with NEW's directory and not with OLD's, without what was ``told`` (titles), and what could
     not be read of OLD's."""
     old = both.old.directory.folder.problems if both.old.directory else []
@@ -681,7 +536,7 @@ def _health(both: _Both, told: set[str]) -> Iterator[Difference]:
             yield _difference(worse(f"NEW: {one.title}", one.detail, one.steps, one.rule))
 
 
-def _unknown(both: _Both) -> Iterator[str]:
+def _unknown(both: Pair) -> Iterator[str]:
     """Say what was not compared."""
     for label, view in (("OLD", both.old), ("NEW", both.new)):
         if view.kind != "directory":

@@ -223,7 +223,7 @@ def of_migration(old: Path, new: str, capture: Path | None, now: float, watch: W
     ``capture``: what is asked of both auth.conf that lie beside the directories. Raises InspectorError.
     """
     known: dict[bytes, object] = {}
-    before = ca_view.of_capture(old, watch) if _existing(old) else ca_view.of_directory(old, known)
+    before = ca_view.of_capture(old, watch) if _existing(old) else ca_view.of_directory(old, known, watch)
     names = dict.fromkeys([*before.certificates, *before.requests])
     after = ca_view.of_named(new, names, known, watch)
     confs = before.settings.auth_conf, after.settings.auth_conf

@@ -57,3 +57,29 @@ def test_a_file_that_cannot_be_used(tmp_path: Path) -> None:
     put(tmp_path / "conf.d/ca.conf", "certificate-authority: {")
     with pytest.raises(InspectorError, match=r"ca\.conf cannot be read"):
         ca_settings.beside(tmp_path / "ca")
+
+
+def settings(path: Path, ca_conf: str, puppet_conf: str, listed: str = "") -> ca_settings.CaSettings:
+    put(path / "conf.d/ca.conf", ca_conf)
+    put(path / "puppet.conf", puppet_conf)
+    put(path / "autosign.conf", listed)
+    return ca_settings.beside(path / "ca")
+
+
+def test_what_they_change(tmp_path: Path) -> None:
+    old = settings(tmp_path / "old", CA_CONF, "[server]\nautosign = true\n")
+    new = settings(tmp_path / "new", "certificate-authority: {}", "[main]\nautosign = false\nca_ttl = 1y\n")
+    assert list(ca_settings.changes(old, old)) == []
+    conf, autosign = ca_settings.changes(old, new)
+    assert conf.detail == (
+        "allow-subject-alt-names is true on OLD and false on NEW: NEW refuses signing requests with alternative names; "
+        "ca-ttl is 90d on OLD and not set on NEW; ca_ttl in puppet.conf is not set on OLD and 1y on NEW"
+    )
+    assert autosign.detail.startswith("autosign is true on OLD and false on NEW")
+    assert list(ca_settings.changes(old, ca_settings.CaSettings())) == []
+
+
+def test_another_list_for_autosigning(tmp_path: Path) -> None:
+    old, new = (settings(tmp_path / name, CA_CONF, "[main]\n", text) for name, text in (("a", "x\ny\n"), ("b", "y\nz")))
+    (found,) = ca_settings.changes(old, new)
+    assert found.detail == "autosign.conf: only on OLD: x; only on NEW: z"

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from inspector.doctor.ca_view import CaView
     from inspector.doctor.migration import Difference
-    from inspector.protocol.certificates import Certificate
 
 NODES = ("master.example", "node1.example", "node2.example", "node3.example")
 
@@ -68,11 +67,37 @@ def test_a_copy_has_no_difference(tmp_path: Path, old: MadeCa) -> None:
     assert differences(tmp_path, old, old.copy()) == []
 
 
-def test_both_forms_of_an_inventory_are_one(tmp_path: Path, old: MadeCa) -> None:
-    before = ca_view.of_directory(old.write(tmp_path / "a"))
-    after = ca_view.of_directory(old.write(tmp_path / "b", slash=True))
-    found = migration.compare(before, after, time.time()).differences
-    assert [one for one in found if not one.diagnosis.title.startswith("NEW: ")] == []
+def of_openvox(tmp_path: Path, old: MadeCa, new: MadeCa) -> list[Difference]:
+    """What differs if NEW is an openvox-ca, without what is wrong with its directory alone."""
+    views = (
+        ca_view.of_directory(old.write(tmp_path / "old")),
+        ca_view.of_directory(new.write(tmp_path / "new", openvox=True)),
+    )
+    found = migration.compare(views[0], views[1], time.time()).differences
+    return [one for one in found if not one.diagnosis.title.startswith("NEW: ")]
+
+
+def test_an_openvox_ca_goes_on(tmp_path: Path, old: MadeCa) -> None:
+    """Its inventory is written otherwise, and its file with a serial number is not used."""
+    new = old.copy()
+    new.serial = 1
+    assert of_openvox(tmp_path, old, new) == []
+
+
+def test_an_openvox_ca_is_corrected_with_its_own_commands(tmp_path: Path, old: MadeCa) -> None:
+    new = old.copy()
+    old.revoke("node3.example")
+    del new.signed["node1.example"]
+    new.inventory = [one for one in new.inventory if one.serial_number != 4]
+    found = of_openvox(tmp_path, old, new)
+    imported = "openvox-ca-ctl import-cert"
+    for one, (title, command) in zip(found, (
+        ("revoked nodes that NEW accepts again", "openvox-ca-ctl revoke --serial 6 --force"),
+        ("nodes that NEW does not know", imported),
+        ("NEW's inventory lacks certificates of OLD", imported),
+    ), strict=True):  # fmt: skip
+        assert one.diagnosis.title == title
+        assert command in one.diagnosis.steps[-1].command
 
 
 # -- what is revoked ---------------------------------------------------------------------------------------
@@ -229,20 +254,35 @@ def test_serial_numbers_that_both_have_given(tmp_path: Path, old: MadeCa) -> Non
     assert titles(found)[0] == "error serial numbers that OLD and NEW have both given"
     assert found[0].nodes == ("ours.example", "theirs.example")
     assert "0x0007 (theirs.example on OLD, ours.example on NEW)" in found[0].diagnosis.detail
+    # To clean the one would revoke the other.
+    commands = [step.command for step in found[0].diagnosis.steps]
+    assert commands == [
+        "", f"rm {tmp_path}/new/signed/<certname>.pem", "puppet ssl clean; puppet agent -t",
+        "puppetserver ca sign --certname <certname>",
+    ]  # fmt: skip
 
 
 def test_an_inventory_alone_shows_it_too(tmp_path: Path, old: MadeCa) -> None:
-    """Certificates of nodes that were removed are in the inventory only; another CA may write dates otherwise."""
+    """Certificates of nodes that were removed are in the inventory only."""
     new = old.copy()
     old.issue("theirs.example")
     new.issue("ours.example")
     del old.signed["theirs.example"], new.signed["ours.example"]
-    assert titles(differences(tmp_path, old, new))[0] == "error serial numbers that OLD and NEW have both given"
-    (tmp_path / "new/inventory.txt").write_text((tmp_path / "old/inventory.txt").read_text().replace("UTC", "Z"))
-    (tmp_path / "old/inventory.txt").write_text("")
-    views = [ca_view.of_directory(tmp_path / name) for name in ("old", "new")]
-    found = migration.compare(views[0], views[1], time.time()).differences
-    assert "serial numbers that OLD and NEW have both given" not in [one.diagnosis.title for one in found]
+    assert titles(differences(tmp_path, old, new)) == [
+        "error serial numbers that OLD and NEW have both given",
+        "warning NEW's inventory lacks certificates of OLD",
+    ]
+
+
+def test_another_way_to_write_dates_is_no_difference(tmp_path: Path, old: MadeCa) -> None:
+    old.issue("removed.example")
+    del old.signed["removed.example"]
+    views = [ca_view.of_directory(old.write(tmp_path / "old"))]
+    (old.write(tmp_path / "new") / "inventory.txt").write_text(
+        (tmp_path / "old/inventory.txt").read_text().replace("UTC", "Z")
+    )
+    views.append(ca_view.of_directory(tmp_path / "new"))
+    assert migration.compare(views[0], views[1], time.time()).differences == ()
 
 
 def test_a_node_with_a_revoked_number_is_refused_from_the_first_day(tmp_path: Path, old: MadeCa) -> None:
@@ -342,29 +382,6 @@ def test_what_only_new_has_wrong(tmp_path: Path, old: MadeCa) -> None:
     assert not any("NEW: signed/odd" in title for title in shown)
 
 
-def settings(
-    tmp_path: Path, old: MadeCa, ca_conf: tuple[str, str], puppet_conf: tuple[str, str] = ("", "")
-) -> list[str]:
-    views = []
-    for at, name in enumerate(("old", "new")):
-        (tmp_path / name / "conf.d").mkdir(parents=True)
-        (tmp_path / name / "conf.d/ca.conf").write_text(ca_conf[at])
-        (tmp_path / name / "puppet.conf").write_text(puppet_conf[at])
-        views.append(ca_view.of_directory(old.write(tmp_path / name / "ca")))
-    return [one.diagnosis.detail for one in migration.compare(views[0], views[1], time.time()).differences]
-
-
-def test_settings_that_lie_beside(tmp_path: Path, old: MadeCa) -> None:
-    conf = "certificate-authority: { allow-subject-alt-names: true }"
-    (first, second) = settings(
-        tmp_path, old, (conf, "certificate-authority: {}"), ("[server]\nautosign = true\n", "[main]\nautosign=false\n")
-    )
-    assert first == (
-        "allow-subject-alt-names is true on OLD and false on NEW: NEW refuses signing requests with alternative names"
-    )
-    assert second.startswith("autosign is true on OLD and false on NEW")
-
-
 # -- what is not known is no difference ---------------------------------------------------------------------------
 
 
@@ -411,19 +428,3 @@ def test_what_cannot_be_read_is_no_difference(
         # Whether OLD accepts a node that NEW has revoked is not known without OLD's CRL.
         more = ["warning nodes that NEW refuses"] if (hidden, label) == ("ca_crl.pem", "OLD") else []
         assert titles(list(found)) == [*more, f"warning {label}: not readable"]
-
-
-def test_it_takes_linear_time(tmp_path: Path, old: MadeCa, monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenSSL verifies once for each CA, not once for each node."""
-    new = old.copy()
-    new.revoke("node1.example")
-    verified: list[Certificate] = []
-    before = migration._Judge._distrust
-
-    def counted(judge: migration._Judge, certificate: Certificate) -> str:
-        verified.append(certificate)
-        return before(judge, certificate)
-
-    monkeypatch.setattr(migration._Judge, "_distrust", counted)
-    differences(tmp_path, old, new)
-    assert len(verified) == 2

@@ -70,16 +70,19 @@ class MadeCa:
         self.revoke(name)
         del self.signed[name]
 
-    def write(self, path: Path, *, slash: bool = False) -> Path:
-        """Write the directory; ``slash``: with subjects as openvox-ca writes them into the inventory."""
+    def write(self, path: Path, *, openvox: bool = False) -> Path:
+        """Write the directory; ``openvox``: as an openvox-ca has it, with its key elsewhere and other subjects in the
+        inventory."""
         for made in (path, path / "signed", path / "requests"):
             made.mkdir()
         (path / "ca_crt.pem").write_bytes(pki.pem(self.authority.certificate, ROOT.certificate))
-        pki.write_private(path / "ca_key.pem", pki.key_pem(self.authority.key))
+        key = path / ("private/ca_key.pem" if openvox else "ca_key.pem")
+        key.parent.mkdir(exist_ok=True)
+        pki.write_private(key, pki.key_pem(self.authority.key))
         crl = pki.make_crl(self.authority, self.revoked, self.number)
         (path / "ca_crl.pem").write_bytes(pki.pem(crl, pki.make_crl(ROOT)))
         (path / "serial").write_text(f"{self.serial:04X}")
-        (path / "inventory.txt").write_text("".join(_line(one, slash=slash) for one in self.inventory))
+        (path / "inventory.txt").write_text("".join(_line(one, openvox=openvox) for one in self.inventory))
         for name, certificate in self.signed.items():
             (path / f"signed/{name}.pem").write_bytes(pki.pem(certificate))
         for name, request in self.requests.items():
@@ -90,10 +93,10 @@ class MadeCa:
         return path
 
 
-def _line(certificate: x509.Certificate, *, slash: bool) -> str:
+def _line(certificate: x509.Certificate, *, openvox: bool) -> str:
     first, last = (
         f"{moment:%Y-%m-%dT%H:%M:%SUTC}"
         for moment in (certificate.not_valid_before_utc, certificate.not_valid_after_utc)
     )
     name = pki.certname_of(certificate)
-    return f"0x{certificate.serial_number:04x} {first} {last} /{'' if slash else 'CN='}{name}\n"
+    return f"0x{certificate.serial_number:04x} {first} {last} /{'' if openvox else 'CN='}{name}\n"
