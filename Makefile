@@ -46,6 +46,7 @@ soak: .venv/installed  ## faults, kills, 200 agents at once, memory (an hour and
 faults: .venv/installed  ## make real agents fail in every way we know, and try each fix: into docs/diagnosis.md (root)
 	$(BIN)/python -m tests.real.faults --write
 	$(BIN)/python -m tests.real.faults --write --way run
+	$(BIN)/python -m tests.real.faults --write --release 9
 
 samples: .venv/installed  ## record captures/samples anew from real runs (root, needs real Puppet)
 	$(BIN)/python -m tests.real.record_samples
