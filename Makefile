@@ -46,6 +46,7 @@ soak: .venv/installed  ## faults, kills, 200 agents at once, memory (an hour and
 faults: .venv/installed  ## make real agents fail in every way we know, and try each fix: into docs/diagnosis.md (root)
 	$(BIN)/python -m tests.real.faults --write
 	$(BIN)/python -m tests.real.faults --write --way run
+	$(BIN)/python -m tests.real.faults --write --release 9
 
 test-versions: .venv/installed  ## play the matrix of versions, with other Debians in directories (an hour, root): into docs/coverage.md
 	$(BIN)/python -m tests.real.versions --write
