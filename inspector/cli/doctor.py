@@ -9,12 +9,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector import inputs
 from inspector.capture import paths
 from inspector.cli.arguments import add_full, add_rules
 from inspector.cli.output import columns, print_block, print_failed, print_json, print_line, print_unanalyzed
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message
-from inspector.doctor import findings, fix_script, report
+from inspector.doctor import findings, fix_script, migration_text, report
 from inspector.doctor.cross_check import CONSEQUENCE
 from inspector.errors import InspectorError
 from inspector.host.auth_conf import reading
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from inspector.summaries.whole_messages import Whole
 
 EXAMPLE = "puppet-inspector doctor --live puppet.example:8140"
+_NOT_COMPARED = ("auth_conf", "server_log", "ssldir", "certname", "live", "cert", "key", "full", "rules", "rules_dir")
+"""The options that --compare does not know."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "repeated (default: the logs of a master on this host)")  # fmt: skip
     parser.add_argument("--ssldir", type=Path, metavar="DIR", help="check an agent's ssldir (read-only)")
     parser.add_argument("--cadir", type=Path, metavar="DIR", help="check a CA's directory (read-only)")
+    parser.add_argument("--compare", metavar="NEW", help="with --cadir OLD, or with one capture: which nodes another "
+                        "CA refuses, or accepts again, in the place of this one (`doctor --cadir OLD --compare NEW`): "
+                        "its directory, HOST[:PORT] where it runs, or a capture")  # fmt: skip
     parser.add_argument("--certname", metavar="NAME", help="the agent to check, if the ssldir has files of several")
     parser.add_argument("--live", metavar="HOST[:PORT]", help="check a running master as this host's agents would")
     parser.add_argument("--cert", type=Path, metavar="PEM", help="with --live: present this certificate")
@@ -60,8 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Diagnose a capture, an agent's or a CA's directory, or a running master, and print what is wrong and how to fix
-    it. Several of them are also compared with each other. Nothing is changed; --fix-script writes one file. The exit
-    status is 1 if an agent's latest run or a diagnosis is an error (`check` uses --fail-on, and only its findings)."""
+    it. Several of them are also compared with each other. With --compare: what a CA answers differently that takes the
+    place of another one, and which nodes notice. Nothing is changed; --fix-script writes one file. The exit status is 1
+    if an agent's latest run, a diagnosis or a difference is an error (`check` uses --fail-on and only its findings)."""
+    if arguments.compare:
+        return _compare(arguments)
     captures = _captures(arguments)
     conf = reading.read(arguments.auth_conf) if arguments.auth_conf else None
     unreadable = Unreadable(captures)
@@ -87,11 +96,55 @@ def execute(arguments: argparse.Namespace) -> int:
             print_json(report.plain(found, diagnoses, written, _whole if arguments.full else None))
         else:
             _print_text(found, diagnoses, full=arguments.full, others=_examines_more(arguments))
+    _print_script(arguments, written=written is not None)
+    failed = found.judgement.bad or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses)
+    return unreadable.status or int(failed)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    """Print what NEW answers otherwise than OLD. Raises InspectorError."""
+    used = [f"--{name.replace('_', '-')}" for name in _NOT_COMPARED if getattr(arguments, name)]
+    if used:
+        raise InspectorError(f"{used[0]} cannot be used with --compare.", "Compare first, then examine each alone.")
+    captures: Sequence[Path] = arguments.captures
+    if len(captures) > 1 or not (captures or arguments.cadir):
+        raise InspectorError(
+            "--compare needs one CA to compare with.", "For example: `doctor --cadir OLD --compare NEW`."
+        )
+    given = arguments.cadir or captures[0]
+    if _one_place(given, inputs.expanded(arguments.compare)):
+        raise InspectorError(
+            f"OLD and NEW are the same: {given}.", "Name the directory of the CA that is to take over."
+        )
+    capture = captures[0] if captures and arguments.cadir else None
+    with shown() as watch:
+        found = report.of_migration(given, arguments.compare, capture, time.time(), watch)
+    diagnoses = [one.diagnosis for one in found.differences]
+    problems = report.worst(report.CaptureReport(), diagnoses) if arguments.fix_script else []
+    if problems:
+        fix_script.write(problems, arguments.fix_script, time.time())
+    if arguments.json:
+        print_json(migration_text.plain(found, arguments.fix_script if problems else None))
+    else:
+        for block in migration_text.blocks(found, columns()):
+            print_block(block)
+    _print_script(arguments, written=bool(problems))
+    return int(any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses))
+
+
+def _print_script(arguments: argparse.Namespace, *, written: bool) -> None:
+    """Say what became of --fix-script."""
     if arguments.fix_script and not arguments.json:
         done = "wrote {}: say in it how the hosts are reached, then run it"
         print((done if written else "{} was not written: there is nothing to heal").format(arguments.fix_script))
-    failed = found.judgement.bad or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses)
-    return unreadable.status or int(failed)
+
+
+def _one_place(old: Path, new: Path) -> bool:
+    """Whether two paths are one directory or file."""
+    try:
+        return old.samefile(new)
+    except OSError:  # one of them is not there, or is an address
+        return False
 
 
 def _examines_more(arguments: argparse.Namespace) -> bool:

@@ -8,27 +8,29 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from inspector import regex
-from inspector.doctor.findings import notice
+from inspector import inputs, regex
+from inspector.capture.store import Capture
+from inspector.doctor.findings import error, listed, notice, warning
+from inspector.errors import InspectorError
 from inspector.explain.authorization import decision_text, traffic
 from inspector.explain.authorization.decision import OIDS, Verdict
-from inspector.host.auth_conf import puppetserver
+from inspector.host.auth_conf import puppetserver, reading
 from inspector.host.auth_conf.rules import Sort
 from inspector.model import Exchange
 from inspector.protocol import endpoints
 from inspector.protocol.kinds import Kind
-from inspector.rules.fixes import advice, on_master
+from inspector.rules.fixes import Step, advice, on_master
 from inspector.rules.puppet_commands import FORBIDDEN, in_server_log, safe_name
-from inspector.text import clean
+from inspector.text import clean, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-    from inspector.capture.store import Capture
     from inspector.doctor.findings import Diagnosis
     from inspector.explain.authorization.decision import Decision, Question
     from inspector.host.auth_conf.rules import AuthConf, Rule
-    from inspector.rules.fixes import Fix, Step
+    from inspector.rules.fixes import Fix
     from inspector.summaries.summary import RunBrief
 
 RULE = "S02"
@@ -63,6 +65,42 @@ _DEFAULTS = {
 stored."""
 _SORT_ORDER = 500
 """The sort-order of the rules that puppetserver's packages bring."""
+
+
+def changed(old: Path, new: Path, capture: Path | None) -> list[Diagnosis]:
+    """Return what the auth.conf of a NEW master decides otherwise than that of OLD, for the requests of a capture;
+    without one, whether the files differ. Raises InspectorError for a file that cannot be read."""
+    try:
+        same = inputs.read(old, reading.LARGEST) == inputs.read(new, reading.LARGEST)
+    except OSError as problem:
+        raise InspectorError(
+            f"{problem.filename or old} cannot be read: {problem.strerror}.", "Run as root."
+        ) from problem
+    if same:
+        return []
+    try:
+        confs = reading.read(old), reading.read(new)
+    except InspectorError as problem:
+        return [error("an auth.conf is unusable", problem.message, (advice("correct it"),))]
+    recorded = shlex.quote(str(capture)) if capture else "<capture>"
+    command = f"puppet-inspector auth {recorded} --auth-conf {shlex.quote(str(old))} --new {shlex.quote(str(new))}"
+    look = (Step("see what would change, and why", command),)
+    if capture is None:
+        return [notice("auth.conf differs", "what that changes for nodes shows with a capture of their requests", look)]
+    asked = traffic.Traffic(*confs)
+    with Capture.open(capture) as records:
+        for record in records.records():
+            if isinstance(record, Exchange):
+                asked.add(record)
+    groups = asked.groups
+    if not groups:
+        return [notice("auth.conf differs", f"nothing changes for {plural(asked.requests, 'recorded request')}", look)]
+    count = sum(one.requests for one in groups)
+    kinds = [f"{', '.join(one.methods)} {one.endpoint} of {listed(list(one.nodes))}: "
+             f"{decision_text.sentence(one.then or one.decision, confs[1])}" for one in groups]  # fmt: skip
+    detail = f"{count} of {plural(asked.requests, 'recorded request')} would be answered otherwise: {listed(kinds, 3)}"
+    denied = any(one.then and one.then.verdict in (Verdict.DENIED, Verdict.FAILS) for one in groups)
+    return [(error if denied else warning)("auth.conf decides otherwise", detail, look)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ cannot be read becomes a diagnosis. Of private keys only the digest of the publi
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pwd
 import shlex
 import stat
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -72,8 +73,11 @@ class KeyFile:
 class Folder:
     """A directory; ``problems`` and ``hidden`` hold what could not be read."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, known: dict[bytes, object] | None = None) -> None:
+        """``known`` is what was parsed of another directory, by the digest of the file: the copy of a certificate is
+        the same object."""
         self.path = path
+        self._known = known
         self.entries: dict[str, FileEntry] = {}
         """The entries that were listed, by path relative to the directory, which itself is ``.``."""
         self.problems: list[Diagnosis] = []
@@ -138,11 +142,11 @@ class Folder:
 
     def certificates(self, name: str, fix: Fix = ()) -> tuple[Certificate, ...]:
         """Return a file's certificates; ``fix`` is for a file without any."""
-        return tuple(self._parse(name, "certificate", _certificates, fix) or ())
+        return tuple(self._parse(name, "certificate", x509.usable_certificates, fix) or ())
 
     def crls(self, name: str, fix: Fix = ()) -> tuple[RevocationList, ...]:
         """Return a file's CRLs; ``fix`` is for a file without any."""
-        return tuple(self._parse(name, "CRL", _crls, fix) or ())
+        return tuple(self._parse(name, "CRL", x509.usable_crls, fix) or ())
 
     def request(self, name: str, fix: Fix = ()) -> CertificateRequest | None:
         return self._parse(name, "signing request", x509.read_csr, fix)
@@ -185,11 +189,17 @@ class Folder:
         data = self.read(name)
         if data is None:
             return None
+        digest = b"" if self._known is None else hashlib.sha256(f"{kind}\n".encode() + data).digest()
+        if self._known is not None and digest in self._known:
+            return cast("T", self._known[digest])
         try:
-            return parse(data)
+            parsed = parse(data)
         except x509.Malformed as error:
             self._malformed(name, kind, "the file is empty" if not data.strip() else str(error), fix)
             return None
+        if self._known is not None:
+            self._known[digest] = parsed
+        return parsed
 
     def _malformed(self, name: str, kind: str, why: str, fix: Fix = ()) -> None:
         self.hidden.add(name)
@@ -273,15 +283,3 @@ def _user(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
-
-
-def _certificates(data: bytes) -> list[Certificate]:
-    found = x509.read_certificates(data)
-    x509.check_usable([certificate.der for certificate in found])
-    return found
-
-
-def _crls(data: bytes) -> list[RevocationList]:
-    found = x509.read_crls(data)
-    x509.check_usable([], [crl.der for crl in found])
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import time
 from dataclasses import dataclass, field
@@ -16,12 +17,14 @@ from inspector.columns import Number, Utc
 from inspector.doctor import (
     agent_end,
     auth_conf,
+    ca_view,
     cadir,
     clock_check,
     cross_check,
     findings,
     fix_script,
     livecheck,
+    migration,
     server_log,
     ssldir,
 )
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.doctor.findings import Diagnosis
+    from inspector.doctor.migration import Migration
     from inspector.doctor.server_log import Quote
     from inspector.host.auth_conf.rules import AuthConf
     from inspector.progress import Watch
@@ -178,6 +182,8 @@ def _of_directories(
     agent = ssldir.read(ssl, certname) if ssl else None
     authority = cadir.read(ca) if ca else None
     diagnoses = cadir.examine(authority, now) if authority else []
+    if agent and authority:
+        agent = dataclasses.replace(agent, ca_service=authority.ca_service)
     if agent:
         diagnoses += cross_check.with_causes(ssldir.examine(agent, now), diagnoses)
         diagnoses += cross_check.join(agent, authority) + cross_check.against_wire(agent, authority, wire_keys)
@@ -204,9 +210,25 @@ def of_master(address: str, ssl: Path | None, cert: Path | None, key: Path | Non
         raise InspectorError(
             "--cert and --key must be used together.", "Without both of them no certificate is presented."
         )
+    apart = conf.authority if conf.path and conf.authority != conf.servers[0] else None
     return livecheck.probe(
-        host, port, ca=_existing(conf.ca), crl=_existing(conf.crl), certificate=cert, key=key, now=time.time()
-    )
+        host, port, ca=_existing(conf.ca), crl=_existing(conf.crl), certificate=cert, key=key, now=time.time(),
+        authority=apart,
+    )  # fmt: skip
+
+
+def of_migration(old: Path, new: str, capture: Path | None, now: float, watch: Watch = unwatched) -> Migration:
+    """Compare a CA, by its directory or by a capture, with one that is to take its place (``ca_view.of_named``).
+
+    ``capture``: what is asked of both auth.conf that lie beside the directories. Raises InspectorError.
+    """
+    known: dict[bytes, object] = {}
+    before = ca_view.of_capture(old, watch) if _existing(old) else ca_view.of_directory(old, known)
+    names = dict.fromkeys([*before.certificates, *before.requests])
+    after = ca_view.of_named(new, names, known, watch)
+    confs = before.settings.auth_conf, after.settings.auth_conf
+    changed = auth_conf.changed(confs[0], confs[1], capture) if confs[0] and confs[1] else []
+    return migration.compare(before, after, now, map(migration.Difference, changed))
 
 
 def worst(found: CaptureReport, diagnoses: Iterable[Diagnosis]) -> list[fix_script.Problem]:
@@ -385,7 +407,7 @@ def plain(
             _verdict(agent, whole(agent.capture) if whole else None, found.quotes(agent)) for agent in found.agents
         ],
         notes=[PlainNote(note.rule, str(note.capture), note.runs) for note in found.notes],
-        diagnoses=[_diagnosis(diagnosis) for diagnosis in diagnoses],
+        diagnoses=[plain_diagnosis(diagnosis) for diagnosis in diagnoses],
         not_analyzed=json_output.not_analyzed(found.unanalyzed),
         fix_script=str(script) if script else None,
         headline=found.judgement.headline,
@@ -410,5 +432,6 @@ def _line(of: Quote) -> LogLine:
     return LogLine(clean(str(of.log)), utc(of.time), of.level, of.text, of.meaning or None, fixes.fields(of.steps))
 
 
-def _diagnosis(of: Diagnosis) -> PlainDiagnosis:
+def plain_diagnosis(of: Diagnosis) -> PlainDiagnosis:
+    """Return a diagnosis for JSON."""
     return PlainDiagnosis(of.severity, of.title, of.detail, of.fix or None, fixes.fields(of.steps), of.rule)

@@ -118,6 +118,12 @@ class PuppetConf:
         )))  # fmt: skip
 
     @property
+    def authority(self) -> tuple[str, int]:
+        """The CA's server and its port: by default the first master's."""
+        server, port = self.servers[0]
+        return self.ca_server or server, self.ca_port or port
+
+    @property
     def certificate(self) -> Path:
         return self.ssldir / "certs" / f"{self.certname}.pem"
 
@@ -186,7 +192,7 @@ def read(
     place, conf = _place(inputs.expanded(confdir) if confdir else None)
     file = inputs.expanded(options["config"]) if options.get("config") else conf / "puppet.conf"
     values = _Values(
-        options, _parse(file) if _is_file(file) else {}, {"confdir": str(conf), "vardir": place.vardir}, sections
+        options, sections_of(file) if _is_file(file) else {}, {"confdir": str(conf), "vardir": place.vardir}, sections
     )
     configured = str(ssldir) if ssldir else values.get("ssldir")
     chosen = inputs.expanded(configured) if configured else _default_ssldir(values, place)
@@ -370,7 +376,8 @@ def _own_name() -> str:
     return f"{name}.{domain[1].lower().rstrip('.')}" if domain and domain[1].strip(".") else name
 
 
-def _parse(file: Path) -> dict[str, dict[str, str]]:
+def sections_of(file: Path) -> dict[str, dict[str, str]]:
+    """Return the settings of a puppet.conf by section. Raises InspectorError."""
     try:
         lines = inputs.read(file, inputs.SMALL).decode("utf-8", "replace").splitlines()
     except OSError as error:

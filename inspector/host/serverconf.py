@@ -69,13 +69,13 @@ def read(directory: Path | None = None) -> ServerConf:
     Raises InspectorError.
     """
     directory = directory or _running() or next((place for place in PLACES if place.is_dir()), None)
-    if directory is None or not directory.is_dir():
+    if directory is None or not inputs.is_directory(directory):
         raise InspectorError(
             f"There is no Puppet server on this host: {directory or 'none is installed, and none'} "
             f"{'is no directory' if directory else 'runs'}.",
             "Give the directory of its webserver.conf: --config DIR.",
         )
-    web = _section(directory, "webserver.conf", "webserver")
+    web = section(directory, "webserver.conf", "webserver")
     if "ssl-port" not in web and "ssl-host" not in web:
         raise InspectorError(
             f"The server of {directory} listens without TLS only.", "What ends TLS before it is where agents connect."
@@ -87,7 +87,7 @@ def read(directory: Path | None = None) -> ServerConf:
             f"{directory / 'webserver.conf'} sets {', '.join(given)} without the others.",
             f"The server needs all of {', '.join(_OVERRIDES)}, or none of them.",
         )
-    authorization = _section(directory, "auth.conf", "authorization")
+    authorization = section(directory, "auth.conf", "authorization")
     return ServerConf(
         directory=directory,
         host=_address(web.get("ssl-host", "0.0.0.0"), directory),  # noqa: S104 - as the server does
@@ -124,7 +124,7 @@ def _configs() -> Iterator[Path]:
             yield entry.parent / "cwd" / words[words.index("--config") + 1]
 
 
-def _section(directory: Path, name: str, section: str) -> dict[str, str]:
+def section(directory: Path, name: str, section: str) -> dict[str, str]:
     """Return the plain values of a section of a file; nothing if there is no such file. Raises InspectorError."""
     path = directory / name
     try:

@@ -17,6 +17,7 @@ import msgspec
 from inspector import columns
 from inspector.cli import fix, fleet, rules, share, tables
 from inspector.compare import plain, why_text
+from inspector.doctor import migration_text
 from inspector.doctor import report as doctor
 from inspector.explain import bootstrap_text
 from inspector.explain.authorization import decision_text as authorization
@@ -74,7 +75,10 @@ DOCUMENTS = {
         plain.Pair | plain.Nodes,
     ),
     "doctor": Document(
-        "doctor --json", "Problems of the agents of a capture, of directories and of a live master.", doctor.Examined
+        "doctor --json",
+        "Problems of the agents of a capture, of directories and of a live master; with --compare, what differs "
+        "between two CAs.",
+        doctor.Examined | migration_text.PlainMigration,
     ),
     "export": Document(
         "export --format jsonl",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
 import shutil
@@ -43,6 +44,13 @@ class Puppet::Node::Facts::Invented < Puppet::Node::Facts::Facter
   end
 end
 """
+
+
+@functools.cache
+def installed() -> tuple[int, ...]:
+    """The version of this machine's agent: what a test expects may depend on it."""
+    version = subprocess.run(["puppet", "--version"], capture_output=True, text=True, check=True, timeout=600).stdout
+    return tuple(map(int, version.strip().split(".")[:3]))
 
 
 @dataclass(frozen=True, slots=True)

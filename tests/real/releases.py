@@ -61,7 +61,8 @@ class System:
 
     def program(self, name: str, directory: Path) -> Path:
         """Write a script of this name to a directory, which is that program of this Debian, and return its path."""
-        *outer, script = self.command(f'exec {name} "$@"', SCRATCH)
+        own_path = f"export PATH={ENVIRONMENT['PATH']}"  # the caller's may lead back to this script
+        *outer, script = self.command(f'{own_path}; exec {name} "$@"', *SHARED)
         path = directory / name
         path.write_text(f'#!/bin/sh\nexec {shlex.join([*outer, f'{script} {name} "$@"', name])} "$@"\n')
         path.chmod(0o755)
@@ -129,7 +130,7 @@ def kept(release: str, seconds: float | None = None) -> System:
     Raises RuntimeError when it cannot be had, TooSlow when it is not there yet and not made in so many seconds.
     """
     packages = RELEASES[release]
-    root = _cache() / "-".join((release, *packages))
+    root = cache() / "-".join((release, *packages))
     root.parent.mkdir(parents=True, exist_ok=True)
     with Path(f"{root}.lock").open("w") as lock:
         flock(lock, LOCK_EX)  # two sessions may want it
@@ -141,7 +142,7 @@ def kept(release: str, seconds: float | None = None) -> System:
     return System(root)
 
 
-def _cache() -> Path:
+def cache() -> Path:
     """A directory outside of the checkout, and of /tmp, which is seen from inside."""
     named = os.environ.get("XDG_CACHE_HOME")
     return Path(named) / "puppet-inspector-tests" if named else Path("/var/cache/puppet-inspector-tests")
@@ -173,8 +174,10 @@ def _succeed(*command: str, seconds: float | None = None) -> str:
 
 SCRATCH = Path(tempfile.gettempdir())
 """What is to be seen in a release's directory too: where tests keep what they make."""
+SHARED = (SCRATCH, *Path("/usr/lib").glob("*/faketime"))
+"""The same, and this machine's library for wrong clocks, which needs nothing but an older libc."""
 
 
 def visible(path: Path) -> tuple[Path, ...]:
     """Return what must be bound in a release's directory, so that a path is seen there."""
-    return (SCRATCH,) if path.is_relative_to(SCRATCH) else (SCRATCH, path)
+    return SHARED if path.is_relative_to(SCRATCH) else (*SHARED, path)

@@ -21,7 +21,7 @@ from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
-from tests.support import places, version_matrix
+from tests.support import material_table, places, version_matrix
 from tests.support.bodies import TABLE
 from tests.support.recorded import RECORDINGS, SAMPLES, VERSIONS, records_of
 
@@ -297,7 +297,13 @@ def page(real: dict[str, dict[Row, Real]], matrix: Matrix) -> str:
     counted = [line.rsplit("|", 2)[1].strip() for line in lines[-len(ordered) :]]
     numbers = {kind: counted.count(kind) for kind in ("recorded", "live", "made", "**never**")}
     lines += ["", ", ".join(f"{number} rows {kind}" for kind, number in numbers.items()) + "."]
-    return "\n".join([*lines, "", *version_matrix.table(matrix), ""])
+    material = material_table.lines(material_table.load())
+    return "\n".join([*lines, "", *version_matrix.table(matrix), "", *material, ""])
+
+
+def write_page() -> None:
+    """Write docs/coverage.md anew, of what is stored."""
+    PAGE.write_text(page(load(REAL.read_text()), version_matrix.load()))
 
 
 def _cell(real: Real | None, *, live: bool) -> str:

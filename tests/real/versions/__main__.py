@@ -148,8 +148,7 @@ def main() -> int:
             if given.write:  # at once: an hour's plays may be interrupted
                 write([result], machines)
     if given.write:
-        recorded = coverage_table.load(coverage_table.REAL.read_text())
-        coverage_table.PAGE.write_text(coverage_table.page(recorded, version_matrix.load()))
+        coverage_table.write_page()
     bad = sum(bool(result.differs) for result in results)
     print(f"{len(results) - bad} of {len(results)} as expected")
     for name, reason in machines.absent.items():

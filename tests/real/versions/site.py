@@ -83,7 +83,7 @@ class SiteMaster(RealMaster):
             conf.write(f"node_terminus = exec\nexternal_nodes = {base}/classifier\n")
         for environment in ENVIRONMENTS:
             self._fill(self.environment.parent / environment)
-        self._give_to_puppet(base)
+        self.give_to_puppet(base)
 
     def _fill(self, environment: Path) -> None:
         shutil.rmtree(environment, ignore_errors=True)
