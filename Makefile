@@ -8,7 +8,7 @@ WHICH := -m "not slow"
 unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1 -- /p' Makefile | awk -F ' -- ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## /\1 -- /p' Makefile | awk -F ' -- ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 demo: .venv/installed  ## the main job in an embedded lab: agent, proxy, master, and what the capture tells
 	$(BIN)/puppet-inspector demo
