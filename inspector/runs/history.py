@@ -18,6 +18,7 @@ from inspector.runs.run_history import Fleet
 
 if TYPE_CHECKING:
     from inspector.model import Record
+    from inspector.protocol.ca_service import CaService
     from inspector.protocol.endpoints import Match
     from inspector.runs.run import Run
 
@@ -150,6 +151,8 @@ class Ledger:
     """The latest CA bundle, by the name under which the master was called."""
     crls: dict[tuple[str, str | None], ObservedCrl] = field(default_factory=dict)
     """The latest CRL of each CA, by its name and key identifier."""
+    services: dict[str, CaService] = field(default_factory=dict)
+    """The program of a CA, by its name, where its answers showed it."""
     refusals: dict[str, Refusals] = field(default_factory=dict)
     """By certname; by address for an agent that has not presented a certificate yet."""
     fleet: Fleet = field(default_factory=Fleet)
@@ -193,6 +196,7 @@ class Ledger:
             _keep(self.refusals, agent, self.refused(agent, record), NAMES)
         if not isinstance(record, Exchange):
             return
+        self._serve(run, step)
         if step.client and step.client.common_name:
             self._present(self._name(step.client.common_name), record, step.client)
         if match is None or match.endpoint.area != "ca":
@@ -205,6 +209,19 @@ class Ledger:
                 self._list(record, crl)
         elif isinstance(step.response, d.Certificates):
             self._hand_out(match, record, step.response.certificates, step.client)
+
+    def _serve(self, run: Run, step: Understood) -> None:
+        """Remember the program of the run's CA, or add to the run what an earlier one showed of the same CA."""
+        issued = step.response.certificates[:1] if isinstance(step.response, d.Certificates) else []
+        leaf = next((found for found in (step.client, *issued) if found and not found.is_ca), None)
+        if leaf is None:
+            return
+        if run.ca_service and isinstance(step.response, d.ErrorDocument):
+            return  # the certificate may be of another CA
+        if run.ca_service:
+            _keep(self.services, leaf.issuer, run.ca_service, ISSUERS)
+        else:
+            run.ca_service = self.services.get(leaf.issuer)
 
     def _hand_out(
         self, match: Match, record: Exchange, given: list[d.Certificate], client: d.Certificate | None

@@ -105,7 +105,10 @@ class RunColumns(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0
     ca_service: Annotated[
         CaService | None,
-        about("The program that the CA is, if its answers show that it is not Puppet's own; null: not known."),
+        about(
+            "The program that the CA is, if answers in this run or an earlier one show that it is not Puppet's own; "
+            "null: not known."
+        ),
     ] = None
 
 

@@ -121,6 +121,16 @@ def test_an_openvox_ca_has_commands_of_its_own() -> None:
     assert all("--execute" not in step.command for step in fill([group("missing_crl")], context))
 
 
+def test_a_later_run_of_the_same_ca_has_its_commands_too() -> None:
+    enrolled = (ca(), crl(), csr(), of_openvox_ca(not_issued(), "certificate not found"), of_openvox_ca(issued()))
+    run = (plugins(), catalog(), report())
+    first, later = _finished(talk(*enrolled, *run, wait(1800), *run))
+    assert (first.ca_service, later.ca_service) == ("openvox-ca", "openvox-ca")
+    assert [found.ca_service for found in _finished(talk(ca(), crl(), csr(), issued(), *run, wait(1800), *run))] == [
+        None, None,
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("ident", ["B08", "B34", "B36", "B43", "B45"])
 def test_a_rule_advises_no_setting_that_an_openvox_ca_does_not_have(ident: str) -> None:
     (run, *_) = _finished(talk(ca(), crl(), csr(), of_openvox_ca(not_issued(), "certificate not found")))
