@@ -71,14 +71,12 @@ class AsAgent:
     def credentials(self, of: Asked) -> Credentials:
         if not identity.CERTNAME.fullmatch(of.certname):
             raise Unsendable("its name is no certname")
+        if isinstance(self._source, identity.KeyDirectory):
+            return self._source.stored(of.certname)  # not the recorded certificate, which another CA may have signed
         if of.certificate is None:
-            if self.name == "mint":
-                raise Unsendable("its certificate was not recorded, so its trusted facts are not known")
-            certificate = None
-        else:
-            certificate = _certificate(of.certificate)
-        found = self._source.credentials_for(certificate, of.certname)  # type: ignore[arg-type]
-        assert found is not None  # noqa: S101 - both sources have credentials
+            raise Unsendable("its certificate was not recorded, so its trusted facts are not known")
+        found = self._source.credentials_for(_certificate(of.certificate), of.certname)
+        assert found is not None  # noqa: S101 - a minting CA has credentials
         return found
 
     def request(self, of: Asked, environment: str | None, facts: d.Facts | None) -> Request:
