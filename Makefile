@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-real check lint docs bench soak faults samples package onefile release clean
+.PHONY: help demo test test-slow test-all test-real check lint docs bench soak faults test-versions samples package onefile release clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n auto
@@ -46,6 +46,9 @@ soak: .venv/installed  ## faults, kills, 200 agents at once, memory (an hour and
 faults: .venv/installed  ## make real agents fail in every way we know, and try each fix: into docs/diagnosis.md (root)
 	$(BIN)/python -m tests.real.faults --write
 	$(BIN)/python -m tests.real.faults --write --way run
+
+test-versions: .venv/installed  ## play the matrix of versions, with other Debians in directories (an hour, root): into docs/coverage.md
+	$(BIN)/python -m tests.real.versions --write
 
 samples: .venv/installed  ## record captures/samples anew from real runs (root, needs real Puppet)
 	$(BIN)/python -m tests.real.record_samples

@@ -55,6 +55,37 @@ def read(path: Path, most: int = LARGE, *, links: bool = True) -> bytes:
     return data
 
 
+def exists(path: Path) -> bool:
+    """Tell whether something is at a path, or where a link there points to. Raises OSError if this user may not know.
+
+    ``Path.exists``, ``is_file`` and ``is_dir`` answer False then, from Python 3.14 on: what is said of a file that is
+    missing would be said of one that this user may not read.
+    """
+    return _mode(path) != 0
+
+
+def is_file(path: Path) -> bool:
+    """Tell whether a regular file is at a path, or where a link there points to. Raises OSError as ``exists``."""
+    return stat.S_ISREG(_mode(path))
+
+
+def is_directory(path: Path) -> bool:
+    """Tell whether a directory is at a path, or where a link there points to. Raises OSError as ``exists``."""
+    return stat.S_ISDIR(_mode(path))
+
+
+def _mode(path: Path) -> int:
+    """Return the mode of what is at a path; 0 if there is nothing, nor can be."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a name with a NUL
+        return 0
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return 0
+        raise
+
+
 def lines(path: Path, longest: int = LINE, start: int = 0) -> Iterator[tuple[bytes, int]]:
     """Yield the lines of a file, also of one that gzip compressed, each with the bytes of the file that were read so
     far. A longer line is cut. ``start``: the first whole line is the one after this byte, unless the file is

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -72,6 +73,28 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False
     return Modules(config, log)
+
+
+# -- what a session could not play ---------------------------------------------------------------------------
+
+
+def not_had(stats: Mapping[str, Iterable[Any]]) -> str:
+    """Return what the reports of a session say of other releases of Debian that could not be had, in one line."""
+    from tests.real.releases import NOT_HAD
+
+    reports = (report for kind in ("skipped", "failed", "error") for report in stats.get(kind, ()))
+    texts = (f"{report.longrepr[2]}" if isinstance(report.longrepr, tuple) else report.longreprtext
+             for report in reports if report.longrepr)  # fmt: skip
+    reasons = [found[0].rstrip(".:") for text in texts if (found := re.search(rf"{NOT_HAD}.*", text))]
+    return f"NOT PLAYED with other versions of Puppet: {'; '.join(dict.fromkeys(reasons))}" if reasons else ""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say in the last line what could not be played. (Workers of pytest-xdist have no terminal.)"""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and (line := not_had(reporter.stats)):
+        reporter.write_line(line, red=True)
 
 
 # -- fixtures -----------------------------------------------------------------------------------------------

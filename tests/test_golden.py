@@ -18,7 +18,7 @@ from inspector.text import clean
 from tests.support import places
 from tests.support.briefs import why
 from tests.support.conversations import steps
-from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
+from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, VERSIONS, name_of, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -75,10 +75,10 @@ def text_of(path: Path) -> str:
 
 
 def golden_of(path: Path) -> Path:
-    return GOLDEN / (f"{path.stem}.txt" if path in SAMPLES else f"recordings/{name_of(path)}.txt")
+    return GOLDEN / (f"{path.stem}.txt" if path in (*SAMPLES, *VERSIONS) else f"recordings/{name_of(path)}.txt")
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=name_of)
+@pytest.mark.parametrize("sample", [*SAMPLES, *VERSIONS], ids=name_of)
 def test_a_sample_is_reported_as_reviewed(sample: Path, golden: Callable[[Path, str], None]) -> None:
     golden(golden_of(sample), text_of(sample))
 
@@ -92,7 +92,7 @@ def test_a_recording_is_reported_as_reviewed(recording: Path, golden: Callable[[
 
 def test_there_are_samples_and_no_golden_file_without_one() -> None:
     assert SAMPLES
-    assert set(GOLDEN.glob("*.txt")) == {golden_of(path) for path in SAMPLES}
+    assert set(GOLDEN.glob("*.txt")) == {golden_of(path) for path in (*SAMPLES, *VERSIONS)}
 
 
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)

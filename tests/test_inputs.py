@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import inputs, installation
-from inspector.errors import InspectorError
+from inspector.capture import paths
+from inspector.capture.store import Capture
+from inspector.errors import IdentityError, InspectorError
+from inspector.host import pki, serverconf
+from inspector.proxy.identity import KeyDirectory
+from inspector.summaries import inventory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 ODD: dict[str, Callable[[Path], object]] = {
@@ -93,3 +98,54 @@ def test_lines_of_a_damaged_file_are_an_error(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"a\n" * 1000)[:-9])
     with pytest.raises(OSError, match="damaged"):
         list(inputs.lines(path))
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Iterator[Path]:
+    """A directory that this user may not enter, with a file and a directory in it."""
+    if os.geteuid() != 0:
+        pytest.skip("changes the user")
+    for path in (tmp_path, *tmp_path.parents):
+        path.chmod(path.stat().st_mode | 0o055)
+    (tmp_path / "closed/folder").mkdir(parents=True)
+    (tmp_path / "closed/a.sqlite").touch()
+    (tmp_path / "closed").chmod(0o700)
+    os.seteuid(65534)
+    yield tmp_path / "closed"
+    os.seteuid(0)
+
+
+@pytest.mark.parametrize("tell", [inputs.exists, inputs.is_file, inputs.is_directory])
+def test_what_cannot_be_seen_is_not_called_missing(tell: Callable[[Path], bool], closed: Path) -> None:
+    for name in ("a.sqlite", "folder", "nothing"):
+        with pytest.raises(PermissionError):
+            tell(closed / name)
+
+
+@pytest.mark.parametrize("look", [Capture.open, lambda path: paths.chosen([path]), inventory.captures_in,
+                                  KeyDirectory, serverconf.read])  # fmt: skip
+def test_no_command_calls_missing_what_it_may_not_see(look: Callable[[Path], object], closed: Path) -> None:
+    for name in ("a.sqlite", "folder"):
+        with pytest.raises(PermissionError):
+            look(closed / name)
+
+
+def test_a_key_that_cannot_be_seen_is_not_called_missing(closed: Path) -> None:
+    with pytest.raises(IdentityError, match="no key for node: Permission denied"):
+        KeyDirectory(closed / "folder", made_later=True).credentials_for(pki.make_ca("CA").certificate, "node")
+
+
+def test_what_is_at_a_path(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "broken").symlink_to("nothing")
+    (tmp_path / "loop").symlink_to("loop")
+    found = {}
+    for name in (".", "file", "link", "broken", "loop", "nothing", "file/below", "a\0b"):
+        path = tmp_path / name
+        found[name] = (inputs.exists(path), inputs.is_file(path), inputs.is_directory(path))
+    nothing = (False, False, False)
+    assert found == {
+        ".": (True, False, True), "file": (True, True, False), "link": (True, True, False),
+        "broken": nothing, "loop": nothing, "nothing": nothing, "file/below": nothing, "a\0b": nothing,
+    }  # fmt: skip

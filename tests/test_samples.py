@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROOT = places.ROOT
 SAMPLES = ROOT / "captures/samples"
 NAMES = ("first-run", "bootstrap-waiting", "out-of-sync", "compile-error", "mismatched-key", "revoked",
-         "upgrade/recorded", "upgrade/rehearsed")  # fmt: skip
+         "upgrade/recorded", "upgrade/rehearsed", "versions/puppet-8", "versions/openvox-9")  # fmt: skip
 LIMIT = 150_000
 
 PLACES = (str(ROOT).encode(), b"/tmp/", b"/root", b"/home/", b"pyenv", b"/usr/local", b"/sbin:", b"puppet-inspector-")
@@ -32,7 +32,7 @@ ADDRESS = re.compile(rb"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|(?<![\w:])(?:
 MAC = re.compile(rb"(?<![\w:])(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}(?![\w:])|(?<![\w:])fe80::")
 KERNEL = re.compile(rb"(?<![\d.])\d+\.\d+\.\d+-\d+-\w+")
 INVENTED = {"6.1.0-18-amd64", "localhost", "puppet", "proxy", "node1", "node2", "agent", "server", "production",
-            "web1", "web2", "db1", "mon1"}  # fmt: skip
+            "web1", "web2", "db1", "mon1", "node8", "node9"}  # fmt: skip
 """What samples say of machines that do not exist, and words that they hold anyway."""
 DOCUMENTATION = [
     ipaddress.ip_network(net) for net in ("127.0.0.0/8", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")

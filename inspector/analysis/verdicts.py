@@ -51,6 +51,8 @@ ORDER = (
     "T12", "T13", "T14", "R17", "R02", "B36", "S11", "P11",
 )  # fmt: skip
 """Of several causes, neither of which explains the other, the first one here is the verdict."""
+SLOW = "S08"
+"""How long a catalog took: where the agent got it nevertheless, whatever else went wrong is the verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ def _cause(run: Run, candidates: list[Finding]) -> Finding:
         # Of what happened several times the first is the cause, whichever was the last straw.
         seqs = {seq for found in roots if found.rule == root.rule for seq in found.seqs}
         in_echo = any(seqs & set(echo.seqs) for echo in repeated)
-        depth = ORDER.index(root.rule) if root.rule in ORDER else len(ORDER)
+        depth = ORDER.index(root.rule) if root.rule in ORDER and not (catalog and root.rule == SLOW) else len(ORDER)
         return not repeated, not in_echo, -root.severity.rank, depth, root.seqs[0] if root.seqs else 0
 
     return min(roots, key=rank)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import regex
+from inspector import inputs, regex
 from inspector.errors import InspectorError
 from inspector.text import utc_in_name
 
@@ -45,7 +45,7 @@ def chosen(given: Sequence[Path]) -> list[Path]:
         return [newest()]
     found: list[Path] = []
     for path in given:
-        if not path.is_dir():
+        if not inputs.is_directory(path):
             found.append(path)
             continue
         within = sorted(path.glob("*.sqlite"), key=written)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
 
-from inspector import __version__, regex
+from inspector import __version__, inputs, regex
 from inspector.capture import guard, paths, schema
 from inspector.capture.bodies import Bodies, Texts
 from inspector.capture.present import PresentTable
@@ -146,11 +146,11 @@ class Capture:
     def open(cls, path: Path | str) -> Self:
         """Open a capture to read, also while another process writes it. Raises CaptureError."""
         path = Path(path)
-        if path.is_dir():
+        if inputs.is_directory(path):
             raise CaptureError(
                 f"{path} is a directory.", "Name a capture in it: `puppet-inspector captures` lists them."
             )
-        if not path.is_file():
+        if not inputs.is_file(path):
             raise CaptureError(f"There is no capture at {path}.", "Give the path of a file that a proxy wrote.")
         if not guard.plain(path):
             raise _strange(path)

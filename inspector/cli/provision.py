@@ -348,9 +348,9 @@ def _useless(file: Path, conf: PuppetConf) -> str:
     of another CA. Empty if neither is known."""
     cadir = conf.cadir or Path()
     try:
-        own = x509.read_certificates(inputs.read(file, inputs.SMALL))[0]
-        authorities = x509.read_certificates(inputs.read(cadir / "ca_crt.pem", inputs.SMALL))
-        crls = x509.read_crls(inputs.read(cadir / "ca_crl.pem"))
+        own = x509.usable_certificates(inputs.read(file, inputs.SMALL))[0]
+        authorities = x509.usable_certificates(inputs.read(cadir / "ca_crt.pem", inputs.SMALL))
+        crls = x509.usable_crls(inputs.read(cadir / "ca_crl.pem"))
     except (OSError, x509.Malformed, IndexError):
         return ""
     if all(signed_by(own, authority) is False for authority in authorities):

@@ -1,11 +1,13 @@
 """Check a CA's directory: whether the CA can start, sign and revoke, and whether its records are consistent.
 
 ``read`` reads the directory and changes nothing. ``examine`` returns what is wrong with it at a given time. Files and
-formats are those of puppetserver 7.9.5 and the Ruby CA, which share them (docs/protocol.md#the-directory-of-a-ca).
+formats are those of puppetserver 7.9.5 and the Ruby CA, which share them (docs/protocol.md#the-directory-of-a-ca), or
+of an openvox-ca (docs/protocol.md#openvox-ca).
 """
 
 from __future__ import annotations
 
+import hmac
 import shlex
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -20,8 +22,10 @@ from inspector.doctor.findings import CA_FILES, SOON, expiring, key_text, listed
 from inspector.doctor.puppet_dir import Folder, KeyFile
 from inspector.errors import InspectorError
 from inspector.progress import unwatched, watched
+from inspector.protocol.ca_service import OPENVOX_CA
 from inspector.protocol.signatures import signed_by
 from inspector.rules.fixes import advice, group, on_ca, on_node
+from inspector.rules.puppet_commands import OPENVOX_CADIR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,16 +33,24 @@ if TYPE_CHECKING:
     from inspector.doctor.findings import Diagnosis, Generation
     from inspector.progress import Watch
     from inspector.protocol import x509
+    from inspector.protocol.ca_service import CaService
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
     from inspector.rules.fixes import Fix, Step
 
 COUNTED = 1 << 31
 """Upper bound of the serial numbers that a CA counts: it reads its file as a Java int. Larger ones are random."""
 
+_OPENVOX_FILES = ("ca_crt.pem", "ca_crl.pem", "inventory.txt")
+"""The files that an openvox-ca needs besides its key, which may be elsewhere."""
+_OPENVOX_KEY = "private/ca_key.pem"
+_MAC, _MAC_KEY = ".inventory.hmac", "private/.inventory_hmac_key"
+"""What an openvox-ca recognises changes to inventory.txt by."""
 _RESTORE = (advice("restore it from a backup"),)
 _RENEW = (advice("renew the CA's certificate"), advice("distribute the new ca.pem to every agent"))
 _CLOCK = (on_ca("see its clock, and correct it", "timedatectl"),)
 _CLEAN = on_ca("remove it", "{clean}", destroys="the certificate, and revokes it")
+_LEAST_BITS = 2048
+"""Of an RSA key that an openvox-ca signs."""
 _ENTRY = regex.compile(r"(?:0x)?([0-9A-Fa-f]+)\s+(\S+)\s+(\S+)\s+(.*\S)")
 _CN = regex.compile(r"(?:^|[/,])CN=([^/,]+)")
 
@@ -56,7 +68,7 @@ class InventoryEntry:
     @property
     def name(self) -> str:
         common_name = _CN.search(self.subject)
-        return common_name[1] if common_name else self.subject
+        return common_name[1] if common_name else self.subject.removeprefix("/")  # openvox-ca: ``/NAME``
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +91,18 @@ class CaDir:
     infra_crls: tuple[RevocationList, ...] = ()
     generation: Generation = "modern"
     folder: Folder = field(default_factory=lambda: Folder(Path()))
+    ca_service: CaService | None = None
+    """The program whose directory it is; None: one of Puppet's own."""
+
+    @property
+    def key_file(self) -> str:
+        """The file of its key, relative to the directory."""
+        return _OPENVOX_KEY if self.ca_service else "ca_key.pem"
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The files without which it does not work."""
+        return _OPENVOX_FILES if self.ca_service else CA_FILES
 
     @property
     def signing(self) -> Certificate | None:
@@ -89,7 +113,11 @@ class CaDir:
 
     def steps(self, *fix: Step, certname: str | None = None) -> Fix:
         """Return a fix with the commands for this CA and an agent."""
-        return findings.steps(fix, certname, self.generation)
+        filled = findings.steps(fix, certname, self.generation, self.ca_service)
+        path = self.path(".")
+        return tuple(
+            msgspec.structs.replace(step, command=step.command.replace(OPENVOX_CADIR, path)) for step in filled
+        )
 
     def path(self, name: str) -> str:
         """Return the absolute path of a file, quoted for a shell."""
@@ -112,8 +140,11 @@ def read(
     if not any(name in names for name in (*CA_FILES, "signed")) and not folder.hidden:
         raise _no_cadir(path, names)
     authorities, crls = folder.certificates("ca_crt.pem", _RESTORE), folder.crls("ca_crl.pem", _RESTORE)
-    private = folder.key("ca_key.pem", "private/ca.pass", _RESTORE)
-    folder.list("private")
+    inside = folder.list("private")
+    openvox = "ca_key.pem" not in names and ("ca_key.pem" in inside or _MAC in names)
+    private = _openvox_key(folder) if openvox else folder.key("ca_key.pem", "private/ca.pass", _RESTORE)
+    if openvox:
+        _check_inventory(folder)
     issuer = next((authority for authority in authorities if private and authority.key == private.key), None)
     issuer = issuer or (authorities[0] if authorities else None)
     own = [crl for crl in crls if issuer and crl.issuer == issuer.subject]
@@ -127,7 +158,7 @@ def read(
     return CaDir(
         signed=signed,
         requests=requests,
-        serial=_serial(folder),
+        serial=None if openvox else _serial(folder),
         inventory=tuple(_inventory(folder)),
         revoked=frozenset(serial for crl in own for serial in crl.revoked),
         authorities=authorities,
@@ -137,6 +168,7 @@ def read(
         infra_crls=folder.crls("infra_crl.pem"),
         generation=generation or ("legacy" if "private/ca.pass" in folder.entries else "modern"),
         folder=folder,
+        ca_service=OPENVOX_CA if openvox else None,
     )
 
 
@@ -144,6 +176,8 @@ def examine(cadir: CaDir, now: float) -> list[Diagnosis]:
     """Return what is wrong with a cadir at a given time, worst first."""
     own = {name: certificate for name, certificate in cadir.signed.items() if _own(cadir, certificate)}
     diagnoses = list(cadir.folder.problems)
+    if cadir.ca_service:
+        diagnoses.append(findings.notice("CA", cadir.ca_service))
     diagnoses += _complete(cadir)
     diagnoses += _authority(cadir)
     diagnoses += _trust(cadir, now)
@@ -169,6 +203,33 @@ def _no_cadir(path: Path, names: Sequence[str]) -> InspectorError:
 
 def _names(folder: Folder, directory: str) -> list[str]:
     return [name[:-4] for name in folder.list(directory) if name.endswith(".pem")]
+
+
+def _openvox_key(folder: Folder) -> KeyFile | None:
+    """Return the facts of an openvox-ca's key; encrypted, it is in a format of its own."""
+    if b"ENCRYPTED" in (folder.read(_OPENVOX_KEY) or b""):
+        return KeyFile(None, encrypted=True)
+    return folder.key(_OPENVOX_KEY, "", _RESTORE)
+
+
+def _check_inventory(folder: Folder) -> None:
+    """Compare an openvox-ca's inventory with its HMAC; a second time if it was written between the two."""
+    for _ in range(2):
+        key, mac, inventory = (folder.read(name) for name in (_MAC_KEY, _MAC, "inventory.txt"))
+        # Without its key the CA makes another one, which does not fit.
+        known = key if key or not folder.missing(_MAC_KEY) else b"another"
+        if not known or mac is None or inventory is None:
+            return
+        if hmac.compare_digest(hmac.digest(known, inventory, "sha256"), mac):
+            return
+    path = shlex.quote(str(folder.path.absolute() / _MAC))
+    detail = f"inventory.txt and its HMAC ({_MAC}, with {_MAC_KEY}) do not match: the CA does not start"
+    fix = (
+        advice("restore all three from the same backup, or see what was changed in inventory.txt"),
+        on_ca("let the CA take it as it is", f"rm {path}", only_if="you know who changed it, and it is right",
+              destroys="the CA's record of what it wrote"),
+    )  # fmt: skip
+    folder.problems.append(findings.error("the inventory was changed", detail, fix))
 
 
 def _serial(folder: Folder) -> int | None:
@@ -202,9 +263,20 @@ def _inventory(folder: Folder) -> Iterator[InventoryEntry]:
 
 
 def _complete(cadir: CaDir) -> Iterator[Diagnosis]:
-    missing = [name for name in CA_FILES if cadir.folder.missing(name)]
-    if missing:
-        present = [name for name in CA_FILES if name not in missing]
+    missing = [name for name in cadir.needed if cadir.folder.missing(name)]
+    if cadir.ca_service and cadir.folder.missing(cadir.key_file):
+        detail = f"{cadir.key_file} is missing: the CA starts only if its configuration says where else its key is"
+        elsewhere = (
+            on_ca("see where its configuration has it", "grep -E 'ca_key_(file|provider)' /etc/puppet-ca/config.yaml"),
+            advice("restore it from a backup", only_if="it is nowhere else"),
+        )
+        yield findings.warning("the CA's key is not in its directory", detail, elsewhere)
+    if missing and cadir.ca_service:
+        detail = f"missing: {', '.join(missing)}; the CA does not start, or starts without what was in it"
+        restore = (advice("stop the CA, and restore the missing files from a backup"),)
+        yield findings.error("half-initialised CA", detail, restore)
+    elif missing:
+        present = [name for name in cadir.needed if name not in missing]
         detail = (
             f"missing: {', '.join(missing)}; found: {', '.join(present) or 'none'}. The CA service needs all or none"
         )
@@ -217,6 +289,9 @@ def _authority(cadir: CaDir) -> Iterator[Diagnosis]:
     private = cadir.private
     if private is None:
         return
+    if private.key is None and cadir.ca_service:
+        yield findings.notice("the CA's key is encrypted", f"{cadir.key_file} was not compared with ca_crt.pem")
+        return
     if private.key is None:
         detail = "ca_key.pem is encrypted, and private/ca.pass is missing or holds a wrong password"
         fix = (advice("restore private/ca.pass from a backup"),)
@@ -224,21 +299,20 @@ def _authority(cadir: CaDir) -> Iterator[Diagnosis]:
         return
     keys = [authority.key for authority in cadir.authorities]
     if keys and private.key not in keys:
-        detail = (
-            f"ca_key.pem holds {key_text(private.key)}, ca_crt.pem is for {', '.join(key_text(key) for key in keys)}"
-        )
+        others = ", ".join(key_text(key) for key in keys)
+        detail = f"{cadir.key_file} holds {key_text(private.key)}, ca_crt.pem is for {others}"
         fix = (advice("restore both from the same backup"),)
         yield findings.error("the CA's key and certificate do not match", detail, fix)
     elif keys and keys[0] != private.key and cadir.signing:
         detail = (
-            f"the first certificate in ca_crt.pem is {cadir.authorities[0].subject}, but ca_key.pem belongs to "
+            f"the first certificate in ca_crt.pem is {cadir.authorities[0].subject}, but {cadir.key_file} belongs to "
             f"{cadir.signing.subject}"
         )
         fix = (advice("put the signing CA's certificate first in ca_crt.pem"),)
         yield findings.warning("wrong order of the CA certificates", detail, fix)
     if cadir.public and cadir.public != private.key:
-        detail = f"ca_pub.pem holds {key_text(cadir.public)}, ca_key.pem holds {key_text(private.key)}"
-        command = f"openssl pkey -in {cadir.path('ca_key.pem')} -pubout -out {cadir.path('ca_pub.pem')}"
+        detail = f"ca_pub.pem holds {key_text(cadir.public)}, {cadir.key_file} holds {key_text(private.key)}"
+        command = f"openssl pkey -in {cadir.path(cadir.key_file)} -pubout -out {cadir.path('ca_pub.pem')}"
         fix = (on_ca("write it anew", command),)
         yield findings.notice("stale public key", detail, fix)
     if private.encrypted and cadir.generation == "modern":
@@ -267,11 +341,14 @@ def _trust(cadir: CaDir, now: float) -> Iterator[Diagnosis]:
     expiries = [(f"ca_crt.pem: {authority.subject}", authority.not_after) for authority in cadir.authorities]
     if soon := expiring(expiries, now, 3 * SOON):
         yield findings.warning("the CA certificate expires soon", "; ".join(soon), _RENEW, "B34")
-    if soon := expiring([(f"ca_crl.pem: {crl.issuer}", crl.next_update) for crl in cadir.crls], now):
+    if soon := findings.expiring_crls("ca_crl.pem:", cadir.crls, now):
         yield findings.warning("the CA's CRL expires soon", "; ".join(soon), _new_crl(cadir), "B11")
 
 
 def _new_crl(cadir: CaDir) -> Fix:
+    if cadir.ca_service:
+        look = on_ca("see why it does not do that by itself", "journalctl -u openvox-ca | grep -i crl | tail")
+        return (look, *cadir.steps(group("renew_crl"))[1:])
     command = f"puppet-inspector fix new-crl --cadir {cadir.path('.')}"
     return (
         on_ca("see what would be written", command),
@@ -282,6 +359,8 @@ def _new_crl(cadir: CaDir) -> Fix:
 
 def _complete_crls(cadir: CaDir) -> Fix:
     """Return the fix of rule B13 with the commands for this directory."""
+    if cadir.ca_service:
+        return cadir.steps(group("missing_crl"))
     looks, writes, *others = cadir.steps(group("missing_crl"))
     command = f"puppet-inspector fix new-crl --cadir {cadir.path('.')}"
     return (
@@ -367,7 +446,10 @@ def _records(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis
     revoked = [name for name, certificate in own.items() if certificate.serial in cadir.revoked]
     if revoked:
         detail = f"revoked, but still in signed/: {listed(revoked)}; the CA refuses their new signing requests"
-        yield findings.notice("revoked but not cleaned", detail, cadir.steps(_CLEAN, certname=revoked[0]))
+        if cadir.ca_service:
+            detail = f"revoked, but still in signed/: {listed(revoked)}; a new signing request replaces them"
+        clean = () if cadir.ca_service else cadir.steps(_CLEAN, certname=revoked[0])
+        yield findings.notice("revoked but not cleaned", detail, clean)
 
 
 def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterator[Diagnosis]:
@@ -449,6 +531,10 @@ def _refusal(cadir: CaDir, request: CertificateRequest) -> tuple[str, Fix] | Non
     """
     if request.signature_valid is False:
         return "the request is not signed with its own key", ()
+    if cadir.ca_service:
+        weak = request.key_type == "rsa" and request.key_size is not None and request.key_size < _LEAST_BITS
+        again = cadir.steps(group("enrol"), certname=request.common_name)
+        return (f"its key has only {request.key_size} bits", again) if weak else None
     extra = [name for name in request.alt_names if name != f"DNS:{request.common_name}"]
     if extra:
         allow = cadir.steps(group("alt_names"), certname=request.common_name)
@@ -464,19 +550,22 @@ def _refusal(cadir: CaDir, request: CertificateRequest) -> tuple[str, Fix] | Non
 def _rights(cadir: CaDir) -> Iterator[Diagnosis]:
     folder = cadir.folder
     keys = [name for name in folder.entries if name in ("ca_key.pem", "root_key.pem", "private/ca.pass")]
+    keys += [name for name in folder.entries if cadir.ca_service and name.startswith("private/")]
     yield from puppet_dir.open_to_all(folder, keys)
-    if unreadable := puppet_dir.unreadable_for_owner(folder, [*CA_FILES, "signed", "requests"]):
+    wanted = [*dict.fromkeys((*cadir.needed, cadir.key_file)), "signed", "requests"]
+    if unreadable := puppet_dir.unreadable_for_owner(folder, wanted):
         user = puppet_dir.owner(folder)
         detail = f"{', '.join(unreadable)}; the owner of the directory ({user}) cannot read this"
         fix = (on_ca("correct the owner", f"chown -R {user}: {cadir.path('.')}"),)
         yield findings.error("wrong owner", detail, fix)
-    home, key = folder.entries.get("."), folder.entries.get("ca_key.pem")
+    home, key = folder.entries.get("."), folder.entries.get(cadir.key_file)
     if home and key and home.uid == 0 == key.uid:
-        detail = f"ca_key.pem is {key.rights}: a puppetserver that runs as another user cannot read the key"
+        server, user = (cadir.ca_service, "puppet-ca") if cadir.ca_service else ("puppetserver", "puppet")
+        detail = f"{cadir.key_file} is {key.rights}: {server}, if it runs as another user, cannot read the key"
         yield findings.notice(
             "the CA directory belongs to root",
             detail,
-            (on_ca("correct the owner", f"chown -R puppet: {cadir.path('.')}", only_if="puppetserver runs as puppet"),),
+            (on_ca("correct the owner", f"chown -R {user}: {cadir.path('.')}", only_if=f"{server} runs as {user}"),),
         )
 
 

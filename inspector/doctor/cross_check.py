@@ -170,10 +170,15 @@ def _bootstrap(ssldir: SslDir, cadir: CaDir, name: str) -> Iterator[Diagnosis]:
         yield findings.notice("certificate signed, but not downloaded yet", detail, (_RUN,))
     elif signed:
         state = "revoked" if signed.serial in cadir.revoked else "signed"
-        detail = (
-            f"signed/{name}.pem ({signed.fingerprint}) is for {key_text(signed.key)}, {agent_key}; "
-            f"the CA answers requests with: {name} already has a {state} certificate; ignoring certificate request"
-        )
+        answer = f"answers requests with: {name} already has a {state} certificate; ignoring certificate request"
+        if cadir.ca_service and state == "revoked":
+            answer = "replaces it when it gets a request"
+        elif cadir.ca_service:
+            answer = "takes requests for this name, and gives this certificate"
+        detail = f"signed/{name}.pem ({signed.fingerprint}) is for {key_text(signed.key)}, {agent_key}; the CA {answer}"
+        if cadir.ca_service and state == "revoked":
+            yield findings.notice("the CA has a revoked certificate for another key", detail, (_RUN,))
+            return
         yield findings.error("the CA has a certificate for another key", detail, enrol, "B18")
     elif request and ssldir.key == request.key:
         detail = f"the request on the CA has the agent's key: (SHA256) {request.fingerprint}"

@@ -27,6 +27,7 @@ from inspector.text import clean, utc_day
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from inspector.protocol.ca_service import CaService
     from inspector.protocol.certificates import Certificate, RevocationList
     from inspector.rules.fixes import Fix
 
@@ -131,14 +132,14 @@ def doubted(diagnosis: Diagnosis) -> Diagnosis:
     return replace(diagnosis, steps=(*steps((group("compare_clocks"),), None, "modern"), *conditional))
 
 
-def steps(fix: Fix, certname: str | None, generation: Generation) -> Fix:
-    """Return a fix with its placeholders replaced by the commands of a generation.
+def steps(fix: Fix, certname: str | None, generation: Generation, ca_service: CaService | None = None) -> Fix:
+    """Return a fix with its placeholders replaced by the commands of a generation, and of the CA's program.
 
     A command with a path is added afterwards: braces in the path are no placeholder.
     """
     name = shlex.quote(certname) if certname else None
     early = generation == "legacy"
-    return fill(fix, FixContext(name, early_ca=early, early_node=early, renews=False))
+    return fill(fix, FixContext(name, early_ca=early, early_node=early, renews=False, ca_service=ca_service))
 
 
 def key_text(key: str | None) -> str:
@@ -221,6 +222,18 @@ def expiring(expiries: Iterable[tuple[str, float | None]], now: float, within: f
         for name, end in expiries
         if end is not None and now <= end < now + within
     ]
+
+
+def expiring_crls(lead: str, crls: Iterable[RevocationList], now: float) -> list[str]:
+    """Return in words those CRLs that end soon: one with a short lifetime when a tenth of it is left.
+
+    ``lead`` is written before the name of each one's CA.
+    """
+    words = []
+    for crl in crls:
+        lifetime = (crl.next_update or now) - crl.last_update
+        words += expiring([(f"{lead} {crl.issuer}", crl.next_update)], now, min(SOON, lifetime / 10))
+    return words
 
 
 def _in_days(seconds: float) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MARK = "# Written by `puppet-inspector doctor --fix-script`"
 """The second line of a script: only a file that has it is overwritten."""
 _PLAIN = regex.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
-_SIGNS = regex.compile(r"puppet(?:server ca| cert)(?: --allow-dns-alt-names)? sign\b")
+_SIGNS = regex.compile(r"(?:puppet(?:server ca| cert)(?: --allow-dns-alt-names)?|openvox-ca-ctl) sign\b")
 _VARIABLES = {Host.NODE: "ON_NODE", Host.CA: "ON_CA", Host.MASTER: "ON_MASTER", Host.PROXY: "ON_PROXY"}
 _NAMES = {Host.NODE: "the node", Host.CA: "the CA", Host.MASTER: "the master", Host.PROXY: "the proxy's host"}
 _WIDTH = 110

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from OpenSSL import SSL
 
@@ -19,13 +20,14 @@ from inspector.model import Severity
 from inspector.protocol import x509
 from inspector.proxy import identity
 from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
-from inspector.text import size, utc_day
+from inspector.text import address, size, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from inspector.doctor.findings import Diagnosis, Generation
+    from inspector.protocol.ca_service import CaService
     from inspector.protocol.certificates import Certificate, RevocationList
     from inspector.rules.fixes import Fix
 
@@ -58,8 +60,21 @@ class _Check:
     """The caller passed a CRL of this host."""
     diagnoses: list[Diagnosis] = field(default_factory=list)
     generation: Generation = "modern"
+    ca_service: CaService | None = None
+    """The CA's program; None: one of Puppet's own, or it is not known."""
+    authority: Target | None = None
+    """The agents' CA, if it is on another host."""
     master_time: float | None = None
     """By the master's clock; None if it is this host's time."""
+
+    @property
+    def ca(self) -> Target:
+        """Where the CA is."""
+        return self.authority or self.target
+
+    def steps(self, fix: Fix, certname: str | None = None) -> Fix:
+        """Return a fix with the commands for this master and its CA."""
+        return findings.steps(fix, certname, self.generation, self.ca_service)
 
 
 def probe(
@@ -73,19 +88,21 @@ def probe(
     name: str | None = None,
     now: float,
     timeout: float = TIMEOUT,
+    authority: tuple[str, int] | None = None,
 ) -> list[Diagnosis]:
     """Return whether a Puppet master answers, and then what agents of this host would find wrong with it, worst first.
 
     ``ca`` and ``crl`` are the agents' files (without ``ca``: those that a new agent would download). ``certificate``
     and ``key`` are an agent's. ``name`` is the agents' name for the master, if it is not ``host``. ``timeout`` is in
-    seconds, for each of about six connections.
+    seconds, for each of about six connections. ``authority`` is the server and the port of the agents' CA, if it is not
+    the master.
     Raises IdentityError if one of the files cannot be used.
     """
     check = _Check(Target(host, port, name or host, timeout), now)
     if ca:
-        check.authorities = tuple(_read(ca, x509.read_certificates, "CA bundle"))
+        check.authorities = tuple(_read(ca, x509.usable_certificates, "CA bundle"))
     if crl:
-        check.crls, check.revocable = tuple(_read(crl, x509.read_crls, "CRL")), True
+        check.crls, check.revocable = tuple(_read(crl, x509.usable_crls, "CRL")), True
     credentials = identity.load(certificate, key or certificate) if certificate else None
     try:
         session = open_session(check.target, "/puppet-ca/v1/certificate/ca")
@@ -103,8 +120,9 @@ def probe(
     elif other := product.another_server(check.target, answer):
         first = other
     else:
-        first = product.master(check.target, answer)
-        bundle, crls = _bundle(check, answer), _revocation_lists(check)
+        if authority and authority != (host, port):
+            check.authority = Target(*authority, authority[0], timeout)
+        first, bundle, crls = _of_authority(check, answer)
     _by_both_clocks(check, session, bundle, crls)
     if time is None:
         check.diagnoses = [findings.doubted(diagnosis) for diagnosis in check.diagnoses]
@@ -118,6 +136,39 @@ def probe(
 
 
 # -- judging ------------------------------------------------------------------------------------------
+
+
+def _of_authority(
+    check: _Check, answer: HttpResponse
+) -> tuple[Diagnosis, tuple[Certificate, ...], tuple[RevocationList, ...]]:
+    """Return what answers, and what its CA serves, which may be on another host.
+
+    ``answer`` is the master's to the request for the CA's certificate.
+    """
+    if check.authority is None:
+        check.ca_service = product.ca_service(check.target, answer)
+        first = product.master(check.target, answer)
+        if check.ca_service:
+            first = findings.notice("CA", f"{check.ca_service}, {address(check.target.host, check.target.port)}")
+        return first, _bundle(check, answer), _revocation_lists(check)
+    first, where = product.master(check.target, answer), address(check.authority.host, check.authority.port)
+    try:
+        session = open_session(check.authority, "/puppet-ca/v1/certificate/ca")
+        if session.answer is None:
+            raise session.problem or Unreachable("no answer", "it answers nothing")
+    except Unreachable as error:
+        detail = f"no CA answers at {where}, the agents' ca_server: {error}"
+        check.diagnoses.append(findings.error(error.title, detail, error.fix))
+        return first, (), ()
+    check.ca_service = product.ca_service(check.authority, session.answer)
+    check.diagnoses.append(findings.notice("CA", f"{check.ca_service or 'a Puppet master'}, {where}"))
+    bundle, crls = _bundle(check, session.answer), _revocation_lists(check)
+    # The agent verifies the CA's server as it does the master.
+    there = replace(check, target=check.authority, diagnoses=[])
+    _by_both_clocks(there, session, bundle, crls)
+    of_server = f"the CA's server {where}: "
+    check.diagnoses += [replace(found, detail=of_server + found.detail) for found in there.diagnoses]
+    return first, bundle, crls
 
 
 def _protocols(check: _Check, session: Session) -> None:
@@ -153,7 +204,7 @@ def _bundle(check: _Check, answer: HttpResponse) -> tuple[Certificate, ...]:
     if answer.status != 200 and (old := _old_master(check)):
         answer, check.generation = old, "legacy"
         check.diagnoses.append(findings.notice("a Puppet 3 master", "the master answers only the legacy URLs"))
-    certificates = tuple(_parsed(check, answer, "CA certificate", x509.read_certificates))
+    certificates = tuple(_parsed(check, answer, "CA certificate", x509.usable_certificates))
     if not certificates:
         return ()
     strays = [certificate.subject for certificate in certificates if not certificate.is_ca]
@@ -180,7 +231,7 @@ def _compare(check: _Check, served: Sequence[Certificate]) -> None:
             advice("check that this is the right master"),
             group("enrol_ca", only_if="the CA was recreated; this is for each agent"),
         )
-        check.diagnoses.append(findings.error("another CA", detail, findings.steps(fix, None, check.generation)))
+        check.diagnoses.append(findings.error("another CA", detail, check.steps(fix)))
     elif {certificate.fingerprint for certificate in check.authorities} != {
         certificate.fingerprint for certificate in served
     }:
@@ -193,9 +244,7 @@ def _compare(check: _Check, served: Sequence[Certificate]) -> None:
                 destroys="the CA and the CRL that it has",
             ),
         )
-        check.diagnoses.append(
-            findings.notice("the CA bundles differ", detail, findings.steps(fix, None, check.generation))
-        )
+        check.diagnoses.append(findings.notice("the CA bundles differ", detail, check.steps(fix)))
 
 
 def _revocation_lists(check: _Check) -> tuple[RevocationList, ...]:
@@ -207,13 +256,14 @@ def _revocation_lists(check: _Check) -> tuple[RevocationList, ...]:
         return ()
     if check.generation == "legacy" and answer.status == 403:
         return ()  # Puppet 3 gives its CRL only to clients with a certificate
-    return tuple(_parsed(check, answer, "CRL", x509.read_crls))
+    return tuple(_parsed(check, answer, "CRL", x509.usable_crls))
 
 
 def _chain(check: _Check, session: Session, bundle: Sequence[Certificate], served: Sequence[RevocationList]) -> None:
     """Verify the master's certificate with the files that agents have and with those that they would download."""
     try:
         presented = [x509.read_der(der) for der in session.chain]
+        x509.check_usable(session.chain)
     except x509.Malformed as error:
         check.diagnoses.append(findings.error("unreadable certificate", str(error)))
         return
@@ -222,8 +272,9 @@ def _chain(check: _Check, session: Session, bundle: Sequence[Certificate], serve
         return
     leaf, others = presented[0], presented[1:]
     if not x509.names_match(leaf, check.target.name):
+        setting = "ca_server" if check.target == check.authority else "server"
         fix = (
-            on_node("use one of its names", "puppet config set server <name> --section agent"),
+            on_node("use one of its names", f"puppet config set {setting} <name> --section agent"),
             advice("reissue the master's certificate with that name", only_if="agents must use the other name"),
         )
         check.diagnoses.append(findings.error("wrong name", wrong_name(check.target.name, leaf), fix))
@@ -241,15 +292,15 @@ def _chain(check: _Check, session: Session, bundle: Sequence[Certificate], serve
         problems += findings.crl_problems(bundle, served, check.now) if served else []
     if not trusted:
         problems += findings.verified(leaf, others, presented, (), check.now, "none")
-    check.diagnoses += [_refused(problem, check.generation) for problem in dict.fromkeys(problems)]
+    check.diagnoses += [_refused(problem, check) for problem in dict.fromkeys(problems)]
     expiries = [(certificate.subject, certificate.not_after) for certificate in (leaf, *bundle)]
-    expiries += [(f"the CRL of {crl.issuer}", crl.next_update) for crl in served if crl.next_update]
-    if soon := expiring(expiries, check.now, SOON):
+    soon = [*expiring(expiries, check.now, SOON), *findings.expiring_crls("the CRL of", served, check.now)]
+    if soon:
         detail = "; ".join(dict.fromkeys(soon))
         check.diagnoses.append(findings.warning("expires soon", detail, (advice("renew it on the CA"),)))
 
 
-def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
+def _refused(problem: x509.Problem, check: _Check) -> Diagnosis:
     renew = advice("renew the CA's certificate on the CA") if problem.depth else group("renew_master")
     by_code: dict[int, tuple[str, Fix, str | None]] = {
         3: ("the CRLs do not cover the chain", (group("missing_crl"),), "B13"),
@@ -261,7 +312,7 @@ def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
         23: ("the master's certificate is revoked", (advice("reissue it on the CA"),), None),
     }
     title, fix, rule = by_code.get(problem.code, ("the master's certificate is from another CA", _COMPARE_CAS, None))
-    return findings.error(title, str(problem), findings.steps(fix, None, generation), rule)
+    return findings.error(title, str(problem), check.steps(fix), rule)
 
 
 def _by_both_clocks(
@@ -290,6 +341,8 @@ def _with_certificate(
     """
     path = product.PROTECTED if check.generation == "modern" else "/production/certificate_revocation_list/ca"
     leaf = x509.certificate(credentials.chain[0])
+    if check.ca_service and check.authority is None:  # what only the node itself may ask for
+        path = f"/puppet-ca/v1/certificate_request/{quote(leaf.common_name or '', safe='')}"
     identified = f"{leaf.subject}, serial number {leaf.serial:04X}, valid until {utc_day(leaf.not_after)}"
     mode: x509.Revocation = "leaf" if served else "none"
     there = check.now if check.master_time is None else check.master_time
@@ -304,9 +357,7 @@ def _with_certificate(
         group("enrol_ca", only_if="it is from another CA"),
     )
     # What is wrong only by the master's clock is that clock's fault.
-    fix = findings.steps(
-        (group("clocks"),) if set(problems) - set(here) else judged, leaf.common_name, check.generation
-    )
+    fix = check.steps((group("clocks"),) if set(problems) - set(here) else judged, leaf.common_name)
     try:
         session = open_session(check.target, path, credentials)
         problem, answer = session.problem, session.answer
@@ -340,7 +391,7 @@ def _read[T](path: Path, parse: Callable[[bytes], list[T]], document: str) -> li
 def _ask(check: _Check, path: str) -> HttpResponse | None:
     """Send one GET request; add a diagnosis if it fails."""
     try:
-        session = open_session(check.target, path)
+        session = open_session(check.ca, path)
     except Unreachable as error:
         check.diagnoses.append(_unreachable(error))
         return None
@@ -397,7 +448,7 @@ def _parsed[T](check: _Check, answer: HttpResponse, document: str, parse: Callab
 
 def _old_master(check: _Check) -> HttpResponse | None:
     try:
-        answer = open_session(check.target, product.OLD_CA).answer
+        answer = open_session(check.ca, product.OLD_CA).answer
     except Unreachable:
         return None
     return answer if answer and answer.status == 200 and b"-----BEGIN" in answer.body else None

@@ -12,12 +12,14 @@ import msgspec
 from inspector import regex
 from inspector.doctor import findings
 from inspector.doctor.tls_client import Unreachable, open_session
+from inspector.protocol.ca_service import OPENVOX_CA
 from inspector.rules.fixes import advice, on_node
 from inspector.text import address, clean
 
 if TYPE_CHECKING:
     from inspector.doctor.findings import Diagnosis
     from inspector.doctor.tls_client import HttpResponse, Target
+    from inspector.protocol.ca_service import CaService
 
 PROTECTED = "/puppet/v3/environments"
 """A path that every agent with a certificate may read, and nobody without one (docs/protocol.md#default-rules)."""
@@ -28,6 +30,8 @@ _SERVICES = "/status/v1/services"
 _OF_A_MASTER = frozenset({"server", "master", "ca", "puppet-profiler"})
 _OTHERS = {"puppetdb-status": "PuppetDB", "rbac-service": "the console of Puppet Enterprise",
            "broker-service": "the broker of Puppet Enterprise's orchestrator"}  # fmt: skip
+_EXPIRATIONS = "/puppet-ca/v1/expirations"
+"""Only an openvox-ca names these two dates, and to everybody."""
 _TITLE = regex.compile(rb"<title[^>]*>([^<]{1,200})", regex.IGNORECASE)
 
 
@@ -53,7 +57,7 @@ def another_server(target: Target, answer: HttpResponse) -> Diagnosis | None:
     for path in (OLD_CA, PROTECTED):
         if (other := _ask(target, path)) and _of_master(other):
             return None
-    services = _services(_ask(target, _SERVICES))
+    services = _names(_ask(target, _SERVICES))
     if services & _OF_A_MASTER:
         return None
     product = next((name for service, name in _OTHERS.items() if service in services), None)
@@ -72,6 +76,16 @@ def master(target: Target, answer: HttpResponse) -> Diagnosis:
     return findings.notice("a Puppet master answers", detail)
 
 
+def ca_service(target: Target, answer: HttpResponse) -> CaService | None:
+    """Return the program of a CA; None if it is one of Puppet's own.
+
+    ``answer`` is to the request for its certificate.
+    """
+    if "x-puppet-version" in answer.headers or not _of_master(answer):
+        return None
+    return OPENVOX_CA if _names(_ask(target, _EXPIRATIONS)) == {"ca_certificate", "ca_crl"} else None
+
+
 def excerpt(answer: HttpResponse) -> str:
     """Return the beginning of an unexpected text, or its HTML title."""
     heading = _TITLE.search(answer.body[:65536])
@@ -86,7 +100,8 @@ def _of_master(answer: HttpResponse) -> bool:
     return answer.status == 200 and b"-----BEGIN CERTIFICATE-----" in answer.body
 
 
-def _services(answer: HttpResponse | None) -> frozenset[str]:
+def _names(answer: HttpResponse | None) -> frozenset[str]:
+    """Return the names in a JSON object; none if it is something else."""
     if answer is None:
         return frozenset()
     try:

@@ -142,11 +142,11 @@ class Folder:
 
     def certificates(self, name: str, fix: Fix = ()) -> tuple[Certificate, ...]:
         """Return a file's certificates; ``fix`` is for a file without any."""
-        return tuple(self._parse(name, "certificate", _certificates, fix) or ())
+        return tuple(self._parse(name, "certificate", x509.usable_certificates, fix) or ())
 
     def crls(self, name: str, fix: Fix = ()) -> tuple[RevocationList, ...]:
         """Return a file's CRLs; ``fix`` is for a file without any."""
-        return tuple(self._parse(name, "CRL", _crls, fix) or ())
+        return tuple(self._parse(name, "CRL", x509.usable_crls, fix) or ())
 
     def request(self, name: str, fix: Fix = ()) -> CertificateRequest | None:
         return self._parse(name, "signing request", x509.read_csr, fix)
@@ -283,15 +283,3 @@ def _user(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
-
-
-def _certificates(data: bytes) -> list[Certificate]:
-    found = x509.read_certificates(data)
-    x509.check_usable([certificate.der for certificate in found])
-    return found
-
-
-def _crls(data: bytes) -> list[RevocationList]:
-    found = x509.read_crls(data)
-    x509.check_usable([], [crl.der for crl in found])
-    return found

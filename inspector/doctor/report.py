@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import time
 from dataclasses import dataclass, field
@@ -181,6 +182,8 @@ def _of_directories(
     agent = ssldir.read(ssl, certname) if ssl else None
     authority = cadir.read(ca) if ca else None
     diagnoses = cadir.examine(authority, now) if authority else []
+    if agent and authority:
+        agent = dataclasses.replace(agent, ca_service=authority.ca_service)
     if agent:
         diagnoses += cross_check.with_causes(ssldir.examine(agent, now), diagnoses)
         diagnoses += cross_check.join(agent, authority) + cross_check.against_wire(agent, authority, wire_keys)
@@ -207,9 +210,11 @@ def of_master(address: str, ssl: Path | None, cert: Path | None, key: Path | Non
         raise InspectorError(
             "--cert and --key must be used together.", "Without both of them no certificate is presented."
         )
+    apart = conf.authority if conf.path and conf.authority != conf.servers[0] else None
     return livecheck.probe(
-        host, port, ca=_existing(conf.ca), crl=_existing(conf.crl), certificate=cert, key=key, now=time.time()
-    )
+        host, port, ca=_existing(conf.ca), crl=_existing(conf.crl), certificate=cert, key=key, now=time.time(),
+        authority=apart,
+    )  # fmt: skip
 
 
 def of_migration(old: Path, new: str, capture: Path | None, now: float, watch: Watch = unwatched) -> Migration:

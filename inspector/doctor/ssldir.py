@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from inspector.doctor.findings import Diagnosis, Generation
     from inspector.protocol import x509
+    from inspector.protocol.ca_service import CaService
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
     from inspector.rules.fixes import Fix, Step
 
@@ -70,6 +71,8 @@ class SslDir:
     """Certificates of a CA in this directory's ca/."""
     lock: str = ""
     """The process id in ssl.lock."""
+    ca_service: CaService | None = None
+    """The program of its CA; None: one of Puppet's own, or it is not known."""
 
     def file(self, directory: str) -> str:
         """Return the agent's file in a directory: ``certs/NAME.pem``."""
@@ -84,7 +87,7 @@ class SslDir:
 
     def steps(self, *fix: Step) -> Fix:
         """Return a fix with the commands for this agent."""
-        return findings.steps(fix, self.certname, self.generation)
+        return findings.steps(fix, self.certname, self.generation, self.ca_service)
 
     def fetch(self, *files: str, only_if: str = "") -> Fix:
         """Return how the agent gets files anew."""
@@ -360,6 +363,10 @@ def _trust(ssldir: SslDir, now: float, revocation: x509.Revocation) -> Iterator[
 
 def _refused(ssldir: SslDir, problem: x509.Problem) -> Diagnosis:
     """Return a verification error of OpenSSL's as a diagnosis."""
+    if problem.code == 20 and any(crl.issuer == problem.issuer for crl in ssldir.crls):
+        detail = f"{_no_issuer(problem)}: {CA} lacks this CA, {CRL} has its CRL. The agent goes on; runs work if the "
+        detail += "master sends its certificate with its own"
+        return findings.warning("the CA bundle lacks an intermediate CA", detail, ssldir.fetch(CA))
     fetch, enrol = ssldir.fetch(CRL), ssldir.steps(group("enrol"))
     renew = (advice("renew the CA's certificate"), advice("distribute the new ca.pem"))
     revoked = ssldir.steps(group("revoked"))
@@ -383,10 +390,15 @@ def _refused(ssldir: SslDir, problem: x509.Problem) -> Diagnosis:
         *ssldir.steps(group("enrol", only_if="the certificate is out of date")),
     )
     title, fix, rule = by_code.get(problem.code, ("certificate from another CA", another, None))
-    detail = str(problem)
+    detail = _no_issuer(problem) if problem.code == 20 else str(problem)
     if problem.code not in (3, 8, 9, 10, 11, 12, 23):
         detail += f"; {CA} contains {listed([authority.subject for authority in ssldir.authorities])}"
     return findings.error(title, detail, fix, rule)
+
+
+def _no_issuer(problem: x509.Problem) -> str:
+    """Return the agent's warning about its own certificate; about a server's it has other words."""
+    return f"The issuer '{problem.issuer}' of certificate '{problem.subject}' cannot be found locally"
 
 
 def _dates(ssldir: SslDir, now: float) -> Iterator[Diagnosis]:
@@ -403,7 +415,7 @@ def _dates(ssldir: SslDir, now: float) -> Iterator[Diagnosis]:
         yield findings.warning(
             "the CA certificate expires soon", "; ".join(soon), (advice("renew it on the CA's host"),), "B34"
         )
-    if soon := expiring([(f"{CRL}: {crl.issuer}", crl.next_update) for crl in ssldir.crls], now):
+    if soon := findings.expiring_crls(f"{CRL}:", ssldir.crls, now):
         fix = ssldir.fetch(CRL, only_if="the CA has issued a new one")
         yield findings.warning("the agent's CRL expires soon", "; ".join(soon), fix, "B11")
 

@@ -37,7 +37,9 @@ MOST = 50_000
 """Facts or resources of one run; of more, the first."""
 NODES = 100_000
 """Nodes whose latest facts and catalog are known."""
-_TYPES: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float: "float", type(None): "null"}
+_TYPES: dict[type, str] = {
+    str: "string", bool: "boolean", int: "integer", float: "float", type(None): "null", dict: "hash", list: "array",
+}  # fmt: skip
 _volatile = Volatile()
 
 
@@ -120,7 +122,8 @@ class Contents:
     def _add_facts(self, facts: d.Facts, exchange: Exchange, run: Run) -> None:
         node, contents = self._node(run), self._contents(run)
         contents.masks = Masks((), (facts,))
-        found = [(path, ".".join(map(str, path)), value) for path, value in islice(leaves(facts.values), MOST)]
+        parts = islice(leaves(facts.values, empty=True), MOST)
+        found = [(path, ".".join(map(str, path)), value) for path, value in parts]
         lasting = [(name, value) for _, name, value in found if not _changes(name)]
         digest = hashlib.sha256(meaning.encoded(sorted(lasting, key=_by_name))).digest()
         same = node.facts[0] == digest
@@ -249,4 +252,6 @@ def _fact(path: tuple[Hashable, ...], value: Any) -> str | None:
             return masked(value)
         case bool():
             return "true" if value else "false"
+        case dict():
+            return "{}"
     return str(value)

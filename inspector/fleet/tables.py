@@ -224,7 +224,7 @@ class FactRow(AgentRow, kw_only=True):
     time: Annotated[int, moment("When they were sent.")]
     path: Annotated[str, about("Names and places in lists, joined by dots: `os.release.major`.")] = ""
     value: Annotated[str | None, about("The value; secrets are masked.")] = None
-    type: Annotated[str, about("string, integer, float, boolean or null.")] = ""
+    type: Annotated[str, about("string, integer, float, boolean or null; of an empty value hash or array.")] = ""
     volatile: Annotated[bool, about("It changes by itself, such as the uptime.")] = False
 
 

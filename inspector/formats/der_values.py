@@ -1,4 +1,4 @@
-"""Values in DER: their places, and the same values with other texts.
+"""Values in DER with other texts.
 
 Only what certificates, signing requests and CRLs consist of; no schema. What is not DER stays as it is.
 """
@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
+from inspector.protocol.der import places
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-type DerValue = tuple[int, int, int, int]
-"""A value in DER: its start, its tag, the start and the end of its contents."""
+    from inspector.protocol.der import DerValue
 
 _DEPTH = 30
 _CONSTRUCTED, _ENDLESS = 0x20, 0x80
@@ -25,22 +26,6 @@ _NAMES, _SERIAL = (0x81, 0x82, 0x86), 20
 _ADDRESS = 0x87
 _SHORT = 8
 """The longest octets that are no text and no key: flags, numbers."""
-
-
-def places(data: bytes, begin: int, end: int) -> list[DerValue]:
-    """Return the values of a sequence, up to the first that is not DER."""
-    found = []
-    while begin + 2 <= end:
-        tag, size, at = data[begin], data[begin + 1], begin + 2
-        if size == _ENDLESS:
-            break
-        if size > _ENDLESS:
-            at, size = at + size - _ENDLESS, int.from_bytes(data[at : at + size - _ENDLESS])
-        if at + size > end:
-            break
-        found.append((begin, tag, at, at + size))
-        begin = at + size
-    return found
 
 
 def value(tag: int, contents: bytes) -> bytes:

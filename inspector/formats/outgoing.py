@@ -36,6 +36,7 @@ from inspector.privacy.known import KnownSecrets
 from inspector.privacy.rewrite import Fields, Leaf
 from inspector.progress import unwatched, watched
 from inspector.protocol import bodies, endpoints, files, kinds
+from inspector.protocol.der import places
 from inspector.protocol.pem import guard
 from inspector.protocol.x509 import Malformed, fingerprint, key_id
 
@@ -509,8 +510,8 @@ class Outgoing:
         except Malformed:
             return self._text(der.decode("latin-1")).encode("latin-1", "replace")
         changes = der_values.Changes(self._text, bytes, self._salt, known)
-        outer = der_values.places(der, 0, len(der))[0]
-        inner, *rest = der_values.places(der, *outer[2:])
+        outer = places(der, 0, len(der))[0]
+        inner, *rest = places(der, *outer[2:])
         made = der_values.rewritten(der, inner, changes)
         return (
             der if made == der[inner[0] : inner[3]] else der_values.value(outer[1], made + der[rest[0][0] : outer[3]])

@@ -19,8 +19,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
 from inspector.formats import der_values
 from inspector.privacy import patterns
-from inspector.protocol.pem import UNREADABLE, Malformed, guard
+from inspector.protocol.der import places
+from inspector.protocol.pem import UNREADABLE, Malformed, guard, request_of
 from inspector.protocol.signatures import rsa_padding, verifies
+from inspector.protocol.unusual import signed_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,16 +85,16 @@ class Reissuer:
 
     def _anew(self, der: bytes) -> bytes:
         read = parse(der)
-        signer = self._signer(read)  # first, as its key's identifier is part of what it signs
+        signer = self._signer(read, der)  # first, as its key's identifier is part of what it signs
         if not isinstance(read, x509.CertificateRevocationList):
             self._key(read.public_key())
         for identifier in identifiers(read):
             new = hashlib.sha256(self._salt + identifier).digest()[: len(identifier)]
             self._identifiers.setdefault(identifier, new)
         der = patterns.der(der)
-        outer = der_values.places(der, 0, len(der))[0]
-        inner, algorithm, _ = der_values.places(der, *outer[2:])
-        fields = der_values.places(der, *inner[2:])
+        outer = places(der, 0, len(der))[0]
+        inner, algorithm, _ = places(der, *outer[2:])
+        fields = places(der, *inner[2:])
         changes = der_values.Changes(self._text, self._address, self._salt, self._identifiers)
         parts = [der_values.rewritten(der, field, changes) for field in fields]
         if not isinstance(read, x509.CertificateRevocationList):
@@ -148,10 +150,12 @@ class Reissuer:
         except _WRONG:
             return hashlib.shake_256(self._salt + signed).digest(len(read.signature))
 
-    def _signer(self, read: Signed) -> CertificateIssuerPrivateKeyTypes:
+    def _signer(self, read: Signed, der: bytes) -> CertificateIssuerPrivateKeyTypes:
         if isinstance(read, x509.CertificateSigningRequest):
             own = read.public_key()
-            return self._key(own) if verifies(read, own) is not False else self._stranger(b"forger", own)
+            return (
+                self._key(own) if verifies(read, own, signed_part(der)) is not False else self._stranger(b"forger", own)
+            )
         named = [certificate.public_key() for certificate in self._authorities.get(read.issuer.public_bytes(), [])]
         for key in named:
             if verifies(read, key) is not False:
@@ -174,7 +178,7 @@ class Reissuer:
 def parse(der: bytes) -> Signed:
     """Parse a certificate, a signing request or a CRL. Raises Malformed."""
     loads: tuple[Callable[[bytes], Signed], ...] = (
-        x509.load_der_x509_certificate, x509.load_der_x509_csr, x509.load_der_x509_crl
+        x509.load_der_x509_certificate, request_of, x509.load_der_x509_crl
     )  # fmt: skip
     for load in loads:
         with contextlib.suppress(Malformed):

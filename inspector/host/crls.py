@@ -99,6 +99,9 @@ def plan(cadir: Path, now: float, added: Path | None = None) -> Plan:
     path = _target(cadir)
     directory = _read(cadir, path)
     more = _added(added, directory.authorities) if added else ()
+    if not directory.signing and (cadir / "private/ca_key.pem").exists():
+        hint = "Let it sign its own CRL anew: `openvox-ca-ctl reissue-crl`."
+        raise InspectorError(f"{cadir} is that of an openvox-ca, which does not notice other programs' changes.", hint)
     if not directory.signing and not more:
         raise IdentityError(f"{cadir} has no ca_key.pem.", "Run this where the CA's key is, or pass CRLs with --add.")
     changes: list[Change] = []
@@ -134,11 +137,11 @@ def _target(cadir: Path) -> Path:
     hint = "Use the directory that `puppet config print cadir --section master` prints."
     try:
         path = (cadir / "ca_crl.pem").resolve()
-        if not cadir.is_dir():
+        if not inputs.is_directory(cadir):
             raise InspectorError(f"There is no directory {cadir}.", hint)
-        if not (cadir / "ca_crt.pem").exists():
+        if not inputs.exists(cadir / "ca_crt.pem"):
             raise InspectorError(f"{cadir} is not a cadir: it contains no ca_crt.pem.", hint)
-        if (cadir / "ca_crl.pem").is_symlink() and not path.exists():
+        if (cadir / "ca_crl.pem").is_symlink() and not inputs.exists(path):
             raise InspectorError(
                 f"{cadir / 'ca_crl.pem'} is a link to {path}, which does not exist.", "Correct the link."
             )
@@ -149,7 +152,7 @@ def _target(cadir: Path) -> Path:
 
 def _read(cadir: Path, path: Path) -> _Directory:
     try:
-        bundle = x509.read_certificates(inputs.read(cadir / "ca_crt.pem", inputs.SMALL))
+        bundle = x509.usable_certificates(inputs.read(cadir / "ca_crt.pem", inputs.SMALL))
     except OSError as error:
         raise _unreadable(cadir / "ca_crt.pem", error) from error
     except x509.Malformed as error:
@@ -173,7 +176,7 @@ def _authority(cadir: Path, name: str, authorities: Sequence[Certificate]) -> pk
     """Return the CA whose key is in a file; None without that file."""
     path = cadir / name
     try:
-        if not path.exists():
+        if not inputs.exists(path):
             return None
         password = inputs.read(cadir / "private/ca.pass", inputs.SMALL)
     except FileNotFoundError:

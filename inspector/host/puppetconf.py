@@ -118,6 +118,12 @@ class PuppetConf:
         )))  # fmt: skip
 
     @property
+    def authority(self) -> tuple[str, int]:
+        """The CA's server and its port: by default the first master's."""
+        server, port = self.servers[0]
+        return self.ca_server or server, self.ca_port or port
+
+    @property
     def certificate(self) -> Path:
         return self.ssldir / "certs" / f"{self.certname}.pem"
 

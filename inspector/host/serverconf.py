@@ -69,7 +69,7 @@ def read(directory: Path | None = None) -> ServerConf:
     Raises InspectorError.
     """
     directory = directory or _running() or next((place for place in PLACES if place.is_dir()), None)
-    if directory is None or not directory.is_dir():
+    if directory is None or not inputs.is_directory(directory):
         raise InspectorError(
             f"There is no Puppet server on this host: {directory or 'none is installed, and none'} "
             f"{'is no directory' if directory else 'runs'}.",

@@ -243,7 +243,7 @@ def _broken_request(message: Message, plain: bytes) -> bool:
     if found is None or found.endpoint.kind is not Kind.CSR:
         return False
     try:
-        x509.read_csr(plain)
+        x509.read_csr(plain, strict=True)
     except x509.Malformed:
         return True
     return False

@@ -63,9 +63,9 @@ WORDS = frozenset(
     genuine get getaddrinfo gets getsetsebool ghz gib gid git give given gives glibc global gmt gnu go goes gone got
     gpg gpgcheck gpgkey grafana graph grep group groups grow gsub gzip h had hand handle handler handshake
     handshakes haproxy hardware hardwareisa hardwaremodel has hash hasn hasrestart hasstatus have haven hdd head
-    header headers healthy held hello here hg hiera hieradata hold holds home hook host hostcert hostname hosts hour
-    hourly how hp html http httpd https hyperv hypervisor hypervisors hz i icinga id identical identify identity if
-    ignore ignored ignores ignoring illegal img implemented important in inappropriate include included includes
+    header headers healthy healthz held hello here hg hiera hieradata hold holds home hook host hostcert hostname hosts
+    hour hourly how hp html http httpd https hyperv hypervisor hypervisors hz i icinga id identical identify identity if
+    ignore ignored ignores ignoring illegal img implemented import important in inappropriate include included includes
     index indirected indirection indirections indirector inference info information infrastructure ini iniparser
     init initial initialize inodes input insert inside inspect inspector install installed installs instance instead
     instrumentation insufficient insync integer intel interface interfaces intermediate internal interrupted
@@ -92,8 +92,8 @@ WORDS = frozenset(
     networking never new newer newparam newproperty newtype newvalue newvalues next nextupdate nfs nftables nginx
     nil nilclass no noble nobody node nodename nodes nodev nomad non nonblock none nonexistent noop nor normal
     nosource nosuch nosuid not notably note nothing notice notify notrun nov november now npm nr nrpe nsswitch ntp
-    ntpd null number numbers o object objects observed occurred oct octal octet october of off offers often oid oids
-    ok old older on once one ones onetime only onlyif open openbsd opens openssh openssl openstack opensuse openvox
+    ntpd null number numbers o object objects observed occurred ocsp oct octal octet october of off offers often oid
+    oids ok old older on once one ones onetime only onlyif open openbsd opens openssh openssl openstack opensuse openvox
     openvz operatingsystem operatingsystemrelease operation opt option optional optionally options or oracle
     oraclelinux orchestration order ordered ordinary orig origin original os osfamily other others otherwise our out
     output outside over overflow override overrides overwrite own owner p package packages packet pacman page param
@@ -110,7 +110,7 @@ WORDS = frozenset(
     python q qa qemu query queued quoted r ra rabbitmq rack raise random ranges raspbian raw rb rc re reach reached
     reaches read readers reading reads readtimeout real really realtime reason record recorded records recurse
     recursive redacted redacts redhat redirected redirector redirects redis ref references refresh refreshed
-    refreshonly refusal refuse refused refuses regex regexp region registered rejected relatime relationship
+    refreshonly refusal refuse refused refuses regex regexp region registered reissue rejected relatime relationship
     relative release releases rely remote remount remounts remove removed removes removing rename renegotiation
     renew renewal renewed repeat repeated repeating repeats repetition replace repo report reported reports
     repositories repository representation req request requested requesting requests require required requires

@@ -11,11 +11,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from OpenSSL import crypto
 
-from inspector.protocol.pem import Malformed, guard, name_of
+from inspector.protocol.fields import name_of
+from inspector.protocol.pem import Malformed, guard, read_certificates, read_crls
 from inspector.protocol.signatures import issued_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from inspector.protocol.certificates import Certificate, RevocationList
 
 type Revocation = Literal["chain", "leaf", "none"]
 """The agent's setting ``certificate_revocation``."""
@@ -47,7 +50,7 @@ class Problem:
 def in_agents_words(code: int, subject: str, issuer: str) -> str:
     """The sentence a Puppet 6+ agent prints for an X509_V_ERR code."""
     sentences = {
-        2: f"The issuer '{issuer}' of certificate '{subject}' cannot be found locally",
+        2: f"The issuer '{issuer}' of certificate '{subject}' is missing",
         3: f"The CRL issued by '{issuer}' is missing",
         7: f"Invalid signature for certificate '{subject}'",
         8: f"Invalid signature for CRL issued by '{issuer}'",
@@ -91,6 +94,20 @@ def check_usable(certificates: Sequence[bytes], crls: Sequence[bytes] = ()) -> N
         Verifier(certificates, crls).store("chain", 0.0)
     except crypto.Error as error:
         raise Malformed("OpenSSL cannot read it") from error
+
+
+def usable_certificates(data: bytes) -> list[Certificate]:
+    """Return every certificate of a PEM bundle that is to be verified with. Raises Malformed."""
+    found = read_certificates(data)
+    check_usable([certificate.der for certificate in found])
+    return found
+
+
+def usable_crls(data: bytes) -> list[RevocationList]:
+    """Return every CRL of a PEM bundle that is to be verified with. Raises Malformed."""
+    found = read_crls(data)
+    check_usable([], [crl.der for crl in found])
+    return found
 
 
 class Verifier:

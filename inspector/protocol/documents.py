@@ -218,6 +218,8 @@ class DesiredState(msgspec.Struct, frozen=True):
 
     desired_state: str
     cert_ttl: int | str | None = None
+    force: bool = False
+    """Revoke by serial number although it is the certificate in use (openvox-ca)."""
 
 
 type Document = (

@@ -170,14 +170,27 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              "status of the server's services", "monitoring", _ANY, response=decode.anything, dialects=_V3),
     Endpoint("certificate_status", Kind.CERTIFICATE_STATUS, _OTHER, "ca", ("GET", "PUT", "DELETE"),
              "certificate_status/(?P<key>[^/]+)", "sign, revoke, delete or look at a certificate",
-             "`puppetserver ca`, `puppet cert`", _CLI, request=decode.desired_state,
+             "`puppetserver ca`, `puppet cert`, `openvox-ca-ctl`", _CLI, request=decode.desired_state,
              response=decode.certificate_status),
+    Endpoint("certificate_status_by_serial", Kind.CERTIFICATE_STATUS, _OTHER, "ca", _PUT,
+             "certificate_status_by_serial/(?P<key>[^/]+)", "revoke the certificate with a serial number",
+             "`openvox-ca-ctl revoke --serial`", _CLI, request=decode.desired_state, response=decode.nothing,
+             dialects=_V3),
     Endpoint("certificate_statuses", Kind.CERTIFICATE_STATUS, _OTHER, "ca", _GET, "certificate_statuses/(?P<key>[^/]+)",
              "list all certificates", "`puppetserver ca list`", _CLI, response=decode.certificate_statuses),
     Endpoint("certificate_request_delete", Kind.TOOL, _OTHER, "ca", ("DELETE",), "certificate_request/(?P<key>[^/]+)",
              "throw a signing request away", _TOOL, _CLI, response=decode.nothing),
     Endpoint("crl_update", Kind.TOOL, _OTHER, "ca", _PUT, "certificate_revocation_list", "replace the CRLs",
              "`puppetserver ca import`", _CLI, request=decode.crls, response=decode.text, dialects=_V3),
+    Endpoint("crl_reissue", Kind.TOOL, _OTHER, "ca", _PUT, "certificate_revocation_list/ca",
+             "sign the CA's own CRL anew", "`openvox-ca-ctl reissue-crl`", _CLI, response=decode.crls, dialects=_V3),
+    Endpoint("certificate_import", Kind.TOOL, _OTHER, "ca", _PUT, "certificate/(?P<key>[^/]+)",
+             "make a certificate known to the CA", "`openvox-ca-ctl import-cert`", _CLI, request=decode.certificates,
+             response=decode.anything, dialects=_V3),
+    Endpoint("generate", Kind.TOOL, _OTHER, "ca", _POST, "generate/(?P<key>[^/]+)", "make a key and a certificate",
+             "`openvox-ca-ctl generate`", _CLI, response=decode.anything, dialects=_V3),
+    Endpoint("ocsp", Kind.TOOL, _OTHER, "ca", _READ, "ocsp(?:/(?P<key>.+))?", "is a certificate revoked?",
+             "programs that use OCSP; no agent", _ANY, request=decode.opaque, response=decode.opaque, dialects=_V3),
     Endpoint("clean", Kind.TOOL, _OTHER, "ca", _PUT, "clean", "revoke and delete certificates",
              "`puppetserver ca clean`", _CLI, request=decode.anything, response=decode.text, dialects=_V3),
     Endpoint("sign", Kind.TOOL, _OTHER, "ca", _POST, "sign(?:/all)?", "sign several requests",
@@ -217,6 +230,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("admin_api", Kind.TOOL, _OTHER, "root", ("GET", "DELETE"),
              "/puppet-admin-api/v1/(?P<key>environment-cache|jruby-pool(?:/thread-dump)?)", "flush caches and JRubies",
              "deployment tools", _NO, response=decode.anything, dialects=_V3),
+    Endpoint("healthz", Kind.TOOL, _OTHER, "root", _GET, "/healthz/(?P<key>live|ready|startup)",
+             "is the CA up?", "monitoring of an openvox-ca", _ANY, response=decode.anything, dialects=_V3),
     Endpoint("metrics", Kind.TOOL, _OTHER, "root", _READ, "/metrics/v[12](?:/(?P<key>.*))?", "metrics", "monitoring",
              _NO, request=decode.anything, response=decode.anything, dialects=_V3),
 )  # fmt: skip
@@ -225,7 +240,9 @@ KINDS = {endpoint.name: endpoint.kind for endpoint in ENDPOINTS}
 
 V3_PREFIXES = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}
 """The path prefixes of the areas."""
-_RESERVED = {"puppet", "puppet-ca", "puppet-admin-api", "status", "metrics", "v2.0"}
+_WITHOUT_PREFIX = "/(?:puppet-ca/v1/)?"
+"""An openvox-ca takes the CA's requests without their prefix, too: it may be behind a proxy that removes it."""
+_RESERVED = {"puppet", "puppet-ca", "puppet-admin-api", "status", "metrics", "v2.0", "healthz"}
 """First path segments that are prefixes of the v3 dialect, and not environments of the legacy one."""
 
 
@@ -248,7 +265,8 @@ class Match:
 def _compile(endpoint: Endpoint) -> tuple[Endpoint, regex.Pattern[str] | None, regex.Pattern[str] | None]:
     v3 = legacy = None
     if "v3" in endpoint.dialects:
-        v3 = regex.compile(regex.escape(V3_PREFIXES[endpoint.area]) + endpoint.path, regex.DOTALL)
+        begins = _WITHOUT_PREFIX if endpoint.area == "ca" else regex.escape(V3_PREFIXES[endpoint.area])
+        v3 = regex.compile(begins + endpoint.path, regex.DOTALL)
     if "legacy" in endpoint.dialects:
         # The environment is part of the path even for the CA's objects, where it has no meaning.
         prefix = "" if endpoint.area == "root" else "/(?P<environment>[^/]+)/"
@@ -276,6 +294,7 @@ def match(method: str, target: str) -> Match | None:
         groups = found.groupdict()
         parameters = tuple(parse_qsl(query, keep_blank_values=True, encoding="utf-8", errors="replace"))
         environment = groups.get("environment") if dialect == "legacy" else _first(parameters, "environment")
+        below = path.split("/", 2)[-1] if dialect == "legacy" else path.removeprefix(V3_PREFIXES[endpoint.area])
         return Match(
             endpoint,
             dialect,
@@ -283,7 +302,7 @@ def match(method: str, target: str) -> Match | None:
             unquote(groups["name"]) if groups.get("name") else None,
             unquote(groups["key"]) if groups.get("key") else None,
             parameters,
-            None if endpoint.area == "root" else verb(method, path.split("/", 3 if dialect == "v3" else 2)[-1]),
+            None if endpoint.area == "root" else verb(method, below.removeprefix("/")),
         )
     return None
 

@@ -24,12 +24,14 @@ LEGACY_STARTS = ("ipaddress_", "ipaddress6_", "macaddress_", "mtu_", "netmask_",
                  "blockdevice_", "sshfp_", "lsbmaj", "lsbmin", "sp_")  # fmt: skip
 
 
-def leaves(value: Any, path: FactPath = ()) -> Iterator[tuple[FactPath, Any]]:
-    """Each value that is neither a mapping nor a list, with its path."""
+def leaves(value: Any, path: FactPath = (), *, empty: bool = False) -> Iterator[tuple[FactPath, Any]]:
+    """Each value that is neither a mapping nor a list, with its path; ``empty``: and each of these without a value."""
     waiting: list[tuple[FactPath, Any]] = [(path, value)]
     while waiting:
         path, value = waiting.pop()
-        if isinstance(value, dict):
+        if empty and value in ({}, []):
+            yield path, value
+        elif isinstance(value, dict):
             waiting += [((*path, key), item) for key, item in value.items()]
         elif isinstance(value, list):
             waiting += [((*path, at), item) for at, item in enumerate(value)]

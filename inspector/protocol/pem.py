@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
+import binascii
 import warnings
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from inspector import regex
-from inspector.protocol import signatures
+from inspector.protocol import signatures, unusual
 from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList, Revoked
+from inspector.protocol.fields import common_name, extension_text, fingerprint, key_id, key_kind, name_of
 from inspector.protocol.oids import REQUESTED_EXTENSIONS, oid_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
 # The library's warnings about unusual certificates must not reach the terminal; rules report what matters.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"inspector\.")
@@ -60,27 +58,68 @@ def pem_blocks(data: bytes, *labels: str) -> list[bytes]:
 
 
 def read_certificates(data: bytes) -> list[Certificate]:
-    """Return every certificate of a PEM bundle. Raises Malformed."""
+    """Return every certificate of a PEM bundle, for showing: also those that only OpenSSL reads. Raises Malformed."""
     blocks = pem_blocks(data, "CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE")
-    return [guard(_pem_certificate, block) for block in blocks]
+    return [_read(_der_certificate, unusual.certificate, block) for block in blocks]
 
 
 @lru_cache(maxsize=CACHED)
 def read_der(der: bytes) -> Certificate:
-    """Return one certificate from DER, as in a TLS handshake, where the same is shown again and again. Raises
-    Malformed."""
-    return guard(_der_certificate, der)
+    """Return one certificate from DER, as in a TLS handshake, where the same is shown again and again, for showing:
+    also one that only OpenSSL reads. Raises Malformed."""
+    try:
+        return guard(_der_certificate, der)
+    except Malformed as error:
+        return _unusual(unusual.certificate, der, error)
 
 
-def read_csr(data: bytes) -> CertificateRequest:
-    """Return the first signing request of a body. Raises Malformed."""
+def read_csr(data: bytes, *, strict: bool = False) -> CertificateRequest:
+    """Return the first signing request of a body, for showing: also one that only OpenSSL reads, unless ``strict``.
+
+    Raises Malformed.
+    """
     block = pem_blocks(data, "CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST")[0]
-    return guard(_request, block)
+    return guard(lambda block: _request(_decoded(block)), block) if strict else _read(_request, unusual.request, block)
 
 
 def read_crls(data: bytes) -> list[RevocationList]:
-    """Return every CRL of a PEM bundle. Raises Malformed."""
-    return [guard(_crl, block) for block in pem_blocks(data, "X509 CRL")]
+    """Return every CRL of a PEM bundle, for showing: also those that only OpenSSL reads. Raises Malformed."""
+    return [_read(_crl, unusual.crl, block) for block in pem_blocks(data, "X509 CRL")]
+
+
+def _read[T](read: Callable[[bytes], T], otherwise: Callable[[bytes], T], block: bytes) -> T:
+    der = guard(_decoded, block)
+    try:
+        return guard(read, der)
+    except Malformed as error:
+        return _unusual(otherwise, der, error)
+
+
+def _unusual[T](read: Callable[[bytes], T], der: bytes, error: Malformed) -> T:
+    """Return what the library refuses; its own error if nothing can be read."""
+    if len(der) > unusual.LARGEST:
+        raise error
+    try:
+        return guard(read, der)
+    except Malformed:
+        raise error from None
+
+
+def _decoded(block: bytes) -> bytes:
+    """Return what a PEM block contains, without headers and without what follows the first value (OpenSSL ignores it:
+    a TRUSTED CERTIFICATE has such a part). Raises ValueError."""
+    text = block.split(b"-----")[2].replace(b"\r\n", b"\n")
+    text = text[text.find(b"\n\n") + 1 :] if b":" in text else text
+    return unusual.first_value(binascii.a2b_base64(b"".join(text.split()), strict_mode=True))
+
+
+def request_of(der: bytes) -> x509.CertificateSigningRequest:
+    """Return the library's object of a signing request, whatever its version: `puppetserver ca generate` of
+    puppetserver-ca before 2.5 makes version 3. ``signatures.verifies`` wants ``unusual.signed_part`` then."""
+    try:
+        return x509.load_der_x509_csr(der)
+    except x509.InvalidVersion:
+        return x509.load_der_x509_csr(unusual.of_version_1(der))
 
 
 def guard[T](read: Callable[[bytes], T], data: bytes) -> T:
@@ -88,47 +127,6 @@ def guard[T](read: Callable[[bytes], T], data: bytes) -> T:
         return read(data)
     except UNREADABLE as error:
         raise Malformed(str(error) or type(error).__name__) from error
-
-
-def name_of(name: x509.Name) -> str:
-    """A subject or issuer as agents print it: ``CN=node1.example``."""
-    return ",".join(f"{attribute.rfc4514_attribute_name}={_text(attribute.value)}" for attribute in name)
-
-
-def _text(value: str | bytes) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes) else value
-
-
-def common_name(name: x509.Name) -> str | None:
-    attributes = name.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
-    return _text(attributes[0].value) if attributes else None
-
-
-def fingerprint(der: bytes, digest: str = "sha256") -> str:
-    """The digest of a certificate's or a request's DER as agents and CAs print it: ``AA:BB:...``."""
-    return hashlib.new(digest, der, usedforsecurity=False).digest().hex(":").upper()
-
-
-def printed_fingerprint(der: bytes, by: Literal["agent", "2.7", "ca"] = "agent") -> str:
-    """The fingerprint as ``puppet agent --fingerprint`` prints it (2.7: MD5, without a label), or ``puppetserver ca
-    list``."""
-    if by == "2.7":
-        return fingerprint(der, "md5")
-    return f"(SHA256){' ' if by == 'agent' else '  '}{fingerprint(der)}"
-
-
-def key_id(key: CertificatePublicKeyTypes) -> str:
-    """SHA-256 of the SubjectPublicKeyInfo: the same for a key in every document."""
-    spki = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-    return hashlib.sha256(spki).hexdigest()
-
-
-def _key_kind(key: CertificatePublicKeyTypes) -> tuple[str, int | None]:
-    if isinstance(key, rsa.RSAPublicKey):
-        return "rsa", key.key_size
-    if isinstance(key, ec.EllipticCurvePublicKey):
-        return "ec", key.key_size
-    return type(key).__name__.removesuffix("PublicKey").strip("_").lower(), None
 
 
 def _alt_names(extensions: x509.Extensions) -> list[str]:
@@ -148,7 +146,7 @@ def _kind_of(name: x509.GeneralName) -> str:
 def certificate(cert: x509.Certificate) -> Certificate:
     """A parsed certificate as plain fields."""
     key = cert.public_key()
-    kind, size = _key_kind(key)
+    kind, size = key_kind(key)
     try:
         is_ca = cert.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except x509.ExtensionNotFound:
@@ -175,18 +173,14 @@ def certificate(cert: x509.Certificate) -> Certificate:
     )
 
 
-def _pem_certificate(block: bytes) -> Certificate:
-    return certificate(x509.load_pem_x509_certificate(block))
-
-
 def _der_certificate(der: bytes) -> Certificate:
     return certificate(x509.load_der_x509_certificate(der))
 
 
-def _request(block: bytes) -> CertificateRequest:
-    csr = x509.load_pem_x509_csr(block)
+def _request(der: bytes) -> CertificateRequest:
+    csr = request_of(der)
     key = csr.public_key()
-    kind, size = _key_kind(key)
+    kind, size = key_kind(key)
     return CertificateRequest(
         subject=name_of(csr.subject),
         common_name=common_name(csr.subject),
@@ -194,7 +188,7 @@ def _request(block: bytes) -> CertificateRequest:
         key_type=kind,
         key_size=size,
         signature=csr.signature_hash_algorithm.name if csr.signature_hash_algorithm else "",
-        fingerprint=fingerprint(csr.public_bytes(serialization.Encoding.DER)),
+        fingerprint=fingerprint(der),
         alt_names=_alt_names(csr.extensions),
         extensions=_extensions(csr.extensions),
         attributes={
@@ -202,15 +196,15 @@ def _request(block: bytes) -> CertificateRequest:
             for attribute in csr.attributes
             if attribute.oid.dotted_string not in REQUESTED_EXTENSIONS
         },
-        der=csr.public_bytes(serialization.Encoding.DER),
-        signature_valid=signatures.verifies(csr, csr.public_key()),
+        der=der,
+        signature_valid=signatures.verifies(csr, csr.public_key(), unusual.signed_part(der)),
     )
 
 
 def _extensions(extensions: x509.Extensions) -> dict[str, str]:
     """Puppet's extensions, and others that the library has no class for."""
     return {
-        oid_name(extension.oid.dotted_string): _extension_text(extension.value)
+        oid_name(extension.oid.dotted_string): extension_text(extension.value.value)
         for extension in extensions
         if isinstance(extension.value, x509.UnrecognizedExtension)
     }
@@ -227,18 +221,8 @@ def _identifier(
     return found.hex(":").upper() if found else None
 
 
-def _extension_text(value: x509.ExtensionType) -> str:
-    raw = value.value if isinstance(value, x509.UnrecognizedExtension) else b""
-    # 4.x and later wrap the value in a DER UTF8String, 3.x sends the bare bytes.
-    if len(raw) >= 2 and raw[0] in (0x0C, 0x13, 0x16):
-        long = raw[1] - 0x80 if raw[1] > 0x80 else 0  # octets of a length beyond 127
-        if int.from_bytes(raw[2 : 2 + long] if long else raw[1:2]) == len(raw) - 2 - long:
-            raw = raw[2 + long :]
-    return raw.decode("utf-8", "replace")
-
-
-def _crl(block: bytes) -> RevocationList:
-    crl = x509.load_pem_x509_crl(block)
+def _crl(der: bytes) -> RevocationList:
+    crl = x509.load_der_x509_crl(der)
     try:
         number = crl.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
     except x509.ExtensionNotFound:

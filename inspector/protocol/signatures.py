@@ -36,7 +36,7 @@ def _signed_by(signed: bytes, authority: bytes, *, crl: bool) -> bool | None:
     try:
         issuer = x509.load_der_x509_certificate(authority)
         return issued_by(x509.load_der_x509_crl(signed) if crl else x509.load_der_x509_certificate(signed), issuer)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, x509.InvalidVersion):
         return False
 
 
@@ -51,12 +51,12 @@ def issued_by(signed: x509.Certificate | x509.CertificateRevocationList, issuer:
     return verifies(signed, key)
 
 
-def verifies(signed: Signed, key: CertificatePublicKeyTypes) -> bool | None:
-    """Return whether a signature was made with a key.
+def verifies(signed: Signed, key: CertificatePublicKeyTypes, content: bytes | None = None) -> bool | None:
+    """Return whether a signature was made with a key, over ``content`` if that is not what the object has.
 
     None: it cannot be determined here, because of the kind of key or a digest that is not supported (MD5).
     """
-    content, signature = signed_content(signed), signed.signature
+    content, signature = content or signed_content(signed), signed.signature
     try:
         digest = signed.signature_hash_algorithm
         match key:

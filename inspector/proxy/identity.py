@@ -91,7 +91,7 @@ class KeyDirectory(IdentitySource):
 
     def __init__(self, directory: Path, *, unsafe: bool = False, made_later: bool = False) -> None:
         """``made_later``: the directory need not exist yet."""
-        if not made_later and not directory.is_dir():
+        if not made_later and not inputs.is_directory(directory):
             raise InspectorError(
                 f"There is no directory {directory} with the agents' keys.",
                 "Give keys:DIR an ssldir, or a directory of <certname>.pem.",
@@ -122,9 +122,9 @@ class KeyDirectory(IdentitySource):
         single = self._directory / f"{certname}.pem"
         files = [self._directory / name / f"{certname}.pem" for name in ("certs", "private_keys")]
         try:
-            if single.is_file():
+            if inputs.is_file(single):
                 return [single]
-            missing = next((file for file in files if not file.is_file()), None)
+            missing = next((file for file in files if not inputs.is_file(file)), None)
         except OSError as error:  # a directory without access, a name too long for a file
             raise IdentityError(f"no key for {certname}: {error.strerror}.") from error
         if missing:

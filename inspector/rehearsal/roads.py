@@ -65,7 +65,7 @@ class AsAgent:
 
     def __init__(self, name: str, source: identity.IdentitySource, ca: Path) -> None:
         self.name, self._source = name, source
-        self.ca = ca if ca.is_file() else None
+        self.ca = ca if inputs.is_file(ca) else None
         self.one_ca = name == "mint"
 
     def credentials(self, of: Asked) -> Credentials:
@@ -138,12 +138,12 @@ def _v4(certificate: Path | None, key: Path | None) -> V4:
     if certificate is not None:
         return V4(identity.load(certificate, key or certificate), None)
     conf = puppetconf.read()
-    if not conf.certificate.is_file():
+    if not inputs.is_file(conf.certificate):
         raise InspectorError(
             f"This host has no certificate {conf.certificate}.",
             "Name one that the new master's CA signed: --certificate PEM --key PEM.",
         )
-    return V4(identity.load(conf.certificate, conf.key), conf.ca if conf.ca.is_file() else None)
+    return V4(identity.load(conf.certificate, conf.key), conf.ca if inputs.is_file(conf.ca) else None)
 
 
 def _certificate(der: bytes) -> cx509.Certificate:

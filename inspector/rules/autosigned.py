@@ -13,6 +13,13 @@ from inspector.rules.kit import *
         ),
         on_ca("let an executable decide: it can check a token in the request", only_if="names alone shall not decide"),
     ),
+    instead=at_openvox_ca(
+        on_ca(
+            "see how it decides: `true` signs every request, a list of names every client that chooses such a name",
+            "grep autosign_config /etc/puppet-ca/config.yaml",
+        ),
+        on_ca("let an executable decide: it can check a token in the request", only_if="names alone shall not decide"),
+    ),
     source="docs/protocol.md#autosigning",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), wait(120), csr(status=400, text=SIGNED), issued(), catalog(), report()),

@@ -104,25 +104,33 @@ def _near(*, version: str, days: float, renew: bool = False) -> list[Record]:
     )
 
 
+_RENEW = group("renew", only_if="the node's own certificate expires")
+_RENEW_CA = (
+    on_ca("renew the CA's certificate", only_if="that of the CA expires"),
+    on_node(
+        "fetch the new one, on every node, before the old one expires",
+        "{trust_anew}",
+        only_if="that of the CA expires",
+        destroys="the CA and the CRL that it has",
+    ),
+)
+_at_openvox_ca = at_openvox_ca(_RENEW, *_RENEW_CA)
+"""It renews without being told."""
+
+
 @rule(
     "B34",
     Severity.WARNING,
     title="certificate expires soon",
     fix=(
-        group("renew", only_if="the node's own certificate expires"),
+        _RENEW,
         on_ca(
             "let agents of 8.2 and later renew it by themselves: `allow-auto-renewal: true` in ca.conf",
             only_if="the node's own certificate expires",
         ),
-        on_ca("renew the CA's certificate", only_if="that of the CA expires"),
-        on_node(
-            "fetch the new one, on every node, before the old one expires",
-            "{trust_anew}",
-            only_if="that of the CA expires",
-            destroys="the CA and the CRL that it has",
-        ),
+        *_RENEW_CA,
     ),
-    instead=clocks_first,
+    instead=lambda run: clocks_first(run) or _at_openvox_ca(run),
     source="docs/protocol.md#renewal; docs/protocol.md#issued-certificates",
     good=lambda: [
         _near(version="7.23.0", days=91),

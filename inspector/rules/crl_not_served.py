@@ -24,6 +24,15 @@ from inspector.rules.kit import *
             only_if="the CA is external",
         ),
     ),
+    instead=at_openvox_ca(
+        on_ca("see whether ca_crl.pem is there and what it contains", "{crls}"),
+        on_ca("restore it from the CA's backup", only_if="the file is missing, and there is a backup"),
+        on_ca(
+            "restart it, then it makes a new one; certificates that were revoked are accepted again",
+            "systemctl restart openvox-ca",
+            only_if="the file is missing, and there is no backup",
+        ),
+    ),
     source="docs/protocol.md#crl-download; puppet 5.5.22 lib/puppet/ssl/host.rb; "
     "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],

@@ -31,6 +31,11 @@ _EXPLAINED = (
                 "puppet config set ca_server <host> --section agent", only_if="the CA answered 404"),
         on_ca("read the server's log", only_if="the CA answered 5xx"),
     ),
+    instead=at_openvox_ca(
+        advice("wait a minute, or raise `csr_rate_limit` in the CA's configuration, where many nodes share an address",
+               only_if="the CA answered 429"),
+        on_ca("read its log", "journalctl -u openvox-ca | tail", only_if="it answered something else"),
+    ),
     source="docs/protocol.md#submitting-the-signing-request; docs/protocol.md#bootstrap-up-to-5; "
     "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     explains=("B39", "B40"),

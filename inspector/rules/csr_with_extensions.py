@@ -1,7 +1,6 @@
 """B27, B28 and B29: signing requests with what CAs sign only if they are configured to, or never."""
 
-from cryptography import x509
-
+from inspector.protocol import x509
 from inspector.protocol.oids import AUTHORIZATION, oid_name
 from inspector.rules.kit import *
 
@@ -48,7 +47,7 @@ def csr_with_alt_names(case: ExchangeCase) -> Iterator[Statement]:
         )
     elif not _reported(case, request):
         yield Statement(
-            f"the request for {case.name} contains alternative names ({some(extra)}): the CA does not sign it "
+            f"the request for {case.name} contains alternative names ({some(extra)}): {_whose(case)} does not sign it "
             "unless it is configured to",
             at=places.csr(f"alternative name: {extra[0]}"),
         )
@@ -105,7 +104,8 @@ def csr_with_authorization(case: ExchangeCase) -> Iterator[Statement]:
         allowed = "pp_cli_auth" not in extensions and case.accepted
         # A CA that does not autosign takes the request, and refuses it when somebody signs it (409).
         yield Statement(
-            f"the request for {case.name} contains {content}: the CA does not sign it unless it is configured to",
+            f"the request for {case.name} contains {content}: {_whose(case)} does not sign it unless it is configured "
+            "to",
             severity=Severity.WARNING if allowed else None,
             at=places.csr(extensions[0]),
         )
@@ -147,7 +147,7 @@ def csr_with_forbidden_extension(case: ExchangeCase) -> Iterator[Statement]:
     request = case.step.request
     if not isinstance(request, d.CertificateRequest) or not request.der:
         return
-    oids = [extension.oid.dotted_string for extension in x509.load_der_x509_csr(request.der).extensions]
+    oids = x509.extensions_of_request(request.der)
     if not (strange := [oid_name(oid) for oid in oids if oid != _ALT_NAMES and not oid.startswith(_ALLOWED)]):
         return
     if "not permitted" in case.answer:
@@ -158,9 +158,15 @@ def csr_with_forbidden_extension(case: ExchangeCase) -> Iterator[Statement]:
         )
     elif not _reported(case, request):
         yield Statement(
-            f"the request for {case.name} contains extensions that the CA does not sign: {some(strange)}",
+            f"the request for {case.name} contains extensions that {_whose(case)} does not sign: {some(strange)}",
             at=places.csr(strange[0]),
         )
+
+
+def _whose(case: ExchangeCase) -> str:
+    """Return whose behaviour it is: other CAs sign alternative names as requested, and leave extensions out."""
+    response = case.exchange.response
+    return "the CA" if response and response.header("x-puppet-version") else "a CA of Puppet"
 
 
 def _reported(case: ExchangeCase, request: d.CertificateRequest) -> bool:

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from inspector import regex
+from inspector.protocol.ca_service import OPENVOX_CA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from inspector.runs.run import Run
 
 WIDTH = 100
 """Columns of a fix in plain text."""
@@ -43,7 +46,7 @@ BLANK = regex.compile(r"<[a-zA-Z][^<>|&;\n]*>")
 _LOOKS = regex.compile(
     r"(?:date|ls|cat|grep|head|tail|ps|id|env|df|free|ss|nc|curl|getent|ip|journalctl|dmesg|command|sha256sum|openssl"
     r"|systemctl status|puppet (?:ssl verify|config print|facts|lookup|help|--version|agent --fingerprint"
-    r"|module list|node find|parser|epp)|facter|puppetserver (?:ca|gem) list|puppet cert list"
+    r"|module list|node find|parser|epp)|facter|puppetserver (?:ca|gem) list|puppet cert list|openvox-ca-ctl list"
     r"|puppet-inspector)\b"
 )
 """How commands begin that only show something; those that can also write do so with one of ``_WRITES``."""
@@ -111,6 +114,11 @@ def on_proxy(text: str, command: str = "", *, only_if: str = "", destroys: str =
 def group(name: str, *, only_if: str = "") -> Step:
     """Return the place of a group of steps, such as ``enrol`` (``inspector.rules.puppet_commands``)."""
     return Step("", f"{{{name}}}", only_if=only_if)
+
+
+def at_openvox_ca(*steps: Step) -> Callable[[Run], Fix | None]:
+    """Return the ``instead`` of a rule that has another fix where the CA is an openvox-ca."""
+    return lambda run: steps if run.ca_service == OPENVOX_CA else None
 
 
 def proved(steps: Fix) -> Fix:

@@ -1,4 +1,5 @@
 from inspector.rules.kit import *
+from inspector.text import plural
 
 
 @rule(
@@ -24,5 +25,6 @@ def noop_agent(case: ExchangeCase) -> Iterator[Statement]:
     report = case.step.request
     if isinstance(report, d.Report) and report.noop:
         pending = whole(report.counts.get("out_of_sync"))
-        suffix = f", {pending} resources are out of sync" if pending else ""
+        several = plural(pending, "resource is out of sync", "resources are out of sync")
+        suffix = f", {several}" if pending else ""
         yield Statement(f"the agent runs with noop: nothing is changed{suffix}", at=places.meaning("noop", "about"))

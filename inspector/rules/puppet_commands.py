@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from inspector import regex
+from inspector.protocol.ca_service import OPENVOX_CA, CaService
 from inspector.rules.fixes import advice, on_ca, on_master, on_node
 from inspector.rules.trust import leaf
 
@@ -82,6 +83,20 @@ _OLD_CA = {
     "new_crl": "puppet cert generate crl-renewal; puppet cert clean crl-renewal",
     "make_master": "puppet cert generate {master} --dns_alt_names={names}",
 }
+OPENVOX_CADIR = "<its cadir>"
+"""The blank for an openvox-ca's directory: it is not in puppet.conf."""
+_OPENVOX_CA = {
+    "list": "openvox-ca-ctl list --all",
+    "sign": "openvox-ca-ctl sign --certname {name}",
+    "clean": "openvox-ca-ctl clean --certname {name}",
+    "new_crl": "openvox-ca-ctl reissue-crl",
+    "crls": f"puppet-inspector doctor --cadir {OPENVOX_CADIR}",
+    "write_crls": "openvox-ca-ctl reissue-crl",
+    "check_ca": f"puppet-inspector doctor --cadir {OPENVOX_CADIR}",
+    "make_master": "openvox-ca-ctl generate --certname {master} --dns {names}",
+}
+"""An openvox-ca has no `puppetserver ca`, and it keeps its CRL in memory: what others write into its files is
+overwritten."""
 _NODE = {
     "reset": f"puppet ssl clean; {_AGAIN}",
     "reset_ca": f"puppet ssl clean --localca; {_AGAIN}",
@@ -181,6 +196,42 @@ _OLD_GROUPS: dict[str, Fix] = {
     ),
 }  # fmt: skip
 """Those that differ where the CA is of version 5 or earlier."""
+_OPENVOX_COMPARE = on_ca(
+    "compare the request that waits with this agent's, {request}",
+    f"openssl req -in {OPENVOX_CADIR}/requests/{{name}}.pem -outform DER | openssl dgst -sha256 -c",
+)
+_OPENVOX_GROUPS: dict[str, Fix] = {
+    "compare": (_OPENVOX_COMPARE,),
+    "signing": (
+        _OPENVOX_COMPARE,
+        *_GROUPS["signing"][1:-1],
+        on_ca("see in its log why it did not", "journalctl -u openvox-ca | grep -i autosign | tail",
+              only_if="the CA is to autosign"),
+    ),
+    "alt_names": (on_ca("sign the request: it signs alternative names as they are", "{sign}"),),
+    "renew_crl": (
+        on_ca("look at each CRL", "{crls}"),
+        on_ca("sign its own one anew", "{new_crl}"),
+        on_ca("import that CA's list, with `--crl-chain` of `openvox-ca-ctl import` and while the CA is stopped",
+              only_if="the message names an external CA"),
+        _GROUPS["renew_crl"][-1],
+    ),
+    "missing_crl": (
+        on_ca("see which CRL is missing", "{crls}"),
+        on_ca("import the lists of all CAs of its chain, with `--crl-chain` of `openvox-ca-ctl import` and while the "
+              "CA is stopped"),
+        *_GROUPS["missing_crl"][-2:],
+    ),
+    "renew_master": (
+        _GROUPS["renew_master"][0],
+        on_ca("start it for these commands without TLS, on a loopback address",
+              only_if="the certificate is that of the CA's own server"),
+        on_ca("remove the old certificate", "openvox-ca-ctl clean --certname {master}", destroys="it, and revokes it"),
+        on_ca("make a key and a certificate, with the same names", "{make_master}"),
+        on_master("put both in the old ones' place, and restart it"),
+    ),
+}  # fmt: skip
+"""Those that differ where the CA is an openvox-ca."""
 
 
 class FixContext(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -201,6 +252,8 @@ class FixContext(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Whether the CA and the node are of version 5 or earlier; None: it is not known."""
     renews: bool | None = None
     """Whether the node has a command for renewal: only OpenVox has."""
+    ca_service: CaService | None = None
+    """The CA's program; None: one of Puppet's own, or it is not known."""
 
     @classmethod
     def of(cls, run: Run) -> FixContext:
@@ -210,7 +263,7 @@ class FixContext(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return cls(
             run.certname, run.server, (refused.common_name or "") if refused else None,
             tuple(refused.alt_names[:NAMES]) if refused else (), run.csrs[-1].fingerprint if run.csrs else None,
-            0 < version < 6, (0, 0) < run.major < (6, 0), run.generation in ("OpenVox 8", "9"),
+            0 < version < 6, (0, 0) < run.major < (6, 0), run.generation in ("OpenVox 8", "9"), run.ca_service,
         )  # fmt: skip
 
     @classmethod
@@ -291,13 +344,15 @@ def _expanded(steps: Iterable[Step], context: FixContext, *, printed: bool) -> I
 def _group(name: str, context: FixContext, *, printed: bool) -> Fix | None:
     # After a refusal (400) the agent has saved no request whose fingerprint it could print.
     if printed and name in ("compare", "signing"):
-        return _PRINT, *_GROUPS[name]
+        return _PRINT, *(_OPENVOX_GROUPS if context.ca_service == OPENVOX_CA else _GROUPS)[name]
     if name == "renew":
         renews = on_node("renew its certificate", "puppet ssl renew_cert")
         if context.renews is not None:
             return (renews,) if context.renews else _GROUPS["enrol"]
         other = (msgspec.structs.replace(step, only_if="the agent is not OpenVox") for step in _GROUPS["enrol"])
         return msgspec.structs.replace(renews, only_if="the agent is OpenVox"), *other
+    if context.ca_service == OPENVOX_CA and name in _OPENVOX_GROUPS:
+        return _OPENVOX_GROUPS[name]
     if name in _OLD_GROUPS and context.early_ca is not False:
         if context.early_ca:
             return _OLD_GROUPS[name]
@@ -324,6 +379,8 @@ def _command(template: str, context: FixContext) -> tuple[str, str, str]:
     """Return a command with its placeholders for names only; the same for other versions, and which these are."""
     found = _GROUP.fullmatch(template)
     word = found[1] if found else ""
+    if context.ca_service == OPENVOX_CA and word in _OPENVOX_CA:
+        return _OPENVOX_CA[word], "", ""
     if word in _OURS:
         return _OURS[word], "", ""
     for new, early, old in ((_CA, _OLD_CA, context.early_ca), (_NODE, _OLD_NODE, context.early_node)):

@@ -22,7 +22,12 @@ from inspector.rules.trust import signed_for_proxy, without_identity
               "/puppet-ca/v1/certificate_renewal", only_if="it answered 403 and is of version 8 or later"),
         group("enrol", only_if="the CA cannot renew, and the certificate is about to expire"),
     ),
-    source="docs/protocol.md#endpoint-renewal; docs/protocol.md#renewal",
+    instead=at_openvox_ca(
+        on_ca("see in its log why", "journalctl -u openvox-ca | grep -i renew | tail", only_if="it answered 403"),
+        group("enrol", only_if="its key is too weak (422), or it was revoked and is meant to come back"),
+        advice("nothing to do: the agent asks again in its next run", only_if="it answered 503"),
+    ),
+    source="docs/protocol.md#endpoint-renewal; docs/protocol.md#renewal; docs/protocol.md#openvox-ca",
     explains=("B34",),
     good=lambda: [talk(renewal(), catalog(), report(), version="8.10.0", master_version="8.10.0")],
     bad=lambda: [
@@ -38,6 +43,7 @@ from inspector.rules.trust import signed_for_proxy, without_identity
         talk(renewal(status=403), catalog(), report(), version="8.10.0"),
         talk(renewal(status=403), catalog(), report(), version="8.10.0", master_version="8.10.0"),
         talk(renewal(status=400), catalog(), report(), version="8.10.0", master_version="8.10.0"),
+        talk(of_openvox_ca(renewal(status=403), "access denied"), catalog(), report(), version="8.10.0"),
     ],
 )  # fmt: skip
 def renewal_refused(case: ExchangeCase, *, days: float = 30) -> Iterator[Statement]:
@@ -53,7 +59,7 @@ def renewal_refused(case: ExchangeCase, *, days: float = 30) -> Iterator[Stateme
         severity = Severity.WARNING
     if status == 404:
         yield Statement(f"the CA does not renew certificates (404): auto-renewal is off{ending}", severity=severity)
-    elif status == 403 and 0 < major(version or case.run.master_version) < 8:
+    elif status == 403 and not case.run.ca_service and 0 < major(version or case.run.master_version) < 8:
         yield Statement(f"the CA does not renew certificates (403): it is older than 8{ending}", severity=severity)
     elif status == 400:
         yield Statement("the CA refuses to renew (400): it did not receive the agent's certificate")

@@ -481,6 +481,13 @@ def not_issued() -> ExamplePart:
     )  # fmt: skip
 
 
+def of_openvox_ca(part: ExamplePart, text: str = "") -> ExamplePart:
+    """A part as answered by an openvox-ca; ``text`` is its refusal."""
+    refusal = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"} if text else {}
+    response = {"body": f"{text}\n".encode()} if text else {}
+    return altered(part, answers={"X-Puppet-Version": None, **refusal}, response=response)
+
+
 def renewal(*, status: int = 200, key: str = "") -> ExamplePart:
     """The renewal of the agent's certificate (8.2 and later), for the same key or another."""
 

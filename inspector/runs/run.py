@@ -15,8 +15,8 @@ import msgspec
 
 from inspector import clocks, columns
 from inspector.model import Exchange, Finding, Gap, Handshake, Phase
+from inspector.protocol import ca_service, kinds
 from inspector.protocol import documents as d
-from inspector.protocol import kinds
 from inspector.protocol.kinds import FILES as FILE_REQUESTS
 from inspector.protocol.kinds import Kind
 from inspector.runs import commands
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from inspector.clocks import Offset
     from inspector.model import Record, Side
+    from inspector.protocol.ca_service import CaService
     from inspector.protocol.endpoints import Dialect, Endpoint, Match
     from inspector.runs.commands import Command
     from inspector.runs.snapshot import Activity, Generation, Outcome, VersionSource, Wait
@@ -82,6 +83,8 @@ class Run:
     """Its requests need a certificate, and the client showed none: whoever sent them, the names in them are claims."""
     master_versions: dict[str, int] = field(default_factory=dict)
     """X-Puppet-Version of the responses, each with its first record."""
+    ca_service: CaService | None = None
+    """The program that the CA is, where its answers show it."""
     compilers: dict[str, int] = field(default_factory=dict)
     """X-Puppet-Compiler-Name of the catalogs (7 and later), each with its first record."""
     environment_asked: str | None = None
@@ -424,6 +427,7 @@ class Run:
             self.answered += 1
             if version := response.header("x-puppet-version"):
                 self.master_versions.setdefault(version[:WORD], exchange.seq)
+            self.ca_service = self.ca_service or ca_service.of(match, response, placed.response)
             if compiler := response.header("x-puppet-compiler-name"):
                 self.compilers.setdefault(compiler[:WORD], exchange.seq)
         else:
@@ -552,6 +556,7 @@ class Run:
             self.agent_version, self.agent_version_from = other.agent_version, other.agent_version_from
         self.master_versions = other.master_versions | self.master_versions
         self.compilers = other.compilers | self.compilers
+        self.ca_service = self.ca_service or other.ca_service
         self.dialect = self.dialect or other.dialect
         self.server, self.presented = self.server or other.server, self.presented or other.presented
         self.own_proxy = self.own_proxy or other.own_proxy

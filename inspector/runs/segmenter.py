@@ -152,15 +152,20 @@ def _is_over(run: Run, step: Placed) -> bool:
         if response is not None and response.status == 404:
             return True  # who has a certificate asks for none
     # An agent goes on as soon as it has its certificate; `puppet ssl` ends with it.
-    renewed = Kind.RENEWAL in run.kinds and run.kinds <= {Kind.RENEWAL, Kind.SERVER_STATUS}
-    enrolled = run.bootstrapping and not run.old_engine and run.csrs and run.certificate is not None
-    if renewed or enrolled:
+    if _has_what_it_came_for(run):
         return kind is Kind.RENEWAL or step.record.time - run.ended > BURST
     command = run.command  # computed anew each time, from all that is known of the run by now
     if command is None or not command.certain:
         return False
     # Without a signing request only a command gets a certificate; an agent backs files up only late in its run.
     return any(answer.certificate for answer in run.certificates) or kind is Kind.BACKUP
+
+
+def _has_what_it_came_for(run: Run) -> bool:
+    """Return whether a run has its certificate and asked for nothing else so far."""
+    renewed = Kind.RENEWAL in run.kinds and run.kinds <= {Kind.RENEWAL, Kind.SERVER_STATUS}
+    enrolled = run.bootstrapping and not run.old_engine and run.csrs and run.certificate is not None
+    return bool(renewed or enrolled)
 
 
 class Segmenter:
@@ -204,6 +209,9 @@ class Segmenter:
         if run.certname != before:
             self._named[before].remove(run)
             insort(self._named.setdefault(run.certname, []), run, key=lambda other: other.place)
+            for other in [other for other in self._open(run.certname) if other is not run]:
+                if _has_what_it_came_for(other) and run.started - other.ended > BURST:
+                    self._end(other)  # `puppet ssl`: an agent would have gone on at once
         if step.leg_id:
             self._by_leg[step.leg_id] = run
         if isinstance(step.record, Exchange) and step.record.error and step.record.master:

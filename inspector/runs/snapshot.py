@@ -14,6 +14,7 @@ import msgspec
 from inspector.clocks import Offset
 from inspector.columns import about, moment, number, seconds, size
 from inspector.model import Finding, Phase, Side
+from inspector.protocol.ca_service import CaService
 from inspector.protocol.endpoints import Dialect
 
 type Wait = Literal["certificate", "facts", "applying", "other"]
@@ -102,6 +103,10 @@ class RunColumns(msgspec.Struct, frozen=True, kw_only=True):
     received: Annotated[
         int, size("Bodies as on the wire, to the agent, including bytes that the capture does not contain.")
     ] = 0
+    ca_service: Annotated[
+        CaService | None,
+        about("The program that the CA is, if its answers show that it is not Puppet's own; null: not known."),
+    ] = None
 
 
 class RunSnapshot(RunColumns, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from inspector import text
+from inspector import inputs, text
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.columns import Count, Number, Utc
@@ -131,7 +131,7 @@ class CaptureEntry:
 
 def captures_in(folder: Path) -> list[Path]:
     """The captures in a directory, the one written last at the end. Raises InspectorError."""
-    if not folder.is_dir():
+    if not inputs.is_directory(folder):
         raise InspectorError(f"{folder} is not a directory.", "Name a directory that contains captures.")
     return sorted(folder.glob("*.sqlite"), key=lambda path: (paths.written(path), path.name))
 

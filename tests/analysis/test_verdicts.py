@@ -30,6 +30,7 @@ from inspector.runs.examples import (
     not_issued,
     plugins,
     report,
+    slow,
     talk,
     unconnected,
 )
@@ -95,6 +96,13 @@ def verdict_of(records: Iterable[Record]) -> tuple[str | None, str, tuple[str, .
     found = verdicts.verdict(run)
     assert found is not None
     return found.cause.rule if found.cause else None, found.certainty, found.symptoms
+
+
+def test_a_catalog_that_was_slow_and_arrived_is_not_why_its_resources_failed() -> None:
+    late = slow(catalog(), 75)
+    failed = report(result="failed", resource_statuses={"Exec[x]": {"failed": True}})
+    assert verdict_of(talk(plugins(), late, failed))[0] == "P01"
+    assert verdict_of(talk(plugins(), late, report()))[0] == "S08"
 
 
 def test_an_agent_that_stops_at_a_name_that_the_certificate_lacks() -> None:

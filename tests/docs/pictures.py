@@ -108,8 +108,8 @@ def main(folder: Path) -> None:
         time.time = lambda: NOW
         for still in STILLS:
             capture = _all(place) if still.sample == ALL else _copied(SAMPLES / f"{still.sample}.sqlite", place)
-            _indexed(capture)
-            (svg,) = _shots(capture, [still.keys], still.size, still.theme, f"puppet-inspector open {capture.name}")
+            indexed(capture)
+            (svg,) = shots(capture, [still.keys], still.size, still.theme, f"puppet-inspector open {capture.name}")
             write(folder / f"{still.name}.svg", svg)
         write(folder / "session.svg", _session(place))
 
@@ -123,8 +123,8 @@ def _copied(sample: Path, place: Path) -> Path:
 
 def _session(place: Path) -> str:
     """Return the animated session: the agent's error, then the inspector."""
-    shots = _shots(_indexed(_all(place)), [keys for keys, _ in SESSION], SIZE, "dark", "")
-    frames = [Frame(_shell(), 4.5), *(Frame(svg, length) for svg, (_, length) in zip(shots, SESSION, strict=True))]
+    drawn = shots(indexed(_all(place)), [keys for keys, _ in SESSION], SIZE, "dark", "")
+    frames = [Frame(_shell(), 4.5), *(Frame(svg, length) for svg, (_, length) in zip(drawn, SESSION, strict=True))]
     return animate(frames, "puppet-inspector", SIZE, POSTER)
 
 
@@ -149,7 +149,7 @@ def _shell() -> str:
     return console.export_svg()
 
 
-def _indexed(capture: Path) -> Path:
+def indexed(capture: Path) -> Path:
     """Make the index beside a capture; the picture would show otherwise that it is being made."""
     from inspector.summaries import index, indexer
 
@@ -157,11 +157,11 @@ def _indexed(capture: Path) -> Path:
     return capture
 
 
-def _shots(capture: Path, presses: Iterable[Iterable[str]], size: tuple[int, int], theme: str, title: str) -> list[str]:
+def shots(capture: Path, presses: Iterable[Iterable[str]], size: tuple[int, int], theme: str, title: str) -> list[str]:
     """Open a capture in the terminal inspector; return a picture after each lot of keys."""
     from inspector.tui.app import Inspector
 
-    app, shots = Inspector(capture), []
+    app, drawn = Inspector(capture), []
 
     async def settled(pilot: Pilot[None]) -> str:
         """Return the screen once it has been the same for a while, however slow this machine is."""
@@ -181,10 +181,10 @@ def _shots(capture: Path, presses: Iterable[Iterable[str]], size: tuple[int, int
                 for key in keys:
                     await pilot.press(key)
                     await app.workers.wait_for_complete()
-                shots.append(await settled(pilot))
+                drawn.append(await settled(pilot))
 
     asyncio.run(play())
-    return shots
+    return drawn
 
 
 def write(path: Path, svg: str) -> None:

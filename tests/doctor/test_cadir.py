@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector.analysis import known_errors
 from inspector.doctor import cadir, ssldir
@@ -21,9 +25,9 @@ from inspector.model import Severity
 from inspector.rules import rule_of
 from inspector.summaries.keys import WireKey
 from inspector.text import clock
+from tests.support.request_versions import armed, with_version
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from pathlib import Path
 
     from inspector.doctor.cadir import CaDir
@@ -90,6 +94,30 @@ class Authority:
         found = self.found(now)
         assert len(found) == 1, found
         return found[0]
+
+
+class OpenvoxAuthority(Authority):
+    """The same CA as an openvox-ca keeps its directory."""
+
+    def write(self) -> None:
+        super().write()
+        private = self.path / "private"
+        private.mkdir(exist_ok=True)
+        (self.path / "ca_key.pem").replace(private / "ca_key.pem")
+        (self.path / "serial").unlink()
+        inventory = (self.path / "inventory.txt").read_text().replace("/CN=", "/")
+        self.put("inventory.txt", inventory)
+        (private / ".inventory_hmac_key").write_bytes(b"a key")
+        (private / ".inventory_hmac_key").chmod(0o600)
+        (self.path / ".inventory.hmac").write_bytes(hmac.digest(b"a key", inventory.encode(), "sha256"))
+        if os.geteuid() == 0:
+            for file in (self.path, *self.path.rglob("*")):
+                os.chown(file, PUPPET, PUPPET)
+
+    def problems(self) -> list[Diagnosis]:
+        (ca, *problems) = sorted(self.found(), key=lambda found: found.title != "CA")
+        assert (ca.severity, ca.detail) == (Severity.NOTICE, "openvox-ca")
+        return problems
 
 
 def _line(certificate: x509.Certificate) -> str:
@@ -314,6 +342,15 @@ def test_a_request_that_will_be_refused(authority: Authority) -> None:
     assert found["signing request that the CA will not sign"].detail.endswith("the alternative names DNS:www.example")
 
 
+def test_a_request_of_puppetserver_ca_generate_is_one(authority: Authority) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    made = with_version(pki.make_csr("node2.example", key).public_bytes(Encoding.DER), 2, key)
+    path = authority.path / "requests" / "node2.example.pem"
+    path.write_bytes(armed(made, "CERTIFICATE REQUEST"))
+    found = authority.only()
+    assert (found.severity, found.detail.split()[0]) == (Severity.NOTICE, "node2.example")
+
+
 def test_a_request_for_a_signed_name(authority: Authority) -> None:
     csr = pki.pem(pki.make_csr(NAME, pki.new_key()))
     (authority.path / "requests" / f"{NAME}.pem").write_bytes(csr)
@@ -332,6 +369,87 @@ def test_a_file_of_root_in_the_ca_of_puppet(authority: Authority) -> None:
     found = authority.only()
     assert (found.severity, found.title) == (Severity.ERROR, "wrong owner")
     assert [step.command for step in found.steps] == [f"chown -R {PUPPET}: {authority.path}"]
+
+
+@pytest.fixture
+def openvox(tmp_path: Path) -> OpenvoxAuthority:
+    return OpenvoxAuthority(tmp_path / "openvox")
+
+
+def test_a_healthy_openvox_ca_is_named_and_has_no_problems(openvox: OpenvoxAuthority) -> None:
+    assert openvox.problems() == []
+    assert [entry.name for entry in openvox.read().inventory] == ["master.example", NAME]
+
+
+def test_what_an_openvox_ca_does_not_need(openvox: OpenvoxAuthority) -> None:
+    openvox.put("serial", "0001")  # left over from a master's CA, and not read
+    assert openvox.problems() == []
+    # A format of its own, which OpenSSL cannot read.
+    openvox.put(
+        "private/ca_key.pem",
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAYplXTWgthp7\n-----END ENCRYPTED PRIVATE KEY-----\n",
+    )
+    (problem,) = openvox.problems()
+    assert (problem.severity, problem.title) == (Severity.NOTICE, "the CA's key is encrypted")
+    (openvox.path / "private/ca_key.pem").unlink()
+    (problem,) = openvox.problems()
+    assert (problem.severity, problem.title) == (Severity.WARNING, "the CA's key is not in its directory")
+
+
+def test_the_crl_of_an_openvox_ca_lives_a_month(openvox: OpenvoxAuthority) -> None:
+    now = datetime.now(UTC)
+    openvox.ca.publish_crl(now - timedelta(10), now + timedelta(20))
+    openvox.write()
+    assert openvox.problems() == []
+    openvox.ca.publish_crl(now - timedelta(28), now + timedelta(2))
+    openvox.write()
+    (problem,) = openvox.problems()
+    assert problem.rule == "B11"
+    assert "openvox-ca-ctl reissue-crl" in [step.command for step in problem.steps]
+    assert "new-crl" not in problem.fix
+
+
+@pytest.mark.parametrize("change", ["line", "key"])
+def test_an_inventory_that_an_openvox_ca_did_not_write(openvox: OpenvoxAuthority, change: str) -> None:
+    if change == "line":
+        with (openvox.path / "inventory.txt").open("a") as file:
+            file.write("0ABC 2026-01-01T00:00:00UTC 2031-01-01T00:00:00UTC /added.example\n")
+    else:
+        (openvox.path / "private/.inventory_hmac_key").unlink()
+    (problem,) = openvox.problems()
+    assert (problem.severity, problem.title) == (Severity.ERROR, "the inventory was changed")
+    assert problem.steps[-1].command == f"rm {openvox.path}/.inventory.hmac"
+    assert problem.steps[-1].destroys
+
+
+@pytest.mark.parametrize("name", ["ca_crt.pem", "ca_crl.pem", "inventory.txt"])
+def test_what_an_openvox_ca_lacks(openvox: OpenvoxAuthority, name: str) -> None:
+    (openvox.path / name).unlink()
+    problem = openvox.problems()[0]
+    assert (problem.severity, problem.title) == (Severity.ERROR, "half-initialised CA")
+    assert f"missing: {name};" in problem.detail
+
+
+def test_the_fixes_for_an_openvox_ca_are_its_own_commands(openvox: OpenvoxAuthority) -> None:
+    openvox.request("new.example")
+    openvox.put("private/ca_key.pem", pki.key_pem(pki.new_key()).decode())
+    (openvox.path / "private/ca_key.pem").chmod(0o644)
+    openvox.put("ca_crl.pem", LabCA("other.example").crl_bundle.decode())
+    fixes = " ".join(problem.fix for problem in openvox.problems())
+    assert "openvox-ca-ctl sign --certname new.example" in fixes
+    assert f"puppet-inspector doctor --cadir {openvox.path}" in fixes
+    assert "puppetserver" not in fixes
+
+
+def test_an_agent_of_an_openvox_ca(openvox: OpenvoxAuthority, tmp_path: Path) -> None:
+    pair = Pair(openvox, tmp_path / "agent")
+    assert [found.title for found in pair.joined()] == []
+    pair.new_key()
+    (lost,) = (found for found in pair.joined() if found.severity is Severity.ERROR)
+    assert "ignoring certificate request" not in lost.detail
+    openvox.ca.revoke(NAME)
+    openvox.write()
+    assert not any(found.severity is Severity.ERROR for found in pair.joined())
 
 
 def test_directories_that_are_not_a_cadir(authority: Authority, tmp_path: Path) -> None:

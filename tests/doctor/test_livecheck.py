@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -314,6 +314,45 @@ def test_any_answer_has_the_masters_time(site: Site) -> None:
     for status in (403, 404):
         site.answer(CA_PATH, Response(status=status, body=b"Forbidden request"))
         assert "the clocks differ" in site.errors(now=time.time() + LATER), status
+
+
+# -- a CA on another host ------------------------------------------------------------------------------
+
+
+def _compiler(site: Site, ca: LabMaster, **more: Any) -> list[Diagnosis]:
+    """Check a master without a CA service whose agents have another host as their ca_server, under this name."""
+    for path in (CA_PATH, CRL_PATH):
+        site.answer(path, Response((("X-Puppet-Version", "7.9.5"),), b"Not Found", status=404))
+    return livecheck.probe(*site.address, ca=site.agent.ca, crl=site.agent.crl, name=NAME, now=time.time(),
+                           authority=ca.address, **more)  # fmt: skip
+
+
+def test_the_ca_is_asked_where_it_is(site: Site) -> None:
+    place = site.ca.enrol(site.directory / "ca", "127.0.0.1")
+    with LabMaster(site.ca, place) as ca:
+        found = {diagnosis.title: diagnosis for diagnosis in _compiler(site, ca)}
+    assert {diagnosis.severity for diagnosis in found.values()} == {Severity.NOTICE}
+    assert found["CA"].detail == f"a Puppet master, 127.0.0.1:{ca.address[1]}"
+    assert "accepted" in found
+
+
+def test_the_cas_server_is_verified_with_the_agents_own_ca(site: Site) -> None:
+    other = LabCA("ca.example")
+    with LabMaster(other, other.enrol(site.directory / "ca", "127.0.0.1")) as ca:
+        found = _compiler(site, ca)
+    assert "another CA" in {diagnosis.title for diagnosis in found}
+    refused = [diagnosis.detail for diagnosis in found if "is from another CA" in diagnosis.title]
+    assert any(detail.startswith("the CA's server 127.0.0.1:") for detail in refused)
+    with LabMaster(site.ca, site.ca.enrol(site.directory / "named", "ca.example")) as ca:
+        wrong = next(diagnosis for diagnosis in _compiler(site, ca) if diagnosis.title == "wrong name")
+    assert wrong.steps[0].command == "puppet config set ca_server <name> --section agent"
+
+
+def test_a_ca_that_does_not_answer_is_named(site: Site) -> None:
+    with LabMaster(site.ca, site.place) as ca:
+        pass
+    errors = [diagnosis for diagnosis in _compiler(site, ca) if diagnosis.severity is Severity.ERROR]
+    assert ["the agents' ca_server" in error.detail for error in errors] == [True]
 
 
 # -- not a master ------------------------------------------------------------------------------------

@@ -25,9 +25,9 @@ NAME = "puppet.example"
 SERVICES = "/status/v1/services"
 
 
-def diagnosed(directory: Path, answer: Answer) -> list[Diagnosis]:
+def diagnosed(directory: Path, answer: Answer, ca: LabCA | None = None) -> list[Diagnosis]:
     """Check a server that has a master's certificate and answers so."""
-    ca = LabCA("ca.example")
+    ca = ca or LabCA("ca.example")
     with LabMaster(ca, ca.enrol(directory / "master", NAME)) as master:
         server = LabServer(master.context, answer)
         server.start()
@@ -63,6 +63,31 @@ def test_another_product_is_named_first(answer: Answer, product: str, tmp_path: 
     assert f", but {product}to the request for the CA's certificate it answers 404 (nothing here)" in first.detail
     # What it serves is not judged as a master's, and nobody is told to set ca_server.
     assert not {"no CA certificate", "no CRL", "accepted"} & {diagnosis.title for diagnosis in others}
+
+
+EXPIRATIONS = '{"ca_crl":{"next_update":"2026-12-27T13:40:22Z"},"ca_certificate":{"expiration":"2031-11-26T13:40:22Z"}}'
+
+
+@pytest.mark.parametrize(
+    ("expirations", "title"),
+    [
+        (EXPIRATIONS, "CA"),
+        ('{"ca-certs": {}, "crls": {}}', "a Puppet master answers"),
+        ("[]", "a Puppet master answers"),
+        ("nothing", "a Puppet master answers"),
+    ],
+)
+def test_an_openvox_ca_is_named(expirations: str, title: str, tmp_path: Path) -> None:
+    ca = LabCA("ca.example")
+    pages = {
+        "/puppet-ca/v1/certificate/ca": ca.ca_bundle.decode(),
+        "/puppet-ca/v1/certificate_revocation_list/ca": ca.crl_bundle.decode(),
+        "/puppet-ca/v1/expirations": expirations,
+    }
+    first, *others = diagnosed(tmp_path, serving(pages), ca)
+    assert first.title == title
+    assert (title == "CA") is first.detail.startswith("openvox-ca, ")
+    assert {found.title for found in others} == {"TLS", "accepted"}
 
 
 @pytest.mark.parametrize(

@@ -230,6 +230,18 @@ def test_another_ca(agent: Agent) -> None:
     assert f"`rm {agent.place.ca} {agent.place.crl}; puppet agent -t`" in found.fix
 
 
+def test_a_bundle_without_the_intermediate_ca(agent: Agent) -> None:
+    """The agent of 7.23 goes on with a warning, and does not without the root."""
+    agent.place.ca.write_bytes(pki.pem(agent.ca.root.certificate))
+    found = agent.only()
+    assert (found.severity, found.title) == (Severity.WARNING, "the CA bundle lacks an intermediate CA")
+    assert found.detail.startswith(f"The issuer 'CN=Puppet CA: ca.example' of certificate 'CN={NAME}' cannot be found")
+    agent.place.ca.write_bytes(pki.pem(agent.ca.authority.certificate))
+    found = agent.found()[0]
+    assert (found.severity, found.title) == (Severity.ERROR, "certificate from another CA")
+    assert "of certificate 'CN=Puppet CA: ca.example' is missing; " in found.detail
+
+
 def test_a_revoked_certificate(agent: Agent) -> None:
     agent.ca.revoke(NAME)
     agent.place.crl.write_bytes(agent.ca.crl_bundle)

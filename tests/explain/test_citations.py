@@ -19,7 +19,7 @@ TEXT = frozenset({".py", ".md", ".json", ".service"})
 
 SECTION = re.compile(r"docs/protocol\.md#[\w-]+")
 FILE = re.compile(
-    r"(?:puppet|puppetserver|openvox|openvox-server|mitmproxy) "
+    r"(?:puppet|puppetserver|openvox|openvox-server|openvox-ca|mitmproxy) "
     r"(?:\d+(?:\.\d+)+|\d+(?:\.\d+)*\.x|[0-9a-f]{9}) "  # a version, a branch or a commit
     r"[\w.-]+(?:/[\w.-]+)+"
 )

@@ -77,9 +77,9 @@ def test_a_request_is_explained_by_its_method() -> None:
     names = [explanation["endpoint"] for explanation in explanations]
     assert names == ["certificate_request", "certificate_request_lookup", "certificate_request_delete"]
     assert reference.explain("POST catalog")["endpoint"] == "catalog"
-    with pytest.raises(InspectorError, match="crl does not accept PUT") as error:
-        reference.explain("PUT /puppet-ca/v1/certificate_revocation_list/ca")
-    assert error.value.hint == "Its methods: GET."
+    with pytest.raises(InspectorError, match="crl does not accept DELETE") as error:
+        reference.explain("DELETE /puppet-ca/v1/certificate_revocation_list/ca")
+    assert error.value.hint == "Its methods: GET, PUT."
 
 
 # -- severities -------------------------------------------------------------------------------------------

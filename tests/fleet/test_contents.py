@@ -43,6 +43,19 @@ def test_facts_that_a_node_sent_before_are_not_there_again(tmp_path: Path) -> No
     ]  # fmt: skip
 
 
+def test_an_empty_fact_is_a_row_too(tmp_path: Path) -> None:
+    facts = {"hypervisors": {"vmware": {}}, "flags": [], "dns": {"servers": ["192.0.2.1", {}]}}
+    directory = of_records(tmp_path, runs((0, facts, []), (1800, facts | {"flags": {}}, [])))
+    rows = asked(directory, "SELECT run, path, value, type FROM facts WHERE path NOT LIKE 'puppet%' ORDER BY run, path")
+    assert rows[:4] == [
+        (1, "dns.servers.0", "192.0.2.1", "string"),
+        (1, "dns.servers.1", "{}", "hash"),
+        (1, "flags", "[]", "array"),
+        (1, "hypervisors.vmware", "{}", "hash"),
+    ]
+    assert (2, "flags", "{}", "hash") in rows[4:]
+
+
 @pytest.mark.slow
 def test_facts_that_change_by_themselves_are_there_once_a_day(tmp_path: Path) -> None:
     def uptime(hours: int) -> dict[str, Any]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.formats import der_values
-from inspector.formats.der_values import Changes, places, rewritten, value
-
-if TYPE_CHECKING:
-    import pytest
+from inspector.formats.der_values import Changes, rewritten, value
+from inspector.protocol.der import places
 
 CHANGES = Changes(str.upper, lambda packed: packed[::-1], b"salt", {b"identifier": b"IDENTIFIER"})
 
@@ -19,13 +15,6 @@ CHANGES = Changes(str.upper, lambda packed: packed[::-1], b"salt", {b"identifier
 def changed(der: bytes) -> bytes:
     (place,) = places(der, 0, len(der))
     return rewritten(der, place, CHANGES)
-
-
-def test_a_value_is_read_as_it_was_written(subtests: pytest.Subtests) -> None:
-    for size in [0, 1, 127, 128, 255, 256, 70_000]:
-        with subtests.test(size=size):
-            made = value(0x04, b"x" * size)
-            assert [made[begin:end] for _, _, begin, end in places(made, 0, len(made))] == [b"x" * size]
 
 
 def test_texts_addresses_and_identifiers_are_replaced_at_any_depth() -> None:

@@ -48,6 +48,21 @@ def test_a_certificates_fields_are_those_of_its_der() -> None:
     assert bundled == found
 
 
+def test_names_are_written_as_agents_print_them() -> None:
+    """What `to_utf8` of Ruby 3.1 with OpenSSL 3.0 returns for them."""
+    oid = lib.NameOID
+    rows: list[tuple[list[tuple[lib.ObjectIdentifier, str]], str]] = [
+        ([(oid.COUNTRY_NAME, "US"), (oid.ORGANIZATION_NAME, "Puppet, Inc"), (oid.COMMON_NAME, "int.example"),
+          (oid.EMAIL_ADDRESS, "a@b.c")], "emailAddress=a@b.c,CN=int.example,O=Puppet\\, Inc,C=US"),
+        ([(oid.ORGANIZATION_NAME, 'A+B "q" <x>;#é'), (oid.COMMON_NAME, " x ")],
+         'CN=\\ x\\ ,O=A\\+B \\"q\\" \\<x\\>\\;#é'),
+        ([(oid.STREET_ADDRESS, "s"), (oid.SERIAL_NUMBER, "5"), (oid.GIVEN_NAME, "g")], "GN=g,serialNumber=5,street=s"),
+        ([(oid.COMMON_NAME, "a#b\nc\td\x7f")], "CN=a#b\\0Ac\\09d\\7F"),
+    ]  # fmt: skip
+    for attributes, written in rows:
+        assert x509.name_of(lib.Name(lib.NameAttribute(*each) for each in attributes)) == written
+
+
 def test_a_ca_and_an_rsa_key_are_recognized() -> None:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     found = x509.read_der(der(pki.sign(CA, key.public_key(), "r.example")))

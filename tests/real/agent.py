@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
 import shutil
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from tests.real.machine import end, write_puppet_conf
-from tests.real.releases import SCRATCH
+from tests.real.releases import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +44,13 @@ class Puppet::Node::Facts::Invented < Puppet::Node::Facts::Facter
   end
 end
 """
+
+
+@functools.cache
+def installed() -> tuple[int, ...]:
+    """The version of this machine's agent: what a test expects may depend on it."""
+    version = subprocess.run(["puppet", "--version"], capture_output=True, text=True, check=True, timeout=600).stdout
+    return tuple(map(int, version.strip().split(".")[:3]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,7 @@ class RealAgent:
         clock = ["faketime", "-f", self.clock] if self.clock else []
         puppet = "puppet" if self.system else shutil.which("puppet") or "puppet"
         words = [*clock, puppet, "agent", *directories, *fixed, *options]
-        return self.system.command(f"exec {shlex.join(words)}", SCRATCH) if self.system else words
+        return self.system.command(f"exec {shlex.join(words)}", *visible(self.base)) if self.system else words
 
     def popen(self, *, server: str, port: int, waitforcert: int = 0, extra: Sequence[str] = ()) -> RunningAgent:
         """Start one run in the background; puppet.conf holds what the command line says."""

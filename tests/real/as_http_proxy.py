@@ -55,9 +55,10 @@ _NORMAL = (
 class Node:
     """A node with files of its own."""
 
-    def __init__(self, master: RealMaster, base: Path, certname: str) -> None:
+    def __init__(self, master: RealMaster, base: Path, certname: str, agent: RealAgent | None = None) -> None:
+        """``agent`` is below ``base``, and of another release than this machine's."""
         self.master, self.certname = master, certname
-        self.agent = RealAgent(base / certname, certname)
+        self.agent = agent or RealAgent(base / certname, certname)
         self.base, self.ssldir = self.agent.base, self.agent.ssldir
         self.ca, self.crl = self.ssldir / "certs/ca.pem", self.ssldir / "crl.pem"
         self.certificate = self.ssldir / f"certs/{certname}.pem"
@@ -134,6 +135,11 @@ class Node:
                 return False
             time.sleep(0.1)
         return True
+
+
+def blocks(path: Path) -> list[bytes]:
+    """The certificates or CRLs of a file, in PEM."""
+    return re.findall(rb"-----BEGIN[^-]+-----[^-]+-----END[^-]+-----\n", path.read_bytes())
 
 
 @dataclass(frozen=True, slots=True)

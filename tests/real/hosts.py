@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.real.agent import RealAgent
     from tests.real.puppet import RealMaster
+    from tests.real.releases import System
     from tests.real.through import Road
 
 type Host = Literal["node", "ca", "master", "proxy"]
@@ -33,7 +35,8 @@ class Hosts:
         self.agent, self.road = agent, road
         agent.configure(server=road.server, port=road.port)
         facts = f"RUBYLIB={agent.base}/ruby INVENTED_FACTS={agent.base}/facts.json"
-        puppet, confdir = shutil.which("puppet"), road.master.confdir
+        (programs := agent.base / "programs").mkdir(exist_ok=True)
+        puppet, confdir = _program("puppet", agent.system, programs / "agent"), road.master.confdir
         clock = f"{agent.base}/clock"
         # By itself an agent asks again only after two minutes, whoever signs meanwhile.
         self._command("node", "puppet", f'[ "$1" = agent ] && set -- "$@" --waitforcert 0\n'
@@ -44,8 +47,9 @@ class Hosts:
                       f'exec {inspector}')  # fmt: skip
         for host in ("ca", "proxy"):
             self._command(host, "puppet-inspector", f"exec {inspector}")
-        self._command("ca", "puppet", f'exec {puppet} "$@" --confdir {confdir}')
-        self._command("ca", "puppetserver", f'exec {shutil.which("puppetserver")} "$@" --config {confdir}/puppet.conf')
+        for name, option in (("puppet", f"--confdir {confdir}"), ("puppetserver", f"--config {confdir}/puppet.conf")):
+            program = _program(name, road.master.system, programs / "master")
+            self._command("ca", name, f'exec {program} "$@" {option}')
 
     def _command(self, host: str, name: str, script: str) -> None:
         path = self.agent.base / host / name
@@ -86,6 +90,14 @@ class Hosts:
         """The agent's next run does."""
         done = self.shell("node", "puppet agent -t")
         assert done.returncode in (0, 2), done.stdout
+
+
+def _program(name: str, system: System | None, directory: Path) -> Path | str | None:
+    """A program of this machine, or of another release of Debian, for which a script is written to the directory."""
+    if system is None:
+        return shutil.which(name)
+    directory.mkdir(exist_ok=True)
+    return system.program(name, directory)
 
 
 def host_of(command: str) -> Host:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tests.real.machine import SERVER_CONFIG, SERVER_JAR, end, free_port, host_names, write_puppet_conf
-from tests.real.releases import SCRATCH
+from tests.real.releases import visible
 from tests.real.site import DEMO_MODULE
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class RealMaster:
         autosign: str = "auto*",
         system: System | None = None,
         ca_settings: Mapping[str, object] | None = None,
+        heir_of: Path | None = None,
     ) -> None:
         """Only `name` is made to resolve; `alt_names` are further names in the master's certificate.
 
@@ -61,8 +62,9 @@ class RealMaster:
         it a new directory in /tmp is used. After `idle_timeout` seconds the server closes a silent
         connection: 30 by default, but a first run without a proxy, and `clean`, wait for just that. `system`: another
         release of Debian whose server it is, instead of this machine's. `ca_settings`: more for its ca.conf.
+        `heir_of`: the directory of a master of this name whose CA and certificate it takes over, as in an upgrade.
         """
-        self.system, self._ca_settings = system, dict(ca_settings or {})
+        self.system, self._ca_settings, self._heir_of = system, dict(ca_settings or {}), heir_of
         self.name, self.host, self.port = name, host, free_port(host)
         self.idle_timeout, self.autosign = idle_timeout, autosign
         self.alt_names = (name, *alt_names)
@@ -134,17 +136,22 @@ class RealMaster:
         }  # fmt: skip
         write_puppet_conf(base, {"main": main})
         self.manifest("default", "")
-        self._give_to_puppet(self.confdir)
-        self.ca("setup")
+        if self._heir_of:
+            for part in ("ssl", "ca"):
+                shutil.copytree(self._heir_of / part, base / part)
+        self.give_to_puppet(self.confdir)
+        if not self._heir_of:
+            self.ca("setup")
 
-    def _give_to_puppet(self, path: Path) -> None:
+    def give_to_puppet(self, path: Path) -> None:
+        """Let the server's user own a file, or a directory with all in it."""
         subprocess.run(self._command("chown", "-R", "puppet:puppet", f"{path}"), check=True)
 
     def _command(self, *words: str, at: Path | None = None) -> list[str]:
         """Return a command as it is run where the server is, in a directory if it matters which."""
         if self.system is None:
             return [*words]
-        return self.system.command(f"cd {at or '/'} && exec {shlex.join(words)}", SCRATCH)
+        return self.system.command(f"cd {at or '/'} && exec {shlex.join(words)}", *visible(self.confdir))
 
     def start(self, timeout: float = 9000) -> None:
         """Start the server and wait, at most `timeout` seconds, until it is ready for requests.
@@ -153,7 +160,7 @@ class RealMaster:
         """
         ready = self.confdir / "run/restart"
         ready.write_text("0")
-        self._give_to_puppet(self.confdir)
+        self.give_to_puppet(self.confdir)
         # Not the program `faketime`: it stays between, and ending it would leave the server running.
         # With its fix of the monotonic clock, Java spins: it needs minutes to start.
         clock = ["env", "LD_PRELOAD=/usr/$LIB/faketime/libfaketime.so.1", "FAKETIME_DONT_FAKE_MONOTONIC=1"]
@@ -317,7 +324,7 @@ class RealMaster:
     def _site_file(self, path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        self._give_to_puppet(self.environment)  # no more: the server's own files come and go
+        self.give_to_puppet(self.environment)  # no more: the server's own files come and go
 
     def demo(self, certname: str, target: Path, *, notice: bool = True) -> None:
         """Give this node the demo module, which manages files below `target` on the agent's side.

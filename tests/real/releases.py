@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +26,13 @@ RELEASES = {"trixie": ("puppet-agent", "puppetserver"), "sid": ("openvox-agent",
 _OLD_INDEXES = 'Acquire::Check-Valid-Until "false";\nAcquire::Check-Date "false";\n'
 """A mirror may hold a day of the past, and the index of a release under development is valid for a week."""
 _NO_SERVICES = "#!/bin/sh\nexit 101\n"
+NOT_HAD = "no directory with Debian"
+"""Begins the reason for which tests with another release are not run; the session's last line names it
+(tests/conftest)."""
+
+
+class TooSlow(RuntimeError):
+    """A directory was not made in time."""
 
 
 class System:
@@ -52,7 +61,8 @@ class System:
 
     def program(self, name: str, directory: Path) -> Path:
         """Write a script of this name to a directory, which is that program of this Debian, and return its path."""
-        *outer, script = self.command(f'exec {name} "$@"', SCRATCH)
+        own_path = f"export PATH={ENVIRONMENT['PATH']}"  # the caller's may lead back to this script
+        *outer, script = self.command(f'{own_path}; exec {name} "$@"', *SHARED)
         path = directory / name
         path.write_text(f'#!/bin/sh\nexec {shlex.join([*outer, f'{script} {name} "$@"', name])} "$@"\n')
         path.chmod(0o755)
@@ -80,13 +90,21 @@ class System:
         return done.stdout
 
 
-def make(release: str, root: Path, packages: Sequence[str]) -> System:
+def make(release: str, root: Path, packages: Sequence[str], seconds: float | None = None) -> System:
     """Make a Debian of this release with these packages and what they need, in a directory that is empty or absent.
 
-    It comes from where this machine's own packages come from. Raises RuntimeError when it cannot be had.
+    It comes from where this machine's own packages come from. Raises RuntimeError when it cannot be had, TooSlow when
+    it is not made in so many seconds.
     """
+    deadline = None if seconds is None else time.monotonic() + seconds
+
+    def left() -> float | None:
+        return None if deadline is None else max(0, deadline - time.monotonic())
+
     try:
-        _succeed("debootstrap", "--variant=minbase", release, f"{root}", _mirror())
+        # With mounts of its own: one that is killed leaves none behind.
+        debootstrap = ("unshare", "--mount", "debootstrap", "--variant=minbase")
+        _succeed(*debootstrap, release, f"{root}", _mirror(), seconds=left())
         root.chmod(0o755)  # its users must be able to go through
         (root / "etc/hosts").touch()
         (root / "etc/apt/apt.conf.d/99old-indexes").write_text(_OLD_INDEXES)
@@ -95,33 +113,36 @@ def make(release: str, root: Path, packages: Sequence[str]) -> System:
         policy.chmod(0o755)
         system = System(root)
         script = f"apt-get update -q && apt-get install -q -y --no-install-recommends {shlex.join(packages)}"
-        _succeed(*system.command(f"export DEBIAN_FRONTEND=noninteractive; {script} && apt-get clean"))
+        command = system.command(f"export DEBIAN_FRONTEND=noninteractive; {script} && apt-get clean")
+        _succeed(*command, seconds=left())
         policy.unlink()
+    except subprocess.TimeoutExpired as error:
+        raise TooSlow(f"{NOT_HAD} {release}: {', '.join(packages)} took more than {seconds:.0f} s") from error
     except (OSError, subprocess.CalledProcessError) as error:
         said = f"{error.stdout}{error.stderr}"[-2000:] if isinstance(error, subprocess.CalledProcessError) else ""
-        raise RuntimeError(f"No {release} with {', '.join(packages)} can be made here: {error}\n{said}") from error
+        raise RuntimeError(f"{NOT_HAD} {release} with {', '.join(packages)}: {error}\n{said}") from error
     return system
 
 
-def kept(release: str) -> System:
+def kept(release: str, seconds: float | None = None) -> System:
     """The release with its packages of ``RELEASES``, made by the first who asks.
 
-    Raises RuntimeError when it cannot be had.
+    Raises RuntimeError when it cannot be had, TooSlow when it is not there yet and not made in so many seconds.
     """
     packages = RELEASES[release]
-    root = _cache() / "-".join((release, *packages))
+    root = cache() / "-".join((release, *packages))
     root.parent.mkdir(parents=True, exist_ok=True)
     with Path(f"{root}.lock").open("w") as lock:
         flock(lock, LOCK_EX)  # two sessions may want it
         if not root.exists():
             unfinished = Path(f"{root}.unfinished")
             shutil.rmtree(unfinished, ignore_errors=True)
-            make(release, unfinished, packages)
+            make(release, unfinished, packages, seconds)
             unfinished.rename(root)
     return System(root)
 
 
-def _cache() -> Path:
+def cache() -> Path:
     """A directory outside of the checkout, and of /tmp, which is seen from inside."""
     named = os.environ.get("XDG_CACHE_HOME")
     return Path(named) / "puppet-inspector-tests" if named else Path("/var/cache/puppet-inspector-tests")
@@ -137,11 +158,26 @@ def _mirror() -> str:
     return sites[0]
 
 
-def _succeed(*command: str) -> str:
-    done = subprocess.run(command, env=os.environ | ENVIRONMENT, stdin=subprocess.DEVNULL, check=True,
-                          capture_output=True, text=True)  # fmt: skip
-    return done.stdout
+def _succeed(*command: str, seconds: float | None = None) -> str:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=os.environ | ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe,
+                          text=True, start_new_session=True) as process:  # fmt: skip
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # with all that it has started
+            raise
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command, out, err)
+    return out
 
 
 SCRATCH = Path(tempfile.gettempdir())
 """What is to be seen in a release's directory too: where tests keep what they make."""
+SHARED = (SCRATCH, *Path("/usr/lib").glob("*/faketime"))
+"""The same, and this machine's library for wrong clocks, which needs nothing but an older libc."""
+
+
+def visible(path: Path) -> tuple[Path, ...]:
+    """Return what must be bound in a release's directory, so that a path is seen there."""
+    return SHARED if path.is_relative_to(SCRATCH) else (*SHARED, path)

@@ -27,6 +27,7 @@ from tests.real.as_http_proxy import (
     AGENT,
     Theatre,
     another_name,
+    blocks,
     directly,
     inspected,
     run_command,
@@ -95,11 +96,6 @@ def wrong_ca(node: Node) -> None:
     node.enrol()
     for path, content in zip((node.ca, node.crl), other_ca(), strict=True):
         path.write_bytes(content)
-
-
-def blocks(path: Path) -> list[bytes]:
-    """The certificates or CRLs of a file, in PEM."""
-    return re.findall(rb"-----BEGIN[^-]+-----[^-]+-----END[^-]+-----\n", path.read_bytes())
 
 
 def incomplete_bundle(node: Node) -> None:

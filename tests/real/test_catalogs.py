@@ -16,6 +16,7 @@ from inspector.model import Exchange
 from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.refusals import Refusal, refusal
+from tests.real.agent import installed
 from tests.support import catalog_mutants
 from tests.support.bodies import JSON, answered
 from tests.support.catalog_verdicts import ACCEPTED, REFUSED
@@ -77,6 +78,11 @@ def _recorded() -> dict[str, Any]:
     return found
 
 
+def _only_puppet_8_refuses(catalog: Any) -> bool:
+    """Whether an empty list stands for an empty map, and this is Puppet 8: to 7 they are the same."""
+    return installed() >= (8,) and [] in (catalog.get("metadata"), catalog.get("recursive_metadata"))
+
+
 @pytest.mark.parametrize("base", [catalog_mutants.base, _recorded], ids=["made", "recorded"])
 def test_puppet_and_we_refuse_the_same_mutants(tmp_path: Path, base: Callable[[], dict[str, Any]]) -> None:
     chance = random.Random(SEED)  # noqa: S311 - the same mutants each time
@@ -85,7 +91,8 @@ def test_puppet_and_we_refuse_the_same_mutants(tmp_path: Path, base: Callable[[]
     for mutant, verdict in zip(mutants, _verdicts((mutant.catalog for mutant in mutants), tmp_path), strict=True):
         ours, refused = _ours(mutant.catalog), "message" in verdict
         assert refused or ours is None, f"{mutant.kind}: Puppet accepts it, and we say {ours}"
-        assert ours or not refused or mutant.kind in UNJUDGED, f"{mutant.kind}: {verdict}"
+        unjudged = mutant.kind in UNJUDGED or _only_puppet_8_refuses(mutant.catalog)
+        assert ours or not refused or unjudged, f"{mutant.kind}: {verdict}"
         answer = "both refuse" if ours else "Puppet refuses" if refused else "both accept"
         counted.setdefault(mutant.kind, Counter())[answer] += 1
     for kind, answers in counted.items():

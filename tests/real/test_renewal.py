@@ -1,4 +1,8 @@
-"""Renewals of certificates, by agents 8.10 and OpenVox 9 and a Puppet Server 8.7 that renews them in each run."""
+"""Renewals of certificates, by agents 8.10 and OpenVox 9 and a Puppet Server 8.7 that renews them in each run.
+
+OpenVox 9 begins without one, too: its bootstrap, its first run and the renewal in the next are what CI plays of the
+matrix of versions (tests/real/versions).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from inspector.model import Exchange
-from tests.real.through import Stage
+from tests.real.through import RunSummary, Stage, run_summaries
 from tests.support.proxies import analyzed, records
 
 if TYPE_CHECKING:
@@ -57,6 +61,20 @@ def renews(stage: Stage, system: System, identity: str) -> None:
     assert after.public_key() == load_pem_private_key(key, None).public_key()
 
 
+def begins_and_renews(stage: Stage, system: System) -> None:
+    """A new agent gets its certificate, makes its first run, and renews in the second one."""
+    agent = stage.agent(f"auto-{system.root.name[:3]}.example", system=system)
+    outputs, renewals, rules = played(stage, agent, f"keys:{agent.ssldir}")
+    assert [RENEWED in output for output in outputs] == [False, True], outputs
+    assert [record.response.status for record in renewals if record.response] == [200]
+    assert rules == set()
+    assert run_summaries(stage.capture) == [
+        RunSummary(agent.certname, "complete", "certificates node plugins catalog files report",
+                   "B01 warning, S16 warning"),
+        RunSummary(agent.certname, "complete", "certificates plugins catalog files report", "S16 warning"),
+    ]  # fmt: skip
+
+
 def is_answered_by_the_proxy(stage: Stage, system: System) -> None:
     """With a minted identity the CA would sign the proxy's key."""
     agent = stage.enrolled(f"mint-{system.root.name[:3]}.example", system=system)
@@ -93,6 +111,7 @@ def test_renewals(master8: RealMaster, sid: System, tmp_path: Path, subtests: py
     for system in (master8.system, sid):
         scene(renews, system, "keys")
         scene(is_answered_by_the_proxy, system)
+    scene(begins_and_renews, sid)
     scene(is_refused_by_the_master, master8.system)
     master8.generate(f"headers-{master8.system.root.name[:3]}.example")  # a CA that believes headers signs nothing
     with master8.believing_headers():

@@ -16,7 +16,7 @@ from inspector.fleet.trust import inventory, scenario
 from inspector.fleet.trust.effects import Verdict
 from inspector.fleet.trust.radius import radius
 from inspector.host import pki
-from inspector.protocol import pem
+from inspector.protocol import fields, pem
 from tests.support.tables_of import converted, shown
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _foretold(found: Inventory, *terms: str, revoked: x509.Certificate | None = 
     """What is computed for a date, or if a certificate is revoked: another one may have its serial number."""
     now = time.time()
     terms = (*terms, f"revoke={revoked.serial_number}") if revoked else terms
-    digest = pem.fingerprint(revoked.public_bytes(Encoding.DER)) if revoked else ""
+    digest = fields.fingerprint(revoked.public_bytes(Encoding.DER)) if revoked else ""
     (one,) = [
         one
         for one in scenario.scenarios(scenario.assumptions(terms, now), found)

@@ -23,7 +23,7 @@ WORDS = ("sign", "clean", "list", "alt_names", "new_crl", "crls", "write_crls", 
 """Every placeholder for a command or a group."""
 PROGRAMS = (
     r"puppet|puppetserver|puppet-inspector|systemctl|journalctl|openssl|curl|rm|find|ls|ps|ss|ip|ping|getent|date|"
-    r"timedatectl|chronyc|sha256sum|gem|chown|chmod|mv|cp|cat|grep"
+    r"timedatectl|chronyc|sha256sum|gem|chown|chmod|mv|cp|cat|grep|openvox-ca-ctl"
 )
 """What a command begins with; settings and file contents in a text do not."""
 LONGEST = 100
@@ -102,6 +102,30 @@ def test_without_a_run_the_commands_are_those_of_both_generations_unless_one_is_
     assert all(not step.variant for step in new)
     assert not any(word in fixes.plain(new) for word in ("puppet cert", "find ", "openssl verify"))
     assert "`puppet ssl renew_cert`" in fixes.plain(fill([group("renew")]))
+
+
+def test_an_openvox_ca_has_commands_of_its_own() -> None:
+    (first, *_) = _finished(talk(ca(), crl(), csr(), of_openvox_ca(not_issued(), "certificate not found")))
+    assert first.ca_service == "openvox-ca"
+    context = FixContext.of(first)
+    for word in WORDS:
+        assert "puppetserver ca" not in fixes.plain(fill([group(word)], context)), word
+    assert [step.command for step in fill([group("enrol")], context)] == [
+        f"openvox-ca-ctl clean --certname {NAME}",
+        "puppet ssl clean; puppet agent -t",
+        f"openvox-ca-ctl sign --certname {NAME}",
+    ]
+    # Its list shows no fingerprints.
+    assert f"/requests/{NAME}.pem -outform DER" in fill([group("signing")], context)[0].command
+    assert [step.command for step in fill([on_ca("", "{new_crl}")], context)] == ["openvox-ca-ctl reissue-crl"]
+    assert all("--execute" not in step.command for step in fill([group("missing_crl")], context))
+
+
+@pytest.mark.parametrize("ident", ["B08", "B34", "B36", "B43", "B45"])
+def test_a_rule_advises_no_setting_that_an_openvox_ca_does_not_have(ident: str) -> None:
+    (run, *_) = _finished(talk(ca(), crl(), csr(), of_openvox_ca(not_issued(), "certificate not found")))
+    fix = fixes.plain(rule_of(ident).fix_for(run))
+    assert not any(word in fix for word in ("ca.conf", "auth.conf", "puppetserver"))
 
 
 def test_a_given_name_and_host_are_taken_if_they_are_plain() -> None:

@@ -77,6 +77,15 @@ def test_p01_takes_the_reason_from_the_events_where_the_log_says_none() -> None:
     ]
 
 
+def test_p01_takes_what_is_printed_once_of_a_type_that_nothing_manages() -> None:
+    """Such resources have no event, and no line of their own in the log."""
+    failed = {"Cron[a]": {"failed": True, "events": []}, "Cron[b]": {"failed": True, "events": []}}
+    logs = [line("Could not find a suitable provider for cron", "Puppet")]
+    assert report_findings("P01", result="failed", resource_statuses=failed, logs=logs) == [
+        ("2 resources failed: Cron[a] and 1 more: Could not find a suitable provider for cron", ERROR)
+    ]
+
+
 def test_p01_believes_the_metrics_of_old_agents_but_no_nonsense() -> None:
     assert report_findings("P01", result="failed", metrics=metrics("resources", failed=2)) == [
         ("2 resources failed", ERROR)

@@ -479,9 +479,10 @@ def test_r16_runs_that_ask_for_no_catalog_cost_no_compilation() -> None:
 
 
 def test_r18_says_what_is_pending() -> None:
-    pending = {"resources": {"name": "resources", "label": "", "values": [["out_of_sync", "", 2]]}}
-    (found,) = findings(talk(catalog(), report(noop=True, metrics=pending)), "R18")
-    assert found.message == "the agent runs with noop: nothing is changed, 2 resources are out of sync"
+    for number, words in ((1, "1 resource is"), (2, "2 resources are")):
+        pending = {"resources": {"name": "resources", "label": "", "values": [["out_of_sync", "", number]]}}
+        (found,) = findings(talk(catalog(), report(noop=True, metrics=pending)), "R18")
+        assert found.message == f"the agent runs with noop: nothing is changed, {words} out of sync"
 
 
 def test_r19_using_the_cache_on_purpose_is_a_notice() -> None:

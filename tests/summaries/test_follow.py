@@ -297,6 +297,16 @@ def test_a_run_is_over_when_its_agent_begins_another_one(recorded: Recorded) -> 
     assert recorded.over == [("a.example", "unfinished")]
 
 
+def test_a_bootstrap_by_hand_is_one_when_its_agent_begins_a_run(recorded: Recorded) -> None:
+    """As when it is read afterwards."""
+    recorded.add(Agent(leg="1").bootstrap())
+    recorded.look()
+    recorded.add(Agent(leg="2", time=recorded.now + 60).node())
+    (summed,) = [line for line in recorded.look() if line.startswith("== run 1")]
+    assert summed.startswith("== run 1 of a.example (7.23.0): complete in")
+    assert recorded.over == [("a.example", "complete")]
+
+
 def test_a_run_is_over_after_more_silence_than_its_agent_ever_needed(recorded: Recorded) -> None:
     first = Agent(leg="1").node().plugins().wait(40).catalog().report()
     recorded.add(first)

@@ -1,13 +1,14 @@
 """docs/coverage.md, generated: which agent x endpoint x body format was decoded from a real recording.
 
-What the recordings hold is kept in golden/coverage.json, so that the page can be made without them. What was only
-made up is taken from the decoders' table of cases and from the rules' examples. A row that is in neither, but that
-the protocol knows, says so.
+What the recordings hold is kept in golden/coverage.json, so that the page can be made without them, and what was read
+of living agents in golden/versions.json (``version_matrix``). What was only made up is taken from the decoders' table
+of cases and from the rules' examples. A row that is in none, but that the protocol knows, says so.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,9 +21,9 @@ from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
-from tests.support import places
+from tests.support import material_table, places, version_matrix
 from tests.support.bodies import TABLE
-from tests.support.recorded import RECORDINGS, SAMPLES, records_of
+from tests.support.recorded import RECORDINGS, SAMPLES, VERSIONS, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from inspector.protocol.decode import Decoder
     from inspector.protocol.documents import Document
     from inspector.protocol.endpoints import Endpoint
+    from tests.support.version_matrix import Matrix
 
 PAGE = places.DOCS / "coverage.md"
 REAL = places.GOLDEN / "coverage.json"
@@ -255,13 +257,14 @@ def _known(endpoint: Endpoint) -> Iterator[Row]:
 # -- the page --------------------------------------------------------------------------------------------
 
 
-def page(real: dict[str, dict[Row, Real]]) -> str:
+def page(real: dict[str, dict[Row, Real]], matrix: Matrix) -> str:
     """docs/coverage.md."""
     made = _made()
-    versions = sorted(real, key=_order)
+    live = {version: {Row(*row) for row in rows} for version, rows in matrix.bodies.items()}
+    versions = sorted({*real, *live}, key=_order)
     names = list(dict.fromkeys(endpoint.name for endpoint in ENDPOINTS))
     rows = {row for endpoint in ENDPOINTS for row in _known(endpoint)} | {
-        row for counts in real.values() for row in counts
+        row for counts in (*real.values(), *live.values()) for row in counts
     }
     sides = ("asked", "answered", "refused")
     ordered = sorted(rows, key=lambda row: (names.index(row.endpoint), sides.index(row.side), row.format))
@@ -269,11 +272,14 @@ def page(real: dict[str, dict[Row, Real]]) -> str:
         "# Coverage",
         "",
         "Which bodies of which agents have been decoded from recordings of real agents and masters (how many of them),",
-        "and which only from made ones: those of the tests of the decoders and of the rules. `n!` are real bodies that",
-        "could not be read: garbage that was sent on purpose. Made from the tests; `pytest tests/test_coverage.py",
-        "--update-golden` writes it anew. A row that no body was ever decoded for says **never**.",
+        "which only of living ones (`live`: in [the matrix of versions](#the-matrix-of-versions)), and which only from",
+        "made ones: those of the tests of the decoders and of the rules. `n!` are real bodies that could not be read:",
+        "garbage that was sent on purpose. Made from the tests; `pytest tests/test_coverage.py --update-golden` writes",
+        "it anew. A row that no body was ever decoded for says **never**.",
         "",
-        "The agents are Puppet's; their masters were Puppet 3.8.7 (2.7.26, 3.8.7) and puppetserver 7.9.5 (all others).",
+        "The agents are Puppet's, and OpenVox's from 9 on. The masters of the recordings were Puppet 3.8.7 (2.7.26,",
+        "3.8.7), puppetserver 8.7.0 (9.0.0-rc1, and two runs of 8.10.0) and 7.9.5 (all others); those of the living",
+        "agents puppetserver 7.9.5 and 8.7.0.",
         f"`{TOOL}` is what names no version: curl, and requests whose run could not be told.",
         "",
         f"| endpoint | | format | {' | '.join(versions)} | evidence |",
@@ -281,32 +287,42 @@ def page(real: dict[str, dict[Row, Real]]) -> str:
     ]
     before: tuple[str, str] = ("", "")
     for row in ordered:
-        cells = [_cell(real[version].get(row)) for version in versions]
-        evidence = _evidence(row, [real[version].get(row, Real()) for version in versions], made)
+        counts = {version: real.get(version, {}).get(row) for version in versions}
+        alive = {version for version in versions if row in live.get(version, ())}
+        cells = [_cell(counts[version], live=version in alive) for version in versions]
+        evidence = _evidence(row, [each for each in counts.values() if each], made, live=bool(alive))
         head = (row.endpoint if row.endpoint != before[0] else "", row.side if row[:2] != before else "")
         lines.append(f"| {' | '.join((*head, row.format, *cells, evidence))} |")
         before = row[:2]
     counted = [line.rsplit("|", 2)[1].strip() for line in lines[-len(ordered) :]]
-    numbers = {kind: counted.count(kind) for kind in ("real", "made", "**never**")}
+    numbers = {kind: counted.count(kind) for kind in ("recorded", "live", "made", "**never**")}
     lines += ["", ", ".join(f"{number} rows {kind}" for kind, number in numbers.items()) + "."]
-    return "\n".join([*lines, ""])
+    material = material_table.lines(material_table.load())
+    return "\n".join([*lines, "", *version_matrix.table(matrix), "", *material, ""])
 
 
-def _cell(real: Real | None) -> str:
+def write_page() -> None:
+    """Write docs/coverage.md anew, of what is stored."""
+    PAGE.write_text(page(load(REAL.read_text()), version_matrix.load()))
+
+
+def _cell(real: Real | None, *, live: bool) -> str:
     if real is None:
-        return ""
+        return "live" if live else ""
     return " ".join([*([str(real.decoded)] if real.decoded else []), *([f"{real.undecodable}!"] if real[1] else [])])
 
 
-def _evidence(row: Row, real: Sequence[Real], made: set[Row]) -> str:
+def _evidence(row: Row, real: Sequence[Real], made: set[Row], *, live: bool) -> str:
     if any(count.decoded for count in real):
-        return "real"
+        return "recorded"
+    if live:
+        return "live"
     return "made" if row in made else "**never**"
 
 
 def _order(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")) if version != TOOL else (1000,)
+    return tuple(map(int, re.findall(r"\d+", version))) if version != TOOL else (1000,)
 
 
 def all_captures() -> list[Iterable[Record]]:
-    return [records_of(path) for path in (*SAMPLES, *RECORDINGS)]
+    return [records_of(path) for path in (*SAMPLES, *VERSIONS, *RECORDINGS)]

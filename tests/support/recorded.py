@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from inspector.model import Record
 
 SAMPLES = sorted(places.SAMPLES.glob("*.sqlite"))
+VERSIONS = sorted(places.SAMPLES.glob("versions/*.sqlite"))
+"""Samples of other versions than those of the samples above."""
 SHARED = places.RECORDINGS
 RECORDINGS = sorted(SHARED.rglob("*.mitm"))
 ABSENT = f"recordings of real agents are not part of this repository, and {SHARED} is missing: the samples are checked"

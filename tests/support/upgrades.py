@@ -69,7 +69,8 @@ def showing(key: str) -> list[Record]:
         case "ca-tool":
             return _shows(asked("/puppet-ca/v1/certificate_statuses/any", []))
         case "deferred":
-            return _shows(catalog(resources=[{"type": "File", "title": "/a", "parameters": {"content": DEFERRED}}]))
+            resource = {"type": "File", "title": "/a", "parameters": {"content": DEFERRED}}
+            return _shows(catalog(resources=[resource]), version="8.10.0")
         case "strict":
             return talk(quiet(logs=[{"level": "warning", "message": "Unknown variable: 'osfamily'."}]))
         case "reports-shorter":
@@ -84,4 +85,12 @@ def showing(key: str) -> list[Record]:
             return _shows(bucket(method="GET"))
         case "zone":
             return _shows(catalog(resources=[{"type": "Zone", "title": "web"}]))
+        case "checksum-content":
+            parameters = {"content": "{md5}d41d8cd98f00b204e9800998ecf8427e"}
+            return _shows(catalog(resources=[{"type": "File", "title": "/a", "parameters": parameters}]))
+        case "filebucket-server":
+            parameters = {"server": "bucket.example", "path": ""}
+            return _shows(catalog(resources=[{"type": "Filebucket", "title": "main", "parameters": parameters}]))
+        case "catalog-name":
+            return _shows(catalog(name="other.example"))
     raise KeyError(key)

@@ -12,6 +12,7 @@ from cryptography import x509 as cx509
 
 from inspector.host.auth_conf.rules import Sort
 from inspector.protocol import x509
+from inspector.protocol.pem import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +95,10 @@ def _long(address: str) -> str:
 
 def _other_texts(certificate: Certificate) -> dict[str, str]:
     """Return the extensions whose text is of another type than UTF-8: for puppetserver the type is part of the text."""
-    found = cx509.load_der_x509_certificate(certificate.der).extensions if certificate.der else ()
+    try:
+        found = [*cx509.load_der_x509_certificate(certificate.der).extensions] if certificate.der else []
+    except UNREADABLE:
+        return {}
     values = ((each.oid.dotted_string, each.value) for each in found)
     return {
         oid: value.value.decode("utf-8", "replace")

@@ -7,7 +7,7 @@ sign (``signs``) or rules. What no traffic can show is a row of ``UNCHECKED``.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -28,6 +28,7 @@ class Effect(StrEnum):
     REMOVED = "removed"
     DEFAULT = "changed default"
     REFUSED = "refused"
+    CHANGED = "changed"
 
 
 class Change(NamedTuple):
@@ -45,6 +46,21 @@ class Change(NamedTuple):
     sign: Sign | None = None
     rules: tuple[str, ...] = ()
     """Rules whose findings show it."""
+    comes_with: Literal["agent", "master"] | None = None
+    """Whose version decides; None if what shows it is in need of something whatever the versions are."""
+    reverted: int | None = None
+    """The major version that takes it back."""
+    settled: Sign | None = None
+    """What shows that a node met it and got on."""
+
+    def concerns(self, version: int, target: int) -> bool:
+        """Return whether it happens on the way from a major version (0 if unknown) to ``target``."""
+        if not version or self.comes_with is None:
+            return True
+        return self._holds(version) != self._holds(target)
+
+    def _holds(self, version: int) -> bool:
+        return self.since <= version and (self.reverted is None or version < self.reverted)
 
 
 class Unchecked(msgspec.Struct, frozen=True):
@@ -119,7 +135,7 @@ CHANGES = (
                  only_if="the code cannot be changed yet")),
         ("docs/protocol.md#legacy-facts", "puppet 8.10.0 lib/puppet/defaults.rb",
          "github.com/puppetlabs/puppet/pull/8974"),
-        sign=signs.legacy_facts,
+        sign=signs.legacy_facts, comes_with="agent",
     ),
     Change(
         "pson", "PSON", 8, Effect.REMOVED,
@@ -165,15 +181,18 @@ CHANGES = (
     ),
     Change(
         "deferred", "Deferred values before the run", 8, Effect.DEFAULT,
-        "Agents since 8 compute Deferred values when their resource is applied, no longer before the catalog "
-        "(preprocess_deferred=false). A type that looks at its parameters earlier fails, or compares the wrong value.",
-        (on_node("try it on one node before its upgrade",
-                 "puppet config set preprocess_deferred false --section agent"),
-         on_node("keep what there was, after the upgrade",
-                 "puppet config set preprocess_deferred true --section agent",
-                 only_if="a type does not work with it")),
-        ("puppet 8.10.0 lib/puppet/defaults.rb", "github.com/puppetlabs/puppet/pull/8983"),
-        sign=signs.deferred,
+        "Agents of version 8 compute Deferred values when their resource is applied (preprocess_deferred=false); those "
+        "of 7 and before, and again OpenVox 9, before the catalog is applied (true). When the resource is applied, a "
+        "type that looks at its parameters earlier fails or compares the wrong value; before the catalog, a value that "
+        "a resource of the same catalog makes possible is not there yet.",
+        (on_node("try it before its upgrade to 8", "puppet config set preprocess_deferred false --section agent",
+                 only_if="its agent is of version 7 or before"),
+         on_node("try it before its upgrade to OpenVox 9",
+                 "puppet config set preprocess_deferred true --section agent", only_if="its agent is of version 8"),
+         advice("set preprocess_deferred in puppet.conf to what works", only_if="a type does not work with it")),
+        ("puppet 8.10.0 lib/puppet/defaults.rb", "github.com/puppetlabs/puppet/pull/8983",
+         "openvox 9.0.0-rc1 lib/puppet/defaults.rb", "github.com/OpenVoxProject/openvox/pull/462"),
+        sign=signs.deferred, comes_with="agent", reverted=9,
     ),
     Change(
         "strict", "warnings that become errors", 8, Effect.DEFAULT,
@@ -183,7 +202,7 @@ CHANGES = (
          on_master("try it on a test master",
                    "puppet config set strict error --section server")),
         ("puppet 8.10.0 lib/puppet/defaults.rb", "github.com/puppetlabs/puppet/pull/9017"),
-        sign=signs.strict_warning,
+        sign=signs.strict_warning, comes_with="master",
     ),
     Change(
         "reports-shorter", "unchanged resources in reports", 8, Effect.DEFAULT,
@@ -192,7 +211,7 @@ CHANGES = (
         (on_node("keep sending them", "puppet config set exclude_unchanged_resources false --section agent",
                  only_if="something needs them"),),
         ("puppet 8.10.0 lib/puppet/defaults.rb", "docs/protocol.md#default-settings"),
-        sign=signs.unchanged_resources,
+        sign=signs.unchanged_resources, comes_with="agent",
     ),
     Change(
         "renewal", "renewal of certificates", 8, Effect.DEFAULT,
@@ -201,17 +220,18 @@ CHANGES = (
         "ended.",
         (on_ca("turn it on, `allow-auto-renewal: true` in ca.conf, or plan to enrol the nodes anew"),),
         ("docs/protocol.md#renewal", "puppet 8.10.0 lib/puppet/ssl/state_machine.rb"),
-        rules=("B36",),
+        rules=("B36",), settled=signs.renewed,
     ),
     Change(
         "default-server", "the default name of the server", 9, Effect.DEFAULT,
-        "OpenVox 9 no longer takes `puppet` where puppet.conf names no server. Traffic does not show whether the name "
-        "is the default or is configured.",
+        "OpenVox 9 no longer takes `puppet` where puppet.conf names no server: its agent stops. 9.0.0-rc1 does so even "
+        "with server_list or ca_server; 9.0.0 does not. Traffic does not show whether the name is the default or is "
+        "configured.",
         (on_node("see whether it is configured; nothing is printed if not",
                  "grep -n 'server' \"$(puppet config print config)\""),
          on_node("configure it", "puppet config set server puppet --section main", only_if="it is not")),
-        ("github.com/OpenVoxProject/openvox/releases/tag/9.0.0",),
-        sign=signs.default_server,
+        ("github.com/OpenVoxProject/openvox/releases/tag/9.0.0", "openvox 9.0.0-rc1 lib/puppet/http/service.rb"),
+        sign=signs.default_server, comes_with="agent",
     ),
     Change(
         "report-store", "reports stored as files", 9, Effect.DEFAULT,
@@ -220,7 +240,7 @@ CHANGES = (
                    only_if="something reads them"),),
         ("github.com/OpenVoxProject/openvox/releases/tag/9.0.0",
          "github.com/OpenVoxProject/openvox/releases/tag/9.0.0-beta2"),
-        sign=signs.stored_report,
+        sign=signs.stored_report, comes_with="master",
     ),
     Change(
         "bucket-read", "nodes that read the filebucket", 9, Effect.REFUSED,
@@ -235,7 +255,34 @@ CHANGES = (
         "The module zone_core is no longer part of the agent's package.",
         (advice("add the module to the environment: puppetlabs-zone_core"),),
         ("github.com/OpenVoxProject/openvox/releases/tag/9.0.0-beta2",),
-        sign=signs.zones,
+        sign=signs.zones, comes_with="agent",
+    ),
+    Change(
+        "checksum-content", "checksums as the content of files", 9, Effect.REMOVED,
+        "Up to 8 a `content` such as {sha256}... is fetched from the filebucket. OpenVox 9 writes these characters "
+        "into the file.",
+        (advice("give the content itself, or `source`"),),
+        ("github.com/OpenVoxProject/openvox/pull/170", "openvox 9.0.0-rc1 lib/puppet/type/file/content.rb"),
+        sign=signs.checksum_content, comes_with="agent",
+    ),
+    Change(
+        "filebucket-server", "filebuckets with a server of their own", 9, Effect.CHANGED,
+        "Agents of 7 and 8 store in the filebucket of their master, whatever `server` of the filebucket says. Those of "
+        "OpenVox 9 call that server, which must know their CA.",
+        (advice("remove `server` and `port` from the filebucket", only_if="the master's own is meant"),
+         on_node("see whether the server answers",
+                 "puppet filebucket --remote --server SERVER backup FILE", only_if="another one is meant")),
+        ("github.com/OpenVoxProject/openvox/pull/368",
+         "openvox 9.0.0-rc1 lib/puppet/indirector/file_bucket_file/rest.rb"),
+        sign=signs.filebucket_server, comes_with="agent",
+    ),
+    Change(
+        "catalog-name", "catalogs with another name than the node's", 9, Effect.CHANGED,
+        "The agent of OpenVox 9 logs an error if the catalog's name is not its own: Catalog name '...' does not match "
+        "this node's certname.",
+        (on_master("look for what renames nodes: an ENC, a node terminus, node_name_fact"),),
+        ("github.com/OpenVoxProject/openvox/pull/568", "openvox 9.0.0-rc1 lib/puppet/configurer.rb"),
+        sign=signs.other_name, comes_with="agent",
     ),
 )  # fmt: skip
 
@@ -255,9 +302,24 @@ UNCHECKED = (
         ("github.com/puppetlabs/puppet-agent/pull/2323",),
     ),
     Unchecked(
-        "functions, types and facts in Ruby: 8 has Ruby 3.2, OpenVox 9 has Ruby 4.0 (server: JRuby 10)", 8,
+        "functions, types and facts in Ruby: 8 has Ruby 3.2, OpenVox 9 has Ruby 4.0 (server: JRuby 10.1)", 8,
         "run the modules' tests with that Ruby, and `puppetserver gem list` for gems of the server",
-        ("github.com/OpenVoxProject/openvox/releases/tag/9.0.0", "openvox-server 9.0.0-beta1 CHANGELOG.md"),
+        ("github.com/OpenVoxProject/openvox/releases/tag/9.0.0", "openvox-server 9.0.0-beta2 CHANGELOG.md"),
+    ),
+    Unchecked(
+        "custom facts that use what OpenFact 6 removed, such as `ldapname`", 9,
+        "run `puppet facts show` on a test node of the new version, and read its warnings",
+        ("openfact 6.0.0 CHANGELOG.md",),
+    ),
+    Unchecked(
+        "what the compiler of OpenVox 9 no longer takes: regsubst() with an encoding, the fact pe_serverversion", 9,
+        "look for regsubst( with five arguments and for pe_serverversion in code",
+        ("github.com/OpenVoxProject/openvox/pull/391", "github.com/OpenVoxProject/openvox/pull/397"),
+    ),
+    Unchecked(
+        "services on Debian and Ubuntu that only have a script in /etc/init.d: OpenVox 9 takes them for not enabled", 9,
+        "`systemctl is-enabled SERVICE`, which is all that the agent asks",
+        ("github.com/OpenVoxProject/openvox/pull/562",),
     ),
     Unchecked(
         "a CA directory below ssldir", 8, "`puppet config print cadir` on the CA; `puppetserver ca migrate` moves it",
@@ -274,13 +336,15 @@ UNCHECKED = (
         ("github.com/OpenVoxProject/openvox-server/pull/217", "github.com/jetty/jetty.project/issues/13333"),
     ),
     Unchecked(
-        "Java and operating systems: OpenVox Server 9 needs Java 21 or 25, and is not built for Debian 12 and older", 9,
-        "compare with the packages that your release offers", ("openvox-server 9.0.0-beta1 CHANGELOG.md",),
+        "Java and operating systems: OpenVox Server 9 needs Java 21 or 25, and is not built for Debian 12 and older, "
+        "the agent not for EL 7, SLES 12, Amazon Linux 2, AIX and Solaris 11", 9,
+        "compare with the packages that your release offers",
+        ("openvox-server 9.0.0-beta1 CHANGELOG.md", "openvox 9.0.0-beta2 packaging/configs/platforms"),
     ),
     Unchecked(
-        "settings that were removed, such as data_binding_terminus in OpenVox 9", 9,
-        "`puppet config print` of a test node of the new version warns about them",
-        ("github.com/OpenVoxProject/openvox/releases/tag/9.0.0-beta2",),
+        "settings that OpenVox 9 removed: data_binding_terminus, environment_data_provider, pluginsync, configprint", 9,
+        "look for them in puppet.conf, environment.conf and in what calls puppet",
+        ("openvox 9.0.0-rc1 lib/puppet/defaults.rb",),
     ),
     Unchecked(
         "nodes that did not run while this was recorded, and what a node does on other days", 8,

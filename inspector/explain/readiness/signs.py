@@ -16,7 +16,7 @@ from inspector.protocol.kinds import Access, Kind
 from inspector.rules.words import cut, some
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from inspector.analysis.analyzer import Step
 
@@ -33,6 +33,8 @@ _STRICT = regex.compile(
     r"|It will be converted to the String"
 )
 """Warnings that are errors with ``strict=error``."""
+_CHECKSUM = regex.compile(r"\{(?:md5|sha1|sha224|sha256|sha384|sha512)(?:lite)?\}[0-9a-f]{32,128}")
+"""A content that agents up to 8 fetch from the filebucket."""
 
 
 def legacy_facts(step: Step) -> str:
@@ -133,3 +135,47 @@ def zones(step: Step) -> str:
     names = [resource.ref for resource in catalog.resources if resource.type == "Zone"] if isinstance(
         catalog, d.Catalog) else []  # fmt: skip
     return some(names) if names else ""
+
+
+def renewed(step: Step) -> str:
+    """Return whether the CA renewed a certificate."""
+    if step.exchange is None or step.match is None or step.match.endpoint.kind is not Kind.RENEWAL:
+        return ""
+    answer = step.exchange.response
+    return "the CA renews certificates" if answer is not None and answer.status == 200 else ""
+
+
+def checksum_content(step: Step) -> str:
+    """Return which files have a checksum as their content."""
+    names = [resource.ref for resource in _resources(step, "File") if _checksum(resource.parameters)]
+    return f"a checksum is the content of {some(names)}" if names else ""
+
+
+def _checksum(parameters: Mapping[str, object]) -> bool:
+    content = parameters.get("content")
+    return isinstance(content, str) and "source" not in parameters and _CHECKSUM.fullmatch(content) is not None
+
+
+def filebucket_server(step: Step) -> str:
+    """Return which filebuckets name a server."""
+    names = [
+        f"{resource.ref} ({cut(str(resource.parameters['server']), 60)})"
+        for resource in _resources(step, "Filebucket")
+        if resource.parameters.get("server") and not resource.parameters.get("path")
+    ]
+    return f"a server is named by {some(names)}" if names else ""
+
+
+def other_name(step: Step) -> str:
+    """Return whether a catalog has another name than the agent asked for."""
+    catalog, match = step.response, step.match
+    if not isinstance(catalog, d.Catalog) or match is None or not match.certname or not catalog.name:
+        return ""
+    if catalog.name == match.certname:
+        return ""
+    return f"the catalog for {cut(match.certname, 60)} is named {cut(catalog.name, 60)}"
+
+
+def _resources(step: Step, kind: str) -> Iterator[d.Resource]:
+    if isinstance(step.response, d.Catalog):
+        yield from (resource for resource in step.response.resources if resource.type == kind)

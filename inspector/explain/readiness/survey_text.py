@@ -30,7 +30,10 @@ COLUMNS = ("change", "since", "nodes", "last", "record")
 def head(survey: Survey) -> str:
     """Return what was looked at, in a sentence."""
     versions = Counter(version or "unknown version" for version in survey.agents.values())
-    nodes = plural(len(survey.agents), "node")
+    named = {evidence.node for change in survey.affected for evidence in survey.evidence(change)}
+    if others := len(named - survey.agents.keys()):
+        versions["no run of an agent"] = others
+    nodes = plural(versions.total(), "node")
     if versions:
         nodes += f" ({', '.join(f'{count}x {clean(version)}' for version, count in versions.most_common(6))})"
     masters = f", master {clean(', '.join([*survey.masters][:6]))}" if survey.masters else ""
@@ -66,9 +69,14 @@ def details(survey: Survey, change: Change, width: int | None) -> Iterator[str]:
 
 
 def rest(survey: Survey, width: int | None) -> Iterator[str]:
-    """Yield what was looked for and not found, and what cannot be seen in traffic."""
+    """Yield what was recorded and concerns no node, what was not recorded, and what cannot be seen in traffic."""
     room = width or wording.PLAIN
-    absent = [change.title for change in survey.changes if change.key not in survey.found]
+    past = survey.past
+    if past:
+        titles = "; ".join(change.title for change in past)
+        yield from wording.wrapped("recorded, and no node is concerned: ", titles, room, "  ")
+        yield ""
+    absent = [change.title for change in survey.changes if change not in past and change not in survey.affected]
     if absent:
         yield from wording.wrapped("not recorded: ", "; ".join(absent), room, "  ")
         yield ""
@@ -117,6 +125,8 @@ class PlainChange(msgspec.Struct):
     steps: list[fixes.PlainStep]
     """What to do."""
     sources: tuple[str, ...]
+    recorded: bool
+    """Whether traffic showed what it is about; without ``nodes``, it concerns none of those that were recorded."""
     nodes: list[PlainEvidence]
     """The nodes that it concerns, the latest first; empty if nothing showed one."""
 
@@ -156,6 +166,7 @@ def plain(survey: Survey) -> PlainSurvey:
                 what=change.what,
                 steps=fixes.fields(change.fix),
                 sources=change.sources,
+                recorded=change.key in survey.found or change.key in survey.settled,
                 nodes=[_plain(each) for each in survey.evidence(change)],
             )
             for change in survey.changes

@@ -91,7 +91,7 @@ def prepare(conf: PuppetConf, directory: Path, listen: str | None, also: Sequenc
         descriptors=(listening.fileno(),),
         site=site,
         ca_digest=conf.ca_fingerprint.lower(),
-        ca_server=(conf.ca_server or conf.servers[0][0], conf.ca_port or conf.servers[0][1]),
+        ca_server=conf.authority,
     )
     options = ["--http_proxy_host", str(host), "--http_proxy_port", str(port)]
     # At a file that cannot be used an agent stops, and says so: it is left to it.

@@ -24,6 +24,23 @@ def test_a_change_is_shown_by_what_it_is_about_alone(change: Change) -> None:
     assert survey.found.keys() - {change.key} <= alike.get(change.key, set())
 
 
+def test_agents_that_have_a_version_are_not_told_of_what_it_brings() -> None:
+    for key, target, version, concerned in (
+        ("legacy-facts", 8, 7, True),
+        ("legacy-facts", 9, 7, True),
+        ("legacy-facts", 9, 8, False),
+        ("deferred", 8, 7, True),
+        ("deferred", 8, 8, False),
+        ("deferred", 9, 8, True),  # 9 takes it back
+        ("deferred", 9, 7, False),
+        ("deferred", 9, 9, False),
+        ("deferred", 9, 0, True),
+        ("renewal", 9, 8, True),
+    ):
+        (change,) = [change for change in CHANGES if change.key == key]
+        assert change.concerns(version, target) == concerned, (key, target, version)
+
+
 def test_a_healthy_run_of_the_newest_version_shows_nothing() -> None:
     survey = Survey(NEWEST)
     survey.add("a.sqlite", upgrades.healthy())

@@ -10,8 +10,9 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.explain.readiness import signs
 from inspector.explain.readiness.changes import CHANGES
 from inspector.model import Handshake, Leg
-from inspector.runs.examples import altered, asked, catalog, plugins, report, talk
+from inspector.runs.examples import altered, asked, catalog, plugins, renewal, report, talk
 from tests.support import upgrades
+from tests.support.upgrades import DEFERRED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,9 @@ def test_what_a_record_shows() -> None:
         (signs.unchanged_resources, "reports-shorter", "1 of 1 resources of a report are unchanged"),
         (signs.stored_report, "report-store", "the master stores its reports"),
         (signs.zones, "zone", "Zone[web]"),
+        (signs.checksum_content, "checksum-content", "a checksum is the content of File[/a]"),
+        (signs.filebucket_server, "filebucket-server", "a server is named by Filebucket[main] (bucket.example)"),
+        (signs.other_name, "catalog-name", "the catalog for node1.example is named other.example"),
     ]
     for sign, key, text in rows:
         assert texts(sign, upgrades.showing(key)) == [text], sign
@@ -51,6 +55,23 @@ def test_pson_in_both_directions() -> None:
     assert texts(signs.pson, talk(catalog(form={"facts_format": "pson"}), sent)) == [
         "the facts are sent as PSON", "report is sent as PSON",
     ]  # fmt: skip
+
+
+def test_a_renewal_that_was_answered_and_one_that_was_not() -> None:
+    assert texts(signs.renewed, talk(renewal(), renewal(status=404))) == ["the CA renews certificates"]
+
+
+def test_contents_and_filebuckets_that_are_as_they_were() -> None:
+    rows: list[tuple[Sign, str, dict[str, object]]] = [
+        (signs.checksum_content, "File", {"content": "{md5}no digest"}),
+        (signs.checksum_content, "File", {"content": f"{{md5}}{'0' * 32}", "source": "puppet:///modules/a/b"}),
+        (signs.checksum_content, "File", {"content": DEFERRED}),
+        (signs.filebucket_server, "Filebucket", {"path": False}),
+        (signs.filebucket_server, "Filebucket", {"server": "a.example", "path": "/bucket"}),
+    ]
+    for sign, kind, parameters in rows:
+        resource = {"type": kind, "title": "a", "parameters": parameters}
+        assert texts(sign, talk(catalog(resources=[resource]))) == [], parameters
 
 
 def test_a_few_facts_of_such_names_may_be_a_sites_own() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.explain.readiness.survey import Survey
-from inspector.runs.examples import asked, ca, catalog, csr, issued, plugins, talk, together
+from inspector.runs.examples import asked, ca, catalog, crl, csr, issued, plugins, renewal, report, talk, together
 from tests.support.conversations import Agent, numbered
 from tests.support.secrets import WORD
 from tests.support.upgrades import FACTS, quiet, showing
@@ -63,6 +63,55 @@ def test_a_tool_is_named_with_its_program() -> None:
     survey = surveyed(numbered(records))
     assert [*survey.found["removed-endpoint"]] == ["192.0.2.1 (curl/8)"]
     assert survey.agents == {}
+
+
+def test_agents_of_the_version_are_not_concerned_by_what_it_brought() -> None:
+    survey = surveyed(showing("deferred"), target=8)
+    assert survey.agents == {"node1.example": "8.10.0"}
+    assert survey.affected == []
+    assert [change.key for change in survey.past] == ["deferred"]
+    assert [change.key for change in surveyed(showing("deferred")).affected] == ["deferred"]
+
+
+def test_a_node_that_was_upgraded_meanwhile_is_not_concerned_whatever_the_order_of_captures() -> None:
+    old = talk(catalog(facts=FACTS), quiet(), version="7.23.0")
+    new = talk(plugins(), catalog(), quiet(), version="8.10.0", after=1000)
+    for captures in ((old, new), (new, old)):
+        survey = surveyed(*captures)
+        assert survey.agents == {"node1.example": "8.10.0"}
+        assert survey.affected == []
+
+
+def test_a_master_of_the_version_is_not_concerned_by_what_it_brought() -> None:
+    survey = surveyed(talk(report(), version="8.10.0", master_version="9.0.0"))
+    assert survey.affected == []
+    assert [change.key for change in survey.past] == ["report-store"]
+
+
+def test_a_renewal_that_was_recorded_counts_as_recorded() -> None:
+    survey = surveyed(talk(renewal(), plugins(), catalog(), quiet(), version="8.10.0"))
+    assert survey.affected == []
+    assert [change.key for change in survey.past] == ["renewal"]
+
+
+def test_a_run_that_ended_before_its_certname_was_known_is_of_the_node_at_its_address() -> None:
+    early = talk(ca(), crl(complete=False), after=-900)
+    survey = surveyed(numbered([*early, *showing("pson")]))
+    assert survey.agents == {"node1.example": "7.23.0"}
+    assert [*survey.found["revocation"]] == ["node1.example"]
+    other = talk(catalog(), quiet(), certname="b.example", after=900)
+    several = surveyed(numbered([*early, *showing("pson"), *other]))
+    assert len(several.agents) == 3
+    assert "node1.example" not in several.found["revocation"]
+
+
+def test_a_node_is_listed_once_whatever_calls_with_its_certificate() -> None:
+    agent = Agent("d.example", version="3.0").csr()
+    curl = (("User-Agent", "curl/8"),)
+    agent.ask("GET", "/puppet/v3/status/a?environment=production", own=True, headers=curl)
+    agent.wait(600).ask("GET", "/puppet-ca/v1/certificate_statuses/any", own=True, headers=curl)
+    survey = surveyed(numbered(agent.records))
+    assert {node for nodes in survey.found.values() for node in nodes} == {"d.example"}
 
 
 def test_what_a_later_version_brings_is_not_looked_for() -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
+from OpenSSL import SSL
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.host import pki
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from inspector.proxy.connect.trust import Revocation
 
 NAME = "localhost"
+NO_TLS = "wrong version number" if SSL.OPENSSL_VERSION_NUMBER >= 0x30500060 else "record layer failure"
+"""OpenSSL's word for an answer that is no TLS."""
 PATIENCE = 60.0
 
 
@@ -173,7 +176,7 @@ def plain(answer: bytes) -> Iterator[int]:
 @pytest.mark.parametrize(
     ("answer", "refusal"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "wrong version number"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", NO_TLS),
         (b"", "the server closed the connection"),
     ],
 )

@@ -12,12 +12,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector import __version__
 from inspector.rules import all_rules
+from tests.real import releases
 from tests.real.faults.engine import play
 from tests.real.faults.every import ALL
 from tests.real.machine import host_names
@@ -29,8 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tests.real.faults.engine import Fault, Tally
+    from tests.real.releases import System
 
 type Played = tuple[Fault, Tally]
+
+PAIRS = {"9": ("trixie", "sid")}
+"""The major version of an agent -> the releases of Debian whose master and whose agent are played with."""
 
 
 def table(played: Sequence[Played], *, only_bad: bool = False) -> Iterator[str]:
@@ -65,18 +71,33 @@ def _titled(name: str) -> str:
     return next((f"{rule.id} {rule.title}" for rule in all_rules() if rule.id == name), name)
 
 
-def conditions() -> str:
+def conditions(master: System | None, agent: System | None) -> str:
     """Under which the table was made."""
+    systems = {"puppet": agent, "puppetserver": master}
     versions = [
-        subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
-        for program in ("puppet", "puppetserver")
+        (system.done(f"{program} --version") if system else _output(program, "--version")).split()[-1]
+        for program, system in systems.items()
     ]
     words = [word for word in sys.argv[1:] if word != "--logs" and not word.startswith("/")]  # no path of this machine
     command = shlex.join(["python", "-m", "tests.real.faults", *words])
     return (
-        f"{datetime.now(UTC):%Y-%m-%d}, `{command}`: puppet-inspector {__version__}, puppet-agent {versions[0]}, "
+        f"{datetime.now(UTC):%Y-%m-%d}, `{command}`: puppet-inspector {__version__}, agent {versions[0]}, "
         f"puppetserver {versions[1]}."
     )
+
+
+def _output(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@contextmanager
+def _master(release: str | None) -> Iterator[tuple[RealMaster, System | None]]:
+    """The master that runs, and the Debian whose agent is used; None is this machine."""
+    system, agent = map(releases.kept, PAIRS[release]) if release else (None, None)
+    name, host = ("master8.example", "127.0.8.1") if system else ("master.example", "127.0.7.1")
+    with RealMaster(name, host=host, idle_timeout=2, system=system) as master:
+        master.generate(PROXY_NAME)
+        yield master, agent
 
 
 def main() -> int:
@@ -86,16 +107,19 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="into docs/diagnosis.md")
     parser.add_argument("--way", choices=("proxy", "mitmdump", "run"), default="proxy", help="how the agent gets there")
     parser.add_argument("--logs", type=Path, metavar="DIR", help="write what happened in each play into this directory")
+    parser.add_argument(
+        "--release", choices=PAIRS, help="play with Puppet Server 8.7 and this major version of the agent, not with"
+        " this machine's; they are installed in directories with debootstrap"
+    )  # fmt: skip
     given = parser.parse_args()
     chosen = [f for f in ALL if not given.words or any(word in f"{f.kind}: {f.name}" for word in given.words)]
     if absent := sorted({fault.needs for fault in chosen if fault.needs and not shutil.which(fault.needs)}):
         parser.error(f"not installed: {', '.join(absent)} (apt-get install faketime nginx-light)")
     played: list[Played] = []
-    with host_names({PROXY_NAME: PROXY_HOST}), RealMaster(idle_timeout=2) as master:
-        master.generate(PROXY_NAME)
+    with host_names({PROXY_NAME: PROXY_HOST}), _master(given.release) as (master, agent):
         for fault in chosen:
             with tempfile.TemporaryDirectory() as folder:
-                tally = play(fault, master, Path(folder), way=given.way)
+                tally = play(fault, master, Path(folder), way=given.way, system=agent)
             played.append((fault, tally))
             print(f"{'good' if tally.good else 'BAD '} {tally.seconds:3.0f} s {fault.name}: {tally.named[:60]}"
                   f"{'' if tally.right else ' WRONG CAUSE'}{'' if tally.works else ' NOT HEALED'} "
@@ -104,10 +128,11 @@ def main() -> int:
             if given.logs:
                 given.logs.mkdir(exist_ok=True)
                 (given.logs / f"{re.sub(r'[^a-z0-9]+', '-', fault.name.lower())}.log").write_text("\n".join(tally.log))
-    lines = [conditions(), "", *table(played, only_bad=given.way != "proxy")]
+    whole = given.way == "proxy" and not given.release
+    lines = [conditions(master.system, agent), "", *table(played, only_bad=not whole)]
     print("\n".join(lines))
     if given.write:
-        place = "table" if given.way == "proxy" else given.way
+        place = "table" if whole else " ".join(filter(None, (given.release, given.way)))
         tables.put(places.DOCS / "diagnosis.md", f"faults:{{}} {place}", lines)
     return int(not all(tally.good for _, tally in played))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import time
 from contextlib import ExitStack, contextmanager
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from tests.real.hosts import Host
     from tests.real.puppet import RealMaster
+    from tests.real.releases import System
 
 type Way = Literal["proxy", "mitmdump", "run"]
 """The agent takes `puppet-inspector proxy` or mitmdump for its master, or is started with `run`."""
@@ -124,13 +124,16 @@ class Tally:
 class Scene:
     """An agent, its road through a proxy, and what a fault changes of them and of the master."""
 
-    def __init__(self, master: RealMaster, directory: Path, *, name: str, fresh: bool, way: Way) -> None:
+    def __init__(
+        self, master: RealMaster, directory: Path, *, name: str, fresh: bool, way: Way, system: System | None = None
+    ) -> None:
+        """``system``: another release of Debian whose agent it is, instead of this machine's."""
         self.master, self.directory, self.way = master, directory, way
         self.stage = Stage(master, directory, own=way == "proxy")
         self.port = master.port if way == "run" else free_port(PROXY_HOST)
         self.options: dict[str, str | Path] = {}
         """Of the proxy."""
-        self.agent = self.stage.agent(name) if fresh else self.stage.enrolled(name)
+        self.agent = (self.stage.agent if fresh else self.stage.enrolled)(name, system=system)
         self.node = self.certname = name
         direct = Road(master, master.name, master.port)
         self.hosts = Hosts(self.agent, direct if way == "run" else Road(master, "proxy.example", self.port))
@@ -168,7 +171,7 @@ class Scene:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         if path.is_relative_to(self.master.confdir):
-            shutil.chown(path, "puppet", "puppet")
+            self.master.give_to_puppet(path)
 
     def manage(self, code: str) -> None:
         """What the master manages on this node."""
@@ -313,12 +316,14 @@ def steps_of(item: dict[str, Any]) -> list[Step]:
 # -- the play ---------------------------------------------------------------------------------------------
 
 
-def play(fault: Fault, master: RealMaster, directory: Path, *, way: Way = "proxy") -> Tally:
-    """Play one fault in a new directory."""
+def play(
+    fault: Fault, master: RealMaster, directory: Path, *, way: Way = "proxy", system: System | None = None
+) -> Tally:
+    """Play one fault in a new directory, with the agent of another release (``system``) if that is given."""
     began, tally = time.monotonic(), Tally()
     words = re.sub(r"[^a-z0-9]+", "-", fault.name.lower()).strip("-")[:40].strip("-")
     name = f"{'node' if fault.agent == 'standing' else words}-{way}.example"
-    with Scene(master, directory, name=name, fresh=fault.agent == "fresh", way=way) as scene:
+    with Scene(master, directory, name=name, fresh=fault.agent == "fresh", way=way, system=system) as scene:
         try:
             _play(fault, scene, tally)
         except (AssertionError, subprocess.TimeoutExpired, RuntimeError, OSError) as error:

@@ -1,0 +1,1 @@
+"""Material that nobody here wrote, measured (docs/coverage.md#material-of-others)."""
