@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-real check lint docs bench soak faults test-versions samples package onefile release clean
+.PHONY: help demo test test-slow test-all test-ground test-real test-versions check lint docs bench soak faults samples package onefile release clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n auto
@@ -8,7 +8,7 @@ WHICH := -m "not slow"
 unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1 -- /p' Makefile | awk -F ' -- ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## /\1 -- /p' Makefile | awk -F ' -- ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 demo: .venv/installed  ## the main job in an embedded lab: agent, proxy, master, and what the capture tells
 	$(BIN)/puppet-inspector demo
@@ -21,6 +21,13 @@ test-slow: test  ## the tests that `test` leaves out (those with real Puppet nee
 
 test-all: WHICH :=
 test-all: test  ## all tests, in one session: real masters are waited for while others run
+
+test-ground:  ## the quick tests with the oldest and with the newest packages that pyproject.toml allows
+	python=$$(.ci/find-python) && for versions in lowest-direct highest; do \
+	    "$$python" -m venv .venv-$$versions && .venv-$$versions/bin/python -m pip install -q uv && \
+	    .venv-$$versions/bin/uv pip install -q --python .venv-$$versions/bin/python --resolution $$versions -e '.[dev]' && \
+	    .venv-$$versions/bin/pytest -n auto $(WHICH) || exit; \
+	done
 
 test-real: .venv/installed  ## install Debian's puppet-agent and puppetserver (root), and run the tests with them
 	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends puppet-agent puppetserver faketime nginx-light debootstrap iproute2 nftables
@@ -46,6 +53,7 @@ soak: .venv/installed  ## faults, kills, 200 agents at once, memory (an hour and
 faults: .venv/installed  ## make real agents fail in every way we know, and try each fix: into docs/diagnosis.md (root)
 	$(BIN)/python -m tests.real.faults --write
 	$(BIN)/python -m tests.real.faults --write --way run
+	$(BIN)/python -m tests.real.faults --write --release 9
 
 test-versions: .venv/installed  ## play the matrix of versions, with other Debians in directories (an hour, root): into docs/coverage.md
 	$(BIN)/python -m tests.real.versions --write
@@ -62,7 +70,7 @@ release:  ## check that version, changelog, tag and the files in dist/ belong to
 	$(BIN)/python .ci/package/release.py
 
 clean:  ## take the virtual environment and caches away
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 
 .venv/installed: pyproject.toml constraints.txt
 	python=$$(.ci/find-python) && { [ -x $(BIN)/python ] || "$$python" -m venv .venv; }

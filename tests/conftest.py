@@ -85,7 +85,7 @@ def not_had(stats: Mapping[str, Iterable[Any]]) -> str:
     reports = (report for kind in ("skipped", "failed", "error") for report in stats.get(kind, ()))
     texts = (f"{report.longrepr[2]}" if isinstance(report.longrepr, tuple) else report.longreprtext
              for report in reports if report.longrepr)  # fmt: skip
-    reasons = [found[0].rstrip(".:") for text in texts if (found := re.search(rf"{NOT_HAD}.*", text))]
+    reasons = [found[0].rstrip(".:'") for text in texts if (found := re.search(rf"{NOT_HAD}.*", text))]
     return f"NOT PLAYED with other versions of Puppet: {'; '.join(dict.fromkeys(reasons))}" if reasons else ""
 
 

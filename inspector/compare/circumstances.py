@@ -33,6 +33,7 @@ def _about(documents: RunDocuments) -> Iterator[tuple[str, str | None]]:
     yield "catalog", ": ".join(filter(None, (documents.without_catalog, documents.catalog_failure))) or "received"
     yield "agent version", run.agent_version
     yield "master version", run.master_version
+    yield "CA", run.ca_service
     yield "tool", run.tool
     yield "environment", run.environment
     yield "environment asked for", run.environment_asked

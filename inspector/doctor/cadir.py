@@ -21,6 +21,7 @@ from inspector.doctor import findings, puppet_dir
 from inspector.doctor.findings import CA_FILES, SOON, expiring, key_text, listed
 from inspector.doctor.puppet_dir import Folder, KeyFile
 from inspector.errors import InspectorError
+from inspector.model import Severity
 from inspector.progress import unwatched, watched
 from inspector.protocol.ca_service import OPENVOX_CA
 from inspector.protocol.signatures import signed_by
@@ -47,6 +48,7 @@ _MAC, _MAC_KEY = ".inventory.hmac", "private/.inventory_hmac_key"
 """What an openvox-ca recognises changes to inventory.txt by."""
 _RESTORE = (advice("restore it from a backup"),)
 _RENEW = (advice("renew the CA's certificate"), advice("distribute the new ca.pem to every agent"))
+_INFRA_CRL = (advice("correct it", only_if="ca.conf has `enable-infra-crl: true`"),)
 _CLOCK = (on_ca("see its clock, and correct it", "timedatectl"),)
 _CLEAN = on_ca("remove it", "{clean}", destroys="the certificate, and revokes it")
 _LEAST_BITS = 2048
@@ -165,7 +167,7 @@ def read(
         crls=crls,
         private=private,
         public=folder.public_key("ca_pub.pem"),
-        infra_crls=folder.crls("infra_crl.pem"),
+        infra_crls=_infra_crls(folder),
         generation=generation or ("legacy" if "private/ca.pass" in folder.entries else "modern"),
         folder=folder,
         ca_service=OPENVOX_CA if openvox else None,
@@ -199,6 +201,17 @@ def _no_cadir(path: Path, names: Sequence[str]) -> InspectorError:
     if "private_keys" in names:
         return InspectorError(f"{path} is an agent's directory, not a CA's.", "Pass it with --ssldir.")
     return InspectorError(f"{path} is not a cadir: it contains none of {', '.join(CA_FILES)}.", hint)
+
+
+def _infra_crls(folder: Folder) -> tuple[RevocationList, ...]:
+    """Return the CRLs of the masters. A file without any is no error: a CA that does not serve it does not read it."""
+    before = len(folder.problems)
+    found = folder.crls("infra_crl.pem")
+    folder.problems[before:] = [
+        findings.notice("infra CRL", problem.detail, _INFRA_CRL) if problem.severity is Severity.ERROR else problem
+        for problem in folder.problems[before:]
+    ]
+    return found
 
 
 def _names(folder: Folder, directory: str) -> list[str]:
@@ -336,8 +349,7 @@ def _trust(cadir: CaDir, now: float) -> Iterator[Diagnosis]:
         yield findings.error("wrong order of the CRLs", detail, fix)
     if cadir.infra_crls and (problems := findings.crl_problems(cadir.authorities, cadir.infra_crls, now)):
         detail = f"infra_crl.pem: {'; '.join(map(str, problems))}"
-        fix = (advice("correct it", only_if="ca.conf has `enable-infra-crl: true`"),)
-        yield findings.notice("infra CRL", detail, fix)
+        yield findings.notice("infra CRL", detail, _INFRA_CRL)
     expiries = [(f"ca_crt.pem: {authority.subject}", authority.not_after) for authority in cadir.authorities]
     if soon := expiring(expiries, now, 3 * SOON):
         yield findings.warning("the CA certificate expires soon", "; ".join(soon), _RENEW, "B34")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from inspector.explain.bootstrap_requests import KeyRole, RequestDetails
     from inspector.explain.trust import Judgement
     from inspector.protocol import documents as d
+    from inspector.protocol.ca_service import CaService
     from inspector.runs.run import Run
 
 ATTEMPTS = 10_000
@@ -158,6 +159,8 @@ class AgentBootstrap:
     now: Judgement | None
     breaks: tuple[Judgement, ...]
     """The later times at which a new error appears, each with only the new errors."""
+    ca_service: CaService | None = None
+    """The CA's program, where its answers show it."""
 
 
 class Bootstraps:
@@ -221,6 +224,7 @@ class Bootstraps:
             next(filter(None, own), None),
             now,
             tuple(trust.breaks(now)) if trust and now else (),
+            next((attempt.run.ca_service for attempt in reversed(attempts) if attempt.run.ca_service), None),
         )
 
     def _trust(self, attempts: Sequence[Attempt]) -> Trust | None:

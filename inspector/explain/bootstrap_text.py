@@ -38,6 +38,8 @@ def lines(bootstrap: AgentBootstrap, width: int = wording.PLAIN) -> list[str]:
 
     who = ", ".join([*([f"puppet {bootstrap.version}"] if bootstrap.version else []), *bootstrap.addresses[:NEAR]])
     output = [f"{bootstrap.certname} ({who})" if who else bootstrap.certname]
+    if bootstrap.ca_service:
+        output.append(f"  CA: {bootstrap.ca_service}")
     several = len({step.run for step in bootstrap.steps}) > 1
     run: int | None = None
     risks: set[str] = set()
@@ -277,6 +279,8 @@ class PlainBootstrap(msgspec.Struct):
     """Result at the requested time."""
     breaks: list[PlainJudgement]
     """Later times at which the result changes."""
+    ca_service: str | None
+    """The program that the CA is, if its answers show that it is not Puppet's own; null: not known."""
 
 
 def plain(bootstrap: AgentBootstrap) -> PlainBootstrap:
@@ -297,6 +301,7 @@ def plain(bootstrap: AgentBootstrap) -> PlainBootstrap:
         judged_by=JudgedBy(trust.own, trust.revocation, trust.crls is not None, bool(trust.shown)) if trust else None,
         now=_plain(bootstrap.now) if bootstrap.now else None,
         breaks=[_plain(forecast) for forecast in bootstrap.breaks],
+        ca_service=bootstrap.ca_service,
     )
 
 

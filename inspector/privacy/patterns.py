@@ -84,6 +84,9 @@ _SHAPES: tuple[tuple[tuple[str, ...], regex.Pattern[str], str], ...] = (
     (("/services/", "/webhooks/", "webhook"),
      regex.compile(r"(https://(?:hooks\.slack\.com/(?:services|workflows|triggers)|[a-z.]*discord(?:app)?\.com/api/webhooks"
                    r"|[\w.-]*\.webhook\.office\.com/webhookb2)/)[\w/@.-]+"), rf"\1{MASK}"),
+    (("curl ",), regex.compile(r"\b(curl [^\n|;&]*?(?:-u|--user)[ =]?['\"]?[^\s:'\"]+:)[^\s'\"]+"), rf"\1{MASK}"),
+    (("mysql",), regex.compile(r"\b(mysql(?:dump|admin)?(?: [^\n|;&]*?)? -p['\"]?)[^\s'\"-][^\s'\"]*"),
+     rf"\1{MASK}"),
     (("community",), regex.compile(r"(?i)\b(r[ow]community6?[ \t]+)\S+"), rf"\1{MASK}"),
     (("eyJ",), regex.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"), MASK),
     (("$",), regex.compile(r"(\$(?:1|2[abxy]|5|6|7|y|gy|md5|apr1|scrypt|argon2\w{1,2}|pbkdf2[a-z0-9-]*)\$)"
@@ -110,8 +113,8 @@ _CODE = regex.compile(
 _LINE_START = regex.compile(r"[ \t+-]*['\"]?[\w.:-]*")
 """Text that may stand before an assignment that is a whole line."""
 _SIGNS = regex.Words((
-    "pass", "psk", "pw", "secret", "token", "credential", "community", "erlang", "_key", "-key", " key",
-    "sslkey", "apikey", "authkey",
+    "curl ", "mysql", "pass", "psk", "pw", "secret", "token", "credential", "community", "erlang", "_key", "-key",
+    " key", "sslkey", "apikey", "authkey",
     "accesskey", "accountkey", "encryptkey", "encryptionkey", "signingkey", "masterkey", "licensekey", "private",
     "shared", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "eyj",
     "_live_", "_test_", "aiza", "ya29.", "_pat_", "hf_", "npm_", "dop_v1_", "doo_v1_", "dor_v1_", "shpat_",

@@ -101,6 +101,16 @@ class KeyDirectory(IdentitySource):
         self._cache: dict[str, tuple[tuple[tuple[str, int, int, int], ...], Credentials]] = {}
 
     def credentials_for(self, agent: x509.Certificate, certname: str) -> Credentials | None:
+        own = self._read(certname)
+        if own.chain[0] == agent or own.key.public_key() != agent.public_key():
+            return own
+        # It was renewed since its copy was made: the CA may have revoked the old one.
+        renewed = Credentials((agent, *own.chain[1:]), own.key)
+        self._cache[certname] = self._cache[certname][0], renewed
+        return renewed
+
+    def _read(self, certname: str) -> Credentials:
+        """Return what the directory has for a certname. Raises IdentityError."""
         if "/" in certname or certname in ("", ".", ".."):  # these could lead out of the directory
             raise IdentityError(f"{certname!r} is not a certname.")
         files = self._files(certname)
@@ -146,15 +156,15 @@ class NodeKey(KeyDirectory):
 
     def recognizes(self, agent: x509.Certificate) -> bool:
         try:
-            own = super().credentials_for(agent, self._certname)
+            own = self._read(self._certname)
         except IdentityError:
             return False
-        return own is not None and own.chain[0] == agent
+        return own.chain[0] == agent
 
     def credentials_for(self, agent: x509.Certificate, certname: str) -> Credentials | None:
         if not self.recognizes(agent):
             raise IdentityError(f"it is not the certificate of this node, {self._certname}")
-        return super().credentials_for(agent, self._certname)
+        return self._read(self._certname)
 
 
 class Mint(IdentitySource):

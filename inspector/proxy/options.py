@@ -31,7 +31,7 @@ from inspector.fleet import database
 from inspector.fleet.directory import TableDirectory
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
-from inspector.protocol import x509
+from inspector.protocol import endpoints, x509
 from inspector.proxy import identity, tls
 from inspector.proxy.connect import site
 from inspector.proxy.connect.plan import Plan
@@ -229,6 +229,8 @@ class Settings:
     """Where agents that use the proxy as their HTTP proxy find what they need to trust; None: they do not use it so."""
     descriptors: tuple[int, ...] = ()
     """The sockets that listen, where whoever started the proxy has made them."""
+    authority: tuple[str, int] | None = None
+    """Where requests to the CA go, if that is not the master (``ca_server``, ``ca_port`` of puppet.conf)."""
     plan: Plan | None = None
     """The run of this host's agent that uses the proxy as its HTTP proxy; None: agents use it as their master."""
     warnings: tuple[str, ...] = field(default=())
@@ -257,6 +259,14 @@ class Settings:
             return self.master, self.master_name
         match = next((master for master in self.masters if master[0].lower() == (sni or "").lower()), self.master)
         return match, match[0]
+
+    def authority_for(self, method: str, target: str) -> tuple[str, int] | None:
+        """Return the server for a request to the CA, if it is not the master; None for all other requests."""
+        if self.authority is None or self.interposes:  # then the agent itself says which server it wants
+            return None
+        found = endpoints.match(method, target)
+        to_ca = target.startswith(endpoints.V3_PREFIXES["ca"]) or (found is not None and found.endpoint.area == "ca")
+        return self.authority if to_ca else None
 
     def balanced(self, address: str) -> bool:
         """Whether a connection from this address begins with the PROXY protocol."""
@@ -400,6 +410,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
         conf=conf,
         masters=masters,
         master_name=name,
+        authority=_authority(conf, masters),
         listen=listen,
         trust=trust,
         presented=presented,
@@ -495,6 +506,15 @@ def _listens(descriptors: Sequence[int]) -> tuple[str, int]:
     with socket.socket(fileno=os.dup(descriptors[0])) as listening:
         host, port = listening.getsockname()[:2]
     return str(host), int(port)
+
+
+def _authority(conf: puppetconf.PuppetConf, masters: Sequence[tuple[str, int]]) -> tuple[str, int] | None:
+    """Return the CA's server where puppet.conf names another one than the master.
+
+    It counts for the master that is in the same file only: of another site's nothing is known.
+    """
+    apart = conf.path is not None and conf.servers[0] in masters and conf.authority != conf.servers[0]
+    return conf.authority if apart else None
 
 
 def _masters(values: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tuple[tuple[str, int], ...]:
@@ -670,6 +690,7 @@ def startup_lines(settings: Settings, addresses: Sequence[str]) -> list[str]:
     lines = [
         f"puppet-inspector {__version__}",
         f"  master      {masters}{required}",
+        *([f"  CA          {address(*settings.authority)} (ca_server of puppet.conf)"] if settings.authority else ()),
         f"  presents    {_presents(settings)}",
         f"  identity    {identity_used} ({settings.identity_text})",
         *(_NO_RENEWAL if settings.identity_source.mode == "mint" else ()),
@@ -697,7 +718,7 @@ def _how(settings: Settings, listening: tuple[str, int]) -> Iterator[str]:
     elif settings.unreached:
         yield from _to_reach(_name_in(settings.presented), settings)
     else:
-        yield from _to_try(_name_in(settings.presented), str(listening[1]))
+        yield from _to_try(_name_in(settings.presented), str(listening[1]), apart=settings.authority is not None)
 
 
 def _to_connect(settings: Settings, listening: tuple[str, int]) -> Iterator[str]:
@@ -710,9 +731,10 @@ def _to_connect(settings: Settings, listening: tuple[str, int]) -> Iterator[str]
     yield "              names of files that do not exist, and it downloads both. They are valid until this proxy ends."
 
 
-def _to_try(name: str, port: str) -> Iterator[str]:
-    """Yield how to send an agent through the proxy."""
-    yield f"  try         puppet agent -t --server {name} --serverport {port}"
+def _to_try(name: str, port: str, *, apart: bool) -> Iterator[str]:
+    """Yield how to send an agent through the proxy. ``apart``: the CA is on another host than the master."""
+    authority = f" --ca_server {name} --ca_port {port}" if apart else ""
+    yield f"  try         puppet agent -t --server {name} --serverport {port}{authority}"
     yield "              (--masterport up to Puppet 6; the name must resolve to the address above)"
 
 

@@ -222,7 +222,7 @@ class Runtime:
         self, agent: AgentConnection | None, sni: str | None, server: tuple[str, int] | None = None
     ) -> tuple[SSL.Connection, MasterConnection]:
         """Return the TLS of the connection to the master for an agent that sent this SNI, and its state; ``server``:
-        what it asked for, as of an HTTP proxy. May raise anything: then no connection must be made."""
+        what it asked for, as of an HTTP proxy, or the CA's. May raise anything: then no connection must be made."""
         settings = self.settings
         settings.trust.refresh()
         if agent:
@@ -334,7 +334,8 @@ def _interception(settings: Settings, write_line: Callable[[str], None]) -> Inte
     if settings.plan:
         return RunInterception(settings.plan, settings.trust, write_line)
     if settings.connect:
-        return SiteInterception(settings.connect, settings.masters, settings.trust, write_line)
+        servers = (*settings.masters, *([settings.authority] if settings.authority else ()))
+        return SiteInterception(settings.connect, servers, settings.trust, write_line)
     return None
 
 

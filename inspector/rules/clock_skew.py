@@ -27,7 +27,18 @@ def clocks_first(run: Run) -> Fix | None:
     Severity.ERROR,
     otherwise="warning up to the threshold error_s",
     title="clocks differ",
-    fix=_FIX,
+    fix=(
+        *_FIX,
+        on_ca(
+            "sign its CRL anew, once its clock is right",
+            "{new_crl}",
+            only_if="the message names it, and its CRL is not valid yet",
+        ),
+        advice(
+            "revoke again what had been revoked: it took off the list what had expired by its clock",
+            only_if="the CA's CRL was not valid yet",
+        ),
+    ),
     instead=lambda run: _ON_THE_NODE if run.own_proxy else None,
     source="docs/protocol.md#clocks",
     explains=("B10", "B12", "B33", "B35", *NO_TRUST),
@@ -42,21 +53,23 @@ def clocks_first(run: Run) -> Fix | None:
 )
 def clock_skew(case: RunCase, *, warning_s: float = 300, error_s: float = 900) -> Iterator[Statement]:
     """The clock of the agent or the master differs from this proxy's by more than the network can explain. Certificates
-    and CRLs then look expired or not yet valid, and reports have wrong times. A difference of only minutes is a
-    warning."""
+    and CRLs then look expired or not yet valid, and reports have wrong times. A CA from version 8.4 on whose clock is
+    years ahead signs its CRL anew, with a time in the future. A difference of only minutes is a warning."""
     run = case.run
     for side, offset in run.clocks.items():
         # The smallest possible difference: the end of the interval that is nearer to zero.
         certain = max(offset.low, -offset.high)
         if certain <= warning_s:
             continue
+        # What the proxy did not accept by its own clock, and so passed on without an identity.
+        refused = [found.follows[0] for found in run.findings if found.rule == "T23" and found.follows]
         direction = "ahead of" if offset.low > 0 else "behind"
         severity = Severity.ERROR if certain > error_s else Severity.WARNING
         whose = "node" if run.own_proxy else "proxy"
         # Of an hour only 59 min 59 s are certain.
         yield Statement(
             f"the {side}'s clock is {lasting(round(certain / 60) * 60)} {direction} the {whose}'s",
-            tuple(run.seqs[-1:]),
+            tuple(sorted({*refused, *run.seqs[-1:]})),
             severity=severity,
             at=(places.timing("total"), places.REQUEST_LINE),
         )

@@ -2,6 +2,8 @@ from inspector.model import Identity, Leg
 from inspector.rules.kit import *
 from inspector.rules.trust import without_identity
 
+_OF_TIME = "verify time is synchronized"
+"""What OpenSSL's words for a time that is not now end with (``protocol.chains``)."""
 _UNREADABLE = Identity("keys", reason="the key of node1.example cannot be used: it has mode 0644")
 
 
@@ -45,4 +47,5 @@ def identity_not_used(case: ExchangeCase) -> Iterator[Statement]:
         yield Statement(
             f"{case.endpoint} was refused with {case.status}: no identity was used ({reason})",
             severity=Severity.NOTICE if renews else None,
+            follows=(case.exchange.seq,) if _OF_TIME in (used.reason or "") else (),  # T10
         )

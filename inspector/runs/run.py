@@ -594,7 +594,7 @@ def _major(version: str | None, dialect: Dialect | None) -> tuple[int, int]:
 def _generation(major: tuple[int, int]) -> Generation | None:
     if major == (0, 0):
         return None
-    if major >= (8, 11):  # Puppet's own version numbers end at 8.10 (docs/protocol.md#versions-of-openvox)
+    if (8, 11) <= major < (9, 0):  # Puppet's own version numbers end at 8.10 (docs/protocol.md#versions-of-openvox)
         return "OpenVox 8"
     bounds: tuple[tuple[tuple[int, int], Generation], ...] = (
         ((3, 0), "2.7"),

@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
+from tests.docs import made_site
 from tests.docs.animation import Frame, animate
+from tests.support.captures import save
 from tests.support.places import DOCS, SAMPLES
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ NOW = 1_795_305_600.0
 
 ALL = "samples"
 """Instead of a sample: all of them as one capture."""
+SITE = "site"
+"""Instead of a sample: a run of a large site, which is made (``made_site``)."""
 
 
 class Still(NamedTuple):
@@ -60,6 +64,7 @@ STILLS = (
     Still("inspector-files", "first-run", ("r", "enter", "F"), size=(120, 36)),
     Still("inspector-relations", "first-run", ("r", "enter", "C", *["down"] * 6, "r"), size=(100, 20)),
     Still("inspector-rehearsal", "upgrade/rehearsed", ("down",), size=(120, 36)),
+    Still("inspector-site", SITE, ("r", "enter", "C", "w", "down", "right", "down", "down"), size=(120, 40)),
     Still("inspector-connections", "first-run", ("r", "enter", "O"), "contrast", size=(120, 30)),
 )
 
@@ -107,11 +112,17 @@ def main(folder: Path) -> None:
             os.environ[name] = str(place / name)
         time.time = lambda: NOW
         for still in STILLS:
-            capture = _all(place) if still.sample == ALL else _copied(SAMPLES / f"{still.sample}.sqlite", place)
-            indexed(capture)
+            capture = indexed(_capture(still.sample, place))
             (svg,) = shots(capture, [still.keys], still.size, still.theme, f"puppet-inspector open {capture.name}")
             write(folder / f"{still.name}.svg", svg)
         write(folder / "session.svg", _session(place))
+
+
+def _capture(sample: str, place: Path) -> Path:
+    """Return what a still shows."""
+    if sample == SITE:
+        return save(place / f"{SITE}.sqlite", *made_site.records())
+    return _all(place) if sample == ALL else _copied(SAMPLES / f"{sample}.sqlite", place)
 
 
 def _copied(sample: Path, place: Path) -> Path:

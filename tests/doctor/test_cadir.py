@@ -133,6 +133,14 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path / "ca")
 
 
+def test_a_crl_of_the_masters_that_nobody_reads_is_no_error(authority: Authority) -> None:
+    authority.put("infra_crl.pem", "")
+    found = authority.only()
+    assert (found.severity, found.title) == (Severity.NOTICE, "infra CRL")
+    assert found.detail == "infra_crl.pem: the file is empty"
+    assert "enable-infra-crl" in found.steps[0].only_if
+
+
 def test_a_healthy_ca_has_no_problems_and_stays_unchanged(authority: Authority) -> None:
     def snapshot() -> list[tuple[str, int, int]]:
         return sorted((str(p), (s := p.lstat()).st_mode, s.st_mtime_ns) for p in authority.path.rglob("*"))

@@ -29,6 +29,7 @@ from inspector.runs.examples import (
     csr,
     issued,
     not_issued,
+    of_openvox_ca,
     refused,
     report,
     talk,
@@ -538,3 +539,9 @@ def test_bootstraps_do_not_depend_on_when_they_are_asked_for() -> None:
     assert [bootstraps.of(name, at) for name in bootstraps.names()] == [
         dataclasses.replace(bootstrap) for bootstrap in (climbed(records).of(name, at) for name in bootstraps.names())
     ]
+
+
+def test_the_program_of_the_ca_is_named_where_its_answers_show_it() -> None:
+    polls = talk(ca(), crl(), csr(), of_openvox_ca(not_issued(), "certificate not found"))
+    assert lines(bootstrap_of(polls))[1] == "  CA: openvox-ca"
+    assert not any("CA: " in line for line in lines(bootstrap_of(talk(ca(), crl(), csr(), not_issued())))[:2])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.text import excerpt
-from tests.material import auth, catalog_differences, facts, reports, schemas, ssl, wire
+from tests.material import auth, catalog_differences, facts, names, reports, schemas, ssl, wire
 from tests.material.cases import Verdict
 from tests.support import coverage_table, material_table
 from tests.support.material_table import Measured
@@ -29,6 +29,7 @@ KINDS: dict[str, Callable[[Path], Iterator[Case]]] = {
     "catalog-differences": catalog_differences.cases,
     "auth": auth.cases,
     "ssl": ssl.cases,
+    "names": names.cases,
     "schemas": schemas.cases,
     "reports": reports.cases,
     "wire": wire.cases,

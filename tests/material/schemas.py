@@ -20,7 +20,7 @@ from inspector.protocol import documents as d
 from inspector.protocol import endpoints
 from inspector.protocol.bodies import content_type, form, plain
 from tests.material.cases import judged, undecided
-from tests.support.recorded import RECORDINGS, SAMPLES, name_of, records_of
+from tests.support.recorded import RECORDINGS, SAMPLES, VERSIONS, name_of, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ _REQUEST = re.compile(r"(GET|PUT|POST|DELETE) (/puppet\S+)")
 def cases(directory: Path) -> Iterator[Case]:
     """The samples and the lab's bodies by each schema, and every example in the documents. ``directory`` has both."""
     schemas = {path.stem: _schema(path) for path in sorted((directory / "schemas").glob("*.json"))}
-    for path in (*SAMPLES, *RECORDINGS):
+    for path in (*SAMPLES, *VERSIONS, *RECORDINGS):
         yield from _valid(name_of(path), records_of(path), schemas)
     with Lab() as lab:
         lab.agent("a.example", enrolled=True).run()

@@ -220,6 +220,11 @@ PIECES = [
     ("MYSQL_PWD=hunter2-horse mysqldump", "MYSQL_PWD=MASKED mysqldump"),
     ("secret_key_base: 0123456789abcdef", "secret_key_base: MASKED"),
     ("rocommunity hunter2 10.0.0.0/8", "rocommunity MASKED 10.0.0.0/8"),
+    ("/usr/bin/curl -s -u robot:hunter2 http://a.example/", "/usr/bin/curl -s -u robot:MASKED http://a.example/"),
+    ("curl --user 'robot:hunter2' a.example; id -u", "curl --user 'robot:MASKED' a.example; id -u"),
+    ("mysql -u root -phunter2 -e 'select 1'", "mysql -u root -pMASKED -e 'select 1'"),
+    ("mysqldump -phunter2 app", "mysqldump -pMASKED app"),
+    ("mysql -p app", "mysql -p app"),
     ("https://hooks.slack.com/services/T0/B0/abcDEF", "https://hooks.slack.com/services/MASKED"),
     *((f"a {prefix}{'a1B2' * 6} b", f"a {prefix}MASKED b") for prefix in (
         "sk_live_", "rk_test_", "AIza", "npm_", "hvs.", "pypi-", "ya29.", "dckr_pat_", "shpat_", "tskey-", "glrt-",

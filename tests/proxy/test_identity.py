@@ -95,6 +95,24 @@ def enrolled(folder: Path, used: Credentials, certname: str = "web1.example") ->
         pki.write_private(folder / name / f"{certname}.pem", content)
 
 
+def test_a_certificate_that_was_renewed_since_it_was_copied_is_used(tmp_path: Path) -> None:
+    authority, key = pki.make_ca("Puppet CA"), pki.new_key()
+    copied, renewed = (pki.sign(authority, key.public_key(), "agent.example") for _ in range(2))
+    other = credentials(authority, "agent.example").chain[0]
+    pki.write_private(tmp_path / "agent.example.pem", pki.key_pem(key) + pki.pem(copied))
+    keys = identity.KeyDirectory(tmp_path)
+    for agent, used in ((copied, copied), (renewed, renewed), (renewed, renewed), (copied, copied)):
+        found = keys.credentials_for(agent, "agent.example")
+        assert found is not None
+        assert found.chain == (used,)
+        assert found.key.public_key() == key.public_key()
+    assert keys.credentials_for(renewed, "agent.example") is keys.credentials_for(renewed, "agent.example")
+    # Another key's certificate is not the copy's.
+    found = keys.credentials_for(other, "agent.example")
+    assert found is not None
+    assert found.chain[0] != other
+
+
 def test_a_nodes_key_is_for_its_own_certificate_only(tmp_path: Path) -> None:
     """Byte for byte: the key could also be used for another certificate of the same name."""
     authority = pki.make_ca("Puppet CA")

@@ -75,6 +75,42 @@ def test_options_win_over_puppet_conf(settle: Settle, tmp_path: Path) -> None:
     assert (settings.identity_source.mode, settings.capture) == ("none", tmp_path / "c.sqlite")
 
 
+def test_the_ca_of_puppet_conf_is_that_of_its_own_master(settle: Settle, conf: Path) -> None:
+    assert settle().authority is None
+    conf.write_text(conf.read_text() + "ca_server = ca.example\n")
+    assert settle().authority == ("ca.example", 8149)
+    conf.write_text(conf.read_text() + "ca_port = 8141\n")
+    settings = settle()
+    assert settings.authority == ("ca.example", 8141)
+    lines = "\n".join(options.startup_lines(settings, ["127.0.0.1:8140"]))
+    assert "  CA          ca.example:8141 (ca_server of puppet.conf)" in lines
+    assert "--ca_server" in lines
+    assert settle(master="master.example:8149,other.example").authority == ("ca.example", 8141)
+    # Nothing here says where another site's CA is.
+    assert settle(master="other.example").authority is None
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "to_ca"),
+    [
+        ("GET", "/puppet-ca/v1/certificate/ca", True),
+        ("POST", "/puppet-ca/v1/certificate_renewal", True),
+        ("GET", "/puppet-ca/v2/anything", False),
+        ("GET", "/puppet-ca/v1/anything", True),
+        ("GET", "/production/certificate_revocation_list/ca", True),
+        ("PUT", "/certificate_request/a", True),
+        ("POST", "/puppet/v3/catalog/a?x=/puppet-ca/v1/certificate/ca", False),
+        ("GET", "/status/v1/simple", False),
+        ("GET", "/healthz/live", False),
+    ],
+)
+def test_which_requests_are_for_the_ca(settle: Settle, conf: Path, method: str, target: str, to_ca: bool) -> None:
+    conf.write_text(conf.read_text() + "ca_server = ca.example\n")
+    assert settle().authority_for(method, target) == (("ca.example", 8149) if to_ca else None)
+    # An agent that uses it as its HTTP proxy says itself which server it wants.
+    assert settle(connect="trust").authority_for(method, target) is None
+
+
 def test_as_an_http_proxy_it_says_how_an_agent_uses_it(
     settle: Settle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

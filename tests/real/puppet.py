@@ -55,6 +55,7 @@ class RealMaster:
         system: System | None = None,
         ca_settings: Mapping[str, object] | None = None,
         heir_of: Path | None = None,
+        port: int = 0,
     ) -> None:
         """Only `name` is made to resolve; `alt_names` are further names in the master's certificate.
 
@@ -63,9 +64,10 @@ class RealMaster:
         connection: 30 by default, but a first run without a proxy, and `clean`, wait for just that. `system`: another
         release of Debian whose server it is, instead of this machine's. `ca_settings`: more for its ca.conf.
         `heir_of`: the directory of a master of this name whose CA and certificate it takes over, as in an upgrade.
+        `port`: 0 for one that is free.
         """
         self.system, self._ca_settings, self._heir_of = system, dict(ca_settings or {}), heir_of
-        self.name, self.host, self.port = name, host, free_port(host)
+        self.name, self.host, self.port = name, host, port or free_port(host)
         self.idle_timeout, self.autosign = idle_timeout, autosign
         self.alt_names = (name, *alt_names)
         self.confdir = base or Path(tempfile.mkdtemp(prefix="puppet-inspector-"))

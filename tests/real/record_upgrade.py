@@ -1,9 +1,8 @@
-"""Record the samples of a rehearsed upgrade: `python -m tests.real.record_upgrade` (as root, a minute).
+"""Record the samples of a rehearsed upgrade: `python -m tests.real.record_upgrade` (as root, some minutes).
 
-Four agents make a run at a master. Then their catalogs are asked of another one, ``new.example``, which has other
-code: a changed module, a removed one, a template that depends on a legacy fact. It is the same puppetserver under
-another name and with another environment: two versions of puppetserver are not to be had for the tests. What the
-samples contain of a machine is made up, as in ``record_samples``.
+Four agents make a run at Puppet Server 7.9.5. Then their catalogs are asked of Puppet Server 8.7.0 (Debian 13 in a
+directory), which has taken over its CA as ``new.example`` and has other code: a changed module. What 7 only warns of, 8
+makes an error (strict). What the samples contain of a machine is made up, as in ``record_samples``.
 """
 
 from __future__ import annotations
@@ -17,9 +16,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.real import releases
 from tests.real.machine import host_names, missing
 from tests.real.puppet import RealMaster
 from tests.real.record_samples import AGENTS, MASTER, SAMPLES, publish
+from tests.real.rehearsals import allow_v4
 from tests.real.through import PROXY_HOST, PROXY_NAME, Stage
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 FOLDER = SAMPLES / "upgrade"
 OLD, NEW, PORT = "puppet.example", "new.example", 8140
+NEW_HOST = "127.0.8.2"
 LEGACY = {"osfamily": "Debian", "operatingsystem": "Debian", "operatingsystemrelease": "12.5", "architecture": "amd64"}
 """Flat facts, which Puppet 8 does not send."""
 MODULES = {
@@ -37,7 +39,11 @@ MODULES = {
 }
 """,
     "web/files/motd": "Managed by Puppet.\n",
-    "db/manifests/init.pp": "class db {\n  file { '/srv/agent/db.conf': content => \"port 5432\\n\" }\n}\n",
+    "db/manifests/init.pp": """class db {
+  $port = '5431' + 1
+  file { '/srv/agent/db.conf': content => "port ${port}\\n" }
+}
+""",
     "monitoring/manifests/init.pp": "class monitoring {\n  notify { 'checks are up to date': }\n}\n",
 }
 NEXT = {
@@ -65,61 +71,65 @@ def _agents(stage: Stage) -> list[RealAgent]:
     return found
 
 
-def _next_environment(master: RealMaster) -> None:
-    """The environment of the other master: without the module db, and with another module web."""
-    target = master.environment.parent / "next"
-    shutil.copytree(master.environment, target)
-    shutil.rmtree(target / "modules/db")
-    for name, text in NEXT.items():
-        (target / "modules" / name).write_text(text)
-    for path in (target, *target.rglob("*")):
-        shutil.chown(path, "puppet", "puppet")
-
-
 def _rehearse(master: RealMaster, capture: Path, output: Path) -> subprocess.CompletedProcess[str]:
     """Ask the other master, as ``docs/upgrade.md`` does."""
     ssl = master.ssldir
-    words = ["rehearse", capture, "--master", f"{NEW}:{PORT}", "--environment", "next", "--twice", "--files",
+    words = ["rehearse", capture, "--master", f"{NEW}:{PORT}", "--twice", "--files",
              "--ca", ssl / "certs/ca.pem", "--crl", master.cadir / "ca_crl.pem",
              "--certificate", ssl / f"certs/{PROXY_NAME}.pem", "--key", ssl / f"private_keys/{PROXY_NAME}.pem",
              "-o", output]  # fmt: skip
     return subprocess.run([sys.executable, "-m", "inspector.cli", *map(str, words)], capture_output=True, text=True)
 
 
-def record(directory: Path) -> None:
-    """Record both samples anew."""
-    with ExitStack() as stack:
-        stack.enter_context(host_names({PROXY_NAME: PROXY_HOST, NEW: "127.0.7.2"}))
-        for base in (MASTER, AGENTS):
-            if base.exists():
-                raise SystemExit(f"{base} exists; it is needed for the recording, and removed afterwards.")
-        master = RealMaster(OLD, [NEW], host="127.0.7.2", base=MASTER)
-        master.port = PORT
-        stack.enter_context(master)
+def _recorded(capture: Path, old: Path) -> None:
+    """The runs of the agents at the old master, and what its heir needs of it."""
+    with RealMaster(OLD, [NEW], host="127.0.7.2", base=MASTER, port=PORT) as master:
         master.generate(PROXY_NAME)
-        AGENTS.mkdir()
-        stack.callback(shutil.rmtree, AGENTS)
-        for name, text in MODULES.items():
-            module, _, path = name.partition("/")
-            master.module_file(module, path, text.encode())
+        _modules(master, MODULES)
         stage = Stage(master, AGENTS)
-        stack.callback(stage.close)
-        stage.capture = directory / "recorded.sqlite"
+        stage.capture = capture
         for agent in _agents(stage):
             with stage.proxy(f"keys:{agent.ssldir}") as road:
                 done = road.run(agent)
             assert done.status in (0, 2), done.output  # the machine is the same for all
-        _next_environment(master)
-        output = directory / "rehearsed.sqlite"
-        refused = _rehearse(master, stage.capture, output)
+        stage.close()
+        for part in ("ssl", "ca", "code"):
+            shutil.copytree(MASTER / part, old / part)
+
+
+def _rehearsed(capture: Path, output: Path, old: Path) -> str:
+    """What is printed of the rehearsal at the new master, with a capture of it."""
+    heir = RealMaster(OLD, host=NEW_HOST, base=MASTER, port=PORT, system=releases.kept("trixie"),
+                      heir_of=old)  # fmt: skip
+    with heir as master:
+        shutil.copytree(old / "code", MASTER / "code", dirs_exist_ok=True)
+        _modules(master, NEXT)
+        refused = _rehearse(master, capture, output)
         assert refused.returncode == 2, refused.stdout
-        rule = "{" + refused.stderr.partition("\n  {")[2].replace("\n  ", "\n")
-        conf = master.confdir / "conf.d/auth.conf"
-        conf.write_text(conf.read_text().replace("rules: [", f"rules: [\n{rule}", 1))
-        master.reload()
-        rehearsed = _rehearse(master, stage.capture, output)
-        assert rehearsed.returncode == 2, rehearsed.stderr
-        print(rehearsed.stdout)
+        allow_v4(master, refused.stderr)
+        done = _rehearse(master, capture, output)
+        assert done.returncode == 2, done.stderr
+        return done.stdout
+
+
+def _modules(master: RealMaster, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        module, _, path = name.partition("/")
+        master.module_file(module, path, text.encode())
+
+
+def record(directory: Path) -> None:
+    """Record both samples anew."""
+    for base in (MASTER, AGENTS):
+        if base.exists():
+            raise SystemExit(f"{base} exists; it is needed for the recording, and removed afterwards.")
+    with ExitStack() as stack:
+        stack.enter_context(host_names({PROXY_NAME: PROXY_HOST, NEW: NEW_HOST}))
+        AGENTS.mkdir()
+        stack.callback(shutil.rmtree, AGENTS)
+        old, capture = directory / "old", directory / "recorded.sqlite"
+        _recorded(capture, old)
+        print(_rehearsed(capture, directory / "rehearsed.sqlite", old))
 
 
 def main() -> None:

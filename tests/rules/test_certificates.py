@@ -11,8 +11,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 
 from inspector.analysis.analyzer import Analyzer, Step
+from inspector.analysis.verdicts import verdict
 from inspector.host import pki
-from inspector.model import Exchange, Finding, Handshake, Leg, Request, Response
+from inspector.model import Exchange, Finding, Handshake, Identity, Leg, Request, Response
 from inspector.rules import rule_of
 from inspector.rules.fixes import plain
 from inspector.rules.kit import *
@@ -614,6 +615,27 @@ def test_t08_with_the_right_clock_or_one_alone_deletes_under_a_condition(ahead: 
     assert fix[0].command == "date -u"
     assert all(step.only_if.startswith("the clocks are right") for step in fix[1:])
     assert any(step.destroys for step in fix)
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("The CRL issued by 'CN=Puppet CA' is not yet valid, verify time is synchronized", ("T10", ())),
+        ("the key of node1.example cannot be used: it has mode 0644", ("T10", ("T23",))),
+    ],
+)
+def test_t10_explains_an_identity_that_the_proxy_did_not_use_by_its_own_clock(
+    reason: str, expected: tuple[str, tuple[str, ...]]
+) -> None:
+    """A CA from version 8.4 on, whose clock is years ahead, signs a CRL of the future when it starts."""
+    identity = Identity("keys", reason=reason)
+    requests = (altered(plugins(), response={"status": 403}), catalog(status=403), report(status=403))
+    parts = [altered(part, identity=identity) for part in requests]
+    (run,) = runs_of(talk(*(skewed(part, 20 * 365 * DAY) for part in parts)))
+    found = verdict(run)
+    assert found
+    assert found.cause
+    assert (found.cause.rule, found.besides) == expected
 
 
 def test_t10_a_report_from_the_future_bounds_the_agents_clock_from_one_side() -> None:

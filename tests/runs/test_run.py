@@ -48,6 +48,7 @@ def _shifted[M: Message](message: M, seconds: float) -> M:
         ("7.23.0", "6.4-7", "header"),
         ("8.10.0", "8", "header"),
         ("8.28.1", "OpenVox 8", "header"),
+        ("9.0.0-rc1", "9", "header"),
     ],
 )
 def test_version_generation_and_evidence(version: str, generation: str, evidence: str) -> None:

@@ -23,6 +23,7 @@ NOTES = {
     "auth": "Not decided are tests of its inner functions, of roles, and of values that no file can have.",
     "ssl": "An agent whose certificate is of a CA that neither its bundle nor its CRLs have only warns, and its master "
     "refuses it: `doctor --ssldir` calls that an error.",
+    "names": "Subjects and issuers of certificates and CRLs, as Ruby writes them: agents print them so.",
     "schemas": "The schema of reports is stricter than OpenVox's own agents are: lines are numbers, `redacted` and "
     "`configuration_version` may be null. It has no older formats of reports; curl sent `{}` on purpose. Measured are "
     "the samples and the recordings. Not decided are examples that are only a part of a document.",

@@ -84,6 +84,8 @@ class Link:
         self._exchange: OpenExchange | None = None
         self._server: tuple[str, int] | None = None
         """The server that the agent asked for, as of an HTTP proxy."""
+        self._authority: tuple[str, int] | None = None
+        """The CA's server with which ``_master`` connects; None: it is the master."""
         self._leg: Leg | None = None
         """A connection that is not intercepted, as it was recorded."""
         self._deciding = False
@@ -363,7 +365,12 @@ class Link:
         return head.assembled(fields)
 
     def _ask(self, exchange: OpenExchange) -> None:
-        """Begin to ask the master."""
+        """Begin to ask the master, or the CA if that is another server."""
+        method, target, _ = exchange.head.first
+        authority = self.runtime.settings.authority_for(method.decode("latin-1"), target.decode("latin-1"))
+        if authority != self._authority:
+            self._drop_master()
+        self._authority = authority
         exchange.master = self._master = self._master or self._connect()
         if self._master is None:
             self._break(FAILED)
@@ -496,11 +503,11 @@ class Link:
             return None
         interception = self.runtime.interception
         address, _ = self.runtime.settings.master_for(self.agent.sni)
-        master.open(*self._server or address, interception.dial if interception else None)
+        master.open(*self._server or self._authority or address, interception.dial if interception else None)
         return master
 
     def _meet_master(self) -> MasterEnd:
-        tls, state = self.runtime.meet_master(self._state, self.agent.sni, self._server)
+        tls, state = self.runtime.meet_master(self._state, self.agent.sni, self._server or self._authority)
         master = MasterEnd(self, tls, state, self._ticket)
         if self.runtime.wire:
             master.tap = Tap(self.runtime.wire, master.id, MASTERS)

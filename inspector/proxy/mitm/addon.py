@@ -396,9 +396,11 @@ class PuppetInspector:
 
     @guarded
     def server_connect(self, data: ServerConnectionHookData) -> None:
-        """Choose the master: of several, the one that the agent named by SNI. It can reach no other host."""
+        """Choose the master: of several, the one that the agent named by SNI. It can reach no other host but the CA."""
         if self._runtime is None:  # a flow that a user repeats
             data.server.error = ONLY_READ
+        elif data.server.address == self._runtime.settings.authority:
+            pass  # for a request to the CA
         elif len(self._runtime.settings.masters) > 1 and data.client.id not in self._asked:
             data.server.address, _ = self._runtime.settings.master_for(data.client.sni)
 
@@ -421,6 +423,8 @@ class PuppetInspector:
             return
         client = data.context.client
         asked = self._asked.get(client.id)
+        if data.context.server.address == self._runtime.settings.authority:
+            asked = self._runtime.settings.authority
         data.ssl_conn, state = self._runtime.meet_master(self._agents.get(client.id), client.sni, asked)
         data.conn.sni = state.sni
         self._masters[data.conn.id] = state
@@ -485,6 +489,11 @@ class PuppetInspector:
             flow.request.headers.fields = fields
         for name, value in agent.headers if agent else ():
             flow.request.headers.add(name, value)
+        if self._runtime and (
+            authority := self._runtime.settings.authority_for(flow.request.method, flow.request.path)
+        ):
+            # Not by the attributes of the request, which would change its header Host.
+            flow.request.data.host, flow.request.data.port = authority
         if self._addition_to(flow):
             flow.request.headers.fields = plain_answer(flow.request.headers.fields)
         if agent and self._runtime and (injection := self._fault_for(agent, flow, sent)):

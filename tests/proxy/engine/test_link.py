@@ -51,7 +51,10 @@ class Runtime:
         """Whose next connections are to be direct, and why."""
         self.injection: Injection | None = None
         self.settings = SimpleNamespace(
-            identity_source=NoIdentity(), balanced=lambda _: False, master_for=lambda _: (("192.0.2.2", 8140), "m")
+            identity_source=NoIdentity(),
+            balanced=lambda _: False,
+            master_for=lambda _: (("192.0.2.2", 8140), "m"),
+            authority_for=lambda *_: None,
         )
         self.admission = Admission(4096, self.bugs.append)
         self.copies = Copies(folder, KEEP)

@@ -71,33 +71,30 @@ def _titled(name: str) -> str:
     return next((f"{rule.id} {rule.title}" for rule in all_rules() if rule.id == name), name)
 
 
-def conditions(master: System | None, agent: System | None) -> str:
-    """Under which the table was made."""
-    systems = {"puppet": agent, "puppetserver": master}
-    versions = [
-        (system.done(f"{program} --version") if system else _output(program, "--version")).split()[-1]
-        for program, system in systems.items()
-    ]
+def conditions(agent: str, master: str) -> str:
+    """Under which the table was made, with both versions."""
     words = [word for word in sys.argv[1:] if word != "--logs" and not word.startswith("/")]  # no path of this machine
     command = shlex.join(["python", "-m", "tests.real.faults", *words])
     return (
-        f"{datetime.now(UTC):%Y-%m-%d}, `{command}`: puppet-inspector {__version__}, agent {versions[0]}, "
-        f"puppetserver {versions[1]}."
+        f"{datetime.now(UTC):%Y-%m-%d}, `{command}`: puppet-inspector {__version__}, agent {agent}, "
+        f"puppetserver {master}."
     )
 
 
-def _output(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def _version(program: str, system: System | None) -> str:
+    """The version of what is installed here, or in another Debian."""
+    if system:
+        return system.done(f"{program} --version").split()[-1]
+    return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
 
 
 @contextmanager
-def _master(release: str | None) -> Iterator[tuple[RealMaster, System | None]]:
-    """The master that runs, and the Debian whose agent is used; None is this machine."""
-    system, agent = map(releases.kept, PAIRS[release]) if release else (None, None)
+def _running(system: System | None) -> Iterator[RealMaster]:
+    """A master that runs, of this machine or of another Debian."""
     name, host = ("master8.example", "127.0.8.1") if system else ("master.example", "127.0.7.1")
     with RealMaster(name, host=host, idle_timeout=2, system=system) as master:
         master.generate(PROXY_NAME)
-        yield master, agent
+        yield master
 
 
 def main() -> int:
@@ -115,11 +112,16 @@ def main() -> int:
     chosen = [f for f in ALL if not given.words or any(word in f"{f.kind}: {f.name}" for word in given.words)]
     if absent := sorted({fault.needs for fault in chosen if fault.needs and not shutil.which(fault.needs)}):
         parser.error(f"not installed: {', '.join(absent)} (apt-get install faketime nginx-light)")
+    masters, agents = map(releases.kept, PAIRS[given.release]) if given.release else (None, None)
+    version = _version("puppet", agents)
+    left_out = [fault for fault in chosen if fault.since > int(version.partition(".")[0])]
     played: list[Played] = []
-    with host_names({PROXY_NAME: PROXY_HOST}), _master(given.release) as (master, agent):
+    with host_names({PROXY_NAME: PROXY_HOST}), _running(masters) as master:
         for fault in chosen:
+            if fault in left_out:
+                continue
             with tempfile.TemporaryDirectory() as folder:
-                tally = play(fault, master, Path(folder), way=given.way, system=agent)
+                tally = play(fault, master, Path(folder), way=given.way, system=agents)
             played.append((fault, tally))
             print(f"{'good' if tally.good else 'BAD '} {tally.seconds:3.0f} s {fault.name}: {tally.named[:60]}"
                   f"{'' if tally.right else ' WRONG CAUSE'}{'' if tally.works else ' NOT HEALED'} "
@@ -129,7 +131,8 @@ def main() -> int:
                 given.logs.mkdir(exist_ok=True)
                 (given.logs / f"{re.sub(r'[^a-z0-9]+', '-', fault.name.lower())}.log").write_text("\n".join(tally.log))
     whole = given.way == "proxy" and not given.release
-    lines = [conditions(master.system, agent), "", *table(played, only_bad=not whole)]
+    lines = [conditions(version, _version("puppetserver", masters)), "", *table(played, only_bad=not whole)]
+    lines += [f"\nNot played: {fault.name}; that is a fault from version {fault.since} on." for fault in left_out]
     print("\n".join(lines))
     if given.write:
         place = "table" if whole else " ".join(filter(None, (given.release, given.way)))

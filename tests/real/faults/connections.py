@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 import signal
 import socket
 import ssl
@@ -232,6 +233,11 @@ def _agents_unknown_name(scene: Scene) -> None:
     scene.configure(server="puppet.invalid")
 
 
+def _no_server(scene: Scene) -> None:
+    conf = scene.agent.confdir / "puppet.conf"
+    scene.edit(conf, re.sub(r"(?m)^server = .*\n", "", conf.read_text()))
+
+
 FAULTS = (
     Fault(name="the master is stopped", kind=KIND, make=_stopped, restarts=True, cause="T18",
           true=("it does not",)),
@@ -273,6 +279,8 @@ FAULTS = (
     Fault(name="the agent's server does not resolve", kind=AGENT, make=_agents_unknown_name,
           cause="cannot resolve the server's name", looks=("explain",), true=("name is wrong",),
           fill=(("<name>", "{server}"),)),
+    Fault(name="the agent names no server", kind=AGENT, make=_no_server, cause="takes no name by itself", since=9,
+          looks=("explain",), true=("another name",), fill=(("<name>", "{server}"),)),
     Fault(name="no server of server_list answers", kind=AGENT, make=_dead_servers,
           cause="No process listens on that port", looks=("explain",), true=("server_list's",),
           fill=(("<name>:8140,<name>:8140", "{server}:{port}"),)),

@@ -84,8 +84,20 @@ class Fault:
     """Whether the master is restarted, which takes half a minute."""
     once: bool = False
     """Whether a second run meets another fault."""
+    from_8: str | None = None
+    """The cause with a master of version 8 or later; None: the same."""
+    since: int = 0
+    """The first major version of agents for which it is a fault."""
     needs: str = ""
     """A program without which it cannot be made."""
+
+    def cause_with(self, scene: Scene) -> str:
+        """Return the cause on the way that the agent takes, with the master that it has."""
+        if scene.way == "run" and self.through is not None:
+            return self.through
+        if scene.way != "run" and scene.master.system and self.from_8 is not None:
+            return self.from_8
+        return self.cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +151,14 @@ class Scene:
         self.hosts = Hosts(self.agent, direct if way == "run" else Road(master, "proxy.example", self.port))
         self.identity = f"keys:{self.agent.ssldir}"
         """Of the proxy towards the master."""
-        self._changes = ExitStack()
+        self._changes, self._end = ExitStack(), ExitStack()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.undo()
+        self._end.close()
         self.stage.close()
 
     # -- what a fault changes ----------------------------------------------------------------------------
@@ -154,6 +167,10 @@ class Scene:
         """Undo a change with this."""
         self._changes.callback(callback, *arguments)
 
+    def at_the_end(self, callback: Callable[..., object], *arguments: object) -> None:
+        """Do this when all is over: what the fault leaves behind, and the fix may leave as well."""
+        self._end.callback(callback, *arguments)
+
     def undo(self) -> None:
         """Undo all that the fault changed, the last change first."""
         self._changes.close()
@@ -161,10 +178,11 @@ class Scene:
     def edit(self, path: Path, content: bytes | str | None) -> None:
         """Write a file, or delete it (None)."""
         before = path.read_bytes() if path.is_file() else None
-        self.later(self._put, path, before)
-        self._put(path, content.encode() if isinstance(content, str) else content)
+        self.later(self.put, path, before)
+        self.put(path, content.encode() if isinstance(content, str) else content)
 
-    def _put(self, path: Path, content: bytes | None) -> None:
+    def put(self, path: Path, content: bytes | None) -> None:
+        """Write a file of the node or of the master, or delete it (None), for good."""
         if content is None:
             path.unlink(missing_ok=True)
             return
@@ -180,7 +198,7 @@ class Scene:
     def configure(self, **settings: object) -> None:
         """Set something in the node's puppet.conf."""
         conf = self.agent.confdir / "puppet.conf"
-        self.later(self._put, conf, conf.read_bytes())
+        self.later(self.put, conf, conf.read_bytes())
         for name, value in settings.items():
             assert self.hosts.shell("node", f"puppet config set {name} '{value}' --section agent").returncode == 0
 
@@ -346,7 +364,7 @@ def _play(fault: Fault, scene: Scene, tally: Tally) -> None:
     found = scene.ask(fault.looks, failed)
     answer = advice(found, fault, scene.certname)
     tally.log.append(json.dumps(found, indent=1))
-    cause = fault.cause if fault.through is None or scene.way != "run" else fault.through
+    cause = fault.cause_with(scene)
     tally.right = cause in answer.names or cause in answer.message if cause else not answer.error
     tally.named = next(filter(None, answer.names), cause if tally.right else answer.message) or answer.message
     tally.alarms = answer.alarms

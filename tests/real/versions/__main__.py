@@ -43,6 +43,8 @@ PARTIAL = (Pair("8.10", "7.9.5"), Pair("9 rc1", "7.9.5"), Pair("7.23", "8.7.0"))
 """What an upgrade comes by."""
 PLACES = {"7.23": None, "7.9.5": None, "8.10": "trixie", "8.7.0": "trixie", "9 rc1": "sid"}
 """The release of Debian that has a version; None: this machine's."""
+IDLE = 15
+"""Seconds after which the master closes a silent connection, also of an agent that waits for another one's catalog."""
 RENEWING = {"allow-auto-renewal": True, "auto-renewal-cert-ttl": "3d"}
 
 
@@ -199,8 +201,9 @@ def played(version: str, plays: list[Play], machines: Machines, at_once: int, lo
         directory.chmod(0o755)
         stack.enter_context(host_names({PROXY_NAME: PROXY_HOST}))
         name, host = f"master{version[0]}.example", f"127.0.{version[0]}.7"
-        master = SiteMaster(name, host=host, idle_timeout=2, system=machines.systems[PLACES[version]],
-                            ca_settings=RENEWING if version[0] != "7" else None)  # fmt: skip
+        renewing = RENEWING if version[0] != "7" else None
+        master = SiteMaster(name, host=host, idle_timeout=IDLE, system=machines.systems[PLACES[version]],
+                            ca_settings=renewing)  # fmt: skip
         stack.enter_context(master)
         master.generate(PROXY_NAME)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 type Way = Literal["run", "proxy", "mitmdump"]
 WAYS: tuple[Way, ...] = ("run", "proxy", "mitmdump")
 _INTERNAL = "internal error"
-_PATIENCE = 300
+_PATIENCE = 600
 """Seconds that a command may take."""
 
 
@@ -175,26 +175,37 @@ class Scene:
         """Begin what is ended with ``end``."""
         command = [self._program, *words]
         whole = run_command(self.node, command) if self.way == "run" else self.node.words(command)
-        return self.node.popen(whole)
+        process = self.node.popen(whole)
+        self._ended.callback(_end, process)
+        return process
 
     def end(self, process: subprocess.Popen[str]) -> str:
         """Wait for a command; return what it has printed."""
         try:
             out, err = process.communicate(timeout=_PATIENCE)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            _end(process)
             raise
         self.came.status.append(process.returncode)
         self.came.output += out + err
         return out + err
 
-    def wait_for(self, condition: Callable[[], bool], seconds: float = 60) -> None:
+    def wait_for(self, condition: Callable[[], bool], seconds: float = _PATIENCE) -> None:
         """Wait until something is true."""
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, "it took too long"
             time.sleep(0.05)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a command, if it runs."""
+    process.terminate()
+    try:
+        process.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
 
 
 def described(run: dict[str, object]) -> str:

@@ -5,6 +5,7 @@ $auth = { password => $secrets['service'], auth_url => 'http://cloud.site.exampl
 class { 'rabbitmq': default_user => 'openstack', default_pass => $secrets['rabbit'], delete_guest_user => true }
 class { 'memcached': listen => '127.0.0.1', max_memory => '10%' }
 
+class { 'apache': default_vhost => false }
 class { 'keystone::db': database_connection => "mysql+pymysql://keystone:${database}/keystone" }
 class { 'keystone': default_transport_url => $rabbit, service_name => 'httpd' }
 class { 'keystone::bootstrap': password => $secrets['admin'], public_url => 'https://cloud.site.example:5000' }

@@ -3,7 +3,6 @@ class { 'collectd': manage_repo => false, purge => false, minimum_version => '5.
 ['cpu', 'load', 'memory', 'swap', 'uptime', 'users', 'processes', 'df', 'disk', 'interface'].each |$plugin| {
   include "collectd::plugin::${plugin}"
 }
-class { 'monit': }
 class { 'postfix': }
 range(1, 250).each |$number| {
   host { "node${number}.site.example":
