@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from inspector.doctor.ca_view import CaView
-    from inspector.doctor.cadir import InventoryEntry
     from inspector.rules.fixes import Fix, Step
 
 EACH = 3
@@ -58,8 +57,7 @@ class Pair:
     @functools.cached_property
     def openvox(self) -> bool:
         """Whether NEW is an openvox-ca: its numbers are random, and it takes no changes to its files."""
-        entries = self.new.directory.folder.entries if self.new.directory else {}
-        return "ca_key.pem" not in entries and ("private/ca_key.pem" in entries or ".inventory.hmac" in entries)
+        return self.new.directory is not None and self.new.directory.ca_service is not None
 
     @property
     def stop(self) -> Step:
@@ -77,7 +75,7 @@ class Pair:
     def given(self, view: CaView) -> dict[int, Ident]:
         """Return the serial numbers that a CA has given, with their holders."""
         signing = view.signing
-        found = {entry.serial: Ident(holder_of(entry), "", entry.not_before[:19]) for entry in view.inventory}
+        found = {entry.serial: Ident(entry.name, "", entry.not_before[:19]) for entry in view.inventory}
         for name, one in view.certificates.items():
             if signing and one.issuer == signing.subject:
                 listed_as = found.get(one.serial)
@@ -95,7 +93,9 @@ class Pair:
 
     def steps(self, *fix: Step, certname: str | None = None) -> Fix:
         """Return a fix with the commands for NEW."""
-        return findings.steps(fix, certname, self.new.directory.generation if self.new.directory else "modern")
+        if self.new.directory is not None:
+            return self.new.directory.steps(*fix, certname=certname)
+        return findings.steps(fix, certname, "modern")
 
     def of_old(self, *names: str) -> str:
         """Return paths below OLD's directory, for a command."""
@@ -133,11 +133,6 @@ def _paths(view: CaView, blank: str, names: Sequence[str]) -> str:
     if view.directory is None:
         return " ".join(blank if name == "." else f"{blank}/{shlex.quote(name)}" for name in names)
     return " ".join(view.directory.path(name) for name in names)
-
-
-def holder_of(entry: InventoryEntry) -> str:
-    """Return the name in a line of an inventory: ``/CN=NAME``, or ``/NAME`` as openvox-ca writes it."""
-    return entry.name.removeprefix("/")
 
 
 def second(time: float) -> str:

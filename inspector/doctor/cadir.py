@@ -421,8 +421,26 @@ def _serials(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis
     twice = [f"{serial:04X} ({', '.join(sorted(names))})" for serial, names in holders.items() if len(names) > 1]
     if twice:
         detail = f"issued more than once: {listed(twice)}; revoking one certificate revokes the others"
-        fix = cadir.steps(advice("let one of them be; what follows is for each of the others"), group("enrol"))
+        fix = (
+            advice("let one of them be; what follows is for each of the others"),
+            *enrolled_without_revoking(cadir, cadir.path("signed")),
+        )
         yield findings.error("several certificates with one serial number", detail, fix)
+
+
+def enrolled_without_revoking(cadir: CaDir | None, signed: str) -> Fix:
+    """Return how a node gets a certificate with another serial number: to clean it would put its number, which is
+    another node's as well, on the CRL. ``signed`` is the path of the directory with certificates, for a command."""
+    enrol = (
+        on_node("enrol again", "{reset}", destroys="its key and its certificate"),
+        on_ca("sign its new request, unless the CA autosigns", "{sign}"),
+    )
+    return (
+        on_ca(
+            "remove its certificate without revoking it", f"rm {signed}/<certname>.pem", destroys="the CA's copy of it"
+        ),
+        *(cadir.steps(*enrol) if cadir else findings.steps(enrol, None, "modern")),
+    )
 
 
 def _records(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis]:

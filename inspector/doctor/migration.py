@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.doctor import ca_settings, cadir, findings
 from inspector.doctor.ca_judge import EARLY, EXPIRED, REVOKED, UNTRUSTED
-from inspector.doctor.ca_pair import EACH, Pair, holder_of, second
+from inspector.doctor.ca_pair import EACH, Pair, second
 from inspector.doctor.cadir import COUNTED
 from inspector.doctor.findings import fingerprints, key_text, listed
 from inspector.model import Severity
@@ -140,9 +140,10 @@ def _another(both: Pair, old: Certificate, new: Certificate) -> Difference:
         detail += f", and NEW refuses {_some(refused)}"
     command = f"cp -a {both.of_old('.')}/. {both.of_new('.')}/"
     if both.openvox:
+        key = both.old.directory.key_file if both.old.directory else "ca_key.pem"
         command = (
             f"openvox-ca-ctl import --cadir {both.of_new('.')} --cert-bundle {both.of_old('ca_crt.pem')} "
-            f"--private-key {both.of_old('ca_key.pem')} --crl-chain {both.of_old('ca_crl.pem')}"
+            f"--private-key {both.of_old(key)} --crl-chain {both.of_old('ca_crl.pem')}"
         )
     take = on_ca(
         "make NEW a copy of OLD",
@@ -331,23 +332,13 @@ def _serials(both: Pair) -> Iterator[Difference]:
         detail = f"one CA has given {listed(named)}; to revoke one of two revokes the other as well"
         if dead := sorted(new.name for serial, (_, new) in twice.items() if serial in revoked):
             detail += f"; revoked since OLD, and so refused from the first day: {listed(dead)}"
-        # `clean` would put the number on the CRL, and so revoke the node of OLD.
-        remove = on_ca(
-            "remove the certificate of NEW without revoking it",
-            f"rm {both.of_new('signed')}/<certname>.pem",
-            destroys="NEW's copy of it",
-        )
         fix: Fix = (
             advice("first let NEW count on after OLD's numbers; what follows is for each of the certificates of NEW"),
-            remove,
-            *both.steps(
-                on_node("enrol again", "{reset}", destroys="its key and its certificate"),
-                on_ca("sign its new request, unless the CA autosigns", "{sign}"),
-            ),
+            *cadir.enrolled_without_revoking(both.new.directory, both.of_new("signed")),
         )
         yield _difference(findings.error("serial numbers that OLD and NEW have both given", detail, fix), nodes)
     last = max((serial for serial in theirs if serial < COUNTED), default=0)
-    if both.new.serial is not None and both.new.serial <= last and not both.openvox:
+    if both.new.serial is not None and both.new.serial <= last:
         detail = (
             f"NEW gives {printed_serial(both.new.serial)} next, OLD has given numbers up to {printed_serial(last)} "
             f"(to {theirs[last].name}); to revoke a new node would revoke one of OLD's"
@@ -456,9 +447,9 @@ def _inventory(both: Pair) -> Iterator[Difference]:
         return
     if "inventory.txt" in both.new.directory.folder.hidden:
         return
-    have = {(entry.serial, holder_of(entry)) for entry in both.new.inventory}
+    have = {(entry.serial, entry.name) for entry in both.new.inventory}
     now = second(both.now)
-    lacking = [entry for entry in both.old.inventory if (entry.serial, holder_of(entry)) not in have]
+    lacking = [entry for entry in both.old.inventory if (entry.serial, entry.name) not in have]
     signing = both.new.signing
     revoked = both.by_new.revoked(signing.subject, signing.key_identifier) if signing else frozenset()
     valid = [entry for entry in lacking if entry.not_after[:19] >= now and entry.serial not in revoked]
@@ -466,7 +457,7 @@ def _inventory(both: Pair) -> Iterator[Difference]:
         return
     detail = f"{len(lacking):,} of {plural(len(both.old.inventory), 'line')}"
     if valid:
-        detail += f", among them {listed([f'{holder_of(one)} ({printed_serial(one.serial)})' for one in valid])}"
+        detail += f", among them {listed([f'{one.name} ({printed_serial(one.serial)})' for one in valid])}"
     detail += "; Puppet Server 8 and openvox-ca revoke what the inventory has for a name"
     target = both.of_new("inventory.txt")
     fix: Fix = (
@@ -475,9 +466,9 @@ def _inventory(both: Pair) -> Iterator[Difference]:
         both.start,
     )
     if both.openvox:  # it does not start with an inventory that somebody else has changed
-        fix = both.copied([holder_of(one) for one in valid]) if valid else ()
+        fix = both.copied([one.name for one in valid]) if valid else ()
     severity = findings.warning if valid else findings.notice
-    names = dict.fromkeys(holder_of(entry) for entry in valid)
+    names = dict.fromkeys(entry.name for entry in valid)
     yield _difference(severity(_LACKING, detail, fix), names)
 
 

@@ -271,6 +271,7 @@ def test_one_serial_for_two(authority: Authority) -> None:
     found = authority.only()
     assert (found.severity, found.title) == (Severity.ERROR, "several certificates with one serial number")
     assert f"0004 ({NAME}, twin.example)" in found.detail
+    assert "ca clean" not in found.fix  # it would revoke both
 
 
 def test_a_certificate_that_the_inventory_does_not_know(authority: Authority) -> None:

@@ -68,7 +68,7 @@ def test_a_copy_has_no_difference(tmp_path: Path, old: MadeCa) -> None:
 
 
 def of_openvox(tmp_path: Path, old: MadeCa, new: MadeCa) -> list[Difference]:
-    """What differs if NEW is an openvox-ca, without what is wrong with its directory alone."""
+    """What differs if NEW is an openvox-ca."""
     views = (
         ca_view.of_directory(old.write(tmp_path / "old")),
         ca_view.of_directory(new.write(tmp_path / "new", openvox=True)),
@@ -98,6 +98,19 @@ def test_an_openvox_ca_is_corrected_with_its_own_commands(tmp_path: Path, old: M
     ), strict=True):  # fmt: skip
         assert one.diagnosis.title == title
         assert command in one.diagnosis.steps[-1].command
+
+
+def test_an_openvox_ca_enrols_nodes_with_its_commands(tmp_path: Path, old: MadeCa) -> None:
+    new = old.copy()
+    new.revoke("node1.example")
+    (found,) = of_openvox(tmp_path, old, new)
+    assert "openvox-ca-ctl clean --certname node1.example" in [step.command for step in found.diagnosis.steps]
+
+
+def test_another_openvox_ca(tmp_path: Path, old: MadeCa) -> None:
+    new = MadeCa(authority=pki.make_ca("Puppet CA: other.example", ROOT, serial=2))
+    command = of_openvox(tmp_path, old, new)[0].diagnosis.steps[1].command
+    assert command.startswith(f"openvox-ca-ctl import --cadir {tmp_path}/new --cert-bundle {tmp_path}/old/ca_crt.pem ")
 
 
 # -- what is revoked ---------------------------------------------------------------------------------------
