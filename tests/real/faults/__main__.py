@@ -121,7 +121,10 @@ def main() -> int:
     chosen = [f for f in ALL if not given.words or any(word in f"{f.kind}: {f.name}" for word in given.words)]
     if absent := sorted({fault.needs for fault in chosen if fault.needs and not shutil.which(fault.needs)}):
         parser.error(f"not installed: {', '.join(absent)} (apt-get install faketime nginx-light)")
-    masters, agents = map(releases.kept, PAIRS[given.release]) if given.release else (None, None)
+    try:
+        masters, agents = map(releases.kept, PAIRS[given.release]) if given.release else (None, None)
+    except RuntimeError as error:
+        parser.error(f"{error}")
     version = _version("puppet", agents)
     left_out = {fault: reason for fault in chosen if (reason := _not_offered(fault, version, agents))}
     played: list[Played] = []
