@@ -88,6 +88,15 @@ def _version(program: str, system: System | None) -> str:
     return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
 
 
+def _not_offered(fault: Fault, version: str, system: System | None) -> str:
+    """Why an agent of this version, and of this Debian, cannot fail in this way; empty: it can."""
+    if fault.since > int(version.partition(".")[0]):
+        return f"it is a fault from version {fault.since} on"
+    if fault.agent_needs and system and not (system.root / "usr/bin" / fault.agent_needs).exists():
+        return f"the agent there lacks {fault.agent_needs}"
+    return ""
+
+
 @contextmanager
 def _running(system: System | None) -> Iterator[RealMaster]:
     """A master that runs, of this machine or of another Debian."""
@@ -112,9 +121,12 @@ def main() -> int:
     chosen = [f for f in ALL if not given.words or any(word in f"{f.kind}: {f.name}" for word in given.words)]
     if absent := sorted({fault.needs for fault in chosen if fault.needs and not shutil.which(fault.needs)}):
         parser.error(f"not installed: {', '.join(absent)} (apt-get install faketime nginx-light)")
-    masters, agents = map(releases.kept, PAIRS[given.release]) if given.release else (None, None)
+    try:
+        masters, agents = map(releases.kept, PAIRS[given.release]) if given.release else (None, None)
+    except RuntimeError as error:
+        parser.error(f"{error}")
     version = _version("puppet", agents)
-    left_out = [fault for fault in chosen if fault.since > int(version.partition(".")[0])]
+    left_out = {fault: reason for fault in chosen if (reason := _not_offered(fault, version, agents))}
     played: list[Played] = []
     with host_names({PROXY_NAME: PROXY_HOST}), _running(masters) as master:
         for fault in chosen:
@@ -132,7 +144,7 @@ def main() -> int:
                 (given.logs / f"{re.sub(r'[^a-z0-9]+', '-', fault.name.lower())}.log").write_text("\n".join(tally.log))
     whole = given.way == "proxy" and not given.release
     lines = [conditions(version, _version("puppetserver", masters)), "", *table(played, only_bad=not whole)]
-    lines += [f"\nNot played: {fault.name}; that is a fault from version {fault.since} on." for fault in left_out]
+    lines += [f"\nNot played: {fault.name}; {reason}." for fault, reason in left_out.items()]
     print("\n".join(lines))
     if given.write:
         place = "table" if whole else " ".join(filter(None, (given.release, given.way)))

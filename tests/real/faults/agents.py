@@ -68,7 +68,7 @@ FAULTS = (
     Fault(name="the agent is disabled", kind=KIND, make=_disabled, cause="disabled the agent", looks=("explain",),
           true=("the reason has gone",)),
     Fault(name="another run holds the lock", kind=KIND, make=_locked, cause="An earlier run", looks=("explain",),
-          true=("the process is no agent",)),
+          true=("the process is no agent",), agent_needs="ps"),
     Fault(name="ca.pem is garbage", kind=KIND, make=_garbage("certs/ca.pem"), agent="enrolled",
           cause="certs/ca.pem is not", looks=_SSL),
     Fault(name="ca.pem is empty", kind=KIND, make=_empty("certs/ca.pem"), agent="enrolled",

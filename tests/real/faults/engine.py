@@ -90,6 +90,8 @@ class Fault:
     """The first major version of agents for which it is a fault."""
     needs: str = ""
     """A program without which it cannot be made."""
+    agent_needs: str = ""
+    """A program of the node's system without which its agent does not come as far."""
 
     def cause_with(self, scene: Scene) -> str:
         """Return the cause on the way that the agent takes, with the master that it has."""
@@ -295,6 +297,7 @@ def advice(found: dict[str, Any], fault: Fault, certname: str) -> Advice:
     """Choose what is named first: the verdict on the agent's latest run, or the worst diagnosis."""
     if "explained" in found:
         answer = found["explained"]
+        assert "meaning" in answer, f"`explain` does not know it: {answer}"
         return Advice(
             (answer["meaning"],), answer["remedy"], steps_of(answer), f"{answer['meaning']} {answer['causes']}", []
         )
