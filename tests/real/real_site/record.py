@@ -131,7 +131,7 @@ def rehearse(recorded: Recorded, master: RealMaster, road: str, *options: str, c
         way = ["--certificate", ssl / f"certs/{PROXY_NAME}.pem", "--key", ssl / f"private_keys/{PROXY_NAME}.pem"]
     else:
         way = ["--road", f"keys:{_keys(recorded)}", "--stores-data-of-nodes"]
-    words = ["rehearse", recorded.capture(capture), "--master", f"{NEW}:{master.port}", "--files",
+    words = ["rehearse", recorded.capture(capture), "--master", f"{NEW}:{master.port}", "--twice", "--files",
              "--ca", ssl / "certs/ca.pem", "--crl", master.cadir / "ca_crl.pem", *way, *options,
              "-o", recorded.capture(f"rehearsed-{road}")]  # fmt: skip
     recorded.capture(f"rehearsed-{road}").unlink(missing_ok=True)
