@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-ground test-real test-versions check lint docs bench soak faults samples package onefile release clean
+.PHONY: help demo test test-slow test-all test-ground test-real test-versions check lint docs bench soak faults site samples package onefile release clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n auto
@@ -57,6 +57,10 @@ faults: .venv/installed  ## make real agents fail in every way we know, and try 
 
 test-versions: .venv/installed  ## play the matrix of versions, with other Debians in directories (an hour, root): into docs/coverage.md
 	$(BIN)/python -m tests.real.versions --write
+
+site: .venv/installed  ## record a site of real modules on Puppet Server 7.9.5 and 8.7.0, and use the product on it (root, debootstrap)
+	$(BIN)/python -m tests.real.real_site $${SITE:-/tmp/puppet-inspector-site}
+	$(BIN)/python -m tests.real.real_site.check $${SITE:-/tmp/puppet-inspector-site}
 
 samples: .venv/installed  ## record captures/samples anew from real runs (root, needs real Puppet)
 	$(BIN)/python -m tests.real.record_samples

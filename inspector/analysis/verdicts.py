@@ -52,7 +52,10 @@ ORDER = (
 )  # fmt: skip
 """Of several causes, neither of which explains the other, the first one here is the verdict."""
 SLOW = "S08"
-"""How long a catalog took: where the agent got it nevertheless, whatever else went wrong is the verdict."""
+"""How long a catalog took: where the agent got it nevertheless, or the error in the code, whatever else went wrong is
+the verdict."""
+NOT_COMPILED = "S01"
+"""The master answered why, however long it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,9 @@ def _candidates(run: Run) -> list[Finding]:
     if run.outcome == "complete":
         return [finding for finding in run.findings if _matters(finding, run)]
     catalog = _got_catalog(run)
-    return [finding for finding in run.findings if _explains_failure(finding, run, catalog=catalog)]
+    found = [finding for finding in run.findings if _explains_failure(finding, run, catalog=catalog)]
+    named = {seq for finding in found if finding.rule == NOT_COMPILED for seq in finding.seqs}
+    return [finding for finding in found if finding.rule != SLOW or named.isdisjoint(finding.seqs)]
 
 
 def _cause(run: Run, candidates: list[Finding]) -> Finding:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _FIELDS = ("type", "mode", "owner", "group", "links", "destination")
 """Fields of metadata that are compared; what a file is read from is not."""
+_PERMISSIONS = frozenset({"mode", "owner", "group"})
+"""Fields that say nothing where the agent takes no permissions from the master's file: the users of another master have
+other numbers."""
 
 
 class Content(NamedTuple):
@@ -66,6 +69,8 @@ def compare(before: RunDocuments, after: RunDocuments, found: Differences) -> No
             found.add(Section.FILES, name, "served", *kinds, note=note)
             continue
         for field in _FIELDS:
+            if field in _PERMISSIONS and not (one.permissions or other.permissions):
+                continue
             values = [getattr(use.metadata, field, None) for use in (one, other)]
             if values[0] != values[1]:
                 if field == "mode":

@@ -35,6 +35,7 @@ _ASKING: dict[Kind, Asking] = {
 }
 
 
+_IGNORED = ("source_permissions", "ignore")
 _LEFT = (Status.FAILED, Status.SKIPPED, Status.OUT_OF_SYNC)
 """Outcomes of resources whose files the agent did not write."""
 
@@ -96,6 +97,8 @@ class FileUse:
     """The file resources that copy it."""
     instead: str | None = None
     """The candidate that was used instead of it."""
+    permissions: bool = True
+    """Whether owner, group and mode may be taken from the master's file: False if the agent asked without them."""
     unsettled: bool = False
     """The agent left it as it was: in noop mode, or because its resource failed or was skipped."""
 
@@ -222,8 +225,10 @@ class _Files:
         described = answer.files if isinstance(answer, d.FileMetadatas) else []
         if isinstance(answer, d.FileMetadata):
             described = [answer]
+        use.permissions = _IGNORED not in match.parameters
         for entry in described:
-            self.describe(exchange.seq, _below(name, entry), entry, match.environment, below)
+            one = self.describe(exchange.seq, _below(name, entry), entry, match.environment, below)
+            one.permissions = use.permissions
 
     def describe(
         self, seq: int, name: str, metadata: d.FileMetadata, environment: str | None, asking: Asking

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol import documents as d
 from inspector.protocol import rich
-from inspector.rules.words import errors
+from inspector.rules.words import errors, without_provider
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -181,11 +181,19 @@ def totals(applied: Iterable[Applied]) -> ResourceTotals:
 def logged(resources: Iterable[Applied], logs: Iterable[d.LogLine]) -> dict[str, list[d.LogLine]]:
     """The log lines of a report about each resource, by its reference, without those about its contents.
 
-    A line's source is the resource's containment path, and below it the property.
+    A line's source is the resource's containment path, and below it the property. What is logged once about a type that
+    nothing on the node can manage is about each resource of it that failed.
     """
-    refs = {resource.source: resource.ref for resource in resources}
+    refs: dict[str, str] = {}
+    without: dict[str, list[str]] = {}
+    for resource in resources:
+        refs[resource.source] = resource.ref
+        if resource.status is Status.FAILED:
+            without.setdefault(without_provider(resource.type), []).append(resource.ref)
     by_resource: dict[str, list[d.LogLine]] = {}
     for line in logs:
+        for one in without.pop(line.message, ()):
+            by_resource.setdefault(one, []).append(line)
         source = line.source or ""
         above, _, last = source.rpartition("/")
         # A last part with brackets is the title of a resource that is not known here, not a property.

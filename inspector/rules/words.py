@@ -115,14 +115,15 @@ def failure(report: d.Report, ref: str) -> str:
     lines: Iterable[str] = (entry.message for entry in errors(report) if f"/{ref}" in (entry.source or ""))
     events: Iterable[str] = (event.message or "" for event in report.resource_statuses[ref].events or []
                              if event.status == "failure")  # fmt: skip
-    return next(iter([*lines, *events]), "") or _without_provider(report, ref)
+    nothing = without_provider(ref.partition("[")[0])
+    of_type: Iterable[str] = (entry.message for entry in errors(report) if entry.message == nothing)
+    return next(iter([*lines, *events, *of_type]), "")
 
 
-def _without_provider(report: d.Report, ref: str) -> str:
-    """Return the error message about all resources of a type that nothing on the node can manage: it names only that
-    type, and the resources have no event."""
-    message = f"Could not find a suitable provider for {ref.partition('[')[0].lower()}"
-    return next((entry.message for entry in errors(report) if entry.message == message), "")
+def without_provider(kind: str) -> str:
+    """Return what an agent logs, once and with no resource as its source, if nothing on the node can manage the
+    resources of a type; these have no event."""
+    return f"Could not find a suitable provider for {kind.lower()}"
 
 
 def compile_error(case: ExchangeCase) -> str | None:

@@ -103,6 +103,8 @@ def test_a_catalog_that_was_slow_and_arrived_is_not_why_its_resources_failed() -
     failed = report(result="failed", resource_statuses={"Exec[x]": {"failed": True}})
     assert verdict_of(talk(plugins(), late, failed))[0] == "P01"
     assert verdict_of(talk(plugins(), late, report()))[0] == "S08"
+    refused = slow(catalog(status=500, text="Server Error: Evaluation Error: Unknown variable: 'x'"), 75)
+    assert verdict_of(talk(plugins(), refused))[0] == "S01"
 
 
 def test_an_agent_that_stops_at_a_name_that_the_certificate_lacks() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from inspector.compare import files
 from inspector.compare.differences import Difference, Differences
 from inspector.compare.masks import Masks
-from inspector.runs.examples import ExamplePart, catalog, content, listing, metadata, report, talk, unanswered
+from inspector.runs.examples import ExamplePart, asked, catalog, content, listing, metadata, report, talk, unanswered
 from tests.support.compared import file, gathered
 
 NAME = "modules/m/f"
@@ -54,6 +54,17 @@ def test_binary_files_are_compared_by_digest() -> None:
 def test_the_same_content_by_another_digest_is_no_difference() -> None:
     assert compared([metadata(NAME, algorithm="md5")], [metadata(NAME)]) == []
     assert compared([metadata(NAME, algorithm="md5"), content(NAME)], [metadata(NAME), content(NAME)]) == []
+
+
+def test_permissions_of_the_masters_file_count_only_where_the_agent_takes_them() -> None:
+    def described(owner: int, permissions: str) -> ExamplePart:
+        digest = {"type": "sha256", "value": f"{{sha256}}{hashlib.sha256(b'').hexdigest()}"}
+        answer = {"path": "/srv/f", "owner": owner, "group": owner, "mode": 420, "type": "file", "checksum": digest}
+        return asked(f"file_metadata/{NAME}", answer, query=f"&source_permissions={permissions}")
+
+    assert compared([described(103, "ignore")], [described(100, "ignore")]) == []
+    found = compared([described(103, "use")], [described(100, "use")])
+    assert [difference.address for difference in found] == [f"{NAME}/owner", f"{NAME}/group"]
 
 
 def test_not_served_any_more() -> None:

@@ -1,7 +1,6 @@
 """A run of a large site, for a picture: made, in the shape of one that was recorded (``tests.real.real_site``).
 
-The recording itself holds the plugins of sixty modules, which are other people's; of the catalog only its names are
-here.
+The recording itself holds the plugins of sixty modules, which are other people's; only names of its catalog are here.
 """
 
 from __future__ import annotations

@@ -345,6 +345,18 @@ def test_a_log_line_is_about_the_innermost_resource_and_not_its_containers() -> 
     assert resource_outcomes.messages(found[0], lines["Stage[main]"], 9) == [("notice", "of    /Stage[main]")]
 
 
+def test_what_is_logged_once_of_a_type_that_nothing_manages_is_about_each_that_failed() -> None:
+    statuses = {
+        "Cron[a]": d.ResourceStatus(failed=True, resource_type="Cron"),
+        "Cron[b]": d.ResourceStatus(failed=True, resource_type="Cron"),
+        "Cron[c]": d.ResourceStatus(resource_type="Cron", out_of_sync=True),
+        "File[/a]": d.ResourceStatus(failed=True, resource_type="File"),
+    }
+    found = resource_outcomes.resources(None, d.Report(resource_statuses=statuses))
+    log = d.LogLine(level="err", message="Could not find a suitable provider for cron", source="Puppet")
+    assert resource_outcomes.logged(found, [log, log]) == {"Cron[a]": [log], "Cron[b]": [log]}
+
+
 # -- connections --------------------------------------------------------------------------------------------------
 
 

@@ -193,7 +193,7 @@ def fleet(folder: Path, *names: str, facts: Mapping[str, Any] | None = None) -> 
 
 
 def identity_of(master: NewMaster) -> tuple[Credentials, Identity]:
-    credentials = KeyDirectory(master.keys).credentials_for(None, NODE)  # type: ignore[arg-type]
+    credentials = KeyDirectory(master.keys).stored(NODE)
     assert credentials is not None
     return credentials, Identity("keys", NODE)
 
