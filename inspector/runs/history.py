@@ -29,6 +29,8 @@ MASTERS = 100
 """Maximum number of master names (as called by agents) whose CA bundle is remembered."""
 ISSUERS = 100
 """Maximum number of CAs whose CRL is remembered."""
+ENVIRONMENTS, ENVIRONMENT = 1000, 255
+"""Maximum number of environments whose latest catalog is remembered, and of characters of their names."""
 SERIALS = 200_000
 """Maximum number of revoked serial numbers per CA."""
 REFUSED = DAY
@@ -150,6 +152,8 @@ class Ledger:
     """The latest CA bundle, by the name under which the master was called."""
     crls: dict[tuple[str, str | None], ObservedCrl] = field(default_factory=dict)
     """The latest CRL of each CA, by its name and key identifier."""
+    versioned: dict[str, int] = field(default_factory=dict)
+    """The latest catalog of each environment for which a static one was requested, where it is one."""
     refusals: dict[str, Refusals] = field(default_factory=dict)
     """By certname; by address for an agent that has not presented a certificate yet."""
     fleet: Fleet = field(default_factory=Fleet)
@@ -195,6 +199,9 @@ class Ledger:
             return
         if step.client and step.client.common_name:
             self._present(self._name(step.client.common_name), record, step.client)
+        asked = isinstance(step.request, d.CatalogRequest) and step.request.static_catalog
+        if asked and isinstance(step.response, d.Catalog):
+            self._compile(record.seq, step.response)
         if match is None or match.endpoint.area != "ca":
             return
         if isinstance(step.request, d.CertificateRequest) and match.certname and run.csrs:
@@ -205,6 +212,13 @@ class Ledger:
                 self._list(record, crl)
         elif isinstance(step.response, d.Certificates):
             self._hand_out(match, record, step.response.certificates, step.client)
+
+    def _compile(self, seq: int, catalog: d.Catalog) -> None:
+        environment = (catalog.environment or "")[:ENVIRONMENT]
+        if catalog.static:
+            _keep(self.versioned, environment, seq, ENVIRONMENTS)
+        else:
+            self.versioned.pop(environment, None)
 
     def _hand_out(
         self, match: Match, record: Exchange, given: list[d.Certificate], client: d.Certificate | None
