@@ -35,9 +35,9 @@ def shape(value: Any) -> Any:
 
 
 def published() -> dict[str, Any]:
-    (sample,) = (path for path in SAMPLES if path.stem == "out-of-sync")
+    (sample,) = (path for path in SAMPLES if path.stem == "first-run")
     run = documents(runs_of(records_of(sample)))[0]
-    row = builtins(listing.row(*next(iter(listing.listed(sample, "path:catalog")))))
+    row = builtins(listing.row(*next(iter(listing.listed(sample, "path:certificate phase:certificates")))))
     return {
         "runs --json": shape(run),
         "list --json": shape(row),

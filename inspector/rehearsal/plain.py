@@ -99,7 +99,10 @@ class Rehearsed(plain.Grouped):
     reused: Count
     """Nodes that had been answered before the rehearsal was continued."""
     time_ratio: dict[Literal["p50", "p90", "p99"], float | None]
-    """The time of a compile as a multiple of the recorded one, at percentiles of the nodes."""
+    """The time of a compile as a multiple of the recorded one, at percentiles of the nodes; of the later half if the
+    master was cold."""
+    cold: float | None
+    """How many times as long the earlier half took, if the master became faster meanwhile, as after a start."""
     slowest: list[Slow]
 
 
@@ -141,6 +144,7 @@ def plain_result(plan: Plan, result: Result, capture: Path) -> Rehearsed:
         waited_s=round(result.waited, 3),
         reused=result.reused,
         time_ratio={name: None if ratio is None else round(ratio, 3) for name, ratio in ratios.items()},
+        cold=None if result.cold is None else round(result.cold, 3),
         slowest=[Slow(time.node, round(time.before, 3), round(time.after, 3)) for time in result.slowest],
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -93,6 +94,10 @@ def _entries(exchange: Exchange) -> list[_Entry]:
 SLOWEST = 10
 """Nodes that are listed with their times."""
 PERCENTILES = (50, 90, 99)
+HALF = 2
+"""Catalogs of the half by which it is seen that a master was cold."""
+COLD = 1.5
+"""How many times as long the earlier half of the catalogs takes, compared with the later half, if a master was cold."""
 
 
 class Time(NamedTuple):
@@ -102,6 +107,8 @@ class Time(NamedTuple):
     before: float
     """Seconds when it was recorded."""
     after: float
+    asked: float = 0.0
+    """When the new master was asked."""
 
     @property
     def ratio(self) -> float:
@@ -154,10 +161,30 @@ class Result:
 
     def ratio(self, percentile: int) -> float | None:
         """How many times as long catalogs take, at a percentile of the nodes; None without any."""
-        ratios = sorted(time.ratio for time in self.times)
+        ratios = sorted(time.ratio for time in (self.later if self.cold else self.times))
         return ratios[min(len(ratios) - 1, len(ratios) * percentile // 100)] if ratios else None
+
+    @property
+    def cold(self) -> float | None:
+        """How many times as long the earlier half of the catalogs takes, if the master became faster meanwhile, as
+        after a start; None if not, or if that cannot be seen by so few."""
+        earlier, later = _median(self._by_time[: len(self.times) // 2]), _median(self.later)
+        return earlier if len(self.times) >= 2 * HALF and earlier >= COLD * later else None
+
+    @property
+    def later(self) -> list[Time]:
+        """The later half, in the order in which the master was asked."""
+        return self._by_time[len(self.times) // 2 :]
+
+    @property
+    def _by_time(self) -> list[Time]:
+        return sorted(self.times, key=lambda time: time.asked)
 
     @property
     def slowest(self) -> list[Time]:
         """The nodes whose catalogs take the longest, compared with before."""
-        return sorted(self.times, key=lambda time: -time.ratio)[:SLOWEST]
+        return sorted(self.later if self.cold else self.times, key=lambda time: -time.ratio)[:SLOWEST]
+
+
+def _median(times: list[Time]) -> float:
+    return statistics.median(time.ratio for time in times) if times else 0.0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from inspector.compare import diff_lines
 from inspector.compare.diff_lines import Line
-from inspector.rehearsal.result import PERCENTILES, SLOWEST
+from inspector.rehearsal.result import HALF, PERCENTILES, SLOWEST
 from inspector.text import clean, excerpt, plural, seconds
 
 if TYPE_CHECKING:
@@ -117,10 +117,16 @@ def _times(result: Result, *, full: bool) -> Iterator[Line]:
     median, *others = (f"{result.ratio(percentile) or 0.0:.2g}" for percentile in PERCENTILES)
     rest = ", ".join(f"{percentile} %: {ratio}" for percentile, ratio in zip(PERCENTILES[1:], others, strict=True))
     yield Line("plain", f"  compile time: {median} times the recorded one (median; {rest})")
+    if result.cold:
+        yield Line(
+            "note", f"    without the earlier half ({result.cold:.2g} times): the master was cold, as after a start"
+        )
     slower = [time for time in result.slowest if full or time.ratio >= SLOWER][:SLOWEST]
     for time in slower:
         spans = f"{seconds(time.before)} -> {seconds(time.after)}"
         yield Line("note", f"    {clean(time.node)}: {spans}  ({time.ratio:.1f} times)")
+    if len(result.times) < 2 * HALF and (result.ratio(50) or 0.0) >= SLOWER:
+        yield Line("note", "    so few do not show whether the master was cold, as after a start: rehearse again")
 
 
 def bisected(found: Bisected, *, full: bool = False) -> Iterator[Line]:

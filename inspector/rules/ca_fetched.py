@@ -7,11 +7,14 @@ from inspector.rules.kit import *
 
 @rule(
     "B01",
-    Severity.WARNING,
+    Severity.NOTICE,
     at=(Kind.CA_BUNDLE,),
     title="CA fetched over an unverified connection",
     fix=(
-        on_node("put the CA bundle there before its first run, as ssldir/certs/ca.pem"),
+        on_node(
+            "put the CA bundle there before its first run, as ssldir/certs/ca.pem",
+            only_if="others could intercept a node's first run (otherwise nothing is to be done)",
+        ),
         on_node(
             "or pin it",
             "puppet config set ca_fingerprint <SHA-256 of the PEM file> --section agent",
@@ -25,8 +28,8 @@ from inspector.rules.kit import *
 )
 def ca_fetched_unverified(case: ExchangeCase) -> Iterator[Statement]:
     """A node without ca.pem downloads it without verifying the server, and trusts it from then on. An attacker on the
-    network at that moment can become the node's CA. Puppet bootstraps this way by default; a site can choose another
-    way."""
+    network at that moment can become the node's CA. Puppet bootstraps this way by default, so that every node's first
+    run has it; a site can choose another way."""
     if case.kind is not Kind.CA_BUNDLE or case.status != 200 or case.exchange.agent.peer_chain:
         return
     if case.exchange.request.header("if-modified-since") is None:

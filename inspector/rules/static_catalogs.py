@@ -23,44 +23,54 @@ def static_catalog(*, uri: bool = True) -> ExamplePart:
     return catalog(code_id="v1", metadata={"/etc/app.conf": metadata}, resources=[_RESOURCE])
 
 
+def _versioned() -> ExamplePart:
+    return catalog(form={"static_catalog": "true"}, code_id="v1", resources=[_RESOURCE])
+
+
 @rule(
     "R21",
     Severity.NOTICE,
     at=(Kind.CATALOG,),
     generations=SINCE_4,
-    title="static catalog requested, ordinary one returned",
+    title="an ordinary catalog where the one before was static",
     fix=(
-        on_master("set versioned-deploys, or code-id-command and code-content-command (versioned-code.conf)",
-                  only_if="files are to be pinned to the catalog's version of the code (otherwise nothing is wrong)"),
+        on_master("see that each master and compiler has versioned-deploys, or code-id-command and "
+                  "code-content-command (versioned-code.conf)"),
+        on_master("see whether code-id-command printed an error (puppetserver.log)",
+                  only_if="this is the master that made the other catalog"),
     ),
     source="docs/protocol.md#static-catalogs; puppet 7.23.0 lib/puppet/indirector/catalog/compiler.rb",
     good=lambda: [
+        talk(plugins(), _versioned(), report()),
+        talk(plugins(), catalog(form={"static_catalog": "true"}, resources=[_RESOURCE]), report()),
         talk(
-            plugins(), catalog(form={"static_catalog": "true"}, code_id="v1", resources=[_RESOURCE]), report(),
+            plugins(), _versioned(), report(), wait(1800),
+            plugins(), catalog(uuid="a-2", environment="other", asks="other", form={"static_catalog": "true"},
+                               resources=[_RESOURCE]), report(uuid="a-2"),
         ),
-        talk(plugins(), catalog(form={"static_catalog": "true"}), report()),
     ],
-    bad=lambda: [talk(plugins(), catalog(form={"static_catalog": "true"}, resources=[_RESOURCE]), report())],
+    bad=lambda: [
+        talk(
+            plugins(), _versioned(), report(), wait(1800),
+            plugins(), catalog(uuid="a-2", form={"static_catalog": "true"}, resources=[_RESOURCE]), report(uuid="a-2"),
+        ),
+    ],
 )  # fmt: skip
 def static_catalog_not_given(case: ExchangeCase) -> Iterator[Statement]:
-    """The agent could check files using only the catalog, but the master has no versioned code configured. So the agent
-    requests the metadata of each file, and a deployment during a run can give it files of newer code. Most masters are
-    configured this way; it is reported for an agent's first run only."""
+    """The catalog before it, of the same environment, was static: the site has versioned code. This master has not, or
+    could not tell the version. So the agent requests the metadata of each file, and a deployment during a run can give
+    it files of newer code. A site without versioned code, as most are, has no such finding."""
     request, answer = case.step.request, case.step.response
     if not isinstance(request, d.CatalogRequest) or not isinstance(answer, d.Catalog) or not request.static_catalog:
         return
-    if (
-        answer.code_id
-        or answer.metadata
-        or answer.recursive_metadata
-        or case.run.tool
-        or case.ledger.fleet.before(case.run)
-    ):
+    before = case.ledger.versioned.get(answer.environment or "")
+    if before is None or answer.static or case.run.tool:
         return
     if any(source.startswith("puppet:") for file in answer.files for source in file.sources):
         yield Statement(
             "the agent requested a static catalog and received one without code_id",
-            at=(places.meaning("static: no", "about")),
+            (before, case.exchange.seq),
+            at=(places.meaning("code_id", "about"), places.meaning("static: no", "about")),
         )
 
 

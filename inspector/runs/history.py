@@ -30,6 +30,8 @@ MASTERS = 100
 """Maximum number of master names (as called by agents) whose CA bundle is remembered."""
 ISSUERS = 100
 """Maximum number of CAs whose CRL is remembered."""
+ENVIRONMENTS, ENVIRONMENT = 1000, 255
+"""Maximum number of environments whose latest catalog is remembered, and of characters of their names."""
 SERIALS = 200_000
 """Maximum number of revoked serial numbers per CA."""
 REFUSED = DAY
@@ -153,6 +155,8 @@ class Ledger:
     """The latest CRL of each CA, by its name and key identifier."""
     services: dict[str, CaService] = field(default_factory=dict)
     """The program of a CA, by its name, where its answers showed it."""
+    versioned: dict[str, int] = field(default_factory=dict)
+    """The latest catalog of each environment for which a static one was requested, where it is one."""
     refusals: dict[str, Refusals] = field(default_factory=dict)
     """By certname; by address for an agent that has not presented a certificate yet."""
     fleet: Fleet = field(default_factory=Fleet)
@@ -199,6 +203,9 @@ class Ledger:
         self._serve(run, step)
         if step.client and step.client.common_name:
             self._present(self._name(step.client.common_name), record, step.client)
+        asked = isinstance(step.request, d.CatalogRequest) and step.request.static_catalog
+        if asked and isinstance(step.response, d.Catalog):
+            self._compile(record.seq, step.response)
         if match is None or match.endpoint.area != "ca":
             return
         if isinstance(step.request, d.CertificateRequest) and match.certname and run.csrs:
@@ -222,6 +229,13 @@ class Ledger:
             _keep(self.services, leaf.issuer, run.ca_service, ISSUERS)
         else:
             run.ca_service = self.services.get(leaf.issuer)
+
+    def _compile(self, seq: int, catalog: d.Catalog) -> None:
+        environment = (catalog.environment or "")[:ENVIRONMENT]
+        if catalog.static:
+            _keep(self.versioned, environment, seq, ENVIRONMENTS)
+        else:
+            self.versioned.pop(environment, None)
 
     def _hand_out(
         self, match: Match, record: Exchange, given: list[d.Certificate], client: d.Certificate | None

@@ -143,7 +143,7 @@ def test_doctor_prints_the_worst_first_with_its_fix(run: Run, broken: Path) -> N
     status, out, _ = run("doctor", broken)
     assert status == 1
     summary, first = out.splitlines()[:2]
-    assert summary == "1 node failing, 1 node completed, 2 errors, 1 warning"
+    assert summary == "1 node failing, 1 node completed, 2 errors, 1 notice"
     assert "lost.example" in first
     assert "puppetserver ca clean --certname lost.example" in [line.strip() for line in out.splitlines()]
     assert "node1.example" not in out
@@ -209,7 +209,7 @@ def test_a_bootstrap_is_judged_by_what_came_of_it(run: Run, tmp_path: Path) -> N
     )
     assert "B27" in run("check", names)[1]
     status, out, _ = run("doctor", names)
-    assert (status, out.splitlines()[0]) == (0, "1 node completed, 1 warning, 2 notices")
+    assert (status, out.splitlines()[0]) == (0, "1 node completed, 3 notices")
 
 
 def test_doctor_notes_what_comes_with_the_versions_once(run: Run, tmp_path: Path) -> None:

@@ -90,3 +90,15 @@ def test_odd_logs() -> None:
     (long,) = found(("a", [entry("x" * (LONGEST + 5))]))
     assert len(long.message) == LONGEST
     assert found(("a", [entry("x")]), exchange=OF.exchange) == []
+
+
+def test_a_master_that_gets_faster_was_cold_and_is_measured_by_the_later_half() -> None:
+    warming = [Time(f"n{number}", 1.0, ratio, float(number)) for number, ratio in enumerate((9.0, 7.0, 2.0, 1.0))]
+    result = Result(times=warming[::-1])  # the order of the answers is another one
+    assert result.cold == 8.0
+    assert [result.ratio(percentile) for percentile in (0, 90)] == [1.0, 2.0]
+    assert [time.node for time in result.slowest] == ["n2", "n3"]
+    slow = Result(times=[Time(f"n{number}", 1.0, 8.0, float(number)) for number in range(4)])
+    assert (slow.cold, slow.ratio(50)) == (None, 8.0)
+    assert Result(times=warming[:3]).cold is None  # too few
+    assert Result().cold is None

@@ -69,3 +69,11 @@ def test_times() -> None:
     assert found[2] == "  compile time: 3 times the recorded one (median; 90 %: 3, 99 %: 3)"
     assert found[3] == "    slow\\x1b: 1.0 s -> 3.0 s  (3.0 times)"
     assert not any("fast" in line for line in found)
+    assert found[4] == "    so few do not show whether the master was cold, as after a start: rehearse again"
+
+
+def test_a_cold_master_is_called_so() -> None:
+    result = Result(times=[Time(f"n{number}", 1.0, 8.0 if number < 2 else 1.0, float(number)) for number in range(4)])
+    found = lines(result)
+    assert found[2] == "  compile time: 1 times the recorded one (median; 90 %: 1, 99 %: 1)"
+    assert found[3] == "    without the earlier half (8 times): the master was cold, as after a start"

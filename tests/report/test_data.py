@@ -102,7 +102,7 @@ def test_records_are_read_back_from_their_columns() -> None:
     assert columns["target"][0] == "/puppet-ca/v1/certificate/ca"
     assert [names[place] for place in columns["phase"]][10] == "catalog"
     assert columns["status"][16] == 404
-    assert names[columns["signs"][0]] == "B01:warning"
+    assert names[columns["signs"][0]] == "B01:notice"
     assert {len(column) for column in columns.values()} == {22} == {len(content.records)}
 
 

@@ -57,7 +57,7 @@ def test_a_good_example_is_clean_of_every_rule() -> None:
     for _, name, conversation, found in examples("good"):
         old = any("5.5" in (record.request.header("x-puppet-version") or "") for record in conversation
                   if isinstance(record, Exchange))  # fmt: skip
-        allowed = {("B01", Severity.WARNING)} | ({("B03", Severity.WARNING)} if old else set())
+        allowed = {("B03", Severity.WARNING)} if old else set()
         worse = {(finding.rule, finding.severity) for finding in found if finding.severity is not Severity.NOTICE}
         if worse - allowed:
             wrong.append((name, worse - allowed))
@@ -137,11 +137,11 @@ def test_live_and_offline_say_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["6.29.0", "7.23.0", "8.10.0"])
-def test_what_a_healthy_agent_does_is_a_warning_only_for_the_first_ca(version: str) -> None:
+def test_what_a_healthy_agent_does_is_no_warning_its_first_run_included(version: str) -> None:
     found = all_findings(conversations.together(Agent(version=version).bootstrap(3).run().wait(1800).run("u-2")))
     bad = [finding for finding in found
            if finding.severity is not Severity.NOTICE and finding.rule != "S16"]  # fmt: skip
-    assert [(finding.rule, finding.severity) for finding in bad] == [("B01", Severity.WARNING)]
+    assert bad == []
 
 
 @pytest.mark.parametrize("version", ["3.8.7", "5.5.22"])
@@ -149,10 +149,7 @@ def test_a_healthy_old_agent_is_a_warning_only_for_what_it_never_verifies(versio
     found = all_findings(conversations.together(Agent(version=version).old_bootstrap(4).run().wait(1800).run("u-2")))
     bad = [finding for finding in found
            if finding.severity is not Severity.NOTICE]  # fmt: skip
-    assert {(finding.rule, finding.severity) for finding in bad} == {
-        ("B01", Severity.WARNING),
-        ("B03", Severity.WARNING),
-    }
+    assert {(finding.rule, finding.severity) for finding in bad} == {("B03", Severity.WARNING)}
 
 
 def test_the_same_statement_again_adds_proof_not_findings() -> None:

@@ -14,7 +14,7 @@ from inspector.rules.kit import *
 from inspector.runs import run_history
 from inspector.runs.observations import PhaseSpan
 from inspector.runs.run_history import Fleet
-from tests.support.conversations import findings, runs_of
+from tests.support.conversations import findings, numbered, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -519,12 +519,15 @@ def test_r20_is_about_runs_that_applied_nothing_for_want_of_a_catalog(parts: tup
     assert findings(talk(*parts), "R20") == []
 
 
-def test_r21_is_reported_of_the_first_run_only() -> None:
+def test_r21_is_reported_where_the_catalog_before_was_static() -> None:
     source = {"type": "File", "title": "/a", "parameters": {"source": ["/local", "puppet:///modules/a/b"]}}
     wanted = {"static_catalog": "true"}
-    first, second = (catalog(uuid=uuid, form=wanted, resources=[source]) for uuid in ("a-1", "a-2"))
-    (found,) = findings(talk(first, report(), second, report(uuid="a-2")), "R21")
-    assert found.seqs == (1,)
+    first, second = (catalog(uuid=uuid, form=wanted, resources=[source]) for uuid in ("a-2", "a-3"))
+    ordinary = talk(first, report(uuid="a-2"), wait(1800), second, report(uuid="a-3"))
+    assert findings(ordinary, "R21") == []  # a site without versioned code
+    static = talk(catalog(form=wanted, code_id="v1", resources=[source]), report(), wait(1800))
+    (found,) = findings(numbered([*static, *talk(wait(1800), first, report(uuid="a-2"), wait(1800), second)]), "R21")
+    assert found.seqs == (1, 3)
     local = {"type": "File", "title": "/a", "parameters": {"source": "/local"}}
     assert findings(talk(catalog(form=wanted, resources=[local])), "R21") == []
     assert findings(talk(catalog(resources=[source])), "R21") == []

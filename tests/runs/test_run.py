@@ -143,7 +143,7 @@ def test_a_node_that_enrols_anew_is_no_error() -> None:
     """The first request was cleaned from the CA before anybody signed it."""
     records = talk(ca(), crl(), csr(), not_issued(), ca(), crl(), csr(key="other"), issued(key="other"))
     findings = {(finding.rule, str(finding.severity)) for run in runs_of(records) for finding in run.findings}
-    assert findings == {("B01", "warning"), ("B20", "notice"), ("B45", "notice")}
+    assert findings == {("B01", "notice"), ("B20", "notice"), ("B45", "notice")}
 
 
 def test_the_reason_is_a_resources_message() -> None:

@@ -109,7 +109,7 @@ def test_a_later_fault_marks_no_record_of_a_run_that_went_well(tmp_path: Path) -
     records = {brief.seq: (run.number if run else None, brief.signs) for brief, run in listing.listed(path)}
     healthy = {sign.severity for number, signs in records.values() if number == 1 for sign in signs}
     faulty = {sign.rule for number, signs in records.values() if number == 2 for sign in signs}
-    assert healthy == {Severity.WARNING, Severity.NOTICE}, "B01 and B45 are its own"
+    assert healthy == {Severity.NOTICE}, "B01 and B45 are its own"
     assert {"B18", "B20", "B22", "B23"} <= faulty
     with Source(indexed(path)) as source:
         assert {brief.seq: brief.signs for brief in all_briefs(source)} == {

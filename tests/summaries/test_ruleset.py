@@ -36,7 +36,7 @@ def severities(rules: Ruleset) -> dict[str, Severity]:
 
 
 def test_without_a_file_all_rules_are_as_they_are() -> None:
-    assert severities(ruleset.load(None))["B01"] is Severity.WARNING
+    assert severities(ruleset.load(None))["B01"] is Severity.NOTICE
 
 
 @pytest.mark.parametrize("off", ["off", "'off'", "{severity: off}", "false"])

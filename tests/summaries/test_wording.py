@@ -110,7 +110,7 @@ def test_a_runs_summary() -> None:
     (run,) = analyzed(Agent().bootstrap(1).run()).runs
     assert wording.summary(run.snapshot()) == (
         "== run 1 of a.example (7.23.0): complete in 1.1 s; certificates 6 plugins 3 catalog 1 files 1 report 1; "
-        "1 warning, 1 notice: B01 B17"
+        "2 notices: B01 B17"
     )
     assert wording.summary(Run(None).snapshot()) == "== run ? of an unnamed agent: unfinished in 0 ms; "
     assert wording.run_row(run.snapshot())[2:6] == ("a.example", "7.23.0", "production", "complete")

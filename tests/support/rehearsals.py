@@ -194,7 +194,6 @@ def fleet(folder: Path, *names: str, facts: Mapping[str, Any] | None = None) -> 
 
 def identity_of(master: NewMaster) -> tuple[Credentials, Identity]:
     credentials = KeyDirectory(master.keys).stored(NODE)
-    assert credentials is not None
     return credentials, Identity("keys", NODE)
 
 

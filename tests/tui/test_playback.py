@@ -81,11 +81,11 @@ def test_stepping_and_jumping() -> None:
         assert first in (3, 4)
         await pilot.press(",")
         assert shown() == first - 1
+        await pilot.press("}")
+        assert shown() == 3  # B45 is proved by the request and the certificate
         await pilot.press("p")
         phase = shown()
-        assert phase > first
-        await pilot.press("}")
-        assert shown() == 11  # R21 is proved by the catalog
+        assert phase > 3
         await type_in(pilot, app, "t", "100%")
         assert shown() == 22
         await type_in(pilot, app, "t", "tomorrow")
