@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _PYTHON = (3, 12)
-_MITMPROXY = ((12, 2), (13,))
+_MITMPROXY = ((12, 2, 1), (13,))
 """The first version that will do, and the first one after it that will not."""
 _ROOT = Path(__file__).resolve().parent.parent
 _CHECKOUT = (_ROOT / "inspector" / "proxy" / "mitm" / "addon.py").is_file()
@@ -39,7 +39,7 @@ def _check() -> None:
     from mitmproxy import version
 
     first, end = _MITMPROXY
-    if not first <= tuple(map(int, version.VERSION.split(".")[:2])) < end:
+    if not first <= tuple(int(part) for part in version.VERSION.split(".")[:3] if part.isdigit()) < end:
         needed = f"{_text(first)} or newer, below {_text(end)},"
         raise _Unfit(f"this is mitmproxy {version.VERSION}, and {needed} is needed: {_installation()}")
 

@@ -9,7 +9,9 @@ often is.
 from __future__ import annotations
 
 import datetime
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from cryptography import x509 as cx509
@@ -25,7 +27,6 @@ from inspector.text import utc_in_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from inspector.protocol.certificates import Certificate, RevocationList
 
@@ -136,7 +137,7 @@ def _target(cadir: Path) -> Path:
     """Return the path of the CA's CRLs; a link is followed, so that it stays one."""
     hint = "Use the directory that `puppet config print cadir --section master` prints."
     try:
-        path = (cadir / "ca_crl.pem").resolve()
+        path = Path(os.path.realpath(cadir / "ca_crl.pem"))
         if not inputs.is_directory(cadir):
             raise InspectorError(f"There is no directory {cadir}.", hint)
         if not inputs.exists(cadir / "ca_crt.pem"):
@@ -145,7 +146,7 @@ def _target(cadir: Path) -> Path:
             raise InspectorError(
                 f"{cadir / 'ca_crl.pem'} is a link to {path}, which does not exist.", "Correct the link."
             )
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links
+    except OSError as error:
         raise InspectorError(f"{cadir} cannot be read: {_reason(error)}.", "Run this as root.") from error
     return path
 
@@ -250,7 +251,7 @@ def _unreadable(path: Path, error: OSError) -> InspectorError:
     return IdentityError(f"{path} cannot be read: {_reason(error)}.", "Run this as root.")
 
 
-def _reason(error: OSError | RuntimeError) -> str:
+def _reason(error: OSError) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 

@@ -92,10 +92,10 @@ def test_a_build_with_its_own_python(reason: Callable[[], str], monkeypatch: pyt
     )
 
 
-@pytest.mark.parametrize("found", ["8.1.1", "12.1.0", "13.0.0", "14.0.0.dev"])
+@pytest.mark.parametrize("found", ["8.1.1", "12.1.0", "12.2.0", "13.0.0", "14.0.0.dev"])
 def test_another_version(reason: Callable[[], str], monkeypatch: pytest.MonkeyPatch, found: str) -> None:
     monkeypatch.setattr(version, "VERSION", found)
-    assert reason().startswith(f"this is mitmproxy {found}, and 12.2 or newer, below 13, is needed: `")
+    assert reason().startswith(f"this is mitmproxy {found}, and 12.2.1 or newer, below 13, is needed: `")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_module_of_ours_that_is_missing_is_a_bug(addon: dict[str, Any], monkey
         ("sys.frozen = True", "this build of mitmproxy has a Python of its own"),
         (
             "import mitmproxy.version; mitmproxy.version.VERSION = '11.0.2'",
-            "this is mitmproxy 11.0.2, and 12.2 or newer",
+            "this is mitmproxy 11.0.2, and 12.2.1 or newer",
         ),
     ],
 )
