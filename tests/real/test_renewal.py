@@ -70,7 +70,7 @@ def begins_and_renews(stage: Stage, system: System) -> None:
     assert rules == set()
     assert run_summaries(stage.capture) == [
         RunSummary(agent.certname, "complete", "certificates node plugins catalog files report",
-                   "B01 warning, S16 warning"),
+                   "S16 warning"),
         RunSummary(agent.certname, "complete", "certificates plugins catalog files report", "S16 warning"),
     ]  # fmt: skip
 
