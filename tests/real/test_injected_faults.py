@@ -11,6 +11,7 @@ from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap
 from inspector.proxy.faults.actions import KINDS
 from inspector.summaries import reading
+from tests.real.agent import installed
 from tests.real.through import PROXY_HOST
 from tests.support import places
 
@@ -41,9 +42,11 @@ class Outcome(NamedTuple):
         return f"| `{self.fault}` | {self.status} | {self.does}: `{self.prints}` |"
 
 
+CANNOT, AGAIN = "attempt to read body out of block", "Could not retrieve catalog; skipping run"
+
 OUTCOMES = (
     Outcome(
-        "503=2 phase:catalog", 1, "attempt to read body out of block",
+        "503=2 phase:catalog", 1, CANNOT,
         "waits 2 seconds and then fails instead of asking again (7.23 on Ruby 3.1 cannot)",
     ),
     Outcome("503 phase:catalog", 1, "Error 503 on SERVER", "fails at once; it reports the failed run"),
@@ -93,7 +96,9 @@ def test_what_a_real_agent_does(stage: Stage, steady: RealAgent, outcome: Outcom
     with stage.proxy(f"keys:{agent.ssldir}", own=own, puppet_fault=(line,)) as road:
         done = road.run(agent)
     assert done.status == outcome.status, done.output
-    assert outcome.prints in done.output
+    # Ruby's words changed between the agents of 7 and 8: what Puppet itself says of it did not.
+    words = AGAIN if outcome.prints == CANNOT and installed() >= (8,) else outcome.prints
+    assert words in done.output
     with Capture.create(stage.capture) as written:
         written.settle()  # the agent has ended
     with Capture.open(stage.capture) as capture:
