@@ -120,6 +120,7 @@ def main() -> int:
             page = Path(scratch) / "report.html"
             costs = [measured("check", path), measured("report", path, "-o", page)]
             wrong += [f"{path.name} in the report: {secret}" for secret in leaking(page.read_bytes())]
+            page.unlink()
             for words in ((), ("--with", "all")):
                 cost, leaks = shared(path, Path(scratch), *words)
                 wrong += [f"{path.name} shared {' '.join(words)}: {secret}" for secret in leaks if not words]
