@@ -238,7 +238,7 @@ class Exchange:
     """Header names that the agent sent and the proxy did not pass on to the master."""
     seq: int = 0
     failed: float | None = None
-    """When it was aborted, if there was no response."""
+    """When it was aborted, if there was no response, or only a part of it."""
     injected: str = ""
     """The fault that the proxy injected on purpose; empty: none."""
     added: str = ""
@@ -263,8 +263,8 @@ class Exchange:
     @property
     def ended(self) -> float:
         """When the last byte of it was seen."""
-        last = self.response.ended if self.response else self.failed
-        return last or self.request.ended or self.time
+        answered = self.response.ended if self.response else None
+        return answered or self.failed or self.request.ended or self.time
 
 
 @dataclass(frozen=True, slots=True)

@@ -494,7 +494,8 @@ class Run:
         environment = catalog.environment if catalog else None
         # One that was answered and not recorded (puppet_keep_body) is no failure of the master's.
         known = catalog is not None or (response is not None and response.lost > 0)
-        usable = known and status is not None and 200 <= status < 300
+        # Of one that arrives after its agent has left nothing is applied.
+        usable = known and exchange.error is None and status is not None and 200 <= status < 300
         wanted = request.environment if isinstance(request, d.CatalogRequest) else None
         wanted = wanted or match.environment
         text = _reason(exchange, document)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from inspector.analysis import verdicts
 from inspector.analysis.verdicts import effects, explains
 from inspector.formats import json_output
-from inspector.model import Finding, Severity
+from inspector.model import Exchange, Finding, Severity
 from inspector.rules import all_rules, fixes, rule_of
 from inspector.runs.examples import (
     altered,
@@ -105,6 +106,20 @@ def test_a_catalog_that_was_slow_and_arrived_is_not_why_its_resources_failed() -
     assert verdict_of(talk(plugins(), late, report()))[0] == "S08"
     refused = slow(catalog(status=500, text="Server Error: Evaluation Error: Unknown variable: 'x'"), 75)
     assert verdict_of(talk(plugins(), refused))[0] == "S01"
+
+
+def test_a_catalog_that_arrives_after_its_agent_has_left_is_not_applied() -> None:
+    """As with `run` and 7.23.0 whose http_read_timeout is 11 s: the proxy waits longer than its agent."""
+    late = altered(slow(catalog(), 75), response={"ended": None}, error="the agent disconnected")
+    message = "Could not retrieve catalog from remote server: timed out read operation after 11.014 seconds"
+    skipped = report(result="failed", transaction_completed=False, logs=[{"level": "err", "message": message}])
+    (run,) = runs_of(talk(plugins(), late, skipped))
+    found = verdicts.verdict(run)
+    assert found
+    assert found.cause
+    assert (found.cause.rule, found.symptoms) == ("S08", ("R20",))
+    (exchange,) = [each for each in talk(late) if isinstance(each, Exchange)]
+    assert dataclasses.replace(exchange, failed=exchange.time + 80).ended == exchange.time + 80
 
 
 def test_an_agent_that_stops_at_a_name_that_the_certificate_lacks() -> None:
