@@ -34,7 +34,9 @@ def promtool(*arguments: str, text: str = "") -> str:
 
 def tshark(path: Path, *arguments: str) -> str:
     """What tshark prints of a file, which it must be able to read. It needs no key but those in the file."""
-    command = [program("tshark", "tshark"), "-n", "-r", str(path), *arguments]
+    # Else a port that happens to be another protocol's (44818, 57000) is taken for that.
+    contents_first = ("-o", "tcp.try_heuristic_first:TRUE")
+    command = [program("tshark", "tshark"), "-n", *contents_first, "-r", str(path), *arguments]
     environment = {**os.environ, "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, env=environment)
     assert done.returncode == 0, done.stderr

@@ -13,7 +13,7 @@ from inspector.capture.store import Capture
 from inspector.pages.finding_groups import Member
 from inspector.rules import rule_of
 from inspector.rules.fixes import plain
-from inspector.runs.examples import MASTER, carried, made, refused, talk
+from inspector.runs.examples import MASTER, ca, carried, catalog, made, plugins, refused, report, talk
 from inspector.summaries import conclusions, ruleset, wording
 from inspector.text import counts
 from inspector.tui.findings import Findings, FoundRows
@@ -112,7 +112,9 @@ def test_a_group_is_unfolded_and_a_finding_opened_by_key_and_by_mouse(monkeypatc
 
 
 @pytest.mark.slow
-def test_the_order_and_the_severities_change_by_key() -> None:
+def test_the_order_and_the_severities_change_by_key(tmp_path: Path) -> None:
+    records = talk(ca(), plugins(), catalog(status=500, text="Server Error: no role"), report(result="failed"))
+
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         everything = lines(view)
@@ -131,7 +133,7 @@ def test_the_order_and_the_severities_change_by_key() -> None:
         await pilot.press("L", "L", "o")
         assert lines(view) == everything
 
-    look(shared_sample("bootstrap-waiting"), act)
+    play(indexed(save(tmp_path / "failed.sqlite", *records)), act)
 
 
 @pytest.mark.slow
