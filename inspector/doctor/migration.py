@@ -508,8 +508,8 @@ def _requests(both: Pair) -> Iterator[Difference]:
         yield _difference(findings.notice("signing requests that wait on OLD only", detail, fix), lost)
 
 
-def _health(both: Pair, told: set[str]) -> Iterator[Difference]:
-    """Return what is wrong with NEW's directory and not with OLD's, without what was ``told`` (titles), and what could
+def _health(both: Pair, covered: set[str]) -> Iterator[Difference]:
+    """Return what is wrong with NEW's directory and not with OLD's, without what is ``covered`` already (titles), and what could
     not be read of OLD's."""
     old = both.old.directory.folder.problems if both.old.directory else []
     for problem in old:
@@ -519,10 +519,10 @@ def _health(both: Pair, told: set[str]) -> Iterator[Difference]:
         return
     theirs = cadir.examine(both.old.directory, both.now) if both.old.directory else []
     known = {(one.title, one.detail) for one in theirs}
-    told |= {one.title for one in theirs if one.severity is Severity.WARNING}
+    covered |= {one.title for one in theirs if one.severity is Severity.WARNING}
     found = [one for one in cadir.examine(both.new.directory, both.now) if one.severity is not Severity.NOTICE]
     for one in found:
-        if (one.title, one.detail) not in known and one.title not in told:
+        if (one.title, one.detail) not in known and one.title not in covered:
             worse = findings.error if one.severity is Severity.ERROR else findings.warning
             yield _difference(worse(f"NEW: {one.title}", one.detail, one.steps, one.rule))
 

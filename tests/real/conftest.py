@@ -54,7 +54,7 @@ def _release(name: str) -> System:
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
         _without(f"{releases.NOT_HAD} {name}: that needs root and debootstrap")
     try:
-        return releases.kept(name, MAKING)
+        return releases.stored(name, MAKING)
     except releases.TooSlow as error:
         pytest.skip(f"{error}")
     except RuntimeError as error:

@@ -99,7 +99,7 @@ def _recorded(capture: Path, old: Path) -> None:
 
 def _rehearsed(capture: Path, output: Path, old: Path) -> str:
     """What is printed of the rehearsal at the new master, with a capture of it."""
-    heir = RealMaster(OLD, host=NEW_HOST, base=MASTER, port=PORT, system=releases.kept("trixie"),
+    heir = RealMaster(OLD, host=NEW_HOST, base=MASTER, port=PORT, system=releases.stored("trixie"),
                       heir_of=old)  # fmt: skip
     with heir as master:
         shutil.copytree(old / "code", MASTER / "code", dirs_exist_ok=True)

@@ -32,7 +32,7 @@ def record(directory: Path) -> None:
             if base.exists():
                 raise SystemExit(f"{base} exists; it is needed for the recording, and removed afterwards.")
         master = RealMaster(
-            "puppet.example", host="127.0.7.2", base=MASTER, autosign="node*.example", system=releases.kept("trixie"),
+            "puppet.example", host="127.0.7.2", base=MASTER, autosign="node*.example", system=releases.stored("trixie"),
             ca_settings=RENEWING,
         )  # fmt: skip
         stack.enter_context(master)
@@ -42,7 +42,7 @@ def record(directory: Path) -> None:
         stage = Stage(master, AGENTS, own=True)
         stack.callback(stage.close)
         for name, (certname, release) in VERSIONS.items():
-            agent = stage.agent(certname, system=releases.kept(release))
+            agent = stage.agent(certname, system=releases.stored(release))
             stage.capture = directory / f"{name}.sqlite"
             with stage.proxy(f"keys:{agent.ssldir}") as road:
                 runs = [road.run(agent) for _ in range(2)]

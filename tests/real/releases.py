@@ -119,12 +119,12 @@ def make(release: str, root: Path, packages: Sequence[str], seconds: float | Non
     except subprocess.TimeoutExpired as error:
         raise TooSlow(f"{NOT_HAD} {release}: {', '.join(packages)} took more than {seconds:.0f} s") from error
     except (OSError, subprocess.CalledProcessError) as error:
-        said = f"{error.stdout}{error.stderr}"[-2000:] if isinstance(error, subprocess.CalledProcessError) else ""
-        raise RuntimeError(f"{NOT_HAD} {release} with {', '.join(packages)}: {error}\n{said}") from error
+        printed = f"{error.stdout}{error.stderr}"[-2000:] if isinstance(error, subprocess.CalledProcessError) else ""
+        raise RuntimeError(f"{NOT_HAD} {release} with {', '.join(packages)}: {error}\n{printed}") from error
     return system
 
 
-def kept(release: str, seconds: float | None = None) -> System:
+def stored(release: str, seconds: float | None = None) -> System:
     """The release with its packages of ``RELEASES``, made by the first who asks.
 
     Raises RuntimeError when it cannot be had, TooSlow when it is not there yet and not made in so many seconds.

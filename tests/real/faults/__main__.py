@@ -122,7 +122,7 @@ def main() -> int:
     if absent := sorted({fault.needs for fault in chosen if fault.needs and not shutil.which(fault.needs)}):
         parser.error(f"not installed: {', '.join(absent)} (apt-get install faketime nginx-light)")
     try:
-        masters, agents = map(releases.kept, PAIRS[given.release]) if given.release else (None, None)
+        masters, agents = map(releases.stored, PAIRS[given.release]) if given.release else (None, None)
     except RuntimeError as error:
         parser.error(f"{error}")
     version = _version("puppet", agents)

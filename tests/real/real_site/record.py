@@ -77,7 +77,7 @@ def old_master(recorded: Recorded) -> Iterator[RealMaster]:
 @contextmanager
 def new_master(recorded: Recorded) -> Iterator[RealMaster]:
     """Puppet Server 8.7.0 with the same site and CA, under another name too."""
-    heir = RealMaster(OLD, host=HOSTS["8.7.0"], autosign=f"*.{site.DOMAIN}", system=releases.kept("trixie"),
+    heir = RealMaster(OLD, host=HOSTS["8.7.0"], autosign=f"*.{site.DOMAIN}", system=releases.stored("trixie"),
                       heir_of=recorded.ca)  # fmt: skip
     with host_names({PROXY_NAME: PROXY_HOST, NEW: HOSTS["8.7.0"]}), heir as master:
         site.furnish(master, _modules())
@@ -85,7 +85,7 @@ def new_master(recorded: Recorded) -> Iterator[RealMaster]:
 
 
 def _modules() -> Path:
-    return modules.unpacked(releases.kept("trixie"), releases.cache() / "modules-trixie")
+    return modules.unpacked(releases.stored("trixie"), releases.cache() / "modules-trixie")
 
 
 def play(recorded: Recorded, master: RealMaster, capture: str, agent: RealAgent, *options: str) -> None:
@@ -162,6 +162,6 @@ def everything(recorded: Recorded) -> None:
         allow_v4(master)
         for road in ("v4", "keys"):
             print(rehearse(recorded, master, road))
-        agents = fleet(recorded, master, "8.10", releases.kept("trixie"), before="7.23")
+        agents = fleet(recorded, master, "8.10", releases.stored("trixie"), before="7.23")
         applied(recorded, master, "8.10", agents["web"])
-        fleet(recorded, master, "9rc1", releases.kept("sid"), before="7.23")
+        fleet(recorded, master, "9rc1", releases.stored("sid"), before="7.23")

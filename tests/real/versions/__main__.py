@@ -80,7 +80,7 @@ class Machines:
                     raise RuntimeError(reason)
                 if name and not shutil.which("debootstrap"):
                     raise RuntimeError("debootstrap is not installed")
-                self.systems[name] = releases.kept(name) if name else None
+                self.systems[name] = releases.stored(name) if name else None
             except RuntimeError as error:
                 self.absent[name] = f"{error}".partition("\n")[0]
 
@@ -111,16 +111,16 @@ class Machines:
 def chosen(words: list[str], ways: list[Way], *, missing: bool) -> list[Play]:
     """The plays that fit: all words of ``words`` if there are any; one road after the other.
 
-    ``missing``: without those that are kept as they are expected now.
+    ``missing``: without those that were played before, as they are expected now.
     """
-    kept = version_matrix.load() if missing else version_matrix.Matrix()
+    before = version_matrix.load() if missing else version_matrix.Matrix()
     return [
         (pair, scenario, way)
         for way in ways
         for pair in (*FULL, *PARTIAL)
         for scenario in SCENARIOS
         if (scenario.upgrade or pair in FULL) and all(word in f"{pair} {scenario.name}" for word in words)
-        if not has(kept, pair, scenario, way)
+        if not has(before, pair, scenario, way)
     ]
 
 
