@@ -509,8 +509,8 @@ def _requests(both: Pair) -> Iterator[Difference]:
 
 
 def _health(both: Pair, covered: set[str]) -> Iterator[Difference]:
-    """Return what is wrong with NEW's directory and not with OLD's, without what is ``covered`` already (titles), and what could
-    not be read of OLD's."""
+    """Return what is wrong with NEW's directory and not with OLD's, without what is ``covered`` already (titles), and
+    what could not be read of OLD's."""
     old = both.old.directory.folder.problems if both.old.directory else []
     for problem in old:
         if problem.severity is not Severity.NOTICE:
