@@ -100,7 +100,7 @@ def plan(cadir: Path, now: float, added: Path | None = None) -> Plan:
     path = _target(cadir)
     directory = _read(cadir, path)
     more = _added(added, directory.authorities) if added else ()
-    if not directory.signing and (cadir / "private/ca_key.pem").exists():
+    if not directory.signing and _of_openvox_ca(cadir):
         hint = "Let it sign its own CRL anew: `openvox-ca-ctl reissue-crl`."
         raise InspectorError(f"{cadir} is that of an openvox-ca, which does not notice other programs' changes.", hint)
     if not directory.signing and not more:
@@ -131,6 +131,14 @@ def write(planned: Plan, now: float) -> Path | None:
 
 
 # -- reading ------------------------------------------------------------------------------------------
+
+
+def _of_openvox_ca(cadir: Path) -> bool:
+    key = cadir / "private/ca_key.pem"
+    try:
+        return inputs.exists(key)
+    except OSError as error:
+        raise _unreadable(key, error) from error
 
 
 def _target(cadir: Path) -> Path:

@@ -362,6 +362,22 @@ def test_a_user_who_may_not_read_it_gets_a_hint(cadir: Cadir, name: str) -> None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="changes the user")
+def test_a_user_who_may_not_see_an_openvox_cas_key_gets_a_hint(cadir: Cadir) -> None:
+    for path in (cadir.path, *cadir.path.parents):
+        path.chmod(path.stat().st_mode | 0o055)
+    (cadir.path / "private").mkdir(mode=0o700)
+    (cadir.path / "ca_key.pem").rename(cadir.path / "private/ca_key.pem")
+    os.seteuid(65534)
+    try:
+        with pytest.raises(InspectorError, match=r"ca_key\.pem cannot be read: Permission denied"):
+            cadir.plan()
+    finally:
+        os.seteuid(0)
+    with pytest.raises(InspectorError, match="is that of an openvox-ca"):
+        cadir.plan()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changes the user")
 def test_a_user_who_cannot_keep_the_owner_changes_nothing(cadir: Cadir) -> None:
     for path in (cadir.path, *cadir.path.parents[:2]):
         path.chmod(0o777)
