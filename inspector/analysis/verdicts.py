@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from inspector.model import Severity, Visible
-from inspector.rules import all_rules, is_own, rule_of
+from inspector.rules import NOT_COMPILED, all_rules, is_own, rule_of
 
 if TYPE_CHECKING:
     from inspector.model import Finding
@@ -52,10 +52,8 @@ ORDER = (
 )  # fmt: skip
 """Of several causes, neither of which explains the other, the first one here is the verdict."""
 SLOW = "S08"
-"""How long a catalog took: where the agent got it nevertheless, or the error in the code, whatever else went wrong is
-the verdict."""
-NOT_COMPILED = "S01"
-"""The master answered why, however long it took."""
+"""How long a catalog took: where the agent got it nevertheless, or the reason why there is none, whatever else went
+wrong is the verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,7 @@ def _candidates(run: Run) -> list[Finding]:
         return [finding for finding in run.findings if _matters(finding, run)]
     catalog = _got_catalog(run)
     found = [finding for finding in run.findings if _explains_failure(finding, run, catalog=catalog)]
-    named = {seq for finding in found if finding.rule == NOT_COMPILED for seq in finding.seqs}
+    named = {seq for finding in found if finding.rule in NOT_COMPILED for seq in finding.seqs}
     return [finding for finding in found if finding.rule != SLOW or named.isdisjoint(finding.seqs)]
 
 

@@ -106,6 +106,8 @@ def test_a_catalog_that_was_slow_and_arrived_is_not_why_its_resources_failed() -
     assert verdict_of(talk(plugins(), late, report()))[0] == "S08"
     refused = slow(catalog(status=500, text="Server Error: Evaluation Error: Unknown variable: 'x'"), 75)
     assert verdict_of(talk(plugins(), refused))[0] == "S01"
+    unknown = "Server Error: Failed when searching for node node1.example: Failed to find node1.example via exec"
+    assert verdict_of(talk(plugins(), slow(catalog(status=500, text=unknown), 75)))[0] == "S25"
 
 
 def test_a_catalog_that_arrives_after_its_agent_has_left_is_not_applied() -> None:
