@@ -64,7 +64,7 @@ def beside(cadir: Path) -> CaSettings:
     conf_d = _first(home / "conf.d", home.parent.parent / "puppetserver/conf.d")
     puppet = _first(*(path / "puppet.conf" for path in (home, home.parent, home.parent / "puppet")))
     ca_conf: Mapping[str, str] = {}
-    if conf_d and (conf_d / "ca.conf").is_file():
+    if conf_d and _first(conf_d / "ca.conf"):
         found = serverconf.section(conf_d, "ca.conf", "certificate-authority")
         ca_conf = {name: found.get(name, default) for name, default in DEFAULTS.items()}
     auth_conf = _first(conf_d / "auth.conf") if conf_d else None
@@ -86,7 +86,7 @@ def _first(*paths: Path) -> Path | None:
     """Return the first of some paths that is there, and may be looked at."""
     for path in paths:
         try:
-            if path.exists():
+            if inputs.exists(path):
                 return path
         except OSError:
             continue
@@ -125,14 +125,14 @@ def changes(old: CaSettings, new: CaSettings) -> Iterator[Diagnosis]:
         changed.append(f"ca_ttl in puppet.conf is {old.ttl or 'not set'} on OLD and {new.ttl or 'not set'} on NEW")
     if changed:
         fix: Fix = (advice("write the values that are meant into NEW's ca.conf"), restart)
-        yield (findings.warning("the CA's settings differ", "; ".join(changed), fix))
+        yield findings.warning("the CA's settings differ", "; ".join(changed), fix)
     if old.autosign is None or new.autosign is None:
         return
     fix = (advice("write what is meant into NEW's puppet.conf and autosign.conf"),)
     if old.autosign != new.autosign:
         detail = f"autosign is {old.autosign} on OLD and {new.autosign} on NEW: NEW signs other nodes by itself"
-        yield (findings.warning("autosigning differs", detail, fix))
+        yield findings.warning("autosigning differs", detail, fix)
     elif old.listed != new.listed:
         parts = [f"only on {which}: {listed(sorted(lines))}" for which, lines in
                  (("OLD", old.listed - new.listed), ("NEW", new.listed - old.listed)) if lines]  # fmt: skip
-        yield (findings.warning("autosigning differs", f"autosign.conf: {'; '.join(parts)}", fix))
+        yield findings.warning("autosigning differs", f"autosign.conf: {'; '.join(parts)}", fix)

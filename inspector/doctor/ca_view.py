@@ -222,7 +222,7 @@ def of_named(text: str, names: Iterable[str], known: dict[bytes, object] | None,
     """
     path = inputs.expanded(text)
     try:
-        directory, there = path.is_dir(), path.exists()
+        directory, there = inputs.is_directory(path), inputs.exists(path)
     except OSError as error:
         raise InspectorError(f"{text} cannot be read: {error.strerror}.", "Run this as root.") from error
     if directory:
