@@ -47,18 +47,18 @@ class Matrix:
 
 
 def load(path: Path = FILE) -> Matrix:
-    """Return what was kept, nothing if nothing was."""
+    """Return what was played before, nothing if nothing was."""
     if not path.exists():
         return Matrix()
-    kept = json.loads(path.read_text())
+    found = json.loads(path.read_text())
     pairs = {
         pair: Played(
-            found["versions"],
-            {name: {way: Cell(**cell) for way, cell in cells.items()} for name, cells in found["scenarios"].items()},
+            played["versions"],
+            {name: {way: Cell(**cell) for way, cell in cells.items()} for name, cells in played["scenarios"].items()},
         )
-        for pair, found in kept["pairs"].items()
+        for pair, played in found["pairs"].items()
     }
-    return Matrix(pairs, kept["bodies"])
+    return Matrix(pairs, found["bodies"])
 
 
 def dump(matrix: Matrix) -> str:

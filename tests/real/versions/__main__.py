@@ -168,28 +168,28 @@ def keep(result: Result, capture: Path, logs: Path) -> None:
         shutil.copyfile(capture, logs / f"{name}.sqlite")
 
 
-def has(kept: Matrix, pair: Pair, scenario: Scenario, way: Way) -> bool:
-    """Whether a play is kept that was as it is expected now."""
-    ways = kept.pairs[f"{pair}"].scenarios.get(scenario.name, {}) if f"{pair}" in kept.pairs else {}
+def has(matrix: Matrix, pair: Pair, scenario: Scenario, way: Way) -> bool:
+    """Whether a matrix has a play that was as it is expected now."""
+    ways = matrix.pairs[f"{pair}"].scenarios.get(scenario.name, {}) if f"{pair}" in matrix.pairs else {}
     return way in ways and not ways[way].differs and ways[way].expected == f"{scenario.expected(pair, way)}"
 
 
 def write(results: list[Result], machines: Machines) -> None:
-    """Keep what was played in golden/versions.json; what was not stays as it was."""
+    """Store what was played in golden/versions.json; what was not stays as it was."""
     matrix = version_matrix.load()
     matrix.pairs = {f"{pair}": matrix.pairs.get(f"{pair}", version_matrix.Played()) for pair in (*FULL, *PARTIAL)}
     bodies = {version: {tuple(row) for row in rows} for version, rows in matrix.bodies.items()}
     for result in results:
-        kept = matrix.pairs[f"{result.pair}"]
-        kept.versions = machines.versions(result.pair)
+        of_pair = matrix.pairs[f"{result.pair}"]
+        of_pair.versions = machines.versions(result.pair)
         cell = Cell(f"{datetime.now(UTC):%Y-%m-%d}", f"{result.expected}", "; ".join(result.differs))
-        kept.scenarios.setdefault(result.scenario.name, {})[result.way] = cell
+        of_pair.scenarios.setdefault(result.scenario.name, {})[result.way] = cell
         for version, rows in result.came.decoded.items():
             bodies.setdefault(version, set()).update(rows)
-    for kept in matrix.pairs.values():  # in the order of the code, without those that have gone
+    for of_pair in matrix.pairs.values():  # in the order of the code, without those that have gone
         names = (each.name for each in SCENARIOS)
-        kept.scenarios = {name: kept.scenarios[name] for name in names if name in kept.scenarios}
-    matrix.pairs = {pair: kept for pair, kept in matrix.pairs.items() if kept.scenarios}
+        of_pair.scenarios = {name: of_pair.scenarios[name] for name in names if name in of_pair.scenarios}
+    matrix.pairs = {pair: of_pair for pair, of_pair in matrix.pairs.items() if of_pair.scenarios}
     matrix.bodies = {version: sorted([*row] for row in rows) for version, rows in sorted(bodies.items())}
     version_matrix.FILE.write_text(version_matrix.dump(matrix))
 

@@ -212,7 +212,7 @@ def lookup(scene: Scene) -> None:
 
 def filebucket(scene: Scene) -> None:
     scene.enrol()
-    path, content = scene.node.base / "kept.txt", b"kept by %s\n" % scene.node.certname.encode()
+    path, content = scene.node.base / "stored.txt", b"stored by %s\n" % scene.node.certname.encode()
     path.write_bytes(content)
     scene.puppet("filebucket", "backup", str(path))
     scene.puppet("filebucket", "get", hashlib.sha256(content).hexdigest())
