@@ -40,7 +40,7 @@ def master() -> Iterator[RealMaster]:
     """A running puppetserver (ready after some 25 s); `PROXY_NAME` has a certificate in its ssldir."""
     if reason := missing():
         _without(reason)
-    with host_names({PROXY_NAME: PROXY_HOST}), RealMaster(idle_timeout=2) as running:
+    with host_names({PROXY_NAME: PROXY_HOST}), RealMaster() as running:
         running.generate(PROXY_NAME)
         yield running
 
@@ -79,7 +79,7 @@ def master8(trixie: System) -> Iterator[RealMaster]:
     renewing = {"allow-auto-renewal": True, "auto-renewal-cert-ttl": "3d", "ca-ttl": "3d"}
     with (
         host_names({PROXY_NAME: PROXY_HOST}),
-        RealMaster("master8.example", host="127.0.8.1", idle_timeout=2, system=trixie, ca_settings=renewing) as running,
+        RealMaster("master8.example", host="127.0.8.1", system=trixie, ca_settings=renewing) as running,
     ):
         running.generate(PROXY_NAME)
         yield running
