@@ -87,6 +87,11 @@ class Spool:
         self.close()
 
     @property
+    def kept(self) -> int:
+        """Bytes in memory."""
+        return len(self._head)
+
+    @property
     def body(self) -> bytes | None:
         """The whole body, if it is in memory."""
         return None if self.cut or self._file is not None else bytes(self._head)

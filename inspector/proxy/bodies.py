@@ -61,6 +61,11 @@ class Body:
         """Bytes so far."""
         return self._spool.size if self._spool else 0
 
+    @property
+    def kept(self) -> int:
+        """Bytes of it in memory."""
+        return self._spool.kept if self._spool else 0
+
     def finish(self) -> Copy:
         """Return the copy: the body is complete."""
         spool = self._take()

@@ -86,10 +86,11 @@ class Runtime:
         write_line: Callable[[str], None],
         *,
         analyzes: bool = True,
+        workers: int = 1,
         report_waiting: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Start to record; ``analyzes``: and to analyze the records. ``write_line`` prints a line, on any thread;
-        ``report_waiting`` gets the bytes that wait to be recorded.
+        ``report_waiting`` gets the bytes that wait to be recorded; ``workers`` processes serve agents.
 
         Raises InspectorError.
         """
@@ -134,7 +135,7 @@ class Runtime:
         )
         self.wire = Wire(settings.capture, self._report_wire, settings.rotation.room) if settings.wire else None
         """Records the bytes of both legs; None: that is not wanted."""
-        self.admission = Admission(maximum if maximum != resource.RLIM_INFINITY else 2**20, self.gap)
+        self.admission = Admission(maximum if maximum != resource.RLIM_INFINITY else 2**20, self.gap, workers)
 
     # -- TLS ----------------------------------------------------------------------------------------
 
@@ -170,7 +171,7 @@ class Runtime:
     def agent_secured(self, connection: str, agent: AgentConnection, address: str, connected: float) -> None:
         """An agent's handshake is finished."""
         if agent.tls_state.verified or self.settings.plan:  # whose user is known
-            self.admission.verify(connection)
+            self.admission.verify(connection, agent.verified_name)
         if not self._filter.excepts(address):
             self.connections.connect(connection, agent, address, connected)
 

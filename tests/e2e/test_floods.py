@@ -110,14 +110,19 @@ def test_connections_without_a_certificate_take_no_agent_its_place(lab: Lab, pro
     assert any("gap: refused or closed before a certificate was verified" in line for line in proxy.lines)
 
 
+def few_descriptors(folder: Path, monkeypatch: pytest.MonkeyPatch, number: int = 1024) -> None:
+    """Give proxies that start from now on so many descriptors."""
+    limited = folder / "python"
+    limited.write_text(f'#!/bin/sh\nulimit -n {number}\nexec {shlex.quote(sys.executable)} "$@"\n')
+    limited.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(limited))
+
+
 def test_with_few_descriptors_an_agent_is_served_beside_a_flood(
     lab: Lab, proxied: Proxied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = lab.agent(NAME, enrolled=True).place
-    limited = tmp_path / "python"
-    limited.write_text(f'#!/bin/sh\nulimit -n 1024\nexec {shlex.quote(sys.executable)} "$@"\n')
-    limited.chmod(0o700)
-    monkeypatch.setattr(sys, "executable", str(limited))
+    few_descriptors(tmp_path, monkeypatch)
     with proxied(lab) as proxy, contextlib.ExitStack() as connections:
         agent = Peer.of(proxy.address, lab.proxy_name, place)
         assert agent.ask("GET", NODE).status == 200
@@ -128,6 +133,50 @@ def test_with_few_descriptors_an_agent_is_served_beside_a_flood(
         assert agent.ask("GET", NODE).status == 200
         assert len(list(Path(f"/proc/{proxy.process.pid}/fd").iterdir())) < 1024 - admission.SPARE / 2
     assert not any("Too many open files" in line or "out of system resource" in line for line in proxy.lines)
+
+
+@pytest.mark.both_roads
+def test_one_agent_takes_no_other_its_place(
+    lab: Lab, proxied: Proxied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even one that is enrolled, with connections that it opens and leaves open."""
+    bad, good = enrolled(lab, "bad.lab.example", None), enrolled(lab, NAME, None)
+    few_descriptors(tmp_path, monkeypatch, admission.SPARE + 120)
+    with proxied(lab) as proxy, contextlib.ExitStack() as connections:
+        attacker = Peer.of(proxy.address, lab.proxy_name, bad)
+        agent = Peer.of(proxy.address, lab.proxy_name, good)
+        for number in range(80):
+            connection = connections.enter_context(attacker.connect())
+            connection.sendall(f"GET {NODE} HTTP/1.1\r\nHost: n\r\n\r\n".encode())
+            assert read(connection).status in (200, 403), number
+        with agent.connect() as run:
+            for _ in range(5):
+                run.sendall(f"GET {NODE} HTTP/1.1\r\nHost: n\r\n\r\n".encode())
+                assert read(run).status == 200
+                assert agent.ask("GET", NODE).status == 200
+                connections.enter_context(attacker.connect())
+    assert any("closed, as others needed the room" in line and "bad.lab.example" in line for line in proxy.lines)
+
+
+def test_answers_that_one_agent_does_not_read_do_not_fill_the_memory(lab: Lab, proxied: Proxied) -> None:
+    bad, good = enrolled(lab, "bad.lab.example", None), enrolled(lab, NAME, None)
+    large = b"GET /puppet/v3/file_content/modules/a/20000000.bin HTTP/1.1\r\nHost: n\r\n\r\n"
+    own_process = master(SslDirPaths(lab.directory / "master", lab.master_name))
+    with contextlib.ExitStack() as stack:
+        proxy = stack.enter_context(proxied(lab, puppet_master="{}:{}".format(*stack.enter_context(own_process))))
+        attacker = Peer.of(proxy.address, lab.proxy_name, bad)
+        agent = Peer.of(proxy.address, lab.proxy_name, good)
+        slow = stack.enter_context(agent.connect())
+        slow.sendall(large)
+        before = resident(proxy.process.pid)
+        for _ in range(130):
+            connection = stack.enter_context(attacker.connect())
+            connection.sendall(large)
+            assert connection.recv(1)
+        assert agent.ask("GET", NODE).status == 200
+        assert resident(proxy.process.pid) - before < 100 * 2**20, "of 160 MB"
+        assert len(read(slow).body) == 20_000_000, "another agent's answer is left to it"
+    assert any("too much waited" in line and "bad.lab.example" in line for line in proxy.lines)
 
 
 @pytest.mark.both_roads

@@ -64,6 +64,8 @@ def ours(data: bytes) -> Reading:
         while head := reader.head(framing.request):
             reading.begun = _name(head.first[1])
             passed_on = head.assembled() + framed(head, reader.body(), last=reader.complete)
+            while reader.more:
+                passed_on += framed(head, reader.body(), last=reader.complete)
             if not reader.complete:
                 break
             reading.passed_on += passed_on

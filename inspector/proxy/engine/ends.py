@@ -8,28 +8,36 @@ import os
 import socket
 import time
 import uuid
+from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from OpenSSL import SSL
 
 from inspector.proxy import tls
 from inspector.proxy.connect.alert import SentRecords
-from inspector.proxy.limits import FULL, PIECE, READ
+from inspector.proxy.limits import FULL, PIECE, READ, RECORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from inspector.proxy.limits.pool import Ticket
     from inspector.proxy.wire import Tap
 
 RECORD = 2**14
 """Bytes of a TLS record."""
+SEALED = RECORD + 512
+"""The same when it is encrypted, at most."""
+WRITTEN = 4
+"""Records that are sent at a time."""
 JAM = 2**19
 """Unsent bytes above which the peer itself is not read: each KeyUpdate of TLS is answered."""
 CLOSING = 2.0
 """Seconds that the other side has to close a connection after us."""
 STUCK = 60.0
 """Seconds after which a peer that takes nothing of what is unsent is given up."""
+UNSENT, WINDOW = 2**17, 2**20
+"""Bytes of a connection that wait in the system's memory: what it has not sent yet, and what it has received. By itself
+it takes up to 4 and 6 MB."""
 TCP_CLOSE = 7
 """The state of a connection that was reset (linux/tcp.h)."""
 _buffer = memoryview(bytearray(READ))
@@ -61,8 +69,10 @@ class End(asyncio.BufferedProtocol):
         """Whether the peer has ended TLS before TCP."""
         self.paused = False
         """Whether it is not read for the time being."""
-        self._due = False
-        """Whether something that arrived waits for its turn."""
+        self._work: deque[Callable[[], None]] = deque()
+        """What is done with what arrived, when it is the connection's turn."""
+        self._ending: tuple[str | None] | None = None
+        """How the peer ended meanwhile."""
         self._lost: tuple[Exception | None, bytes] | None = None
         """How the connection was lost meanwhile, and what arrived last."""
         self._jammed = False
@@ -113,6 +123,8 @@ class End(asyncio.BufferedProtocol):
         self.connected = time.time()
         # A peer that vanished would otherwise stay connected for ever.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, WINDOW)
 
     @property
     def socket(self) -> socket.socket:
@@ -131,33 +143,68 @@ class End(asyncio.BufferedProtocol):
         return self.full or self._held_size > FULL
 
     @property
-    def _limited(self) -> bool:
-        return self.ticket is not None and not self.ticket.verified
+    def unsent(self) -> int:
+        """Bytes that the peer has not taken."""
+        return self._held_size + (self.transport.get_write_buffer_size() if self.connected is not None else 0)
+
+    @property
+    def _at_once(self) -> bool:
+        """Whether what arrives need not wait for its turn."""
+        ticket = self.ticket
+        return ticket is None or (ticket.verified and not self._work and ticket.limits.turns.allows(ticket.payer))
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        return _buffer if self.ticket is not None and self.ticket.verified else _buffer[:PIECE]
+        return _buffer if self.ticket is not None and self._at_once and not self._many else _buffer[:PIECE]
+
+    @property
+    def _many(self) -> bool:
+        return self.ticket is not None and self.ticket.limits.bytes.many
 
     def buffer_updated(self, nbytes: int) -> None:
         self.arrived(_buffer[:nbytes])
 
     def arrived(self, received: memoryview) -> None:
         """Take what arrived, now or when it is its turn."""
-        if not self._limited:
+        if self._at_once:
+            began = time.monotonic()
             self.guard(lambda: self.take(received))
-            return
-        ticket = self.ticket
-        assert ticket is not None  # noqa: S101 - it has limits
-        data = bytes(received)
-        ticket.due += 1
-        self._due = True
-        self._regulate()
-        ticket.limits.turns.add(lambda: self._take_turn(ticket, data))
+            if self.ticket is not None:
+                self.ticket.limits.turns.spend(self.ticket.payer, time.monotonic() - began)
+        else:
+            data = bytes(received)
+            self.postpone(lambda: self.take(data))
 
-    def _take_turn(self, ticket: Ticket, data: bytes) -> None:
+    def postpone(self, work: Callable[[], None]) -> None:
+        """Do some work when it is the connection's turn; until then it is not read. Without a ticket, do it at once."""
+        ticket = self.ticket
+        if ticket is None:
+            work()
+            return
+        self._work.append(work)
+        if len(self._work) == 1:
+            ticket.due += 1
+            self._regulate()
+            self._wait_for_turn(ticket)
+
+    def _wait_for_turn(self, ticket: Ticket) -> None:
+        if ticket.verified:
+            ticket.limits.turns.add(lambda: self._take_turn(ticket), ticket.payer)
+        else:
+            ticket.limits.turns.add(lambda: self._take_turn(ticket))
+
+    def _take_turn(self, ticket: Ticket) -> None:
+        if self._work:
+            self.guard(self._work[0])  # which may add to it
+            self._work.popleft()
+        if self._work and not self.closed:
+            self._wait_for_turn(ticket)
+            return
+        self._work.clear()
         ticket.due -= 1
-        self._due = False
         self._regulate()
-        self.guard(lambda: self.take(data))
+        if self._ending:
+            ending, self._ending = self._ending, None
+            self.guard(lambda: self._end(*ending))
         if self._lost:
             self._lose(*self._lost)
 
@@ -168,9 +215,12 @@ class End(asyncio.BufferedProtocol):
         if self.tap:
             self.open_tap()
             self.tap.received(bytes(data))
-        self.tls.bio_write(bytes(data))
-        if self.secured is not None or self.shake_hands():
-            self._receive()
+        if self.secured is not None:
+            self._receive(data)
+        else:
+            self.tls.bio_write(bytes(data))
+            if self.shake_hands():
+                self._receive(b"")
         if self.tap:
             self.tap.release()
 
@@ -186,7 +236,7 @@ class End(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         rest = self._unread() if exc and not self.finished and not self.closed else b""
-        if self._due and not self.closed:
+        if self._work and not self.closed:
             self._lost = exc, rest  # first comes what arrived before
         else:
             self._lose(exc, rest)
@@ -201,6 +251,8 @@ class End(asyncio.BufferedProtocol):
         """Take what came last, and end: the connection is gone."""
         if rest:
             self.guard(lambda: self.take(rest))
+            while self._work:
+                self.guard(self._work.popleft())
         if self.tap:
             self.tap.closed(by_peer=self.finished or not self.closed, reset=exc is not None)
         self.guard(lambda: self._end("the connection was reset" if exc else None))
@@ -250,29 +302,44 @@ class End(asyncio.BufferedProtocol):
         self.on_secured()
         return not self.closed
 
-    def _receive(self) -> None:
+    def _receive(self, arrived: bytes | memoryview) -> None:
+        """Decrypt what arrived; of many records some."""
         assert self.tls is not None  # noqa: S101 - there was a handshake
-        pieces, ended, error = [], False, None
-        try:
-            while True:
+        pieces: list[bytes] = []
+        at, ended, error = 0, False, None
+        while not ended and len(pieces) < RECORDS:
+            try:
                 pieces.append(self.tls.recv(RECORD))
-        except SSL.WantReadError:
-            pass
-        except SSL.ZeroReturnError:
-            ended = True
-        except SSL.Error as raised:
-            ended, error = True, tls.words(raised)
+            except SSL.WantReadError:
+                if at >= len(arrived):
+                    break
+                self.tls.bio_write(bytes(arrived[at : at + PIECE]))
+                at += PIECE
+            except SSL.ZeroReturnError:
+                ended = True
+            except SSL.Error as raised:
+                ended, error = True, tls.words(raised)
         self.farewell = ended and error is None
         if pieces:
             self.on_data(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+        if len(pieces) >= RECORDS and not ended:
+            rest = bytes(arrived[at:])
+            self.postpone(lambda: self._receive_more(rest))
         if not self.closed:
             self._release()
             self._flush()  # answers of TLS itself
         if ended:
             self._end(error)
 
+    def _receive_more(self, rest: bytes) -> None:
+        if not self.closed and self.tls is not None:
+            self._receive(rest)
+
     def _end(self, error: str | None) -> None:
         if self.finished or self.closed:
+            return
+        if self._work:  # first comes what arrived before
+            self._ending = (error,)
             return
         self.finished = True
         if self.secured is not None:
@@ -304,31 +371,39 @@ class End(asyncio.BufferedProtocol):
 
     def _encrypt(self, data: bytes) -> None:
         assert self.tls is not None  # noqa: S101 - there was a handshake
-        at = 0
+        at, encrypted = 0, []
         try:
             while at < len(data):  # OpenSSL takes a record at a time
                 at += self.tls.send(data[at : at + PIECE])
+                encrypted += self._encrypted()
         except SSL.WantReadError:
             self._hold(data[at:])
-        self._flush(len(data) + len(data) // RECORD * 64 + 512)
+        self._flush(encrypted)
 
-    def _flush(self, size: int = RECORD) -> None:
-        """Send what is encrypted, about so many bytes."""
+    def _encrypted(self) -> list[bytes]:
+        """Take what is encrypted from OpenSSL."""
         assert self.tls is not None  # noqa: S101 - there is TLS
-        try:
+        pieces = []
+        with contextlib.suppress(SSL.WantReadError):
             while True:
-                data = self.tls.bio_read(size)
-                if self.sent_records is not None:
-                    self.sent_records.add(data)
-                if not self.transport.is_closing():
-                    if self.tap:
-                        self.open_tap()
-                        self.tap.sent(data)
-                    self.transport.write(data)
-                if len(data) < size:
+                pieces.append(self.tls.bio_read(SEALED))
+                if len(pieces[-1]) < SEALED:
                     break
-        except SSL.WantReadError:
-            pass
+        return pieces
+
+    def _flush(self, encrypted: Sequence[bytes] = ()) -> None:
+        """Send what is encrypted, after these pieces."""
+        pieces = [*encrypted, *self._encrypted()]
+        # As long as a part of what was written is not sent, all of it stays in memory.
+        for at in range(0, len(pieces), WRITTEN):
+            data = b"".join(pieces[at : at + WRITTEN])
+            if self.sent_records is not None:
+                self.sent_records.add(data)
+            if not self.transport.is_closing():
+                if self.tap:
+                    self.open_tap()
+                    self.tap.sent(data)
+                self.transport.write(data)
         if self.full and not self._jammed and self.transport.get_write_buffer_size() > JAM:
             self._jammed = True
             self._regulate()
@@ -344,7 +419,7 @@ class End(asyncio.BufferedProtocol):
     def _regulate(self) -> None:
         if self.transport.is_closing():
             return
-        if self.paused or self._due or self._jammed:
+        if self.paused or self._work or self._jammed:
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()

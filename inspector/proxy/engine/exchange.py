@@ -123,6 +123,11 @@ class OpenExchange:
         return head.assembled((*fields, (b"Content-Length", b"%d" % len(body)))) + body
 
     @property
+    def kept(self) -> int:
+        """Bytes of it in memory."""
+        return len(self._held) + self._body.kept + self._answer_body.kept
+
+    @property
     def waits(self) -> bool:
         """Whether the agent sends the body when the master asks for it, which it has not done yet."""
         return self.head.expects and not self._interim and not self._body.size

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from inspector import __version__
 from inspector.errors import InspectorError
-from inspector.proxy.limits import HEAD, LINE, LINES
+from inspector.proxy.limits import CHUNKS, HEAD, LINE, LINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,6 +198,8 @@ class Reader:
         """Bytes of the trailers so far; None before them."""
         self.complete = True
         """Whether the current message is read to its end."""
+        self.more = False
+        """Whether more of the body can be read at once: it has come in many chunks."""
 
     def feed(self, data: bytes) -> None:
         """Add what arrived."""
@@ -242,20 +244,31 @@ class Reader:
         return head
 
     def body(self) -> bytes:
-        """Read what has arrived of the body, without the framing of chunks. Raises Refused."""
+        """Read what has arrived of the body, without the framing of chunks; of many chunks some. Raises Refused."""
+        self.more = False
         if self.complete:
             return b""
         if not self._chunks:
-            return self._take()
+            return self._forget(self._take())
         pieces = []
-        while not self.complete:
+        for _ in range(2 * CHUNKS):  # what is between two chunks, and a chunk
+            if self.complete:
+                break
             if self._left:
                 if not (piece := self._take()):
                     break
                 pieces.append(piece)
             elif not self._next_chunk():
                 break
-        return b"".join(pieces)
+        else:
+            self.more = not self.complete
+        return self._forget(b"".join(pieces))
+
+    def _forget(self, piece: bytes) -> bytes:
+        """Free what was read, unless something follows it; return what was read."""
+        if self._at == len(self._data):
+            self._data, self._at, self._examined = b"", 0, 0
+        return piece
 
     def _take(self) -> bytes:
         """Read what is there of the body or chunk."""

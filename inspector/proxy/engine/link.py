@@ -26,8 +26,9 @@ from inspector.proxy.engine.exchange import OpenExchange
 from inspector.proxy.engine.framing import UNTIL_CLOSE, Reader, Refused
 from inspector.proxy.engine.sides import AgentEnd, MasterEnd
 from inspector.proxy.faults.injection import Pace, end_with_reset, plain_answer
-from inspector.proxy.limits import BODY_TIME, BUSY, FULL, HANDSHAKE, HEAD_TIME
+from inspector.proxy.limits import BODY_TIME, BUSY, FULL, HANDSHAKE, HEAD_TIME, IDLE
 from inspector.proxy.limits.admission import PATIENCE
+from inspector.proxy.limits.agents import RESTING
 from inspector.proxy.runtime import guarded
 from inspector.proxy.wire import Tap
 
@@ -76,6 +77,8 @@ class Link:
         self._state: AgentConnection | None = None
         self._ticket: Ticket | None = None
         self._master: MasterEnd | None = None
+        self._master_left = False
+        """Whether the master has closed its connection after the last exchange."""
         self._dropped: set[MasterEnd] = set()
         """Connections to the master that end, in order."""
         self._alone = False
@@ -150,7 +153,7 @@ class Link:
     def _enter(self) -> None:
         agent, admission = self.agent, self.runtime.admission
         ticket = self._ticket = agent.ticket = admission.enter(
-            agent.id, agent.peer[0], agent.socket.fileno(), self._expel
+            agent.id, agent.peer[0], agent.socket.fileno(), self._expel, sent=bool(agent.early)
         )
         if not ticket.admitted.done():
             agent.pause(paused=True)
@@ -232,6 +235,8 @@ class Link:
         self.runtime.recorder.put(record)
 
     def _expel(self, reason: str) -> None:
+        if self.agent.unsent and not self.agent.transport.is_closing():
+            end_with_reset(self.agent.socket)  # as in ``check``
         self._break(f"the proxy closed the connection: {reason}")
 
     async def _wait(self, ticket: Ticket) -> None:
@@ -289,8 +294,8 @@ class Link:
         if self._over:
             return  # it was answered already
         now = time.monotonic()
-        if self._ticket is not None and not self._ticket.verified:
-            self._ticket.heard = now
+        if self._ticket is not None:
+            self._ticket.hear(now)
             if not self._ticket.add(len(data)):
                 self._ticket.refuse(BUSY)
                 self._fail(503, BUSY)
@@ -315,6 +320,7 @@ class Link:
                 self._answer_in_place(exchange, exchange.injection)
             elif master is not None:
                 master.send(head + exchange.take_request(self._requests))
+                self._read_more_later()
                 if self._ticket is not None and exchange.asked is not None:
                     self._ticket.answering = True
         except Refused as refused:
@@ -325,6 +331,11 @@ class Link:
         if self._ended is not None and self._exchange is None and self._waiting is None:
             self._close()
         self._regulate()
+
+    def _read_more_later(self) -> None:
+        """Go on with a body of many chunks when it is the agent's turn."""
+        if self._requests.more:
+            self.agent.postpone(self._advance)
 
     def _begin(self) -> bytes:
         """Begin an exchange, if a head is there; return what is passed on: the head without claims, with our own
@@ -371,6 +382,7 @@ class Link:
         if authority != self._authority:
             self._drop_master()
         self._authority = authority
+        self._master_left = False
         exchange.master = self._master = self._master or self._connect()
         if self._master is None:
             self._break(FAILED)
@@ -381,6 +393,7 @@ class Link:
         """Read the request; when it is complete, answer it in the master's place, or reset the connection. Raises
         Refused."""
         exchange.take_request(self._requests)
+        self._read_more_later()
         if exchange.asked is None:
             if exchange.waits:
                 self.agent.send(exchange.invitation())
@@ -583,7 +596,8 @@ class Link:
         exchange = self._exchange
         if master is not self._master:
             return
-        master.answers.feed(data)
+        if data:
+            master.answers.feed(data)
         if exchange is None:
             self._drop_master()  # it sent what nobody asked for
             self._regulate()
@@ -594,6 +608,8 @@ class Link:
         except Refused as refused:
             self._fail(502, f"the proxy refused the master's answer: {refused.message}")
             return
+        if master.answers.more:
+            master.postpone(lambda: self._master_sent(master, b""))
         if exchange.answer is not None:
             self._note_answer(master)
         elif passed_on:
@@ -654,7 +670,7 @@ class Link:
             return
         exchange, self._master = self._exchange, None
         if exchange is None:
-            pass  # the next request opens another connection
+            self._master_left = True  # the next request opens another connection
         elif exchange.answer is not None and exchange.answer.length == UNTIL_CLOSE and error is None:
             exchange.ended = time.time()
             self._finish(exchange, exchange.answer, farewell=master.farewell)
@@ -805,6 +821,20 @@ class Link:
         self.agent.pause(paused=not self._over and (ahead or self._blocked))
         if self._master is not None:
             self._master.pause(paused=self.agent.blocked or (self._pace is not None and self._pace.pending))
+        self._ticket.keep(self._kept)
+
+    @property
+    def _kept(self) -> int:
+        """Bytes that wait in memory until somebody takes them."""
+        exchange, master = self._exchange, self._master
+        if self._alone:
+            return 0
+        size = self.agent.unsent + self._requests.unread
+        if exchange is not None:
+            size += exchange.kept
+        if master is not None:
+            size += master.unsent + master.answers.unread
+        return size
 
     def room(self) -> None:
         """An end has more or less unsent data than before."""
@@ -840,9 +870,23 @@ class Link:
             exchange.left = self._ended
             self._break(AGENT_LEFT)
         elif agent.stuck(now) > STUCK:
+            end_with_reset(agent.socket)  # else the system kept for minutes what it does not take
             self._break("the agent took nothing more of the answer")
         elif self.stalled(now):
             self._break("the agent did not finish what it began to send")
+        elif self._idle(now):
+            self._close()
+        else:
+            self._regulate()
+
+    def _idle(self, now: float) -> bool:
+        """Whether the connection ends as a master ends it over which nothing is asked: when the master has done so, but
+        not while an agent might still ask."""
+        if not self.agent.secured or self._exchange or self._waiting or self._requests.unread or self.agent.unsent:
+            return False
+        if self._master is not None:
+            return False  # it may have another patience
+        return now - self._since > (RESTING if self._master_left else IDLE)
 
     # -- records ------------------------------------------------------------------------------------
 

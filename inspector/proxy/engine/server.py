@@ -85,8 +85,9 @@ class Server:
         try:
             settings = await self._bind(settings, shared=shared)
             self._runtime = Runtime(
-                settings, console.write_line, analyzes=not shared, report_waiting=self._report_waiting
-            )
+                settings, console.write_line, analyzes=not shared, workers=self._workers,
+                report_waiting=self._report_waiting,
+            )  # fmt: skip
             if settings.balancers and self._folder:
                 self._handover = Handover(self._folder, self._number, self._workers, self._accept)
             await self._listen(settings, shared=shared)

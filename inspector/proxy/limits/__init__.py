@@ -16,7 +16,13 @@ silent for as long as the master allows."""
 READ = 2**18
 """Bytes that are read from a connection at a time."""
 PIECE = 2**15
-"""The same of an agent whose certificate is not verified: many of these may wait for their turn."""
+"""The same where many may wait for their turn: of an agent whose certificate is not verified, or that causes much work.
+OpenSSL's buffers stay as large as the largest piece that they were given as long as the connection lives."""
+RECORDS, CHUNKS = 128, 256
+"""Records of TLS, and chunks of a body, that are read in a turn: each costs the same, however small it is."""
+IDLE = 30.0
+"""Seconds without a request after which a connection is closed, if the master has none that would show how long it
+waits: as long as Jetty."""
 FULL = 2**16
 """Unsent bytes above which the other end is not read: asyncio's own limit."""
 BUSY = "too many requests without a verified certificate are under way"

@@ -1,10 +1,12 @@
-"""Limits for peers that have not presented a verified certificate: everybody who can reach the port is one at first.
+"""Limits for all connections, and for peers that have not presented a verified certificate: everybody who can reach the
+port is one at first.
 
 A connection is admitted at once while there is room. Otherwise it waits, unread, until it has sent something and there
 is room: a thousand agents behind one address wait for each other's handshakes, and none is refused. The newest is
 admitted first, as in a flood it is the likeliest to be an agent. While others wait, whoever is silent loses its place.
 
-A verified agent has no limits here, and addresses from which one came lately have a larger limit of their own.
+Addresses from which a verified agent came lately have a larger limit of their own. Verified agents have all the room
+there is; when it is not enough, who has most of it loses first (``agents``, ``waiting_bytes``).
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import time
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any
 
-from inspector.proxy.limits.pool import Limits, Pool, Ticket, Turns
+from inspector.proxy.limits import agents, waiting_bytes
+from inspector.proxy.limits.pool import Limits, Pool, Ticket, Turns, unread
 from inspector.proxy.limits.quota import Quota, Refusals, Share, counted_as
 
 if TYPE_CHECKING:
@@ -42,6 +45,8 @@ LATELY = 86_400.0
 """Seconds for which an address is known: agents run every half hour, some once a day."""
 ADDRESSES = 50_000
 """Known addresses that are remembered."""
+NO_ROOM = "too many connections were open (see ulimit -n)"
+"""Why a connection is refused, or closed for others."""
 SWEEP = 0.1
 """Seconds between searches for silent connections while others wait."""
 FLOOD = 64
@@ -92,31 +97,43 @@ def lengthen(servers: Iterable[asyncio.Server]) -> None:
 class Admission(Limits):
     """Decides which connections are served."""
 
-    def __init__(self, descriptors: int, report: Callable[[str], None]) -> None:
-        """``descriptors`` is how many the process may open; ``report`` gets a sentence about what was refused."""
+    def __init__(self, descriptors: int, report: Callable[[str], None], workers: int = 1) -> None:
+        """``descriptors`` is how many the process may open; ``report`` gets a sentence about what was refused. Of
+        ``workers`` processes each has its share of what they have together: memory, and connections to the master."""
         self.descriptors = max(descriptors - SPARE, 16)
         self.scale = min(1.0, self.descriptors / 2 / NEEDED)
-        self._known, self._strangers = Pool(KNOWN.scaled(self.scale)), Pool(STRANGERS.scaled(self.scale))
-        waiting, exchanges = Quota(WAITING.scaled(self.scale)), Quota(EXCHANGES.scaled(self.scale))
-        super().__init__(waiting, exchanges, Quota(BYTES), Refusals(report), Turns())
+        known, strangers, waiting, exchanges = (
+            share.scaled(self.scale).divided(workers) for share in (KNOWN, STRANGERS, WAITING, EXCHANGES)
+        )
+        self._known, self._strangers = Pool(known), Pool(strangers)
+        super().__init__(
+            Quota(waiting), Quota(exchanges), Quota(BYTES.divided(workers)), Refusals(report), Turns(),
+            Refusals(report, "closed, as others needed the room"),
+            # Each takes two descriptors. An eighth of them is for whoever comes.
+            agents.Agents(min(self.descriptors * 7 // 16, agents.CONNECTIONS // workers)),
+            waiting_bytes.WaitingBytes(waiting_bytes.BYTES.divided(workers)),
+        )  # fmt: skip
         self._peaks = Peaks()
         self._addresses: OrderedDict[str, float] = OrderedDict()
         """When a verified agent last came from an address."""
         self._idle: dict[int, Ticket] = {}
         """By descriptor: those that wait and have sent nothing yet, in the order in which they came."""
-        self._verified = 0
         self._selector: selectors.DefaultSelector | None = None
         self._sweeping: asyncio.TimerHandle | None = None
 
-    def enter(self, identifier: str, host: str, descriptor: int, close: Callable[[str], None]) -> Ticket:
-        """Admit a connection, or let it wait, or refuse it."""
+    def enter(
+        self, identifier: str, host: str, descriptor: int, close: Callable[[str], None], *, sent: bool = False
+    ) -> Ticket:
+        """Admit a connection, or let it wait, or refuse it; ``sent``: something that it sent was read already."""
         ticket = Ticket(self, counted_as(host), descriptor, close)
         unverified = self._unverified
         self._peaks.count(unverified)
-        if unverified + 2 * self._verified >= self.descriptors:
-            self._refuse(ticket, "no descriptor was left (see ulimit -n)")
-        elif not self._pool_of(ticket).admit(ticket):
-            self._wait(ticket)
+        pool = self._pool_of(ticket)
+        if unverified + 2 * self.agents.total >= self.descriptors and not self._close_agent():
+            self._refuse(ticket, NO_ROOM)
+        # Where many have a place, it is for those that have something to say.
+        elif (pool.crowded(ticket.address) and not sent and not unread(descriptor)) or not pool.admit(ticket):
+            self._wait(ticket, sent=sent)
         Ticket.open[identifier] = ticket
         return ticket
 
@@ -127,15 +144,18 @@ class Admission(Limits):
             self._refuse(ticket, "it waited too long")
         return ticket.admitted.result()
 
-    def verify(self, identifier: str) -> None:
-        """Lift all limits from a connection: its certificate is verified."""
+    def verify(self, identifier: str, certname: str = "") -> None:
+        """Lift the limits of strangers from a connection: its certificate is verified, with this name."""
         ticket = Ticket.open.get(identifier)
         if ticket is None or ticket.pool is None:
             return
         ticket.end()
-        ticket.verified = True
-        self._verified += 1
+        ticket.keep(0)
         address, pool = ticket.address, ticket.pool
+        ticket.verified, ticket.payer, ticket.heard = True, certname or address, time.monotonic()
+        self.agents.add(ticket)
+        if self.agents.total > self.agents.limit:
+            self._close_agent(ticket)
         pool.free(ticket)
         self._addresses[address] = time.monotonic()
         self._addresses.move_to_end(address)
@@ -149,7 +169,8 @@ class Admission(Limits):
         """Take back what a connection has that ends."""
         self._remove(ticket)
         ticket.end()
-        self._verified -= ticket.verified
+        ticket.keep(0)
+        self.agents.remove(ticket)
         if ticket.pool is not None:
             ticket.pool.free(ticket)
             self._fill()
@@ -166,6 +187,18 @@ class Admission(Limits):
             asyncio.get_running_loop().remove_reader(self._selector.fileno())
             self._selector.close()
         self.refusals.report()
+        self.closings.report()
+
+    def _close_agent(self, newcomer: Ticket | None = None) -> bool:
+        """Close a verified agent's connection, as there is no room for it and others; return whether there was one. If
+        nobody has too many, and the newcomer is verified, it is that."""
+        loser = self.agents.loser(newcomer) or newcomer
+        if loser is None:
+            return False
+        self.agents.remove(loser)  # at once: it ends in the next round
+        loser.refuse(NO_ROOM)
+        asyncio.get_running_loop().call_soon(loser.close, NO_ROOM)
+        return True
 
     @property
     def _unverified(self) -> int:
@@ -182,7 +215,7 @@ class Admission(Limits):
 
     # -- waiting ------------------------------------------------------------------------------------
 
-    def _wait(self, ticket: Ticket) -> None:
+    def _wait(self, ticket: Ticket, *, sent: bool) -> None:
         """Let a connection wait; if too many do, instead of the one that has sent nothing for the longest time."""
         if not self.waiting.take(ticket.address):
             anyone = self.waiting.full
@@ -193,6 +226,10 @@ class Admission(Limits):
             self._refuse(oldest, "it sent nothing while others waited")
             self.waiting.take(ticket.address)
         ticket.waits = True
+        if sent:
+            self._pool_of(ticket).ready.setdefault(ticket.address, deque()).append(ticket)
+            self._fill()
+            return
         self._idle[ticket.descriptor] = ticket
         if self._selector is None:
             self._selector = selectors.DefaultSelector()

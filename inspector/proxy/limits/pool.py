@@ -1,4 +1,4 @@
-"""Connections without a verified certificate, the places where they are served, and the turns in which they are."""
+"""Connections, the places for those without a verified certificate, and the turns in which work is done."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakValueDictionary
 
+from inspector.proxy.limits.agents import Agents
 from inspector.proxy.limits.quota import Quota, Refusals, Share
+from inspector.proxy.limits.waiting_bytes import WaitingBytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,19 +24,25 @@ SILENT = 10.0
 machine take their time, too."""
 LONGEST = 60.0
 """Seconds after which it does so even if it is not silent."""
-SLICE = 0.004
-"""Seconds of a turn at least: one handshake."""
+SLICE = 0.001
+"""Seconds of a turn at least: a piece of work. A handshake takes longer."""
+AT_ONCE = 0.002
+"""Seconds of a round of the event loop in which an agent's work is done at once. What it causes beyond has turns."""
 
 
 @dataclass
 class Limits:
-    """What all connections without a verified certificate share."""
+    """What all connections share; ``waiting`` to ``refusals`` are of those without a verified certificate."""
 
     waiting: Quota
     exchanges: Quota
     sizes: Quota
     refusals: Refusals
     turns: Turns
+    closings: Refusals
+    """Connections of verified agents that were closed for others."""
+    agents: Agents = field(default_factory=Agents)
+    bytes: WaitingBytes = field(default_factory=WaitingBytes)
     under_way: dict[Ticket, None] = field(default_factory=dict, init=False)
     """Connections with an exchange, in the order in which these began."""
 
@@ -70,11 +78,13 @@ class Ticket:
     pool: Pool | None = None
     """Where it has a place."""
     verified: bool = False
-    """Whether it presented a verified certificate, and so has no limits."""
+    """Whether it presented a verified certificate."""
+    payer: str = field(init=False)
+    """To whom its work and its bytes are charged: its address, or the name in its verified certificate."""
     since: float = 0.0
     """When it was admitted."""
     heard: float = 0.0
-    """When it last sent something."""
+    """When it last sent something, or its last exchange ended."""
     size: int = 0
     """Bytes of its request under way."""
     due: int = 0
@@ -85,10 +95,17 @@ class Ticket:
     """When that began."""
     answering: bool = False
     """Whether it waits for the answer of the master."""
+    kept: int = 0
+    """Bytes of it that wait in memory."""
+
+    def __post_init__(self) -> None:
+        self.payer = self.address
 
     def begin(self) -> bool:
         """Begin an exchange; return whether there is room for it."""
-        if not self.verified and not self.exchange:
+        if self.verified:
+            self.limits.agents.ask(self)
+        elif not self.exchange:
             self.exchange = self.limits.exchanges.take(self.address)
             if self.exchange:
                 self.began = time.monotonic()
@@ -107,12 +124,25 @@ class Ticket:
 
     def end(self) -> None:
         """End an exchange."""
+        if self.verified:
+            self.limits.agents.rest(self)
         if self.exchange:
             self.limits.exchanges.give(self.address)
             del self.limits.under_way[self]
         if self.size:
             self.limits.sizes.give(self.address, self.size)
         self.exchange, self.size, self.answering = False, 0, False
+
+    def hear(self, now: float) -> None:
+        """Note that it has sent something."""
+        self.heard = now
+        if self.verified:
+            self.limits.agents.hear(self)
+
+    def keep(self, size: int) -> None:
+        """Note how many bytes of it wait in memory."""
+        if size != self.kept:
+            self.limits.bytes.note(self, size)
 
     def stop_waiting(self) -> None:
         """Give back its place among those that wait."""
@@ -121,8 +151,11 @@ class Ticket:
             self.limits.waiting.give(self.address)
 
     def refuse(self, reason: str) -> None:
-        """Count that something of it was refused."""
-        self.limits.refusals.add(self.address, reason)
+        """Count that something of it was refused, or that it is closed."""
+        if self.verified:
+            self.limits.closings.add(self.payer, reason)
+        else:
+            self.limits.refusals.add(self.address, reason)
 
     def silent(self, now: float) -> bool:
         """Whether nothing comes although something should, or it has been there for too long."""
@@ -141,6 +174,10 @@ class Pool(Quota):
         self.served: dict[Ticket, None] = {}
         self.ready: OrderedDict[str, deque[Ticket]] = OrderedDict()
         """By address: those that wait for a place and have sent something."""
+
+    def crowded(self, address: str) -> bool:
+        """Whether more than half of the places are taken, of all or of an address."""
+        return self.total > self.share.total // 2 or self.of(address) > self.share.address // 2
 
     def admit(self, ticket: Ticket) -> bool:
         """Give a connection a place; return whether there was one."""
@@ -207,28 +244,60 @@ class Turns:
     other connection is served. In turns they get some time of each round: as much as all others took. The newest work
     is done first: a handshake that has begun is completed before others begin, and a flood delays nobody who comes
     later. A connection has one piece of work from each side here at the most, so nothing is done in the wrong order.
+
+    Work for verified agents is done at once, as long as it is little. What an agent causes beyond (over many
+    connections, or in many small pieces) has turns, too: of each agent one after the other, the oldest first.
     """
 
     def __init__(self) -> None:
         self._due: list[Callable[[], None]] = []
+        self._crowds: OrderedDict[str, deque[Callable[[], None]]] = OrderedDict()
+        """By payer: work of verified agents."""
+        self._crowd_is_next = False
+        self._spent: dict[str, float] = {}
+        """By payer: seconds of this round in which work was done at once."""
         self._ended = 0.0
         """When the last turn ended."""
 
-    def add(self, work: Callable[[], None]) -> None:
-        """Do some work when it is due."""
-        if not self._due:
+    def add(self, work: Callable[[], None], payer: str = "") -> None:
+        """Do some work when it is due; ``payer``: of a verified agent."""
+        if not self._due and not self._crowds:
             self._ended = time.monotonic()
             asyncio.get_running_loop().call_soon(self._run)
-        self._due.append(work)
+        if payer:
+            self._crowds.setdefault(payer, deque()).append(work)
+        else:
+            self._due.append(work)
+
+    def allows(self, payer: str) -> bool:
+        """Whether work of a verified agent is done at once."""
+        return self._spent.get(payer, 0.0) < AT_ONCE and payer not in self._crowds
+
+    def spend(self, payer: str, seconds: float) -> None:
+        """Note how long such work took."""
+        if not self._spent:
+            asyncio.get_running_loop().call_soon(self._spent.clear)  # the first thing in the next round
+        self._spent[payer] = self._spent.get(payer, 0.0) + seconds
+
+    def _next(self) -> Callable[[], None]:
+        """Remove what is done next: in turns something of a verified agent and of all others."""
+        self._crowd_is_next = not self._crowd_is_next
+        if not self._crowds or (self._due and not self._crowd_is_next):
+            return self._due.pop()
+        payer, queue = self._crowds.popitem(last=False)
+        work = queue.popleft()
+        if queue:
+            self._crowds[payer] = queue
+        return work
 
     def _run(self) -> None:
         now = time.monotonic()
         until = now + max(SLICE, now - self._ended)
         try:
-            while self._due and now < until:
-                self._due.pop()()
+            while (self._due or self._crowds) and now < until:
+                self._next()()
                 now = time.monotonic()
         finally:
             self._ended = now
-            if self._due:
+            if self._due or self._crowds:
                 asyncio.get_running_loop().call_soon(self._run)

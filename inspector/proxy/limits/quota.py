@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +16,20 @@ FIRST, INTERVAL = 1.0, 60.0
 """Seconds after which the first refusals are reported, and between the reports that follow."""
 ADDRESSES = 1000
 """Addresses that are counted one by one until the next report."""
+
+
+class Charged(Protocol):
+    """A connection, as far as limits know it."""
+
+    address: str
+    payer: str
+    heard: float
+    kept: int
+
+    @property
+    def close(self) -> Callable[[str], None]: ...
+
+    def refuse(self, reason: str) -> None: ...
 
 
 class Share(NamedTuple):
@@ -25,6 +41,11 @@ class Share(NamedTuple):
     def scaled(self, factor: float) -> Share:
         """Return a smaller limit."""
         return Share(max(int(self.address * factor), 1), max(int(self.total * factor), 2))
+
+    def divided(self, workers: int) -> Share:
+        """Return the share of one of several workers: an address has only one of them."""
+        total = max(self.total // workers, 2)
+        return Share(min(self.address, max(total * 3 // 4, 1)), total) if workers > 1 else self
 
 
 class Quota:
@@ -39,6 +60,10 @@ class Quota:
     def full(self) -> bool:
         """Whether all together use it up."""
         return self.total >= self.share.total
+
+    def of(self, address: str) -> int:
+        """How much an address uses."""
+        return self._addresses[address]
 
     def take(self, address: str, amount: int = 1) -> bool:
         """Use so much more; return whether there was room for it."""
@@ -59,15 +84,19 @@ class Quota:
 class Refusals:
     """Counts what was refused, and reports it in one sentence now and then."""
 
-    def __init__(self, report: Callable[[str], None]) -> None:
+    def __init__(
+        self, report: Callable[[str], None], what: str = "refused or closed before a certificate was verified"
+    ) -> None:
+        """``report`` gets the sentence, which begins with ``what``."""
         self._report = report
+        self._what = what
         self._reasons: Counter[str] = Counter()
         self._addresses: Counter[str] = Counter()
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
 
     def add(self, address: str, reason: str) -> None:
-        """Count a refusal."""
+        """Count a refusal: of an address, or of a certname."""
         self._reasons[reason] += 1
         if address in self._addresses or len(self._addresses) < ADDRESSES:
             self._addresses[address] += 1
@@ -84,7 +113,7 @@ class Refusals:
         if self._reasons:
             reasons = "; ".join(f"{number:,}: {reason}" for reason, number in self._reasons.most_common())
             (address, number), *_ = self._addresses.most_common(1)
-            self._report(f"refused or closed before a certificate was verified: {reasons}; {number:,} of {address}")
+            self._report(f"{self._what}: {reasons}; {number:,} of {clean(address)}")
             self._reasons.clear()
             self._addresses.clear()
 

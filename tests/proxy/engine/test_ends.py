@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import socket
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from OpenSSL import SSL
 
 from inspector.proxy.engine import ends
 from inspector.proxy.engine.ends import JAM, End
-from inspector.proxy.limits import FULL
+from inspector.proxy.limits import FULL, PIECE, READ, RECORDS
 from tests.support.ends import Tls, Transport
 
 if TYPE_CHECKING:
@@ -156,6 +158,139 @@ def test_what_waits_for_its_turn_is_taken_before_the_end() -> None:
     assert not end.heard
     turns.pop()()
     assert end.heard == [b"before", None, "lost"]
+
+
+class Records(Tls):
+    """TLS of which each byte that arrives is a record."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records = b""
+        self.largest = 0
+        self.farewell = False
+
+    def bio_write(self, data: bytes) -> int:
+        self.records += data
+        self.largest = max(self.largest, len(data))
+        return len(data)
+
+    def recv(self, _size: int) -> bytes:
+        if not self.records:
+            raise SSL.ZeroReturnError if self.farewell and self.largest else SSL.WantReadError
+        record, self.records = self.records[:1], self.records[1:]
+        return record
+
+
+class Work:
+    """Turns of one agent, each when the test wants."""
+
+    def __init__(self, *, at_once: bool) -> None:
+        self._at_once = at_once
+        self.due: list[Callable[[], None]] = []
+        self.seconds = 0.0
+
+    def add(self, work: Callable[[], None], payer: str = "") -> None:
+        assert payer == "a.example"
+        self.due.append(work)
+
+    def allows(self, payer: str) -> bool:
+        return self._at_once and payer == "a.example"
+
+    def spend(self, payer: str, seconds: float) -> None:
+        assert payer == "a.example"
+        self.seconds += seconds
+
+
+def verified(work: Work, *, many: bool = False) -> Any:
+    """What a connection of a verified agent is counted by."""
+    return SimpleNamespace(
+        due=0, verified=True, payer="a.example", limits=SimpleNamespace(turns=work, bytes=SimpleNamespace(many=many))
+    )
+
+
+class Reading(End):
+    """Notes the sizes of what it read, and how it ended."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.heard: list[object] = []
+        self.connection_made(Transport())  # type: ignore[arg-type]
+        self.secured = 1.0
+
+    def on_data(self, data: bytes) -> None:
+        self.heard.append(len(data))
+
+    def on_end(self, error: str | None) -> None:
+        self.heard.append(error)
+
+    def on_lost(self) -> None:
+        self.heard.append("lost")
+
+
+def test_of_many_small_records_some_are_read_in_a_turn() -> None:
+    """A record costs the same, however small it is: of what is read at once they could take a second."""
+    work, tls = Work(at_once=True), Records()
+    tls.farewell = True
+    ticket = verified(work)
+    end = Reading(tls, ticket)
+    end.arrived(memoryview(bytes(RECORDS * 2 + 1)))
+    assert end.heard == [RECORDS]
+    assert (ticket.due, transport(end).reading) == (1, False)
+    end.eof_received()
+    end.connection_lost(None)
+    for left in (RECORDS, 1):
+        work.due.pop()()
+        assert end.heard[-1 if left > 1 else -3] == left
+    assert end.heard == [RECORDS, RECORDS, 1, None, "lost"], "the end comes last"
+    assert (ticket.due, work.due) == (0, [])
+
+
+def test_what_comes_last_is_read_whole() -> None:
+    near, far = socket.socketpair()
+    with near, far:
+        far.send(bytes(RECORDS + 1))
+        work = Work(at_once=True)
+        end = Reading(Records(), verified(work))
+        vars(transport(end))["fileno"] = near.fileno
+        end.connection_lost(ConnectionResetError())
+    assert end.heard == [RECORDS, 1, "the connection was reset", "lost"]
+    for turn in work.due:
+        turn()
+    assert end.heard[-1] == "lost"
+
+
+def test_work_for_an_agent_is_counted_and_waits_if_it_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(100))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    work = Work(at_once=True)
+    end = Reading(Records(), verified(work))
+    end.arrived(memoryview(b"abc"))
+    assert (end.heard, work.seconds, work.due) == ([3], 1, [])
+    assert len(end.get_buffer(0)) == READ
+    work = Work(at_once=False)
+    end = Reading(Records(), verified(work))
+    assert len(end.get_buffer(0)) == PIECE
+    end.arrived(memoryview(b"abc"))
+    assert (end.heard, transport(end).reading) == ([], False)
+    work.due.pop()()
+    assert (end.heard, transport(end).reading) == ([3], True)
+
+
+def test_while_much_waits_less_is_read() -> None:
+    assert len(Reading(Records(), verified(Work(at_once=True), many=True)).get_buffer(0)) == PIECE
+
+
+def test_openssl_gets_and_gives_small_pieces() -> None:
+    """Its buffers stay as large as the largest, and what is partly sent stays whole."""
+    tls = Records()
+    end = Reading(tls, verified(Work(at_once=True)))
+    written: list[int] = []
+    vars(transport(end))["write"] = lambda data: written.append(len(data))
+    end.arrived(memoryview(bytes(READ)))
+    assert tls.largest == PIECE
+    end.send(bytes(READ))
+    assert sum(written) == READ
+    assert max(written) <= ends.WRITTEN * ends.SEALED
 
 
 def test_a_bug_in_the_end_does_not_keep_the_link() -> None:

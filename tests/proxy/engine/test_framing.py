@@ -32,6 +32,8 @@ def messages(pieces: Iterable[bytes]) -> Iterator[tuple[framing.Head, bytes]]:
                 if head is None:
                     break
             body += reader.body()
+            while reader.more:
+                body += reader.body()
             if not reader.complete:
                 break
             yield head, body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,9 @@ from inspector.proxy.engine.sides import AgentEnd, MasterEnd
 from inspector.proxy.faults import actions
 from inspector.proxy.faults.injection import Injection
 from inspector.proxy.identity import NoIdentity
-from inspector.proxy.limits import BODY_TIME, FULL, HANDSHAKE, HEAD_TIME
+from inspector.proxy.limits import BODY_TIME, CHUNKS, FULL, HANDSHAKE, HEAD_TIME, IDLE
 from inspector.proxy.limits.admission import Admission
+from inspector.proxy.limits.agents import RESTING
 from inspector.proxy.tls import TlsState
 from tests.support.ends import Tls, Transport
 
@@ -165,11 +167,66 @@ def test_a_handshake_has_a_deadline(site: Site, clock: list[float]) -> None:
     assert given_up(site, clock, HANDSHAKE)
 
 
-def test_an_idle_connection_has_none(site: Site, clock: list[float]) -> None:
+def test_an_idle_connection_has_none_as_long_as_the_master_keeps_it(site: Site, clock: list[float]) -> None:
     site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    site.link.master_sent(master, OK)
+    site.wire.size = 0
     clock[0] += 86_400
     site.link.check(clock[0])
-    assert not site.wire.ended
+    assert not site.agent.closed
+    site.link.master_ended(master, None)
+    site.link.check(clock[0])
+    assert site.agent.closed
+
+
+def test_it_ends_after_the_masters_but_not_while_the_agent_may_ask_again(site: Site, clock: list[float]) -> None:
+    """The master may restart in the middle of a run."""
+    site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    site.link.master_sent(master, OK)
+    site.wire.size = 0
+    site.link.master_ended(master, None)
+    clock[0] += RESTING - 1
+    site.link.check(clock[0])
+    assert not site.agent.closed
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    clock[0] += 86_400
+    site.link.check(clock[0])
+    assert not site.agent.closed, "a request is under way"
+    site.link.master_sent(master, OK)
+    site.wire.size = 0
+    site.link.master_ended(master, None)
+    assert site.errors == [None, None]
+    clock[0] += RESTING + 1
+    site.link.check(clock[0])
+    assert site.agent.closed
+
+
+def test_who_asks_nothing_has_as_long_as_a_master_gives(site: Site, clock: list[float]) -> None:
+    site.secure()
+    clock[0] += IDLE - 1
+    site.link.check(clock[0])
+    assert not site.agent.closed
+    clock[0] += 2
+    site.link.check(clock[0])
+    assert site.agent.closed
+    assert site.errors == []
+
+
+def test_who_has_not_taken_its_answer_is_not_idle(site: Site, clock: list[float]) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    master, _ = site.master()
+    site.link.master_sent(master, OK)
+    site.link.master_ended(master, None)
+    site.wire.size = 1000
+    clock[0] += RESTING + 1
+    site.link.check(clock[0])
+    assert not site.agent.closed
 
 
 def test_a_head_has_a_deadline_that_no_byte_postpones(site: Site, clock: list[float]) -> None:
@@ -318,6 +375,81 @@ def test_what_a_master_sent_ahead_is_no_answer(site: Site) -> None:
     other, _ = site.master()
     site.link.master_sent(other, OK.replace(b"{}", b"[]"))
     assert [record.response and record.response.body for record in site.runtime.records] == [b"{}", b"[]"]
+
+
+def turn(site: Site) -> bool:
+    """Do what is due in turns; return whether there was anything."""
+    turns = site.runtime.admission.turns
+    due = bool(turns._due)
+    if due:
+        turns._due.pop()()
+    return due
+
+
+def test_of_a_body_in_many_chunks_some_are_read_in_a_turn(site: Site) -> None:
+    """A chunk costs the same, however small it is."""
+    site.secure()
+    site.link.agent_sent(b"PUT /a HTTP/1.1\r\nHost: n\r\nTransfer-Encoding: chunked\r\n\r\n")
+    _, wire = site.master()
+    head = wire.data
+    site.link.agent_sent(b"1\r\na\r\n" * CHUNKS * 3 + b"0\r\n\r\n")
+    assert wire.data.count(b"a" * CHUNKS) == 1
+    assert not site.wire.reading
+    site.agent.eof_received()
+    turns = 0
+    while turn(site):
+        turns += 1
+    assert turns == 3
+    assert wire.data[len(head) :] == b"100\r\n" + b"a" * 256 + (b"\r\n100\r\n" + b"a" * 256) * 2 + b"\r\n0\r\n\r\n"
+    assert site.link.abandoned, "it has sent all of it, and then its end"
+
+
+def test_so_are_those_of_an_answer_and_its_end_comes_last(site: Site) -> None:
+    site.secure()
+    site.link.agent_sent(GET)
+    master, wire = site.master()
+    site.link.master_sent(master, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nz\r\n" * CHUNKS * 2)
+    assert site.wire.data.count(b"z") == CHUNKS
+    assert not wire.reading
+    master.eof_received()
+    assert site.runtime.records == []
+    while turn(site):
+        pass
+    assert site.wire.data.count(b"z") == CHUNKS * 2
+    assert site.errors == ["the master closed the connection"]
+
+
+def test_what_waits_in_memory_is_counted(site: Site) -> None:
+    waiting = site.runtime.admission.bytes
+    site.secure()
+    site.link.agent_sent(PUT % 10 + b"\r\n12345")
+    master, wire = site.master()
+    wire.size = 0
+    site.link.room()
+    assert waiting.total == 5, "its copy for the record"
+    site.link.agent_sent(b"67890" + GET)
+    wire.size = 0
+    site.link.room()
+    assert waiting.total == 10 + len(GET), "and what was sent ahead"
+    site.link.master_sent(master, OK[:-1])
+    assert waiting.total == 10 + len(GET) + len(OK[:-1]) + 1, "an answer that is not taken, and its copy"
+    site.wire.size = 0
+    site.link.agent_lost()
+    assert waiting.total == 0
+
+
+def test_whoever_is_closed_for_others_while_it_takes_nothing_leaves_nothing_in_the_system(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: list[tuple[int, int]] = []
+    monkeypatch.setattr(Transport, "setsockopt", lambda _, level, option, value: options.append((level, option)))
+    site.secure()
+    site.link._expel("others needed the room")
+    assert options == []
+    assert site.wire.ended == "aborted"
+    site.wire.ended, site.wire.size = "", 1
+    site.link._expel("others needed the room")
+    assert options == [(socket.SOL_SOCKET, socket.SO_LINGER)]
 
 
 # -- the end -----------------------------------------------------------------------------------------------

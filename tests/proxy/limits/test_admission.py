@@ -40,8 +40,8 @@ class Door:
     def identifier(self, ticket: Ticket) -> str:
         return next(name for name, other in Ticket.open.items() if other is ticket)
 
-    def verify(self, ticket: Ticket) -> None:
-        self.admission.verify(self.identifier(ticket))
+    def verify(self, ticket: Ticket, certname: str = "") -> None:
+        self.admission.verify(self.identifier(ticket), certname)
 
     def end(self) -> None:
         self.admission.close()
@@ -142,7 +142,7 @@ def test_a_verified_agent_has_no_limits_and_its_address_more_places() -> None:
         assert served(*more) == [True] * 4 + [None]
         assert served(*strangers) == [True] * 3 + [None], "they have their own places"
         door.admission.leave(agent)
-        assert door.admission._verified == 0
+        assert door.admission.agents.total == 0
         door.end()
 
     run(play())
@@ -282,6 +282,98 @@ def test_with_few_descriptors_verified_agents_have_half_of_them() -> None:
         assert served(agent, *tickets) == [True, True, True, False]
         door.end()
         assert "ulimit" in door.reports[0]
+
+    run(play())
+
+
+def test_one_agent_takes_no_other_its_descriptors() -> None:
+    """However many connections it holds, and whether they ask for something or not."""
+
+    async def play() -> None:
+        door = Door(admission.SPARE + 160)
+        bad = []
+        for number in range(200):
+            ticket = door.enter("a")
+            if not ticket.admitted.done() or not ticket.admitted.result():
+                break
+            door.verify(ticket, "bad.example")
+            bad.append(ticket)
+            if number % 2:
+                ticket.begin()
+            await asyncio.sleep(0)
+        assert len(bad) == 200
+        assert door.admission.agents.total == 70, "an eighth is for whoever comes"
+        good = []
+        for number in range(40):
+            ticket = door.enter("b" if number % 2 else "a")
+            assert served(ticket) == [True]
+            door.verify(ticket, f"good{number}.example")
+            ticket.begin()
+            good.append(ticket)
+            await asyncio.sleep(0)
+        assert set(door.closed) < set(bad)
+        for ticket in (*bad, *good):
+            door.admission.leave(ticket)
+        assert door.admission.agents.total == 0
+        door.end()
+        assert door.reports[-1].startswith("closed, as others needed the room: ")
+        assert door.reports[-1].endswith(" of bad.example")
+
+    run(play())
+
+
+def test_if_nobody_has_too_many_the_newcomer_is_one_too_many() -> None:
+    async def play() -> None:
+        door = Door(admission.SPARE + 16)
+        agents = []
+        for number in range(8):
+            agents.append(door.enter("ab"[number % 2]))
+            door.verify(agents[-1], f"agent{number}")
+        await asyncio.sleep(0)
+        assert door.closed == agents[-1:]
+        door.end()
+
+    run(play())
+
+
+def test_several_workers_share_what_they_have_together(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    one, four = Admission(65536, print), Admission(65536, print, workers=4)
+    assert four.exchanges.share.total == one.exchanges.share.total // 4
+    assert four.sizes.share.total == one.sizes.share.total // 4
+    assert four.bytes.share.total == one.bytes.share.total // 4
+    assert four.agents.limit == one.agents.limit // 4
+    assert all(4 * few.share.total <= pool.share.total for few, pool in zip(four._pools, one._pools, strict=True))
+
+
+def test_where_many_have_a_place_silence_gets_none() -> None:
+    """Else those who send nothing kept an agent of the same address waiting until they have been silent for long."""
+
+    async def play() -> None:
+        door = Door()
+        silent = [door.enter(sends=False) for _ in range(2)]
+        assert served(*silent) == [True, True], "of two places"
+        others = [door.enter("b", sends=False), door.enter("b")]
+        assert served(*others) == [None, True], "more than half of all places are taken"
+        door.end()
+
+    run(play())
+
+
+def test_who_was_read_already_is_not_silent() -> None:
+    """A balancer's header may come with the first bytes of the agent."""
+
+    async def play() -> None:
+        door = Door()
+        first, second = door.enter(), door.enter()
+        near, far = socket.socketpair()
+        with near, far:
+            third = door.admission.enter("third", "a", near.fileno(), print, sent=True)
+            assert served(first, second, third) == [True, True, None]
+            door.admission.leave(second)
+            assert served(third) == [True]
+            door.admission.leave(third)
+        door.end()
 
     run(play())
 

@@ -44,7 +44,8 @@ def test_of_a_closed_connection_nothing_is_unread() -> None:
 def test_a_request_that_takes_long_loses_its_place_when_others_wait() -> None:
     async def play() -> None:
         closed: list[str] = []
-        limits = Limits(Quota(Share(9, 9)), Quota(Share(2, 3)), Quota(Share(9, 9)), Refusals(closed.append), Turns())
+        refusals = Refusals(closed.append)
+        limits = Limits(Quota(Share(9, 9)), Quota(Share(2, 3)), Quota(Share(9, 9)), refusals, Turns(), refusals)
 
         def ticket(address: str, name: str) -> Ticket:
             return Ticket(limits, address, -1, lambda _: closed.append(name))
@@ -117,6 +118,39 @@ def test_the_newest_work_is_done_first() -> None:
 
     asyncio.run(play())
     assert log == [2, 1, 0]
+
+
+def test_each_agent_has_some_time_of_a_round_and_then_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        turns = Turns()
+        turns.spend("a", pool.AT_ONCE * 2)
+        assert (turns.allows("a"), turns.allows("b")) == (False, True)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert turns.allows("a"), "it is another round"
+        turns.add(lambda: None, "a")
+        assert not turns.allows("a"), "what came before is done before"
+        await asyncio.sleep(0)
+        assert turns.allows("a")
+
+    asyncio.run(play())
+
+
+def test_agents_take_turns_the_oldest_work_first_and_leave_some_to_strangers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "SLICE", 1000.0)
+    log: list[str] = []
+
+    async def play() -> None:
+        turns = Turns()
+        for number in range(4):
+            turns.add(functools.partial(log.append, f"bad{number}"), "bad")
+        turns.add(functools.partial(log.append, "good"), "good")
+        for number in range(2):
+            turns.add(functools.partial(log.append, f"stranger{number}"))
+        await asyncio.sleep(0)
+
+    asyncio.run(play())
+    assert log == ["bad0", "stranger1", "good", "stranger0", "bad1", "bad2", "bad3"]
 
 
 def test_work_that_fails_does_not_stop_the_rest() -> None:

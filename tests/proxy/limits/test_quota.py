@@ -33,6 +33,13 @@ def test_an_address_that_has_nothing_is_forgotten() -> None:
     assert not limited._addresses
 
 
+def test_each_of_several_workers_has_its_share() -> None:
+    assert Share(100, 200).divided(1) == (100, 200)
+    assert Share(100, 200).divided(2) == (75, 100), "an address has only one of them"
+    assert Share(10, 200).divided(4) == (10, 50)
+    assert Share(1, 2).divided(8) == (1, 2)
+
+
 def test_a_smaller_limit_leaves_some_room() -> None:
     assert Share(100, 200).scaled(0.1) == (10, 20)
     assert Share(100, 200).scaled(0.0) == (1, 2)
