@@ -213,7 +213,7 @@ def of_master(address: str, ssl: Path | None, cert: Path | None, key: Path | Non
     apart = conf.authority if conf.path and conf.authority != conf.servers[0] else None
     return livecheck.probe(
         host, port, ca=_existing(conf.ca), crl=_existing(conf.crl), certificate=cert, key=key, now=time.time(),
-        authority=apart,
+        authority=apart, primary=conf.servers[0] if conf.path else None,
     )  # fmt: skip
 
 
