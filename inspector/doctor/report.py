@@ -183,7 +183,7 @@ def _of_directories(
     authority = cadir.read(ca) if ca else None
     diagnoses = cadir.examine(authority, now) if authority else []
     if agent and authority:
-        agent = dataclasses.replace(agent, ca_service=authority.ca_service)
+        agent = dataclasses.replace(agent, ca_service=authority.program.service)
     if agent:
         diagnoses += cross_check.with_causes(ssldir.examine(agent, now), diagnoses)
         diagnoses += cross_check.join(agent, authority) + cross_check.against_wire(agent, authority, wire_keys)
