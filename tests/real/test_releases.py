@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import not_had
-from tests.real import releases
+from tests.real import openvox_ca, releases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,3 +39,5 @@ def test_the_last_line_names_what_could_not_be_had() -> None:
     assert not_had({"skipped": [other, skipped, skipped], "error": [failed]}) == (
         line + "no directory with Debian trixie with x: error 1"
     )
+    without = SimpleNamespace(longrepr=("conftest.py", 3, f"Skipped: {openvox_ca.NOT_HAD}: X names none"))
+    assert not_had({"skipped": [without]}).endswith(": no openvox-ca could be had: X names none")
