@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 -- /p' Makefile | awk -F ' -- ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
-demo: .venv/installed  ## the main job in an embedded lab: agent, proxy, master, and what the capture tells
+demo: .venv/demo  ## a failing node, its fix and its first run, in an embedded lab
 	$(BIN)/puppet-inspector demo
 
 test: .venv/installed  ## the quick tests, in parallel
@@ -80,7 +80,15 @@ release:  ## check that version, changelog, tag and the files in dist/ belong to
 clean:  ## take the virtual environment and caches away
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 
-.venv/installed: pyproject.toml constraints.txt
+.venv/python: .ci/find-python
 	python=$$(.ci/find-python) && { [ -x $(BIN)/python ] || "$$python" -m venv .venv; }
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
+
+# What the program needs; `make test` and the others need tools, too.
+.venv/demo: .venv/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+.venv/installed: .venv/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch .venv/demo $@

@@ -23,11 +23,13 @@ from tests.support.places import ROOT
 WIDTH = 120
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 DEMO = (
-    (r"\S+ +127\.0\.0\.1 .*", 2),
-    (r"\S+ +web1\.lab\.example +certificates PUT .*", 1),
+    (r"\S+ +web1\.lab\.example +certificates PUT .* 400 .*", 1),
+    (r"\S+ +web1\.lab\.example +certificates GET .* 200 .*", 1),
     (r"\S+ +web1\.lab\.example +catalog .*", 1),
-    (r"== run .*", 2),
-    (r"The capture is .*", 1),
+    (r"== run 2 .*", 1),
+    (r"run 1: .*", 1),
+    (r"  fix: .*", 1),
+    (r" {9,}.*", 6),
     (r"[0-9]+ (?:error|warning|notice).*", 1),
 )
 """Which lines of `make demo` are quoted, in their order, and at most how many of each; dots stand for the others."""
