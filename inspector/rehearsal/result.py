@@ -135,7 +135,7 @@ class Result:
     logs: Logs = field(default_factory=Logs)
     """The messages of the new master."""
     deferred: int = 0
-    """Deferred values that could not be compared, because v4 shows them as text."""
+    """Deferred values that could not be compared, because v4 showed them as text."""
     waited: float = 0.0
     """Seconds for which the master was too busy, by its own words."""
     warnings: list[str] = field(default_factory=list)

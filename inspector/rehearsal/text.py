@@ -58,7 +58,8 @@ def _found(result: Result, *, full: bool) -> Iterator[Line]:
     if result.deferred:
         values = plural(result.deferred, "Deferred value")
         yield Line(
-            "plain", f"  not compared: {values}: v4 shows them as text, only an agent gets them (--road keys:DIR)"
+            "plain",
+            f"  not compared: {values}: v4 shows them as text before 8.10, an agent gets them (--road keys:DIR)",
         )
     if result.unasked:
         files = plural(result.unasked, "file")
