@@ -159,6 +159,11 @@ class Result:
         if self.each is not None:
             self.each[name] = reason
 
+    @property
+    def measured(self) -> bool:
+        """Whether the noise of any node is known, or is known to be unknown."""
+        return bool(self.groups.changed or self.groups.same or self.noisy or self.unmeasured)
+
     def ratio(self, percentile: int) -> float | None:
         """How many times as long catalogs take, at a percentile of the nodes; None without any."""
         ratios = sorted(time.ratio for time in (self.later if self.cold else self.times))
