@@ -148,7 +148,7 @@ def _keys(recorded: Recorded) -> Path:
         for kind in ("private_keys", "certs"):
             (directory / kind).mkdir(parents=True, exist_ok=True)
             name = f"{kind}/{site.certname(role)}.pem"
-            shutil.copyfile(recorded.agents("7.23") / role / "ssl" / name, directory / name)
+            shutil.copy(recorded.agents("7.23") / role / "ssl" / name, directory / name)  # with its mode
     shutil.copyfile(recorded.ca / "ssl/certs/ca.pem", directory / "certs/ca.pem")
     return directory
 
