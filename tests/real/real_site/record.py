@@ -27,7 +27,7 @@ OLD, NEW = f"puppet.{site.DOMAIN}", f"new.{site.DOMAIN}"
 HOSTS = {"7.9.5": "127.0.7.4", "8.7.0": "127.0.8.4"}
 BOOKWORM = ("puppet-agent",)
 UPGRADED = ("db", "compute", "mon")
-"""The roles whose agents are upgraded: Deferred values, and two that need the facts which agents since 8 do not send."""
+"""The roles whose agents are upgraded: Deferred values, and two that need the facts that agents since 8 do not send."""
 
 
 class Recorded:
