@@ -34,7 +34,7 @@ NAMING = frozenset({"certificate_revoked", "certificate_expired", "certificate_r
 """Alerts with only one possible meaning."""
 ORDER = (
     # No way to the master, or none any more.
-    "S14", "T18", "T19", "T20", "T27", "T26", "T21", "T22",
+    "S14", "T18", "T19", "T20", "T27", "T26", "T21", "T22", "T28",
     # Trust: a wrong clock, certificate or CRL explains the alert that follows.
     "T15", "T10", "B14", "B10", "B12", "B13", "B05", "B04", "B33", "B35", "T05", "T07", "T24", "T06", "T08",
     # The agent's identity towards the CA.

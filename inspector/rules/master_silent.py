@@ -25,7 +25,7 @@ from inspector.runs.examples import connection, given_up
     event=True,
     good=lambda: [
         talk(plugins(), catalog(), slow(metadata("modules/demo/a"), 90), report()),
-        talk(plugins(), unanswered(metadata("modules/demo/a")), report()),
+        talk(plugins(), given_up(metadata("modules/demo/a"), "the agent disconnected", 20), report()),
     ],
     bad=lambda: [
         talk(given_up(ca(), "the agent disconnected", 120)),

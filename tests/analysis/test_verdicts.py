@@ -418,9 +418,7 @@ BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
     ],
     "puppetserver-7.9.5/7.23.0/06-mismatched-key": [(1, "B18", "certain", f"{CLEAN} auto6.v7230.test")],
     # A flow file holds neither the handshake nor the alert.
-    "puppetserver-7.9.5/7.23.0/07-revoked-agent": [
-        (1, None, "not visible", "whether the agent's certificate is revoked")
-    ],
+    "puppetserver-7.9.5/7.23.0/07-revoked-agent": [(1, "T28", "certain", "whether the agent's certificate is revoked")],
     "puppetserver-7.9.5/7.23.0/08-expired-crl": [(1, "B10", "certain", 'rm -f "$(puppet config print hostcrl)"')],
     "puppetserver-7.9.5/7.23.0/09-crl-missing-issuer": [(1, "B13", "certain", "certificate_revocation leaf")],
     "puppetserver-7.9.5/7.23.0/10-no-revocation": [(1, "B07", "likely", "certificate_revocation chain")],
