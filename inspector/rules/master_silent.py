@@ -8,6 +8,7 @@ from inspector.runs.examples import connection, given_up
     Severity.ERROR,
     at=(Kind.CONNECTION, *(kind for kind in (*RUN, *BOOTSTRAP) if kind is not Kind.CATALOG)),
     broken=True,
+    otherwise="warning if another server of `server_list` was up",
     title="the master did not answer until the agent gave up",
     fix=(
         on_master(

@@ -123,6 +123,8 @@ class Run:
     """The first request with a client certificate."""
     answered: int = 0
     """How many requests were answered."""
+    chosen: tuple[int, str] | None = None
+    """The server of the agent's server_list that is up, and the record in which it said so."""
     unanswered: Bounded[Unanswered] = field(default_factory=Bounded)
     """Requests that had no answer, nor when they were sent again."""
     delayed: Bounded[RequestSent] = field(default_factory=Bounded)
@@ -431,6 +433,8 @@ class Run:
             self.ca_service = self.ca_service or ca_service.of(match, response, placed.response)
             if compiler := response.header("x-puppet-compiler-name"):
                 self.compilers.setdefault(compiler[:WORD], exchange.seq)
+            if endpoint.kind is Kind.SERVER_STATUS and response.status < 300:
+                self.chosen = exchange.seq, (exchange.request.header("host") or "")[:WORD]
             if self.unanswered:
                 self._note_repeated(exchange)
         else:
@@ -558,6 +562,7 @@ class Run:
         self.legs = other.legs | self.legs
         self.connections += other.connections
         self.answered += other.answered
+        self.chosen = self.chosen or other.chosen
         for status, number in other.statuses.items():
             self.statuses[status] = self.statuses.get(status, 0) + number
         for wait, pause in other.waits.items():

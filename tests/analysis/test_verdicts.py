@@ -21,6 +21,7 @@ from inspector.runs.examples import (
     bucket,
     ca,
     catalog,
+    connection,
     content,
     crl,
     csr,
@@ -157,6 +158,35 @@ def test_a_master_that_went_away_refuses_what_comes_after() -> None:
     cause, _, symptoms = verdict_of(talk(plugins(), catalog(), cut, lost))
     assert cause == "S14"
     assert "T18" in symptoms
+
+
+STATUS = "/status/v1/simple/server"
+UP = altered(asked(STATUS, b"running", media="text/plain"), headers={"Host": "c2.example:8140"})
+DOWN = unconnected(connection(), "cannot connect to the master c1.example:8140: Connection refused")
+
+
+def test_a_server_that_the_agent_did_without_is_a_warning_that_names_both() -> None:
+    (run,) = runs_of(talk(DOWN, UP, plugins(), catalog(), report()))
+    verdict = verdicts.verdict(run)
+    assert verdict
+    assert verdict.cause
+    assert (verdict.cause.rule, verdict.cause.severity) == ("T18", Severity.WARNING)
+    assert verdict.cause.message == (
+        "c1.example:8140 refused the connection: no master listens there; the agent went on with c2.example:8140"
+    )
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (DOWN, plugins(), catalog(), report()),  # as of a server for the CA alone
+        (DOWN, altered(UP, response={"status": 503}), plugins(), catalog(), report()),
+        (UP, DOWN, plugins(), catalog(), report()),
+    ],
+)
+def test_a_server_that_no_other_one_stood_in_for_stays_an_error(parts: tuple[ExamplePart, ...]) -> None:
+    found = [finding for run in runs_of(talk(*parts)) for finding in run.findings if finding.rule == "T18"]
+    assert [finding.severity for finding in found] == [Severity.ERROR]
 
 
 def test_a_master_that_answers_nothing_does_not_compile_slowly() -> None:
