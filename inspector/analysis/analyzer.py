@@ -165,6 +165,8 @@ class Analyzer:
         injected = record.seq in step.run.injected
         if injected:
             pass  # nobody else is to blame for it
+        elif isinstance(record, Exchange) and record.unread:
+            pass  # its rules would find that bodies were not recorded
         elif isinstance(record, Exchange):
             case: Case = ExchangeCase(step.run, self._ledger, step, record)
             step.findings += self._ask(On.EXCHANGE, case, step.trouble, functools.partial(_secrets, step, record))
@@ -227,6 +229,8 @@ class Analyzer:
         if exchange is None:
             return
         step.match = match = endpoints.match(exchange.request.method, exchange.request.target)
+        if exchange.unread:
+            self._leave_out(step, exchange.unread)
         if match is None:
             return
         step.phase = match.endpoint.phase
