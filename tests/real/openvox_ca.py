@@ -1,6 +1,7 @@
 """A real openvox-ca on loopback, and a puppetserver whose agents have it as their CA.
 
-The program is no package of Debian's: the environment variable PUPPET_INSPECTOR_OPENVOX_CA names it.
+The program is no package of Debian's: the environment variable PUPPET_INSPECTOR_OPENVOX_CA names it. Its command,
+openvox-ca-ctl, lies beside it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tests.real.puppet import RealMaster
 PROGRAM = "PUPPET_INSPECTOR_OPENVOX_CA"
 NOT_HAD = "no openvox-ca could be had"
 """Begins the reason for which tests with one are not run; the session's last line names it (tests/conftest)."""
+ADMINISTRATOR = "admin.example"
 NO_CA = (
     "puppetlabs.services.ca.certificate-authority-disabled-service/certificate-authority-disabled-service\n"
     "puppetlabs.trapperkeeper.services.watcher.filesystem-watch-service/filesystem-watch-service\n"
@@ -46,7 +48,7 @@ class OpenvoxCa:
         three days, so that agents of 8 renew them in each run."""
         self.program, self.base, self.name, self.host = program, base, name, host
         self.port = free_port(host)
-        self.cadir, self.ssldir, self._made = base / "cadir", base / "ssl", (name, *names)
+        self.cadir, self.ssldir, self._made = base / "cadir", base / "ssl", (name, ADMINISTRATOR, *names)
         self._config = base / "config.yaml"
         self._names = ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
@@ -63,7 +65,7 @@ class OpenvoxCa:
         finally:
             self.stop()
         certificate, key = (self.ssldir / kind / f"{self.name}.pem" for kind in ("certs", "private_keys"))
-        self._start("https", "--tls-cert", f"{certificate}", "--tls-key", f"{key}")
+        self._start("https", "--tls-cert", f"{certificate}", "--tls-key", f"{key}", "--puppet-server", ADMINISTRATOR)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -78,6 +80,14 @@ class OpenvoxCa:
         for kind, content in (("private_keys", made["private_key"]), ("certs", made["certificate"])):
             (self.ssldir / kind).mkdir(parents=True, exist_ok=True)
             pki.write_private(self.ssldir / kind / f"{name}.pem", content.encode())
+
+    def ctl(self, *words: str) -> None:
+        """Let its administrator use its command, which lies beside it. Raises CalledProcessError when it fails."""
+        certificate, key = (f"{self.ssldir / kind / ADMINISTRATOR}.pem" for kind in ("certs", "private_keys"))
+        server = "--server-url", f"https://{self.name}:{self.port}", "--ca-cert", f"{self.cadir}/ca_crt.pem"
+        program = self.program.with_name("openvox-ca-ctl")
+        command = [f"{program}", *words, *server, "--client-cert", certificate, "--client-key", key]
+        subprocess.run(command, check=True, timeout=60)
 
     def stop(self) -> None:
         if self._process is not None:

@@ -80,9 +80,12 @@ def test_a_new_agent_and_one_that_lost_its_key(compiler: Compiler, tmp_path: Pat
     assert (lost.ended.status, run["verdict"]["cause"]) == (1, "B22"), lost
     commands = [step["command"] for step in run["verdict"]["steps"]]
     assert f"openvox-ca-ctl clean --certname {node.certname}" in commands
-    played(
-        "another key, whose request the CA takes without signing it", f"agent {version}, run", f"{run['outcome']}: B22"
-    )
+    played("another key, which the CA does not sign", f"agent {version}, run", f"{run['outcome']}: B22")
+    compiler.authority.ctl("clean", "--certname", node.certname)
+    subprocess.run(node.words(("puppet", "ssl", "clean")), env=node.environment, check=True, capture_output=True)
+    healed = agent(node)
+    assert (healed.ended.status, healed.runs[-1]["outcome"]) == (0, "complete"), healed
+    played("the fix of that", f"agent {version}, run", described(healed))
 
 
 def test_an_agent_renews_in_each_run(compiler: Compiler, trixie: System, tmp_path: Path, played: Played) -> None:
