@@ -171,9 +171,11 @@ def _find_libraries_inside(path: Path, libraries: Path) -> None:
 def _package_of(library: str) -> dict[str, str] | None:
     """The Debian package that a library is of."""
     done = subprocess.run(["dpkg-query", "-S", f"*/{library}"], capture_output=True, text=True)
-    name = done.stdout.partition(":")[0]
-    if done.returncode or not name:
+    # Beside "PACKAGE[:ARCHITECTURE]: PATH" it names diversions, of Debian's move from /lib to /usr/lib.
+    found = [line for line in done.stdout.splitlines() if not line.startswith("diversion by ")]
+    if not found:
         return None
+    name = found[0].partition(":")[0]
     source, version = _run("dpkg-query", "-W", "-f", "${source:Package} ${source:Version}", name).split()
     return {"name": name, "source": source, "version": version}
 

@@ -238,7 +238,9 @@ class RealMaster:
         """Set something in the server's puppet.conf, for as long as the block lasts."""
         conf = self.confdir / "puppet.conf"
         before = conf.read_text()
-        conf.write_text(before + "".join(f"{name} = {value}\n" for name, value in settings.items()))
+        # Of a setting that is there twice, the first would count.
+        kept = [line for line in before.splitlines() if line.partition(" = ")[0] not in settings]
+        conf.write_text("\n".join([*kept, *(f"{name} = {value}" for name, value in settings.items()), ""]))
         try:
             self.reload()
             yield
