@@ -360,7 +360,7 @@ def test_f09_is_any_refusal(status: int, says: int) -> None:
 
 
 @pytest.mark.parametrize(("query", "names"), [("&code_id=", True), ("&code_id=&x=1", True), ("&code_id=v1", False)])
-def test_f09_names_a_command_that_printed_nothing(query: str, names: bool) -> None:  # noqa: FBT001 - a parameter
+def test_f09_names_a_command_that_printed_nothing(query: str, names: bool) -> None:
     part = asked("static_file_content/modules/demo/files/a", b"no", status=400, media="text/plain", query=query)
     (message,) = messages("F09", part)
     assert message.endswith("the catalog has no code_id: code-id-command printed nothing") is names
