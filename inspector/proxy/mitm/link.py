@@ -393,7 +393,8 @@ class _Reader:
                 _start(self._handle(data))
                 _complete(done)
 
-        self._link.turns.add(work)
+        ticket = self._link.ticket
+        self._link.turns.add(work, ticket.payer if ticket.verified else "")
         await done
 
     async def _handle(self, data: bytes) -> None:

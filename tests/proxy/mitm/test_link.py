@@ -181,7 +181,7 @@ def test_without_a_verified_certificate_a_connection_is_read_in_turns() -> None:
     async def play() -> None:
         made = linked()
         waiting: list[Callable[[], None]] = []
-        made.turns = SimpleNamespace(add=waiting.append)
+        made.turns = SimpleNamespace(add=lambda work, _payer: waiting.append(work))
         reader = reader_of(made)
         reader._reader.feed_data(b"hello")
         reading = asyncio.create_task(reader.read(1))
@@ -222,9 +222,9 @@ def test_a_turn_is_counted_in_work(monkeypatch: pytest.MonkeyPatch) -> None:
     added: list[int] = []
 
     class Counted(Turns):
-        def add(self, work: Callable[[], None]) -> None:
+        def add(self, work: Callable[[], None], payer: str = "") -> None:
             added.append(len(arrived(made)))
-            super().add(work)
+            super().add(work, payer)
 
     async def handle(_event: events.Event) -> None:
         now[0] += 1.0 if costly[0] else 0.0
