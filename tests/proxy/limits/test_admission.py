@@ -410,7 +410,8 @@ def test_memory_is_given_back_once_after_a_flood(monkeypatch: pytest.MonkeyPatch
 
 def test_connections_of_agents_are_such_a_flood_too(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
-        door, counted = Door(), []
+        door = Door()
+        counted: list[int] = []
         monkeypatch.setattr(door.admission._peaks, "count", counted.append)
         tickets = [door.enter() for _ in range(2)]
         for ticket in tickets:
