@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-ground test-real test-versions check lint docs bench soak faults site samples package onefile release clean
+.PHONY: help demo test test-slow test-all test-ground test-real test-versions test-openvox-ca check lint docs bench soak faults site samples package onefile release clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n auto
@@ -8,9 +8,9 @@ WHICH := -m "not slow"
 unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1 -- /p' Makefile | awk -F ' -- ' '{printf "  make %-13s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## /\1 -- /p' Makefile | awk -F ' -- ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
-demo: .venv/installed  ## the main job in an embedded lab: agent, proxy, master, and what the capture tells
+demo: .venv/demo  ## a failing node, its fix and its first run, in an embedded lab
 	$(BIN)/puppet-inspector demo
 
 test: .venv/installed  ## the quick tests, in parallel
@@ -58,6 +58,10 @@ faults: .venv/installed  ## make real agents fail in every way we know, and try 
 test-versions: .venv/installed  ## play the matrix of versions, with other Debians in directories (an hour, root): into docs/coverage.md
 	$(BIN)/python -m tests.real.versions --write
 
+test-openvox-ca: .venv/installed  ## play with the openvox-ca that PUPPET_INSPECTOR_OPENVOX_CA names (root, real Puppet): into docs/coverage.md
+	$(BIN)/pytest tests/real/test_openvox_ca.py --update-golden
+	$(BIN)/pytest tests/test_coverage.py::test_the_page_is_current --update-golden
+
 site: .venv/installed  ## record a site of real modules on Puppet Server 7.9.5 and 8.7.0, and use the product on it (root, debootstrap)
 	$(BIN)/python -m tests.real.real_site $${SITE:-/tmp/puppet-inspector-site}
 	$(BIN)/python -m tests.real.real_site.check $${SITE:-/tmp/puppet-inspector-site}
@@ -76,7 +80,15 @@ release:  ## check that version, changelog, tag and the files in dist/ belong to
 clean:  ## take the virtual environment and caches away
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 
-.venv/installed: pyproject.toml constraints.txt
+.venv/python: .ci/find-python
 	python=$$(.ci/find-python) && { [ -x $(BIN)/python ] || "$$python" -m venv .venv; }
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
+
+# What the program needs; `make test` and the others need tools, too.
+.venv/demo: .venv/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+.venv/installed: .venv/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch .venv/demo $@

@@ -6,6 +6,8 @@ No other module may derive a path from ``__file__``: it would change when the mo
 from __future__ import annotations
 
 import hashlib
+import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -63,6 +65,20 @@ def command(module: str, *arguments: str) -> list[str]:
     if ONE_FILE:
         return [sys.executable, PROCESS, module, *arguments]
     return [sys.executable, "-P", "-c", _CODE.format(module), str(PACKAGE.parent), *arguments]
+
+
+def typed(*words: str) -> str:
+    """Return a command line of this program that works where it was started, as it was started."""
+    program = sys.argv[0]
+    name = Path(program).name
+    if name == "__main__.py":
+        start = [sys.executable, "-m", "inspector.cli"]
+    elif name.startswith("puppet-inspector"):
+        found = shutil.which(name)
+        start = [name if found and Path(found).samefile(program) else program]
+    else:  # it was not started by its name: a test, another program
+        start = ["puppet-inspector"]
+    return shlex.join([*start, *words])
 
 
 def digest() -> str:

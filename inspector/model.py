@@ -243,6 +243,8 @@ class Exchange:
     """The fault that the proxy injected on purpose; empty: none."""
     added: str = ""
     """What the proxy added to the answer that the agent got, which is not in this record; empty: nothing."""
+    unread: str = ""
+    """Why a body is missing that the capture has; empty: none is."""
 
     @property
     def legs(self) -> tuple[Leg, ...]:

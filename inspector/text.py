@@ -1,6 +1,7 @@
 """How single values are written for people: captured text, times, sizes, durations, paths.
 
-Captured bytes are hostile: control characters never reach a terminal. Records are worded in ``summaries.wording``.
+Captured bytes are hostile: control characters never reach a terminal, and nothing that a reader cannot see. Records
+are worded in ``summaries.wording``.
 """
 
 from __future__ import annotations
@@ -15,22 +16,56 @@ import msgspec
 from inspector import clocks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
-_CONTROL = (*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A),
-            *range(0xD800, 0xE000))  # fmt: skip
-_CLEAN = {code: f"\\x{code:02x}" for code in _CONTROL}
-# Line feeds outside strings are the layout of JSON; those within are escaped already.
-_JSON = {code: f"\\u{code:04x}" for code in _CONTROL if code != 0x0A}
+_BLANK = frozenset(
+    map(
+        chr,
+        (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164, *range(0xFE00, 0xFE10), 0xFFA0,
+         0x16FE4, 0x1D159, *range(0xE0100, 0xE01F0)),
+    )
+)  # fmt: skip
+"""What Unicode calls letters, marks and symbols, and what shows nothing: fillers, joiners, variation selectors."""
 
 WIDTH = 46
 """Characters of a path that a console line shows."""
 
 
+def is_shown(character: str) -> bool:
+    """Whether a character can be seen, or is a space, and is obeyed by nothing that prints it.
+
+    Not: control characters, what changes the direction of writing, what has no width (U+200B, U+00AD, U+FEFF, tags,
+    variation selectors), other spaces and ends of lines, and codes without a character (also those of private use).
+    """
+    return character.isprintable() and character not in _BLANK
+
+
+class _Table(dict[int, int | str]):
+    """For ``str.translate``: what each character becomes. What is beyond the first ones is not kept: hostile texts have
+    all of them."""
+
+    def __init__(self, form: Callable[[int], str], besides: str = "") -> None:
+        self._form = form
+        super().__init__((code, code) for code in map(ord, besides))
+        self.update((code, self[code]) for code in range(0x250))
+
+    def __missing__(self, code: int) -> int | str:
+        return code if is_shown(chr(code)) else self._form(code)
+
+
+def _in_json(code: int) -> str:
+    return json.dumps(chr(code))[1:-1] if code > 0x7F else f"\\u{code:04x}"
+
+
+_CLEAN = _Table(lambda code: f"\\x{code:02x}")
+# Line feeds outside strings are the layout of JSON; those within are escaped already.
+_JSON = _Table(_in_json, "\n")
+
+
 def clean(text: str) -> str:
-    """Return captured text without control characters and without those that change the direction of writing."""
-    return text if text.isprintable() else text.translate(_CLEAN)
+    """Return captured text with all that is not shown, or that a terminal obeys, as an escape (``is_shown``)."""
+    return text if text.isprintable() and _BLANK.isdisjoint(text) else text.translate(_CLEAN)
 
 
 def as_json(value: Any) -> str:

@@ -79,13 +79,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def not_had(stats: Mapping[str, Iterable[Any]]) -> str:
-    """Return what the reports of a session say of other releases of Debian that could not be had, in one line."""
-    from tests.real.releases import NOT_HAD
+    """Return what the reports of a session say of other releases of Debian, and of an openvox-ca, that could not be
+    had, in one line."""
+    from tests.real import openvox_ca, releases
 
     reports = (report for kind in ("skipped", "failed", "error") for report in stats.get(kind, ()))
     texts = (f"{report.longrepr[2]}" if isinstance(report.longrepr, tuple) else report.longreprtext
              for report in reports if report.longrepr)  # fmt: skip
-    reasons = [found[0].rstrip(".:'") for text in texts if (found := re.search(rf"{NOT_HAD}.*", text))]
+    begins = rf"(?:{releases.NOT_HAD}|{openvox_ca.NOT_HAD}).*"
+    reasons = [found[0].rstrip(".:'") for text in texts if (found := re.search(begins, text))]
     return f"NOT PLAYED with other versions of Puppet: {'; '.join(dict.fromkeys(reasons))}" if reasons else ""
 
 

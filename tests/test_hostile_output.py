@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 
     from tests.conftest import Run
 
-CONTROL = "\x1b[2J\x1b]0;x\x07\x9b31m\r\u202egnp\u2066\u2028<b>&[red]\x00"
-UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+CONTROL = "\u200b\u00ad\ufe0f\U000e0041\u3164\x1b[2J\x1b]0;x\x07\x9b31m\r\u202egnp\u2066\u2028<b>&[red]\x00"
+UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
+    r"\U000e0000-\U000e0fff]"
+)
 WIRE_FIELDS = frozenset(
     {"method", "target", "http_version", "reason", "error", "alert", "tls_version", "cipher", "sni"}
 )

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import sys
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from inspector import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @pytest.mark.parametrize("width", [10, 11])
@@ -37,3 +45,44 @@ def test_moments_in_utc_are_cut_not_rounded() -> None:
 def test_one_is_no_plural() -> None:
     assert [text.plural(number, "node") for number in (0, 1, 1000)] == ["0 nodes", "1 node", "1,000 nodes"]
     assert [text.plural(number, "file was", "files were") for number in (1, 2)] == ["1 file was", "2 files were"]
+
+
+NEVER = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+"""Categories of which nothing is shown."""
+BLANK = "\u034f\u115f\u1160\u17b4\u180b\u2800\u3164\ufe00\ufe0f\uffa0\U000e0100\U000e01ef"
+"""Some of what is not in them, and has no picture."""
+VARIANTS = "".join(map(chr, (0x17B5, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), 0x16FE4, 0x1D159,
+                             *range(0xE0100, 0xE01F0))))  # fmt: skip
+EVERYTHING = [chr(code) for code in (*range(0x20000), *range(0x20000, sys.maxunicode, 97), *range(0xE0000, 0xE1000))]
+
+
+def test_what_cannot_be_seen_is_written_whatever_its_category() -> None:
+    for character in EVERYTHING:
+        category = unicodedata.category(character)
+        cleaned = text.clean(character)
+        if category in NEVER or character in BLANK or (category == "Zs" and character != " "):
+            assert cleaned == f"\\x{ord(character):02x}", hex(ord(character))
+        else:
+            assert cleaned == character or character in VARIANTS, hex(ord(character))
+    assert text.clean("".join(EVERYTHING)) == "".join(map(text.clean, EVERYTHING))
+
+
+def test_names_that_look_alike_are_told_apart() -> None:
+    for hidden in "\u200b\u200d\u00ad\u2060\ufeff\u2028\u202e\u2066\ufe0f\U000e0041\u00a0":
+        assert text.clean(f"web1{hidden}.example") == f"web1\\x{ord(hidden):02x}.example"
+
+
+def test_letters_of_all_languages_stay() -> None:
+    for words in ("Grüße", "日本語", "नमस्ते", "שלום", "e\u0301", "🦊", "한국어"):
+        assert text.clean(words) == words
+
+
+@pytest.mark.parametrize("written", [text.json_line, text.as_json])
+def test_json_is_the_same_data(written: Callable[[Any], str]) -> None:
+    # Two surrogates, one behind the other, are one character in JSON.
+    everything = [character for character in EVERYTHING if not "\ud801" <= character <= "\udfff"]
+    for start in range(0, len(everything), 0x1000):
+        characters = "".join(everything[start : start + 0x1000])
+        made = written({"a": characters})
+        assert json.loads(made) == {"a": characters}
+        assert all(text.is_shown(character) or character == "\n" for character in made)

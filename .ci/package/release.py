@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+STATED_GLIBC = (2, 36)
+"""The oldest glibc that the one-file build runs on, as README says: that of Debian 12."""
 ROOT = Path(__file__).resolve().parent.parent.parent
 KINDS = {"wheel": "*.whl", "sdist": "*.tar.gz", "one-file build": "*-linux-*", ".deb": "*.deb", "SBOM": "*.cdx.json"}
 
@@ -51,7 +53,16 @@ def _wrong_files(dist: Path, version: str) -> list[str]:
         path = dist / name
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
             found.append(f"dist/{name} is not the file that SHA256SUMS names: make package.")
+        elif name.endswith(".deb") and (glibc := _glibc(path)) > STATED_GLIBC:
+            found.append(f"dist/{name} needs glibc {'.'.join(map(str, glibc))}: build it on Debian 12.")
     return found
+
+
+def _glibc(deb: Path) -> tuple[int, ...]:
+    """The glibc that a package depends on."""
+    done = subprocess.run(["dpkg-deb", "--field", deb, "Depends"], capture_output=True, text=True)
+    needed = re.search(r"libc6 \(>= ([\d.]+)\)", done.stdout)
+    return tuple(map(int, needed[1].split("."))) if needed else ()
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from inspector import regex
 from inspector.analysis import limits
 from inspector.analysis.decoded import DecodedAnswers
-from inspector.analysis.verdicts import settled
+from inspector.analysis.verdicts import as_it_ended
 from inspector.model import REHEARSAL, Exchange, Finding, Handshake, Phase, Severity
 from inspector.privacy import redact
 from inspector.protocol import documents as d
@@ -165,6 +165,8 @@ class Analyzer:
         injected = record.seq in step.run.injected
         if injected:
             pass  # nobody else is to blame for it
+        elif isinstance(record, Exchange) and record.unread:
+            pass  # its rules would find that bodies were not recorded
         elif isinstance(record, Exchange):
             case: Case = ExchangeCase(step.run, self._ledger, step, record)
             step.findings += self._ask(On.EXCHANGE, case, step.trouble, functools.partial(_secrets, step, record))
@@ -205,12 +207,7 @@ class Analyzer:
         if run.number is not None:
             self._over[run.place] = run
             self._judge(run, trouble, keep=True)
-            run.findings[:] = [
-                dataclasses.replace(found, severity=Severity.NOTICE)
-                if found.severity.rank > Severity.NOTICE.rank and settled(found, run)
-                else found
-                for found in run.findings
-            ]
+            run.findings[:] = [as_it_ended(found, run) for found in run.findings]
             if self._ignores:  # not earlier: an agent's first requests contain no certname
                 reported = [finding for finding in run.findings if not self._ignored(finding, run)]
                 run.ignored += len(run.findings) - len(reported)
@@ -232,6 +229,8 @@ class Analyzer:
         if exchange is None:
             return
         step.match = match = endpoints.match(exchange.request.method, exchange.request.target)
+        if exchange.unread:
+            self._leave_out(step, exchange.unread)
         if match is None:
             return
         step.phase = match.endpoint.phase

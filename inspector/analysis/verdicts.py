@@ -6,12 +6,14 @@ refused requests that it is a consequence of (``Finding.follows``).
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from inspector.model import Severity, Visible
 from inspector.rules import NOT_COMPILED, all_rules, is_own, rule_of
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from inspector.model import Finding
@@ -34,7 +36,7 @@ NAMING = frozenset({"certificate_revoked", "certificate_expired", "certificate_r
 """Alerts with only one possible meaning."""
 ORDER = (
     # No way to the master, or none any more.
-    "S14", "T18", "T19", "T20", "T27", "T26", "T21", "T22",
+    "S14", "T18", "T19", "T20", "T27", "T26", "T21", "T22", "T28",
     # Trust: a wrong clock, certificate or CRL explains the alert that follows.
     "T15", "T10", "B14", "B10", "B12", "B13", "B05", "B04", "B33", "B35", "T05", "T07", "T24", "T06", "T08",
     # The agent's identity towards the CA.
@@ -51,6 +53,8 @@ ORDER = (
     "T12", "T13", "T14", "R17", "R02", "B36", "S11", "P11",
 )  # fmt: skip
 """Of several causes, neither of which explains the other, the first one here is the verdict."""
+NO_SERVER = frozenset({"T18", "T19", "T20", "T21", "T22", "T27", "S23"})
+"""Rules about a server that an agent with a server_list can do without."""
 SLOW = "S08"
 """How long a catalog took: where the agent got it nevertheless, or the reason why there is none, whatever else went
 wrong is the verdict."""
@@ -98,6 +102,19 @@ def settled(finding: Finding, run: Run) -> bool:
     """Whether there is nothing left to do: what kept the request from being signed did not."""
     rights = finding.rule == "B28" and finding.severity is Severity.ERROR  # granted ones stay dangerous
     return finding.rule in WAITING and run.certificate is not None and not rights
+
+
+def as_it_ended(finding: Finding, run: Run) -> Finding:
+    """Return a finding as a run that is over shows it: with a lower severity if nothing is left to do, or if the agent
+    took the next server of its server_list instead."""
+    if finding.severity.rank > Severity.NOTICE.rank and settled(finding, run):
+        return dataclasses.replace(finding, severity=Severity.NOTICE)
+    if finding.severity is Severity.ERROR and finding.rule in NO_SERVER and run.chosen:
+        seq, server = run.chosen
+        if all(shown < seq for shown in finding.seqs):
+            message = f"{finding.message}; the agent went on with {clean(server)}"
+            return dataclasses.replace(finding, severity=Severity.WARNING, message=message)
+    return finding
 
 
 def effects(ident: str, *, catalog: bool = False) -> frozenset[str]:

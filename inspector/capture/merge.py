@@ -73,7 +73,7 @@ def merge(sources: Sequence[Path], target: Path, watch: Watch = unwatched) -> Me
     connections with the same name stay separate. Raises CaptureError, also if ``target`` exists.
     """
     with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(Capture.open(path)) for path in sources]
+        opened = [stack.enter_context(Capture.open(path, whole=True)) for path in sources]
         with created(target) as made:
             names = [_connections(capture, made, watch) for capture in opened]
             merged = _records(opened, names, made, watch)
@@ -198,7 +198,7 @@ def vacuum(path: Path, watch: Watch = unwatched) -> Vacuumed:
     Its records keep their numbers, so its index and its notes stay valid. Raises CaptureError, also while another
     process has it open.
     """
-    with Capture.open(path) as capture:
+    with Capture.open(path, whole=True) as capture:
         path = capture.path.resolve()
     before, status = paths.size(path), path.stat()
     with _exclusive(path) as db, replacement(path) as temporary:
@@ -250,7 +250,7 @@ def _execute(
 def _drop(path: Path, watch: Watch) -> int:
     """Delete the bodies and certificates that nothing refers to; return their number."""
     digests: set[bytes] = set()
-    with Capture.open(path) as capture:
+    with Capture.open(path, whole=True) as capture:
         for record in watched(capture.records(), watch, capture.count()):
             if isinstance(record, Exchange):
                 digests.add(hashlib.sha256(record.request.body).digest())

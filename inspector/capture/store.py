@@ -22,7 +22,7 @@ import msgspec
 
 from inspector import __version__, inputs, regex
 from inspector.capture import guard, paths, schema
-from inspector.capture.bodies import Bodies, Texts
+from inspector.capture.bodies import Bodies, Share, Texts, Unread
 from inspector.capture.present import PresentTable
 from inspector.errors import CaptureError
 from inspector.model import (
@@ -58,10 +58,14 @@ CACHED_LEGS = 1024
 _LAST = "SELECT coalesce(max(seq), 0) FROM record"
 HIGHEST = 2**53
 """The highest number of a record: every reader of JSON has the numbers up to it."""
+MOST_CERTIFICATES = 100
+"""Certificates of a chain that are read; OpenSSL takes ten."""
 _NONE: Mapping[str, Spool] = MappingProxyType({})
 _REQUEST, _RESPONSE = (tuple(field.name for field in dataclasses.fields(kind)) for kind in (Request, Response))
 _EXCHANGE = tuple(
-    field.name for field in dataclasses.fields(Exchange) if field.name not in ("agent", "master", "injected", "added")
+    field.name
+    for field in dataclasses.fields(Exchange)
+    if field.name not in ("agent", "master", "injected", "added", "unread")
 )
 """Fields stored with every record; legs are stored separately."""
 _NAME = regex.compile(r"[^/\x00-\x1f\x7f]{0,250}\.sqlite")
@@ -121,12 +125,13 @@ _PACKED_EXCHANGE = msgspec.json.Decoder(_PackedExchange)
 class Capture:
     """A capture file, opened to read (``Capture.open``) or to append (``Capture.create``)."""
 
-    def __init__(self, path: Path, db: sqlite3.Connection, *, writable: bool) -> None:
+    def __init__(self, path: Path, db: sqlite3.Connection, *, writable: bool, whole: bool = True) -> None:
         self.path = path
         self._db = db
         self._writable = writable
-        self._texts = Texts(db)
-        self._bodies = Bodies(db, path.parent)
+        share = None if whole else Share(path)
+        self._texts = Texts(db, share)
+        self._bodies = Bodies(db, path.parent, share)
         self._present_table = PresentTable(db, path)
         self._present: Present | None = None
         """Requests and connections under way, if they are to be written."""
@@ -143,8 +148,12 @@ class Capture:
     # -- opening ---------------------------------------------------------------------------------
 
     @classmethod
-    def open(cls, path: Path | str) -> Self:
-        """Open a capture to read, also while another process writes it. Raises CaptureError."""
+    def open(cls, path: Path | str, *, whole: bool = False) -> Self:
+        """Open a capture to read, also while another process writes it. Raises CaptureError.
+
+        What is unpacked is in proportion to the file; bodies beyond that are missing, and their records say so
+        (``Exchange.unread``). ``whole``: for who copies or removes records, nothing is missing.
+        """
         path = Path(path)
         if inputs.is_directory(path):
             raise CaptureError(
@@ -166,7 +175,7 @@ class Capture:
             try:
                 db = sqlite3.connect(f"{resolved}?{option}", uri=True, isolation_level=None, timeout=5)
                 schema.check(path, db)
-                return cls(path, db, writable=False)
+                return cls(path, db, writable=False, whole=whole)
             except CaptureError:
                 _close(db)
                 raise
@@ -337,7 +346,7 @@ class Capture:
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
-            self._texts = Texts(self._db)
+            self._texts = Texts(self._db, None)
             self._bodies.rolled_back()
             raise
         self._bodies.committed()
@@ -568,10 +577,9 @@ class Capture:
 
     def _exchange(self, seq: int, packed: _PackedExchange) -> Exchange:
         fields = packed.record
-        # They were made a moment ago, and nobody else has them: to copy them would take as long as to read them.
-        object.__setattr__(fields.request, "body", self._bodies.read(packed.request_body))
+        unread = self._read_body(fields.request, packed.request_body)
         if fields.response is not None:
-            object.__setattr__(fields.response, "body", self._bodies.read(packed.response_body))
+            unread = self._read_body(fields.response, packed.response_body) or unread
         return Exchange(
             agent=self._leg(packed.agent),
             request=fields.request,
@@ -584,7 +592,20 @@ class Capture:
             failed=fields.failed,
             injected=fields.injected,
             added=fields.added,
+            unread=unread,
         )
+
+    def _read_body(self, message: Message, digest: str | None) -> str:
+        """Give a message its body; return why it gets none, if it is too much."""
+        # It was made a moment ago, and nobody else has it: to copy it would take as long as to read it.
+        try:
+            object.__setattr__(message, "body", self._bodies.read(digest))
+        except Unread as error:
+            if not message.lost:
+                object.__setattr__(message, "digest", digest)
+            object.__setattr__(message, "lost", message.lost + error.size)
+            return str(error)
+        return ""
 
     def _leg(self, ident: str | None) -> Leg:
         if ident not in self._legs:
@@ -599,7 +620,7 @@ class Capture:
     def _leg_of(self, data: str | bytes) -> Leg:
         fields = msgspec.json.decode(self._texts.unpack(data))
         for chain in ("peer_chain", "own_chain"):
-            fields[chain] = tuple(self._bodies.read(digest) for digest in fields[chain])
+            fields[chain] = tuple(self._bodies.read(digest) for digest in fields[chain][:MOST_CERTIFICATES])
         return msgspec.convert(fields, Leg, builtin_types=(bytes,))
 
 

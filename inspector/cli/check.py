@@ -64,7 +64,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if kind == "html" and (len(captures) > 1 or arguments.baseline):
         raise InspectorError(
             "A page is about all findings of one capture.",
-            "Name one capture, without --baseline; `puppet-inspector merge` makes one of several.",
+            "Name one capture, without --baseline; `puppet-inspector captures merge` makes one of several.",
         )
     unreadable = Unreadable(captures)
     with shown() as watch:

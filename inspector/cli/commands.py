@@ -7,62 +7,95 @@ To add a command, add a module with ``EXAMPLE``, ``add_arguments`` and ``execute
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
-COMMANDS = {
-    "open": "browse a capture in the terminal (the default command)",
-    "demo": "record an embedded lab and print what happened",
-    "proxy": "run the proxy between agents and their master",
-    "run": "run this host's agent once through the proxy",
-    "tap": "record what all agents of this host's master do, for a while",
-    "runs": "list the runs of a capture",
-    "list": "list the exchanges of a capture, one line each",
-    "follow": "print the lines of a capture while a proxy writes it, until Ctrl-C",
-    "show": "show one record in full",
-    "check": "report what deviates from the protocol, why, and how to fix it",
-    "diff": "show what is different between two runs",
-    "why": "show why a resource changed, failed or stayed as it was",
-    "doctor": "diagnose a capture, a directory or a live master",
-    "replay": "answer a real agent like the master of a recorded run",
-    "rehearse": "ask another master for the catalogs of recorded agents, and compare",
-    "auth": "show which rule of an auth.conf allows or denies requests",
-    "rules": "test a site's own rules",
-    "readiness": "list what a newer version removed or changed that was recorded",
-    "fix": "repair a CA's CRLs: show what would be written, or write it",
-    "bootstrap": "explain how an agent got its certificate, step by step",
-    "report": "write one HTML file that answers what failed, why, and what to do",
-    "export": "export a capture for other tools: mitmproxy flows, HAR or jsonl",
-    "share": "copy a capture without secrets and names, with the same findings",
-    "import": "create a capture from mitmproxy flows, HAR or jsonl",
-    "captures": "list the captures in a directory: time, size, agents, findings",
-    "tables": "turn captures into tables for SQL and other tools",
-    "sql": "ask tables or captures in SQL, or a named query",
-    "fleet": "analyse the captures of many proxies together",
-    "certificates": "list what ends when, or who breaks if a certificate is revoked",
-    "merge": "merge several captures into one",
-    "vacuum": "make a capture as small as possible",
-    "provision": "get a certificate for the proxy that agents trust",
-    "explain": "explain an endpoint, a rule or an error message",
-    "addon": "print the path of the mitmproxy addon",
-    "completion": "print what makes a shell complete these commands and their options",
+from inspector.errors import InspectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+GROUPS = {
+    "record": {
+        "run": "run this host's agent once through the proxy",
+        "proxy": "run the proxy between agents and their master",
+        "tap": "record what all agents of this host's master do, for a while",
+        "demo": "record an embedded lab and print what happened",
+        "follow": "print the lines of a capture while a proxy writes it",
+        "provision": "get a certificate for the proxy that agents trust",
+        "addon": "print the path of the mitmproxy addon",
+    },
+    "look": {
+        "open": "browse a capture in the terminal: `puppet-inspector CAPTURE`",
+        "runs": "list the runs of a capture",
+        "list": "list the exchanges of a capture, one line each",
+        "show": "show one record in full",
+        "bootstrap": "explain how an agent got its certificate, step by step",
+        "why": "show why a resource changed, failed or stayed as it was",
+    },
+    "diagnose": {
+        "check": "report what deviates from the protocol, why, and how to fix it",
+        "doctor": "diagnose a capture, a directory or a live master",
+        "explain": "explain an error message, a rule or an endpoint",
+        "auth": "show which rule of an auth.conf allows or denies requests",
+        "certificates": "list what ends when, or who breaks if a certificate is revoked",
+        "fix": "repair a CA's CRLs: show what would be written, or write it",
+    },
+    "compare and rehearse": {
+        "diff": "show what is different between two runs",
+        "readiness": "list what a newer version removed or changed that was recorded",
+        "rehearse": "ask another master for recorded agents' catalogs, and compare",
+        "replay": "answer a real agent like the master of a recorded run",
+    },
+    "pass on": {
+        "report": "write one HTML file: what failed, why, and what to do",
+        "share": "copy a capture without secrets and names; findings stay",
+        "export": "export a capture for other tools: mitmproxy flows, HAR, jsonl",
+        "import": "create a capture from mitmproxy flows, HAR or jsonl",
+    },
+    "fleet": {
+        "fleet": "analyse the captures of many proxies together",
+        "tables": "turn captures into tables for SQL and other tools",
+        "sql": "ask tables or captures in SQL, or a named query",
+    },
+    "maintain": {
+        "captures": "list the captures in a directory: time, size, agents, findings",
+        "captures merge": "merge several captures into one",
+        "captures vacuum": "make a capture as small as possible",
+        "rules": "test a site's own rules",
+        "completion": "print what makes a shell complete commands and options",
+        "help": "print this help, or that of a command",
+    },
 }
-"""The commands in the order of the help, each with its line in the help."""
+"""The commands by what they are for, in the order of the help, each with its line there. A command of two words belongs
+to that of the first one."""
+COMMANDS = {name: line for commands in GROUPS.values() for name, line in commands.items()}
+FORMER = {"merge": "captures merge", "vacuum": "captures vacuum"}
+"""Names that commands had before, and still answer to."""
 DEFAULT = "open"
 """The command that runs if none is named."""
-DESCRIPTION = "Record and analyze the traffic between Puppet or OpenVox agents and their master."
-EPILOG = """\
+DESCRIPTION = "Record and explain what Puppet or OpenVox agents and their master exchange."
+STEPS = """\
 first steps:
-  puppet-inspector demo                          record and explain an embedded lab
-  puppet-inspector run -- puppet agent -t        run this host's agent once through the proxy
-  mitmdump -s "$(puppet-inspector addon)"        run the proxy between agents and their master
-  puppet-inspector follow                        watch while the proxy records
-  puppet-inspector runs captures/FILE.sqlite     list what happened
-  puppet-inspector check captures/FILE.sqlite    report what was wrong, and how to fix it
-
-exit status: 0 success, 1 findings at or above --fail-on, 2 wrong usage or unusable input (see the message),
-130 ended with Ctrl-C.
+  puppet-inspector demo                    record and explain an embedded lab
+  puppet-inspector run -- puppet agent -t  run this host's agent once, recorded
+  mitmdump -s "$(puppet-inspector addon)"  proxy between agents and their master
+  puppet-inspector explain 'A RED LINE'    explain an error message
+  puppet-inspector CAPTURE                 look at what was recorded
+  puppet-inspector check CAPTURE           what was wrong, and how to fix it
 """
+STATUS = """\
+exit status: 0 success, 1 findings at or above --fail-on, 2 wrong usage or
+unusable input (see the message), 130 ended with Ctrl-C.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are a sentence and a hint, as all others are."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InspectorError(f"`{self.prog}`: {message}.", f"See `{self.prog} --help`.")
 
 
 class Command(Protocol):
@@ -78,30 +111,41 @@ class Command(Protocol):
         """Run the command; return the exit status. The docstring is the command's description in its help."""
 
 
-def parser_of(first: str) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
-    """Return the parser of a command line that begins with ``first``, and that of its command (by default the first
-    one again): only that command's module is imported."""
-    parser = argparse.ArgumentParser(
+def name_of(command_line: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the command that a command line begins with, empty for none, and its words."""
+    first, rest = next(iter(command_line), ""), list(command_line[1:])
+    first = FORMER.get(first, first)
+    if rest and f"{first} {rest[0]}" in COMMANDS:
+        return f"{first} {rest[0]}", rest[1:]
+    return (first, rest) if first in COMMANDS else ("", list(command_line))
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """Return the parser of a command's words, or of a command line without a command: only the command's module is
+    imported."""
+    if name:
+        parser = Parser(f"puppet-inspector {name}")
+        fill(parser, name)
+        return parser
+    parser = Parser(
         "puppet-inspector",
-        description=DESCRIPTION,
-        epilog=EPILOG,
+        usage="puppet-inspector COMMAND ...\n       puppet-inspector CAPTURE",
+        description=f"{DESCRIPTION}\n\n{STEPS}",
+        epilog=f"{_list()}\n{STATUS}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="store_true", help="print the version")
     parser.add_argument("--verbose", action="store_true", help="with --version: also what a bug report needs")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    chosen = parser
-    for name, line in COMMANDS.items():
-        command = commands.add_parser(name, help=line)
-        if name == first:
-            chosen = command
-            fill(command, name)
-    if first in ("--version", "--verbose"):
-        parser.set_defaults(function=importlib.import_module("inspector.cli.version").execute)
-    elif first not in COMMANDS:
-        module = _module(DEFAULT)
-        parser.set_defaults(function=module.execute, capture=None, ascii=False, theme=None, bell=False)
-    return parser, chosen
+    parser.set_defaults(function=importlib.import_module("inspector.cli.version").execute)
+    return parser
+
+
+def _list() -> str:
+    """The commands in their groups, each with its line."""
+    lines = []
+    for title, commands in GROUPS.items():
+        lines += [f"{title}:", *(f"  {name:<15} {line}" for name, line in commands.items()), ""]
+    return "\n".join(lines)
 
 
 def fill(parser: argparse.ArgumentParser, name: str) -> None:
@@ -115,10 +159,24 @@ def fill(parser: argparse.ArgumentParser, name: str) -> None:
 
 def _module(name: str) -> Command:
     # A keyword of Python, or the name of a builtin, gets an underscore.
-    file = f"{name}_" if name in ("import", "list", "open") else name
+    file = name.rpartition(" ")[2]
+    file = f"{file}_" if file in ("help", "import", "list", "open") else file
     return cast("Command", importlib.import_module(f"inspector.cli.{file}"))
 
 
 def options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     """Return the options of a parser by each of their names."""
     return {name: action for action in parser._actions for name in action.option_strings}
+
+
+def near(word: str) -> str:
+    """A hint for a command that does not exist."""
+    return nearest(word, [*COMMANDS, *FORMER]) or "`puppet-inspector --help` lists the commands."
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint with the names most like a word; empty if none is."""
+    found = difflib.get_close_matches(word, known, 2)
+    ratios = [difflib.SequenceMatcher(None, name, word).ratio() for name in found]
+    found = [name for name, ratio in zip(found, ratios, strict=True) if ratio == ratios[0]]
+    return f"Did you mean {' or '.join(f'`{name}`' for name in found)}?" if found else ""

@@ -60,18 +60,21 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print what makes a shell complete the commands and their options; files where none fits. In ~/.bashrc or
     ~/.zshrc: `source <(puppet-inspector completion bash)`, or zsh; in ~/.config/fish/config.fish: `puppet-inspector
     completion fish | source`."""
-    parsers = {name: commands.parser_of(name)[1] for name in commands.COMMANDS}
+    parsers = {name: commands.parser_of(name) for name in commands.COMMANDS}
     if arguments.shell == "fish":
         print("\n".join(_fish(parsers)))
         return 0
-    general = commands.options(commands.parser_of("")[0])
-    first = " ".join([*parsers, *general])
+    general = commands.options(commands.parser_of(""))
+    first = " ".join([*_first(parsers), *general])
     values, options = [], []
-    for name, parser in parsers.items():
-        known = commands.options(parser)
-        options.append((name, " ".join(known)))
-        values += [(f'"{name} {option}"', _choices(action)) for option, action in known.items() if action.choices]
-        values += [(f'"{name} {name}"', _choices(action)) for action in _positionals(parser)]
+    for word, seconds in _first(parsers).items():
+        known = {
+            option: action for name in (word, *seconds) for option, action in commands.options(parsers[name]).items()
+        }
+        options.append((word, " ".join(known)))
+        values += [(f'"{word} {option}"', _choices(action)) for option, action in known.items() if action.choices]
+        words = [each.removeprefix(f"{word} ") for each in seconds] + [*map(_choices, _positionals(parsers[word]))]
+        values += [(f'"{word} {word}"', " ".join(words))] if words else []
     bash = arguments.shell == "bash"
     line = '      {}) words="{}" ;;' if bash else "      {}) found=({}) ;;"
     print(
@@ -84,12 +87,19 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _first(parsers: dict[str, argparse.ArgumentParser]) -> dict[str, list[str]]:
+    """The first words of commands, with the commands of two words that begin with them."""
+    return {name: [other for other in parsers if other.startswith(f"{name} ")] for name in parsers if " " not in name}
+
+
 def _fish(parsers: dict[str, argparse.ArgumentParser]) -> list[str]:
     lines = []
     for name, parser in parsers.items():
         about = _quoted(commands.COMMANDS[name])
-        lines.append(f"complete -c puppet-inspector -n __fish_use_subcommand -f -a {name} -d {about}")
-        within = f"complete -c puppet-inspector -n '__fish_seen_subcommand_from {name}'"
+        before, _, word = name.rpartition(" ")
+        where = f"'__fish_seen_subcommand_from {before}'" if before else "__fish_use_subcommand"
+        lines.append(f"complete -c puppet-inspector -n {where} -f -a {word} -d {about}")
+        within = f"complete -c puppet-inspector -n '__fish_seen_subcommand_from {word}'"
         for option, action in commands.options(parser).items():
             letter = "s" if len(option) == 2 else "l"
             chosen = f" -x -a {_quoted(_choices(action))}" if action.choices else " -r" if action.nargs != 0 else ""

@@ -13,7 +13,7 @@ from inspector.cli.arguments import add_rules, capture_to_write, must_be_termina
 from inspector.cli.rows import print_rows
 from inspector.cli.runs import print_runs
 from inspector.errors import InspectorError
-from inspector.lab import FAULTS, HEALTHY, Lab, LabLoop
+from inspector.lab import FAULTS, HEALED, HEALTHY, Lab, LabLoop
 from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
 from inspector.proxy.options import of_rules
@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="CAPTURE", help="the capture to write (default: captures/<UTC time>.sqlite)"
     )
-    parser.add_argument("--fault", metavar="NAME", help="break one thing on purpose; `help` lists the faults")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--fault", metavar="NAME", help="break one thing on purpose; `list` lists the faults")
+    what.add_argument("--healthy", action="store_true", help="break nothing: a node's first run and its second")
     parser.add_argument("--own", action="store_true", help="through `puppet-inspector proxy` instead of mitmdump")
     parser.add_argument("--serve", action="store_true", help="keep the lab running and open the terminal inspector on "
                         "it; there D breaks something else")  # fmt: skip
@@ -44,15 +46,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Start an embedded lab (a master with a real CA, and an agent) and the real proxy between them, on loopback.
-    Then print the runs of the capture and their findings."""
-    if arguments.fault == "help":
+    """Start an embedded lab (a master with a real CA, and an agent) and the real proxy between them, on loopback: a
+    node that gets no certificate, and the same node once the fix that is printed was applied. Then print the runs of
+    the capture, with cause and fix."""
+    if arguments.fault in ("list", "help"):
         print_rows(("fault", "description"), faults())
         return 0
     if arguments.serve:
         return serve(arguments)
-    capture = record(capture_to_write(arguments), arguments.fault, quiet=arguments.json, own=arguments.own)
-    return print_runs([capture], as_json=arguments.json)
+    chosen = scenario(arguments.fault) if arguments.fault or arguments.healthy else HEALED
+    if not arguments.json:
+        print(chosen.description, flush=True)
+    capture = record(capture_to_write(arguments), chosen, quiet=arguments.json, own=arguments.own)
+    status = print_runs([capture], as_json=arguments.json)
+    if not arguments.json:
+        print("\nnext:")
+        for words in (["check"], ["bootstrap"], []):
+            print(f"  {installation.typed(*words, str(capture))}")
+    return status
 
 
 def serve(arguments: argparse.Namespace) -> int:
@@ -96,9 +107,8 @@ def scenario(name: str | None) -> Fault:
     return FAULTS[name]
 
 
-def record(capture: Path, fault: str | None = None, *, quiet: bool = False, own: bool = False) -> Path:
+def record(capture: Path, chosen: Fault = HEALTHY, *, quiet: bool = False, own: bool = False) -> Path:
     """Play a scenario through the proxy, and return the capture."""
-    chosen = scenario(fault)
     on_line: Callable[[str], None] = (lambda _: None) if quiet else print
     with Lab(answers=recorded()) as lab, Proxy(options(lab, capture), on_line=on_line, own=own) as proxy:
         lab.proxy_address = proxy.address

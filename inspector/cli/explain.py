@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from inspector import installation
 from inspector.cli.arguments import add_rules
 from inspector.cli.output import columns, print_json, print_markdown
+from inspector.cli.rows import print_rows
 from inspector.explain import protocol_page, reference
 from inspector.rules import fixes
 from inspector.summaries import wording
@@ -24,11 +25,14 @@ LABELS = {
 }
 """Labels in the text output that differ from the JSON keys, by the kind of explanation (its first key)."""
 
+LISTS = {"rules": reference.rules_list, "endpoints": reference.endpoints_list}
+"""What is listed, by the word that asks for it."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="+", help="a rule (B23), an endpoint (file_metadatas), a request path, a "
                          "message of an agent or a master as it was printed, or a section that a source names "
-                         "(docs/protocol.md#crls, or '#crls')")  # fmt: skip
+                         "(docs/protocol.md#crls, or '#crls'); `rules` or `endpoints` for a list of all")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/explain.schema.json)")
     add_rules(parser)
 
@@ -39,6 +43,13 @@ def execute(arguments: argparse.Namespace) -> int:
     and endpoints name.
     """
     topic = " ".join(arguments.what)
+    if topic in LISTS:
+        rows = LISTS[topic]()
+        if arguments.json:
+            print_json({topic: rows})
+        else:
+            print_rows(list(rows[0]), [list(row.values()) for row in rows])
+        return 0
     if (anchor := protocol_page.cited_anchor(topic)) is not None:
         section = protocol_page.section(installation.protocol_page().read_text(encoding="utf-8"), anchor)
         if arguments.json:

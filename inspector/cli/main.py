@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import errno
 import io
 import os
@@ -14,8 +13,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from inspector.analysis import limits
+from inspector.cli import commands
 from inspector.cli.arguments import rules_of
-from inspector.cli.commands import COMMANDS, parser_of
 from inspector.errors import InspectorError
 from inspector.text import beginning, clean
 
@@ -164,31 +163,26 @@ def _stop(number: int, _frame: object) -> None:
 def _parsed(command_line: list[str]) -> argparse.Namespace:
     """Parse a command line. A command or an option that does not exist is answered with the nearest one that does.
 
-    Raises InspectorError; SystemExit for other mistakes, as argparse does.
+    Raises InspectorError; SystemExit for ``--help``, as argparse does.
     """
-    first = command_line[0] if command_line else ""
-    if first and first not in COMMANDS and not first.startswith("-"):
-        raise InspectorError(
-            f"There is no command {first!r}.",
-            _near(first, COMMANDS) or "`puppet-inspector --help` lists the commands.",
-        )
-    parser, command = parser_of(first)
-    arguments, unknown = parser.parse_known_args(command_line)
+    name, words = commands.name_of(command_line)
+    if not name and words and not words[0].startswith("-"):
+        if not os.path.lexists(words[0]):
+            kind = "capture" if os.sep in words[0] or "." in words[0] else "command"
+            raise InspectorError(f"There is no {kind} {words[0]!r}.", commands.near(words[0]))
+        name = commands.DEFAULT
+    elif not words:
+        name = name or commands.DEFAULT
+    parser = commands.parser_of(name)
+    arguments, unknown = parser.parse_known_args(words)
     if not unknown:
         return arguments
     if not unknown[0].startswith("-"):
-        before = command_line[: command_line.index(unknown[0])]
+        before = words[: words.index(unknown[0])]
         hint = "Write it before the options." if any(word.startswith("-") for word in before) else ""
-        raise InspectorError(f"`{command.prog}` does not take {unknown[0]!r}.", hint or f"See `{command.prog} --help`.")
+        raise InspectorError(f"`{parser.prog}` does not take {unknown[0]!r}.", hint or f"See `{parser.prog} --help`.")
     option = unknown[0].partition("=")[0]
-    known = [name for action in command._actions for name in action.option_strings]
     raise InspectorError(
-        f"`{command.prog}` has no option {option}.", _near(option, known) or f"`{command.prog} --help` lists them."
+        f"`{parser.prog}` has no option {option}.",
+        commands.nearest(option, commands.options(parser)) or f"`{parser.prog} --help` lists them.",
     )
-
-
-def _near(word: str, known: Iterable[str]) -> str:
-    found = difflib.get_close_matches(word, known, 2)
-    ratios = [difflib.SequenceMatcher(None, name, word).ratio() for name in found]
-    found = [name for name, ratio in zip(found, ratios, strict=True) if ratio == ratios[0]]
-    return f"Did you mean {' or '.join(f'`{name}`' for name in found)}?" if found else ""

@@ -1,4 +1,4 @@
-"""``puppet-inspector merge``: merge several captures into one."""
+"""``puppet-inspector captures merge``: merge several captures into one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inspector.cli.progress import shown
 if TYPE_CHECKING:
     import argparse
 
-EXAMPLE = "puppet-inspector merge a.sqlite b.sqlite -o both.sqlite"
+EXAMPLE = "puppet-inspector captures merge a.sqlite b.sqlite -o both.sqlite"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,7 @@ from inspector.errors import InspectorError
 from inspector.host.puppetconf import split_address
 from inspector.model import Exchange
 from inspector.replay import agent_command, recording
+from inspector.replay.enrolment import ATTRIBUTES
 from inspector.replay.journal import Journal
 from inspector.replay.master import ReplayMaster
 from inspector.replay.notices import notices
@@ -66,7 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Be the master of a recorded run for a real agent, until Ctrl-C. There is no other master behind it: what was not
-    recorded is answered with 404, and listed at the end. The exit status is 1 if there was such a request."""
+    recorded is answered with 404, and others than the agent of the printed command are refused; both are listed at the
+    end. The exit status is 1 if there was such a request."""
     if arguments.run is not None and arguments.agent is not None:
         raise InspectorError("--run and --agent cannot be used together.", "Leave one of them out.")
     pace = _pace(arguments)
@@ -88,7 +90,7 @@ def execute(arguments: argparse.Namespace) -> int:
                 _take(master, journal, printer)
         _take(master, journal, printer)
         printer.end()
-    return int(bool(journal.missing))
+    return int(bool(journal.missing or journal.refused))
 
 
 def _take(master: ReplayMaster, journal: Journal, printer: _Lines) -> None:
@@ -140,7 +142,6 @@ def _folder(given: Path | None) -> Iterator[Path]:
 def _listening(replayed: Recording, folder: Path, name: str, listen: tuple[str, int], pace: float) -> ReplayMaster:
     """Return the master, which listens. Raises InspectorError; then nothing of its directory remains."""
     try:
-        (folder / agent_command.FOLDER).mkdir(mode=0o700)
         return ReplayMaster(replayed, folder, name, listen, pace)
     except (OSError, OverflowError) as error:
         shutil.rmtree(folder, ignore_errors=True)
@@ -171,6 +172,7 @@ class _Lines:
         print_line(f"the CA and the agent's own directories are in {self._folder}")
         print("run the agent, of version 7 or later, with:")
         print(f"  {self._command}")
+        print_line(f"one elsewhere is known by a challenge password: copy {self._folder / ATTRIBUTES} to its confdir")
         print("Ctrl-C ends the replay.", flush=True)
 
     def show(self, served: Served) -> None:
@@ -181,6 +183,8 @@ class _Lines:
                 print_line(line.text)
         if served.missing:
             print_line(f"  NOT RECORDED: {clean(served.missing.reason)}")
+        if served.refused:
+            print_line(f"  REFUSED: {clean(served.refused)}")
         print(end="", flush=True)
 
     def end(self) -> None:
@@ -189,6 +193,11 @@ class _Lines:
         if not journal.requests:
             print_line("no request came")
             return
+        if journal.refused:
+            print_line(f"refused: {journal.refused.total()} requests of others than the agent")
+            self._list([f"{reason} ({times} times)" for reason, times in journal.refused.most_common()])
+        if self._master.unwritten:
+            print_line(f"not written: {self._master.unwritten} more requests without a certificate")
         if journal.missing:
             counts = ", ".join(f"{endpoint} {count}" for endpoint, count in journal.endpoints.most_common())
             print_line(f"asked and not recorded: {journal.missing.total()} requests ({counts})")
@@ -199,7 +208,7 @@ class _Lines:
             self._list(
                 [f"record {step.record.seq}  {wording.line(summary.brief_of(step), step.run)}" for step in unused]
             )
-        all_recorded = "" if journal.missing else ", all answered as recorded"
+        all_recorded = "" if journal.missing or journal.refused else ", all answered as recorded"
         print_line(f"{journal.requests} requests{all_recorded}: {journal.target}")
 
     def _list(self, lines: list[str]) -> None:
@@ -227,14 +236,15 @@ class _Events(_Lines):
                 self._print(
                     event="request", method=request.method, target=request.target,
                     status=response.status if response else None,
-                    missing=served.missing.reason if served.missing else None,
+                    missing=served.missing.reason if served.missing else None, refused=served.refused or None,
                 )  # fmt: skip
             case refused:
                 self._print(event="refused", reason=refused.reason)
 
     def end(self) -> None:
         journal, unused = self._journal, sorted(self._master.unused)
-        self._print(event="ended", requests=journal.requests, missing=sorted(journal.missing), unused=unused)
+        self._print(event="ended", requests=journal.requests, missing=sorted(journal.missing), unused=unused,
+                    refused=sorted(journal.refused), unwritten=self._master.unwritten)  # fmt: skip
 
     def _print(self, **fields: Any) -> None:
         print(json.dumps(fields), flush=True)

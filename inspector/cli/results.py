@@ -30,14 +30,17 @@ FORMULA = ("=", "+", "-", "@")
 
 def print_table(result: Result) -> None:
     """Print the first rows as a table that fits the terminal; say so if there are more."""
-    rows = list(islice(chain.from_iterable(result.batches), ROWS + 1))
-    if not rows:
+    # Not the rows, which may be large: what is shown of them.
+    cells = [
+        [_cell(value, column) for value, column in zip(row, result.columns, strict=True)]
+        for row in islice(chain.from_iterable(result.batches), ROWS + 1)
+    ]
+    if not cells:
         print("no rows")
         return
     heads = [clean(column.name) for column in result.columns]
-    cells = [[_cell(value, column) for value, column in zip(row, result.columns, strict=True)] for row in rows[:ROWS]]
-    print_rows(heads, cells)
-    if len(rows) > ROWS:
+    print_rows(heads, cells[:ROWS])
+    if len(cells) > ROWS:
         print(f"only the first {ROWS:,} rows: --csv or --json prints all")
 
 
@@ -79,7 +82,7 @@ def _cell(value: Any, column: Column) -> str:
             text = json.dumps(fields, ensure_ascii=False)
         case other:
             text = str(other)
-    return beginning(clean(text), CELL)
+    return beginning(clean(text[: CELL + 1]), CELL)
 
 
 def _csv(value: Any, column: Column) -> object:

@@ -142,7 +142,7 @@ def execute(arguments: argparse.Namespace) -> int:
     )
     print_runs([finished.capture], as_json=arguments.json, ends=False)
     if finished.bootstrapped and not arguments.json:
-        print_line(f"the bootstrap, step by step: puppet-inspector bootstrap {shlex.quote(str(finished.capture))}")
+        print_line(f"the bootstrap, step by step: {installation.typed('bootstrap', str(finished.capture))}")
     return finished.status
 
 

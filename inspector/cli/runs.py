@@ -7,6 +7,7 @@ import shlex
 import time
 from typing import TYPE_CHECKING
 
+from inspector import installation
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter, add_full, add_master_logs, add_rules, logs_named
 from inspector.cli.master_logs import print_times, times_of
@@ -132,8 +133,9 @@ def print_runs(
             print(*fixes.of(diagnosis.steps, diagnosis.title), sep="\n")
     if rows:
         findings: list[Finding] = [finding for found in listed for run in found.briefs for finding in run.findings]
-        names = shlex.join(map(str, given or captures))
-        print(f"{counts(findings)}: puppet-inspector check {names}" if findings else f"no findings: {names}")
+        names = [str(path) for path in given or captures]
+        check = installation.typed("check", *names)
+        print(f"{counts(findings)}: {check}" if findings else f"no findings: {shlex.join(names)}")
     return unreadable.status
 
 

@@ -1,4 +1,4 @@
-"""``puppet-inspector vacuum``: make a capture as small as possible."""
+"""``puppet-inspector captures vacuum``: make a capture as small as possible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inspector.text import size
 if TYPE_CHECKING:
     import argparse
 
-EXAMPLE = "puppet-inspector vacuum captures/FILE.sqlite"
+EXAMPLE = "puppet-inspector captures vacuum captures/FILE.sqlite"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.doctor import findings
 from inspector.doctor.ca_judge import REVOKED, Judge
+from inspector.doctor.ca_programs import OPENVOX, PUPPET
 from inspector.rules.fixes import on_ca
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Pair:
 
     def __init__(self, old: CaView, new: CaView, now: float) -> None:
         self.old, self.new, self.now = old, new, now
+        self.program = new.directory.program if new.directory else PUPPET
         by_key: dict[str, set[str]] = defaultdict(set)
         for authority in (*old.authorities, *new.authorities):
             by_key[authority.key].add(authority.fingerprint)
@@ -54,18 +56,18 @@ class Pair:
         old, new = self.old.signing, self.new.signing
         return old is not None and new is not None and old.key == new.key
 
-    @functools.cached_property
+    @property
     def openvox(self) -> bool:
         """Whether NEW is an openvox-ca: its numbers are random, and it takes no changes to its files."""
-        return self.new.directory is not None and self.new.directory.ca_service is not None
+        return self.program is OPENVOX
 
     @property
     def stop(self) -> Step:
-        return on_ca("stop NEW", f"systemctl stop {'openvox-ca' if self.openvox else 'puppetserver'}")
+        return on_ca("stop NEW", f"systemctl stop {self.program.unit}")
 
     @property
     def start(self) -> Step:
-        return on_ca("start NEW", f"systemctl start {'openvox-ca' if self.openvox else 'puppetserver'}")
+        return on_ca("start NEW", f"systemctl start {self.program.unit}")
 
     @functools.cached_property
     def names(self) -> Mapping[int, str]:

@@ -18,41 +18,35 @@ import msgspec
 
 from inspector import regex
 from inspector.doctor import findings, puppet_dir
+from inspector.doctor.ca_programs import OPENVOX, PUPPET
 from inspector.doctor.findings import CA_FILES, SOON, expiring, key_text, listed
 from inspector.doctor.puppet_dir import Folder, KeyFile
 from inspector.errors import InspectorError
+from inspector.host.crls import KEYS
 from inspector.model import Severity
 from inspector.progress import unwatched, watched
-from inspector.protocol.ca_service import OPENVOX_CA
 from inspector.protocol.signatures import signed_by
 from inspector.rules.fixes import advice, group, on_ca, on_node
-from inspector.rules.puppet_commands import OPENVOX_CADIR
+from inspector.rules.puppet_commands import CADIRS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from inspector.doctor.ca_programs import CaProgram
     from inspector.doctor.findings import Diagnosis, Generation
     from inspector.progress import Watch
     from inspector.protocol import x509
-    from inspector.protocol.ca_service import CaService
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
     from inspector.rules.fixes import Fix, Step
 
 COUNTED = 1 << 31
 """Upper bound of the serial numbers that a CA counts: it reads its file as a Java int. Larger ones are random."""
 
-_OPENVOX_FILES = ("ca_crt.pem", "ca_crl.pem", "inventory.txt")
-"""The files that an openvox-ca needs besides its key, which may be elsewhere."""
-_OPENVOX_KEY = "private/ca_key.pem"
-_MAC, _MAC_KEY = ".inventory.hmac", "private/.inventory_hmac_key"
-"""What an openvox-ca recognises changes to inventory.txt by."""
 _RESTORE = (advice("restore it from a backup"),)
 _RENEW = (advice("renew the CA's certificate"), advice("distribute the new ca.pem to every agent"))
 _INFRA_CRL = (advice("correct it", only_if="ca.conf has `enable-infra-crl: true`"),)
 _CLOCK = (on_ca("see its clock, and correct it", "timedatectl"),)
 _CLEAN = on_ca("remove it", "{clean}", destroys="the certificate, and revokes it")
-_LEAST_BITS = 2048
-"""Of an RSA key that an openvox-ca signs."""
 _ENTRY = regex.compile(r"(?:0x)?([0-9A-Fa-f]+)\s+(\S+)\s+(\S+)\s+(.*\S)")
 _CN = regex.compile(r"(?:^|[/,])CN=([^/,]+)")
 
@@ -93,18 +87,8 @@ class CaDir:
     infra_crls: tuple[RevocationList, ...] = ()
     generation: Generation = "modern"
     folder: Folder = field(default_factory=lambda: Folder(Path()))
-    ca_service: CaService | None = None
-    """The program whose directory it is; None: one of Puppet's own."""
-
-    @property
-    def key_file(self) -> str:
-        """The file of its key, relative to the directory."""
-        return _OPENVOX_KEY if self.ca_service else "ca_key.pem"
-
-    @property
-    def needed(self) -> tuple[str, ...]:
-        """The files without which it does not work."""
-        return _OPENVOX_FILES if self.ca_service else CA_FILES
+    program: CaProgram = PUPPET
+    """The program whose directory it is."""
 
     @property
     def signing(self) -> Certificate | None:
@@ -115,11 +99,11 @@ class CaDir:
 
     def steps(self, *fix: Step, certname: str | None = None) -> Fix:
         """Return a fix with the commands for this CA and an agent."""
-        filled = findings.steps(fix, certname, self.generation, self.ca_service)
+        filled = findings.steps(fix, certname, self.generation, self.program.service)
         path = self.path(".")
-        return tuple(
-            msgspec.structs.replace(step, command=step.command.replace(OPENVOX_CADIR, path)) for step in filled
-        )
+        for blank in CADIRS:
+            filled = tuple(msgspec.structs.replace(step, command=step.command.replace(blank, path)) for step in filled)
+        return filled
 
     def path(self, name: str) -> str:
         """Return the absolute path of a file, quoted for a shell."""
@@ -142,11 +126,10 @@ def read(
     if not any(name in names for name in (*CA_FILES, "signed")) and not folder.hidden:
         raise _no_cadir(path, names)
     authorities, crls = folder.certificates("ca_crt.pem", _RESTORE), folder.crls("ca_crl.pem", _RESTORE)
-    inside = folder.list("private")
-    openvox = "ca_key.pem" not in names and ("ca_key.pem" in inside or _MAC in names)
-    private = _openvox_key(folder) if openvox else folder.key("ca_key.pem", "private/ca.pass", _RESTORE)
-    if openvox:
-        _check_inventory(folder)
+    program = _program(folder)
+    private = folder.key(program.key_file, program.password, _RESTORE)
+    if program.mac:
+        _check_inventory(folder, *program.mac)
     issuer = next((authority for authority in authorities if private and authority.key == private.key), None)
     issuer = issuer or (authorities[0] if authorities else None)
     own = [crl for crl in crls if issuer and crl.issuer == issuer.subject]
@@ -160,7 +143,7 @@ def read(
     return CaDir(
         signed=signed,
         requests=requests,
-        serial=None if openvox else _serial(folder),
+        serial=_serial(folder) if "serial" in program.needed else None,
         inventory=tuple(_inventory(folder)),
         revoked=frozenset(serial for crl in own for serial in crl.revoked),
         authorities=authorities,
@@ -170,7 +153,7 @@ def read(
         infra_crls=_infra_crls(folder),
         generation=generation or ("legacy" if "private/ca.pass" in folder.entries else "modern"),
         folder=folder,
-        ca_service=OPENVOX_CA if openvox else None,
+        program=program,
     )
 
 
@@ -178,16 +161,10 @@ def examine(cadir: CaDir, now: float) -> list[Diagnosis]:
     """Return what is wrong with a cadir at a given time, worst first."""
     own = {name: certificate for name, certificate in cadir.signed.items() if _own(cadir, certificate)}
     diagnoses = list(cadir.folder.problems)
-    if cadir.ca_service:
-        diagnoses.append(findings.notice("CA", cadir.ca_service))
-    diagnoses += _complete(cadir)
-    diagnoses += _authority(cadir)
-    diagnoses += _trust(cadir, now)
-    diagnoses += _serials(cadir, own)
-    diagnoses += _records(cadir, own)
-    diagnoses += _signed(cadir, own, now)
-    diagnoses += _requests(cadir)
-    diagnoses += _rights(cadir)
+    if cadir.program.service:
+        diagnoses.append(findings.notice("CA", cadir.program.service))
+    diagnoses += [*_complete(cadir), *_authority(cadir), *_trust(cadir, now), *_serials(cadir, own)]
+    diagnoses += [*_records(cadir, own), *_signed(cadir, own, now), *_requests(cadir), *_rights(cadir)]
     return findings.worst_first(diagnoses)
 
 
@@ -218,25 +195,26 @@ def _names(folder: Folder, directory: str) -> list[str]:
     return [name[:-4] for name in folder.list(directory) if name.endswith(".pem")]
 
 
-def _openvox_key(folder: Folder) -> KeyFile | None:
-    """Return the facts of an openvox-ca's key; encrypted, it is in a format of its own."""
-    if b"ENCRYPTED" in (folder.read(_OPENVOX_KEY) or b""):
-        return KeyFile(None, encrypted=True)
-    return folder.key(_OPENVOX_KEY, "", _RESTORE)
+def _program(folder: Folder) -> CaProgram:
+    """Return the program whose directory it is: an openvox-ca's has the key, or at least the HMAC, in another place."""
+    folder.list("private")
+    marks = PUPPET.key_file, OPENVOX.key_file, *(OPENVOX.mac or ())[:1]
+    own, *others = (name in folder.entries for name in marks)
+    return OPENVOX if any(others) and not own else PUPPET
 
 
-def _check_inventory(folder: Folder) -> None:
-    """Compare an openvox-ca's inventory with its HMAC; a second time if it was written between the two."""
+def _check_inventory(folder: Folder, mac_file: str, key_file: str) -> None:
+    """Compare the inventory with its HMAC; a second time if it was written between the two."""
     for _ in range(2):
-        key, mac, inventory = (folder.read(name) for name in (_MAC_KEY, _MAC, "inventory.txt"))
+        key, mac, inventory = (folder.read(name) for name in (key_file, mac_file, "inventory.txt"))
         # Without its key the CA makes another one, which does not fit.
-        known = key if key or not folder.missing(_MAC_KEY) else b"another"
+        known = key if key or not folder.missing(key_file) else b"another"
         if not known or mac is None or inventory is None:
             return
         if hmac.compare_digest(hmac.digest(known, inventory, "sha256"), mac):
             return
-    path = shlex.quote(str(folder.path.absolute() / _MAC))
-    detail = f"inventory.txt and its HMAC ({_MAC}, with {_MAC_KEY}) do not match: the CA does not start"
+    path = shlex.quote(str(folder.path.absolute() / mac_file))
+    detail = f"inventory.txt and its HMAC ({mac_file}, with {key_file}) do not match: the CA does not start"
     fix = (
         advice("restore all three from the same backup, or see what was changed in inventory.txt"),
         on_ca("let the CA take it as it is", f"rm {path}", only_if="you know who changed it, and it is right",
@@ -267,65 +245,48 @@ def _inventory(folder: Folder) -> Iterator[InventoryEntry]:
         elif line.strip() and not line.startswith("#"):
             malformed += 1
     if malformed:
-        folder.problems.append(
-            findings.notice("malformed inventory", f"inventory.txt has {malformed} lines that are not entries")
-        )
+        detail = f"inventory.txt has {malformed} lines that are not entries"
+        folder.problems.append(findings.notice("malformed inventory", detail))
 
 
 # -- judging ------------------------------------------------------------------------------------------
 
 
 def _complete(cadir: CaDir) -> Iterator[Diagnosis]:
-    missing = [name for name in cadir.needed if cadir.folder.missing(name)]
-    if cadir.ca_service and cadir.folder.missing(cadir.key_file):
-        detail = f"{cadir.key_file} is missing: the CA starts only if its configuration says where else its key is"
-        elsewhere = (
-            on_ca("see where its configuration has it", "grep -E 'ca_key_(file|provider)' /etc/puppet-ca/config.yaml"),
-            advice("restore it from a backup", only_if="it is nowhere else"),
-        )
-        yield findings.warning("the CA's key is not in its directory", detail, elsewhere)
-    if missing and cadir.ca_service:
-        detail = f"missing: {', '.join(missing)}; the CA does not start, or starts without what was in it"
-        restore = (advice("stop the CA, and restore the missing files from a backup"),)
-        yield findings.error("half-initialised CA", detail, restore)
-    elif missing:
-        present = [name for name in cadir.needed if name not in missing]
-        detail = (
-            f"missing: {', '.join(missing)}; found: {', '.join(present) or 'none'}. The CA service needs all or none"
-        )
-        fix = (advice("restore the missing files from a backup"),)
-        yield findings.error("half-initialised CA", f"{detail} of these files, and does not start", fix)
+    program, folder = cadir.program, cadir.folder
+    if program.key_elsewhere and folder.missing(program.key_file):
+        detail = f"{program.key_file} is missing: the CA starts only if its configuration says where else its key is"
+        yield findings.warning("the CA's key is not in its directory", detail, program.key_elsewhere)
+    if missing := [name for name in program.needed if folder.missing(name)]:
+        found = ", ".join(name for name in program.needed if name not in missing) or "none"
+        detail = f"missing: {', '.join(missing)}{program.incomplete.format(found=found)}"
+        yield findings.error("half-initialised CA", detail, (advice(program.restore),))
 
 
 def _authority(cadir: CaDir) -> Iterator[Diagnosis]:
     """Compare the CA's key with its certificate and public key."""
-    private = cadir.private
+    private, key_file = cadir.private, cadir.program.key_file
     if private is None:
         return
-    if private.key is None and cadir.ca_service:
-        yield findings.notice("the CA's key is encrypted", f"{cadir.key_file} was not compared with ca_crt.pem")
-        return
     if private.key is None:
-        detail = "ca_key.pem is encrypted, and private/ca.pass is missing or holds a wrong password"
-        fix = (advice("restore private/ca.pass from a backup"),)
-        yield findings.error("the CA's key cannot be decrypted", detail, fix)
+        yield cadir.program.locked
         return
     keys = [authority.key for authority in cadir.authorities]
     if keys and private.key not in keys:
         others = ", ".join(key_text(key) for key in keys)
-        detail = f"{cadir.key_file} holds {key_text(private.key)}, ca_crt.pem is for {others}"
+        detail = f"{key_file} holds {key_text(private.key)}, ca_crt.pem is for {others}"
         fix = (advice("restore both from the same backup"),)
         yield findings.error("the CA's key and certificate do not match", detail, fix)
     elif keys and keys[0] != private.key and cadir.signing:
         detail = (
-            f"the first certificate in ca_crt.pem is {cadir.authorities[0].subject}, but {cadir.key_file} belongs to "
+            f"the first certificate in ca_crt.pem is {cadir.authorities[0].subject}, but {key_file} belongs to "
             f"{cadir.signing.subject}"
         )
         fix = (advice("put the signing CA's certificate first in ca_crt.pem"),)
         yield findings.warning("wrong order of the CA certificates", detail, fix)
     if cadir.public and cadir.public != private.key:
-        detail = f"ca_pub.pem holds {key_text(cadir.public)}, {cadir.key_file} holds {key_text(private.key)}"
-        command = f"openssl pkey -in {cadir.path(cadir.key_file)} -pubout -out {cadir.path('ca_pub.pem')}"
+        detail = f"ca_pub.pem holds {key_text(cadir.public)}, {key_file} holds {key_text(private.key)}"
+        command = f"openssl pkey -in {cadir.path(key_file)} -pubout -out {cadir.path('ca_pub.pem')}"
         fix = (on_ca("write it anew", command),)
         yield findings.notice("stale public key", detail, fix)
     if private.encrypted and cadir.generation == "modern":
@@ -354,42 +315,18 @@ def _trust(cadir: CaDir, now: float) -> Iterator[Diagnosis]:
     if soon := expiring(expiries, now, 3 * SOON):
         yield findings.warning("the CA certificate expires soon", "; ".join(soon), _RENEW, "B34")
     if soon := findings.expiring_crls("ca_crl.pem:", cadir.crls, now):
-        yield findings.warning("the CA's CRL expires soon", "; ".join(soon), _new_crl(cadir), "B11")
-
-
-def _new_crl(cadir: CaDir) -> Fix:
-    if cadir.ca_service:
-        look = on_ca("see why it does not do that by itself", "journalctl -u openvox-ca | grep -i crl | tail")
-        return (look, *cadir.steps(group("renew_crl"))[1:])
-    command = f"puppet-inspector fix new-crl --cadir {cadir.path('.')}"
-    return (
-        on_ca("see what would be written", command),
-        on_ca("write it", f"{command} --execute"),
-        advice("let that CA issue the CRL", only_if="the CRL is of an external CA"),
-    )
-
-
-def _complete_crls(cadir: CaDir) -> Fix:
-    """Return the fix of rule B13 with the commands for this directory."""
-    if cadir.ca_service:
-        return cadir.steps(group("missing_crl"))
-    looks, writes, *others = cadir.steps(group("missing_crl"))
-    command = f"puppet-inspector fix new-crl --cadir {cadir.path('.')}"
-    return (
-        msgspec.structs.replace(looks, command=command),
-        msgspec.structs.replace(writes, command=f"{command} --execute"),
-        *others,
-    )
+        yield findings.warning("the CA's CRL expires soon", "; ".join(soon), cadir.steps(*cadir.program.new_crl), "B11")
 
 
 def _problem(cadir: CaDir, problem: x509.Problem) -> Diagnosis:
+    new_crl = cadir.steps(*cadir.program.new_crl)
     by_code: dict[int, tuple[str, Fix, str | None]] = {
-        3: ("the CA's CRLs do not cover the chain", _complete_crls(cadir), "B13"),
-        8: ("invalid signature on the CA's CRL", _new_crl(cadir), "B14"),
+        3: ("the CA's CRLs do not cover the chain", cadir.steps(group("missing_crl")), "B13"),
+        8: ("invalid signature on the CA's CRL", new_crl, "B14"),
         9: ("the CA certificate is not yet valid", _CLOCK, "B35"),
         10: ("the CA certificate has expired", _RENEW, "B33"),
         11: ("the CA's CRL is not yet valid", _CLOCK, "B12"),
-        12: ("the CA's CRL has expired", _new_crl(cadir), "B10"),
+        12: ("the CA's CRL has expired", new_crl, "B10"),
     }
     complete = (advice("put every CA up to the root into ca_crt.pem"),)
     title, fix, rule = by_code.get(problem.code, ("the CA's certificate chain is invalid", complete, None))
@@ -404,15 +341,10 @@ def _serials(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis
     last = max(counted, default=0)
     if cadir.serial is not None and cadir.serial <= last:
         detail = f"the next serial number is {cadir.serial:04X}, but {last:04X} was already issued, to {counted[last]}"
-        yield findings.error(
-            "the CA would issue a serial number twice",
-            detail + "; revoking one certificate would revoke both",
-            (
-                advice("stop the CA"),
-                on_ca("write the next number", f"echo {last + 1:04X} > {cadir.path('serial')}"),
-                advice("start the CA"),
-            ),
-        )
+        detail += "; revoking one certificate would revoke both"
+        write = on_ca("write the next number", f"echo {last + 1:04X} > {cadir.path('serial')}")
+        fix: Fix = advice("stop the CA"), write, advice("start the CA")
+        yield findings.error("the CA would issue a serial number twice", detail, fix)
     holders: dict[int, set[str]] = defaultdict(set)
     for entry in cadir.inventory:
         holders[entry.serial].add(entry.name)
@@ -455,30 +387,22 @@ def _records(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis
     unlisted = [name for name in missing if name not in beside]
     if cadir.inventory and unlisted:
         detail = f"in signed/ but not in inventory.txt: {listed(unlisted)}"
-        yield findings.warning(
-            "certificates missing from the inventory",
-            detail,
-            (advice("restore both from the same backup", only_if="one of them was restored from a backup"),),
-        )
+        fix = (advice("restore both from the same backup", only_if="one of them was restored from a backup"),)
+        yield findings.warning("certificates missing from the inventory", detail, fix)
     if known and (unissued := sorted(cadir.revoked - known)):
         detail = f"revoked, but not in inventory.txt: {listed([f'{serial:04X}' for serial in unissued])}"
         yield findings.notice("revoked serial numbers that were never issued", detail)
     latest = {entry.name: entry.serial for entry in cadir.inventory}
-    outdated = [
-        name
-        for name, certificate in own.items()
-        if certificate.serial in known and certificate.serial != latest.get(name, certificate.serial)
-    ]
-    if outdated:
+    listed_here = [(name, one.serial) for name, one in own.items() if one.serial in known]
+    if outdated := [name for name, serial in listed_here if serial != latest.get(name, serial)]:
         detail = f"inventory.txt lists newer certificates than signed/ holds for {listed(outdated)}"
         fix = (advice("look for restored files", only_if="none of them was renewed"),)
         yield findings.notice("outdated certificates in signed/", detail, fix)
-    revoked = [name for name, certificate in own.items() if certificate.serial in cadir.revoked]
-    if revoked:
-        detail = f"revoked, but still in signed/: {listed(revoked)}; the CA refuses their new signing requests"
-        if cadir.ca_service:
-            detail = f"revoked, but still in signed/: {listed(revoked)}; a new signing request replaces them"
-        clean = () if cadir.ca_service else cadir.steps(_CLEAN, certname=revoked[0])
+    if revoked := [name for name, certificate in own.items() if certificate.serial in cadir.revoked]:
+        replaces = cadir.program.replaces_revoked
+        follows = "a new signing request replaces them" if replaces else "the CA refuses their new signing requests"
+        detail = f"revoked, but still in signed/: {listed(revoked)}; {follows}"
+        clean = () if replaces else cadir.steps(_CLEAN, certname=revoked[0])
         yield findings.notice("revoked but not cleaned", detail, clean)
 
 
@@ -489,21 +413,16 @@ def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterato
         detail = f"{cadir.signing.subject} did not sign {listed(foreign)}; the first one is from {first.issuer}"
         fix = cadir.steps(advice("do for each of them what follows"), group("enrol_ca"), certname=foreign[0])
         yield findings.warning("certificates from another CA", detail, fix)
-    misnamed = [
-        f"{name}.pem is for {certificate.subject}"
-        for name, certificate in cadir.signed.items()
-        if certificate.common_name != name
-    ]
-    if misnamed:
+    if misnamed := [
+        f"{name}.pem is for {one.subject}" for name, one in cadir.signed.items() if one.common_name != name
+    ]:
         yield findings.warning("certificate files with a wrong name", f"signed/: {listed(misnamed)}")
-    expired = [name for name, certificate in cadir.signed.items() if certificate.not_after < now]
-    if expired:
+    if expired := [name for name, certificate in cadir.signed.items() if certificate.not_after < now]:
         fix = cadir.steps(_CLEAN, certname=expired[0])
         yield findings.notice("expired certificates", f"signed/: {listed(expired)}", fix, "B33")
     if soon := expiring([(name, certificate.not_after) for name, certificate in cadir.signed.items()], now):
-        fix = cadir.steps(
-            advice("renew each of them on its agent"), group("enrol", only_if="an agent cannot renew its certificate")
-        )
+        otherwise = group("enrol", only_if="an agent cannot renew its certificate")
+        fix = cadir.steps(advice("renew each of them on its agent"), otherwise)
         yield findings.notice("certificates expire soon", listed(soon), fix, "B34")
     holders: dict[str, set[str]] = defaultdict(set)
     for name, key in [(n, c.key) for n, c in cadir.signed.items()] + [(n, r.key) for n, r in cadir.requests.items()]:
@@ -511,11 +430,8 @@ def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterato
     shared = [f"{', '.join(sorted(names))} ({key_text(key)})" for key, names in holders.items() if len(names) > 1]
     if shared:
         detail = f"one key under several names: {listed(shared)}; possibly a cloned machine"
-        yield findings.warning(
-            "several agents share a key",
-            detail,
-            cadir.steps(advice("give each clone a certname of its own; what follows is for each"), group("enrol")),
-        )
+        fix = cadir.steps(advice("give each clone a certname of its own; what follows is for each"), group("enrol"))
+        yield findings.warning("several agents share a key", detail, fix)
 
 
 def _requests(cadir: CaDir) -> Iterator[Diagnosis]:
@@ -523,11 +439,9 @@ def _requests(cadir: CaDir) -> Iterator[Diagnosis]:
     for name, request in cadir.requests.items():
         signed = cadir.signed.get(name)
         if request.common_name != name:
-            yield findings.error(
-                "signing request file with a wrong name",
-                f"requests/{name}.pem is for {request.subject}",
-                (on_ca("remove it", f"rm {cadir.path(f'requests/{name}.pem')}", destroys="the request"),),
-            )
+            detail = f"requests/{name}.pem is for {request.subject}"
+            fix: Fix = (on_ca("remove it", f"rm {cadir.path(f'requests/{name}.pem')}", destroys="the request"),)
+            yield findings.error("signing request file with a wrong name", detail, fix)
         elif signed and signed.key != request.key:
             detail = f"{name}: the certificate is for {key_text(signed.key)}, the request for {key_text(request.key)}"
             fix = cadir.steps(
@@ -561,42 +475,36 @@ def _refusal(cadir: CaDir, request: CertificateRequest) -> tuple[str, Fix] | Non
     """
     if request.signature_valid is False:
         return "the request is not signed with its own key", ()
-    if cadir.ca_service:
-        weak = request.key_type == "rsa" and request.key_size is not None and request.key_size < _LEAST_BITS
+    if request.key_type == "rsa" and request.key_size is not None and request.key_size < cadir.program.least_bits:
         again = cadir.steps(group("enrol"), certname=request.common_name)
-        return (f"its key has only {request.key_size} bits", again) if weak else None
-    extra = [name for name in request.alt_names if name != f"DNS:{request.common_name}"]
-    if extra:
+        return f"its key has only {request.key_size} bits", again
+    if cadir.program.signs_extensions:
+        return None
+    if extra := [name for name in request.alt_names if name != f"DNS:{request.common_name}"]:
         allow = cadir.steps(group("alt_names"), certname=request.common_name)
         return f"the request asks for the alternative names {listed(extra)}", allow
     if request.authorizations:
-        return (
-            f"the request asks for the authorization {listed(list(request.authorizations))}",
-            (advice("set `allow-authorization-extensions: true` in ca.conf, and restart the CA"),),
-        )
+        allow = (advice("set `allow-authorization-extensions: true` in ca.conf, and restart the CA"),)
+        return f"the request asks for the authorization {listed(list(request.authorizations))}", allow
     return None
 
 
 def _rights(cadir: CaDir) -> Iterator[Diagnosis]:
-    folder = cadir.folder
-    keys = [name for name in folder.entries if name in ("ca_key.pem", "root_key.pem", "private/ca.pass")]
-    keys += [name for name in folder.entries if cadir.ca_service and name.startswith("private/")]
+    program, folder = cadir.program, cadir.folder
+    keys = [name for name in folder.entries if name in KEYS or name.startswith(program.password or "private/")]
     yield from puppet_dir.open_to_all(folder, keys)
-    wanted = [*dict.fromkeys((*cadir.needed, cadir.key_file)), "signed", "requests"]
+    wanted = [*dict.fromkeys((*program.needed, program.key_file)), "signed", "requests"]
     if unreadable := puppet_dir.unreadable_for_owner(folder, wanted):
         user = puppet_dir.owner(folder)
         detail = f"{', '.join(unreadable)}; the owner of the directory ({user}) cannot read this"
         fix = (on_ca("correct the owner", f"chown -R {user}: {cadir.path('.')}"),)
         yield findings.error("wrong owner", detail, fix)
-    home, key = folder.entries.get("."), folder.entries.get(cadir.key_file)
+    home, key = folder.entries.get("."), folder.entries.get(program.key_file)
     if home and key and home.uid == 0 == key.uid:
-        server, user = (cadir.ca_service, "puppet-ca") if cadir.ca_service else ("puppetserver", "puppet")
-        detail = f"{cadir.key_file} is {key.rights}: {server}, if it runs as another user, cannot read the key"
-        yield findings.notice(
-            "the CA directory belongs to root",
-            detail,
-            (on_ca("correct the owner", f"chown -R {user}: {cadir.path('.')}", only_if=f"{server} runs as {user}"),),
-        )
+        server, user = program.unit, program.user
+        detail = f"{program.key_file} is {key.rights}: {server}, if it runs as another user, cannot read the key"
+        correct = on_ca("correct the owner", f"chown -R {user}: {cadir.path('.')}", only_if=f"{server} runs as {user}")
+        yield findings.notice("the CA directory belongs to root", detail, (correct,))
 
 
 def _own(cadir: CaDir, certificate: Certificate) -> bool:

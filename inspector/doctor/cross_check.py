@@ -170,13 +170,10 @@ def _bootstrap(ssldir: SslDir, cadir: CaDir, name: str) -> Iterator[Diagnosis]:
         yield findings.notice("certificate signed, but not downloaded yet", detail, (_RUN,))
     elif signed:
         state = "revoked" if signed.serial in cadir.revoked else "signed"
-        answer = f"answers requests with: {name} already has a {state} certificate; ignoring certificate request"
-        if cadir.ca_service and state == "revoked":
-            answer = "replaces it when it gets a request"
-        elif cadir.ca_service:
-            answer = "takes requests for this name, and gives this certificate"
-        detail = f"signed/{name}.pem ({signed.fingerprint}) is for {key_text(signed.key)}, {agent_key}; the CA {answer}"
-        if cadir.ca_service and state == "revoked":
+        replaced = state == "revoked" and cadir.program.replaces_revoked
+        reply = "replaces it when it gets a request" if replaced else cadir.program.reply.format(name=name, state=state)
+        detail = f"signed/{name}.pem ({signed.fingerprint}) is for {key_text(signed.key)}, {agent_key}; the CA {reply}"
+        if replaced:
             yield findings.notice("the CA has a revoked certificate for another key", detail, (_RUN,))
             return
         yield findings.error("the CA has a certificate for another key", detail, enrol, "B18")

@@ -35,6 +35,8 @@ TIMEOUT = 10.0
 """Seconds for one connection with its request."""
 _OLD = {"TLSv1": SSL.TLS1_VERSION, "TLSv1.1": SSL.TLS1_1_VERSION}
 _CLOCKS = (group("compare_clocks"),)
+_DATES = (9, 10)
+"""OpenSSL's codes for a certificate that is not valid at this time: its chain need not be known."""
 _NEW_CRL = (
     on_ca("sign it anew", "{new_crl}"),
     on_node("fetch it, on each agent before 8", "{new_crl_of_agent}", destroys="the old CRL"),
@@ -89,13 +91,14 @@ def probe(
     now: float,
     timeout: float = TIMEOUT,
     authority: tuple[str, int] | None = None,
+    primary: tuple[str, int] | None = None,
 ) -> list[Diagnosis]:
     """Return whether a Puppet master answers, and then what agents of this host would find wrong with it, worst first.
 
     ``ca`` and ``crl`` are the agents' files (without ``ca``: those that a new agent would download). ``certificate``
     and ``key`` are an agent's. ``name`` is the agents' name for the master, if it is not ``host``. ``timeout`` is in
     seconds, for each of about six connections. ``authority`` is the server and the port of the agents' CA, if it is not
-    the master.
+    the master; ``primary`` are those of their own master, whose CA is asked if this one has none.
     Raises IdentityError if one of the files cannot be used.
     """
     check = _Check(Target(host, port, name or host, timeout), now)
@@ -122,14 +125,14 @@ def probe(
     else:
         if authority and authority != (host, port):
             check.authority = Target(*authority, authority[0], timeout)
-        first, bundle, crls = _of_authority(check, answer)
+        first, bundle, crls = _of_authority(check, answer, primary)
     _by_both_clocks(check, session, bundle, crls)
     if time is None:
         check.diagnoses = [findings.doubted(diagnosis) for diagnosis in check.diagnoses]
     if credentials and answer and first.severity is not Severity.ERROR:
         _with_certificate(check, credentials, bundle, crls)
     diagnoses = [first, *findings.worst_first(check.diagnoses)]
-    if not any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses):
+    if (check.authorities or bundle) and all(diagnosis.severity is not Severity.ERROR for diagnosis in diagnoses):
         agents = "this host's agents" if check.authorities else "new agents"
         diagnoses.append(findings.notice("accepted", f"{agents} would accept {host}:{port} as {check.target.name}"))
     return diagnoses
@@ -139,36 +142,62 @@ def probe(
 
 
 def _of_authority(
-    check: _Check, answer: HttpResponse
+    check: _Check, answer: HttpResponse, primary: tuple[str, int] | None
 ) -> tuple[Diagnosis, tuple[Certificate, ...], tuple[RevocationList, ...]]:
     """Return what answers, and what its CA serves, which may be on another host.
 
     ``answer`` is the master's to the request for the CA's certificate.
     """
-    if check.authority is None:
+    first = product.master(check.target, answer)
+    if check.authority is not None:
+        return first, *_of_ca_server(check, check.authority)
+    if not product.without_ca(check.target, answer):
         check.ca_service = product.ca_service(check.target, answer)
-        first = product.master(check.target, answer)
         if check.ca_service:
             first = findings.notice("CA", f"{check.ca_service}, {address(check.target.host, check.target.port)}")
         return first, _bundle(check, answer), _revocation_lists(check)
-    first, where = product.master(check.target, answer), address(check.authority.host, check.authority.port)
+    if primary and primary != (check.target.host, check.target.port):
+        there = Target(*primary, primary[0], check.target.timeout)
+        if product.has_ca(there):
+            check.authority = there
+            return first, *_of_ca_server(check, there)
+    check.diagnoses.append(_no_ca_service(check))
+    return first, (), ()
+
+
+def _of_ca_server(check: _Check, server: Target) -> tuple[tuple[Certificate, ...], tuple[RevocationList, ...]]:
+    """Return what a CA on another host serves."""
+    where = address(server.host, server.port)
     try:
-        session = open_session(check.authority, "/puppet-ca/v1/certificate/ca")
+        session = open_session(server, "/puppet-ca/v1/certificate/ca")
         if session.answer is None:
             raise session.problem or Unreachable("no answer", "it answers nothing")
     except Unreachable as error:
         detail = f"no CA answers at {where}, the agents' ca_server: {error}"
         check.diagnoses.append(findings.error(error.title, detail, error.fix))
-        return first, (), ()
-    check.ca_service = product.ca_service(check.authority, session.answer)
+        return (), ()
+    check.ca_service = product.ca_service(server, session.answer)
     check.diagnoses.append(findings.notice("CA", f"{check.ca_service or 'a Puppet master'}, {where}"))
     bundle, crls = _bundle(check, session.answer), _revocation_lists(check)
     # The agent verifies the CA's server as it does the master.
-    there = replace(check, target=check.authority, diagnoses=[])
+    there = replace(check, target=server, diagnoses=[])
     _by_both_clocks(there, session, bundle, crls)
     of_server = f"the CA's server {where}: "
     check.diagnoses += [replace(found, detail=of_server + found.detail) for found in there.diagnoses]
-    return first, bundle, crls
+    return bundle, crls
+
+
+def _no_ca_service(check: _Check) -> Diagnosis:
+    """Return the diagnosis for a compiler: agents that have the CA and its CRL work with it, also when they cannot
+    refresh them; others stop (observed with agents of 7.23 and 8.10)."""
+    where = address(check.target.host, check.target.port)
+    detail = f"{where} answers 404 to requests for the CA's certificate and CRL, as compilers do; agents that have both"
+    if check.authorities:
+        return findings.notice("no CA service", f"{detail} work with it")
+    fix = on_node("set the CA's name", "puppet config set ca_server <name> --section agent",
+                  only_if="it has no certificate yet")  # fmt: skip
+    detail += " work with it, new ones stop. Its certificate cannot be verified: no CA is known here"
+    return findings.warning("no CA service", detail, (fix,))
 
 
 def _protocols(check: _Check, session: Session) -> None:
@@ -291,7 +320,8 @@ def _chain(check: _Check, session: Session, bundle: Sequence[Certificate], serve
         problems += findings.verified(leaf, others, bundle, served, check.now, mode)
         problems += findings.crl_problems(bundle, served, check.now) if served else []
     if not trusted:
-        problems += findings.verified(leaf, others, presented, (), check.now, "none")
+        alone = findings.verified(leaf, others, presented, (), check.now, "none")
+        problems += [problem for problem in alone if problem.code in _DATES]
     check.diagnoses += [_refused(problem, check) for problem in dict.fromkeys(problems)]
     expiries = [(certificate.subject, certificate.not_after) for certificate in (leaf, *bundle)]
     soon = [*expiring(expiries, check.now, SOON), *findings.expiring_crls("the CRL of", served, check.now)]

@@ -140,7 +140,7 @@ def _another(both: Pair, old: Certificate, new: Certificate) -> Difference:
         detail += f", and NEW refuses {_some(refused)}"
     command = f"cp -a {both.of_old('.')}/. {both.of_new('.')}/"
     if both.openvox:
-        key = both.old.directory.key_file if both.old.directory else "ca_key.pem"
+        key = both.old.directory.program.key_file if both.old.directory else "ca_key.pem"
         command = (
             f"openvox-ca-ctl import --cadir {both.of_new('.')} --cert-bundle {both.of_old('ca_crt.pem')} "
             f"--private-key {both.of_old(key)} --crl-chain {both.of_old('ca_crl.pem')}"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PROTECTED = "/puppet/v3/environments"
 """A path that every agent with a certificate may read, and nobody without one (docs/protocol.md#default-rules)."""
+_CA, _CRL = "/puppet-ca/v1/certificate/ca", "/puppet-ca/v1/certificate_revocation_list/ca"
 OLD_CA = "/production/certificate/ca"
 """The CA's certificate of a master of Puppet 3."""
 _SERVICES = "/status/v1/services"
@@ -32,6 +33,7 @@ _OTHERS = {"puppetdb-status": "PuppetDB", "rbac-service": "the console of Puppet
            "broker-service": "the broker of Puppet Enterprise's orchestrator"}  # fmt: skip
 _EXPIRATIONS = "/puppet-ca/v1/expirations"
 """Only an openvox-ca names these two dates, and to everybody."""
+_PEM = b"-----BEGIN CERTIFICATE-----"
 _TITLE = regex.compile(rb"<title[^>]*>([^<]{1,200})", regex.IGNORECASE)
 
 
@@ -76,6 +78,20 @@ def master(target: Target, answer: HttpResponse) -> Diagnosis:
     return findings.notice("a Puppet master answers", detail)
 
 
+def has_ca(target: Target) -> bool:
+    """Whether a CA answers."""
+    answer = _ask(target, _CA)
+    return answer is not None and answer.status == 200 and _PEM in answer.body
+
+
+def without_ca(target: Target, answer: HttpResponse) -> bool:
+    """Whether a master has no CA service, as a compiler; ``answer`` is to the request for the CA's certificate."""
+    if answer.status != 404 or ((old := _ask(target, OLD_CA)) and old.status == 200):
+        return False
+    crl = _ask(target, _CRL)
+    return crl is not None and crl.status == 404
+
+
 def ca_service(target: Target, answer: HttpResponse) -> CaService | None:
     """Return the program of a CA; None if it is one of Puppet's own.
 
@@ -97,7 +113,7 @@ def _of_master(answer: HttpResponse) -> bool:
     """Tell whether only a Puppet master answers so."""
     if "x-puppet-version" in answer.headers or answer.body.startswith((b"Forbidden request", b"-----BEGIN CERT")):
         return True
-    return answer.status == 200 and b"-----BEGIN CERTIFICATE-----" in answer.body
+    return answer.status == 200 and _PEM in answer.body
 
 
 def _names(answer: HttpResponse | None) -> frozenset[str]:

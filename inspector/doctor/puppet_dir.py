@@ -151,15 +151,18 @@ class Folder:
     def request(self, name: str, fix: Fix = ()) -> CertificateRequest | None:
         return self._parse(name, "signing request", x509.read_csr, fix)
 
-    def key(self, name: str, password_file: str, fix: Fix = ()) -> KeyFile | None:
-        """Return the facts of a file's private key; ``password_file`` is for an encrypted one."""
+    def key(self, name: str, password_file: str | None, fix: Fix = ()) -> KeyFile | None:
+        """Return the facts of a file's private key; ``password_file`` is for an encrypted one. None: an encrypted one
+        is in a format of its own."""
         data = self.read(name)
         if data is None:
             return None
+        if password_file is None and b"ENCRYPTED" in data:
+            return KeyFile(None, encrypted=True)
         try:
             return _private(data, None)
         except TypeError:  # encrypted
-            password = self.read(password_file)
+            password = self.read(password_file) if password_file else None
         except UNREADABLE:
             self._malformed(name, "private key", "the file is not a key in PEM form", fix)
             return None

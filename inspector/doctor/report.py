@@ -183,7 +183,7 @@ def _of_directories(
     authority = cadir.read(ca) if ca else None
     diagnoses = cadir.examine(authority, now) if authority else []
     if agent and authority:
-        agent = dataclasses.replace(agent, ca_service=authority.ca_service)
+        agent = dataclasses.replace(agent, ca_service=authority.program.service)
     if agent:
         diagnoses += cross_check.with_causes(ssldir.examine(agent, now), diagnoses)
         diagnoses += cross_check.join(agent, authority) + cross_check.against_wire(agent, authority, wire_keys)
@@ -213,7 +213,7 @@ def of_master(address: str, ssl: Path | None, cert: Path | None, key: Path | Non
     apart = conf.authority if conf.path and conf.authority != conf.servers[0] else None
     return livecheck.probe(
         host, port, ca=_existing(conf.ca), crl=_existing(conf.crl), certificate=cert, key=key, now=time.time(),
-        authority=apart,
+        authority=apart, primary=conf.servers[0] if conf.path else None,
     )  # fmt: skip
 
 

@@ -199,6 +199,16 @@ def _names(kinds: Iterable[Kind]) -> list[str]:
     return list(dict.fromkeys(row.name for kind in kinds for row in ENDPOINTS if row.kind is kind))
 
 
+def rules_list() -> list[dict[str, str]]:
+    """Return id, severity and title of every rule."""
+    return [{"rule": rule.id, "severity": str(rule.severity), "title": rule.title} for rule in all_rules()]
+
+
+def endpoints_list() -> list[dict[str, str]]:
+    """Return name, phase and purpose of every endpoint."""
+    return [{"endpoint": row.name, "phase": str(row.phase), "purpose": row.purpose} for row in ENDPOINTS]
+
+
 def endpoints_page() -> str:
     """Return the text of docs/endpoints.md."""
     lines = [

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import signal
+import functools
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from inspector import regex
 from inspector.errors import InspectorError
 from inspector.fleet import database
-from inspector.fleet.database import DatabaseError, reported, text
+from inspector.fleet.confined import ConfinedConnection
+from inspector.fleet.database import DatabaseError, text
 from inspector.fleet.directory import OLDER, TableDirectory
 from inspector.fleet.tables import PARTITIONS, TABLES
 
 if TYPE_CHECKING:
     import datetime
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from duckdb import DuckDBPyConnection
 
@@ -70,25 +70,13 @@ def columns(table: str) -> tuple[str, ...]:
 @contextlib.contextmanager
 def opened(root: Path) -> Iterator[Database]:
     """Open a directory of tables. Raises InspectorError."""
+    database.check()
     directory = TableDirectory.open(root.resolve())
-    with contextlib.ExitStack() as stack:
-        work = stack.enter_context(tempfile.TemporaryDirectory(prefix="puppet-inspector-"))
-        with _blocked():
-            connection = stack.enter_context(database.opened(Path(work)))
-            thread = stack.enter_context(ThreadPoolExecutor(1, "sql"))
-            thread.submit(_close, connection, directory.root).result()
-        yield Database(directory, connection, thread)
-
-
-@contextlib.contextmanager
-def _blocked() -> Iterator[None]:
-    """Start threads that take no signal: one that another thread takes does not wake this one, which may wait for the
-    next key."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with tempfile.TemporaryDirectory(prefix="puppet-inspector-", ignore_cleanup_errors=True) as work:
+        connection = ConfinedConnection(Path(work), functools.partial(_close, root=directory.root))
+        with contextlib.closing(connection):
+            connection.start()
+            yield Database(directory, connection)
 
 
 def _close(connection: DuckDBPyConnection, root: Path) -> None:
@@ -109,12 +97,13 @@ def _close(connection: DuckDBPyConnection, root: Path) -> None:
 class Database:
     """The tables of a directory, to ask in SQL."""
 
-    def __init__(self, directory: TableDirectory, connection: DuckDBPyConnection, thread: ThreadPoolExecutor) -> None:
+    def __init__(self, directory: TableDirectory, connection: ConfinedConnection) -> None:
         self._directory = directory
         self._connection = connection
-        self._thread = thread
         self._parts: Parts = {}
         """The files that the views show."""
+        self._generation = 0
+        """The process that has the views."""
 
     def statements(self, script: str) -> list[str]:
         """Split a text into its statements. Raises StatementError if one of them does not only read."""
@@ -127,8 +116,7 @@ class Database:
         with _explained():
             found = self._connection.extract_statements(script)
         for statement in found:
-            kind = str(statement.type).rpartition(".")[2]
-            if kind != "SELECT":
+            if (kind := statement.kind) != "SELECT":
                 name = "This statement" if kind == "MULTI" else kind.replace("_", " ")
                 raise StatementError(f"{name} is not possible here.", ONLY_READS)
         return [statement.query.strip("; \n") for statement in found]
@@ -153,16 +141,23 @@ class Database:
     def result(self, statement: str, values: Mapping[str, object] | None = None) -> Iterator[Result]:
         """Execute one statement that only reads. Until the end nobody changes the tables.
 
-        Ctrl-C, or another signal that raises an exception in this thread, interrupts it. Raises InspectorError.
+        Ctrl-C, or another signal that raises an exception in this thread, ends it. Raises InspectorError.
         """
         # In brackets it can only be a query: DuckDB refuses there what writes, also in a WITH clause.
         query = f"SELECT * FROM (\n{statement}\n)"
         with self._directory.locked(shared=True):
             with self._checked(), _explained(before=1):
-                self._parts = self._directory.show(self._connection, self._parts)
-                self._interruptible(lambda: self._connection.execute(query, dict(values) if values else None))
-                found = tuple(Column(item[0], str(item[1])) for item in self._connection.description or ())
+                self._show()
+                self._connection.execute(query, values)
+                found = tuple(Column(*column) for column in self._connection.description)
             yield Result(found, self._batches())
+
+    def _show(self) -> None:
+        """Make the views of the files that there are now."""
+        self._connection.start()
+        if self._generation != self._connection.generation:
+            self._generation, self._parts = self._connection.generation, {}
+        self._parts = self._directory.show(cast("DuckDBPyConnection", self._connection), self._parts)
 
     @contextlib.contextmanager
     def _checked(self) -> Iterator[None]:
@@ -172,27 +167,16 @@ class Database:
         except StatementError as error:
             if _MISTAKE.match(str(error.__cause__)) is None:
                 self._parts = {}
-                self._directory.check_parts(self._connection)
+                self._directory.check_parts(cast("DuckDBPyConnection", self._connection))
             raise
 
     def _batches(self) -> Iterator[list[Row]]:
         while True:
             with self._checked(), _explained(before=1):
-                rows = self._interruptible(lambda: self._connection.fetchmany(BATCH))
+                rows = self._connection.fetchmany(BATCH)
             if not rows:
                 return
             yield rows
-
-    def _interruptible[T](self, work: Callable[[], T]) -> T:
-        """Do work of DuckDB's in a thread: in this one no signal would be noticed until it is done."""
-        future = self._thread.submit(work)
-        try:
-            return future.result()
-        except BaseException:
-            if not future.done():
-                self._connection.interrupt()
-                future.exception()
-            raise
 
 
 @contextlib.contextmanager
@@ -200,8 +184,7 @@ def _explained(before: int = 0) -> Iterator[None]:
     """Raise errors of DuckDB in words of a user, with what it suggests as the hint. ``before`` is how many lines it got
     before those of the user."""
     try:
-        with reported():
-            yield
+        yield
     except DatabaseError as error:
         message, hint = error.message, error.hint
         if message.startswith("Out of Memory"):

@@ -157,6 +157,6 @@ def _read(source: Path, formats: set[str], read: Callable[[float], None]) -> Ite
         formats.add("jsonl")
         yield from jsonl.read(source, read)
     elif head.startswith(b"SQLite format 3"):
-        raise ValueError("it already is a capture; `puppet-inspector merge` merges captures")
+        raise ValueError("it already is a capture; `puppet-inspector captures merge` merges captures")
     else:
         raise ValueError("it is not a flow file of mitmproxy, not HAR and not jsonl" if head else "it is empty")

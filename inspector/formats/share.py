@@ -84,7 +84,7 @@ def _write(records: Iterable[Record], outgoing: Outgoing, made: Capture) -> int:
         if made.append(leaving).seq != record.seq:
             raise InspectorError(
                 f"Records before record {record.seq} are missing, so record numbers would change.",
-                "First renumber them: `puppet-inspector merge CAPTURE -o FILE`.",
+                "First renumber them: `puppet-inspector captures merge CAPTURE -o FILE`.",
             )
         if number % _BATCH == 0:
             made.flush()

@@ -21,6 +21,7 @@ from inspector.clocks import SKEW
 from inspector.errors import IdentityError, InspectorError
 from inspector.host import pki, replacing
 from inspector.protocol import x509
+from inspector.protocol.ca_service import KEY_FILE, OPENVOX_CA
 from inspector.protocol.pem import UNREADABLE
 from inspector.protocol.signatures import signed_by
 from inspector.text import utc_in_name
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 type State = Literal["valid", "expired", "not yet valid", "invalid signature", "issued by an unknown CA"]
 type Action = Literal["unchanged", "signed anew", "replaced", "added", "removed", "missing"]
 
-KEYS = ("ca_key.pem", "root_key.pem")
+KEYS = (KEY_FILE[None], "root_key.pem")
 """The keys of the signing CA, and of its root."""
 _BACKDATED = datetime.timedelta(minutes=1)
 _CRL = regex.compile(rb"-----BEGIN X509 CRL-----[^-]+-----END X509 CRL-----\r?\n?")
@@ -134,7 +135,7 @@ def write(planned: Plan, now: float) -> Path | None:
 
 
 def _of_openvox_ca(cadir: Path) -> bool:
-    key = cadir / "private/ca_key.pem"
+    key = cadir / KEY_FILE[OPENVOX_CA]
     try:
         return inputs.exists(key)
     except OSError as error:

@@ -23,6 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from inspector import inputs
 from inspector.errors import IdentityError
+from inspector.protocol.ca_service import KEY_FILE, OPENVOX_CA
 from inspector.protocol.pem import UNREADABLE
 
 if TYPE_CHECKING:
@@ -306,10 +307,7 @@ def read_key(path: Path, password: bytes | None = None) -> PrivateKey:
 
 
 def read_authority(cadir: Path) -> Authority:
-    """Read the signing CA of a cadir: the first certificate in ``ca_crt.pem``, and ``ca_key.pem``.
-
-    Raises IdentityError.
-    """
+    """Read the signing CA of a cadir: the first certificate in ``ca_crt.pem``, and its key. Raises IdentityError."""
     try:
         certificate = x509.load_pem_x509_certificate(inputs.read(cadir / "ca_crt.pem", inputs.SMALL))
         public = certificate.public_key()  # parsed only now
@@ -318,10 +316,21 @@ def read_authority(cadir: Path) -> Authority:
             f"{cadir} contains no usable ca_crt.pem: {getattr(error, 'strerror', None) or error}.",
             "Use the directory that `puppet config print cadir` prints.",
         ) from error
-    key = read_key(cadir / "ca_key.pem")
+    path = authority_key(cadir)
+    key = read_key(path)
     if key.public_key() != public:
-        raise IdentityError(f"{cadir}: ca_key.pem is not the key of the first certificate in ca_crt.pem.")
+        name = path.relative_to(cadir)
+        raise IdentityError(f"{cadir}: {name} is not the key of the first certificate in ca_crt.pem.")
     return Authority(certificate, key)
+
+
+def authority_key(cadir: Path) -> Path:
+    """Return the path of a CA's key: that of an openvox-ca, if only that one may exist."""
+    own, other = cadir / KEY_FILE[None], cadir / KEY_FILE[OPENVOX_CA]
+    try:
+        return other if not inputs.exists(own) and inputs.exists(other) else own
+    except OSError:  # whoever reads it there says who may not
+        return other
 
 
 def write_private(path: Path, data: bytes) -> None:

@@ -3,8 +3,8 @@
 For ``demo`` and for tests; needs no Puppet. The proxy between agents and master is not part of the lab.
 """
 
-from inspector.lab.faults import FAULTS, HEALTHY, Fault
+from inspector.lab.faults import FAULTS, HEALED, HEALTHY, Fault
 from inspector.lab.loop import LabLoop
 from inspector.lab.scene import Lab
 
-__all__ = ["FAULTS", "HEALTHY", "Fault", "Lab", "LabLoop"]
+__all__ = ["FAULTS", "HEALED", "HEALTHY", "Fault", "Lab", "LabLoop"]

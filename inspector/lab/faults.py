@@ -72,6 +72,19 @@ def _healthy(lab: Lab) -> list[AgentResult]:
 HEALTHY = Fault("healthy", _healthy.__doc__ or "", (), "complete", _healthy)
 
 
+def _healed(lab: Lab) -> list[AgentResult]:
+    """A node that was reinstalled under its old name gets no certificate, until the steps of the fix are taken."""
+    agent = lab.agent(NODE, enrolled=True)
+    shutil.rmtree(agent.place.path)
+    before = agent.run()
+    lab.ca.clean(NODE)  # `puppetserver ca clean`
+    shutil.rmtree(agent.place.path)  # `puppet ssl clean`
+    return [before, _first_run(lab, agent)]
+
+
+HEALED = Fault("healed", _healed.__doc__ or "", ("B18", "B22", "B23"), "waiting", _healed)
+
+
 @fault("refused", "B10")
 def expired_crl(lab: Lab) -> list[AgentResult]:
     """The CA's CRL has expired, so the agent refuses every server."""

@@ -44,9 +44,11 @@ class LabServer:
         answer: Callable[[Request, str | None], Response],
         address: tuple[str, int] = ("127.0.0.1", 0),
         report: Report = lambda _: None,
+        strangers: int = _LARGEST,
     ) -> None:
-        """Listen; the default is a free port on loopback. Raises OSError."""
-        self._http = _Server(context, answer, address, report)
+        """Listen; the default is a free port on loopback. ``strangers``: bytes of the largest body of who shows no
+        certificate. Raises OSError."""
+        self._http = _Server(context, answer, address, report, strangers)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), name="lab-server")
         host, port = self._http.server_address[:2]
         self.address = (str(host), int(port))
@@ -74,10 +76,12 @@ class _Server(ThreadingHTTPServer):
         answer: Callable[[Request, str | None], Response],
         address: tuple[str, int],
         report: Report,
+        strangers: int,
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, BaseHTTPRequestHandler)  # finish_request makes the handler
         self.context, self.answer, self.report = context, answer, report
+        self.strangers = strangers
         self._open: set[socket.socket] = set()
         self._numbers = itertools.count(1)
 
@@ -201,8 +205,9 @@ class _Handler(BaseHTTPRequestHandler):
         return bytes(body)
 
     def _read(self, size: int, before: int) -> bytes:
-        if size < 0 or size + before > _LARGEST:
-            raise ConnectionAbortedError(f"a body of more than {_LARGEST} bytes")
+        largest = _LARGEST if self._certname() else self.server.strangers
+        if size < 0 or size + before > largest:
+            raise ConnectionAbortedError(f"a body of more than {largest} bytes")
         return self.rfile.read(size)
 
     def _send(self, response: Response, *, head: bool) -> Headers:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 type CaService = Literal["openvox-ca"]
 
 OPENVOX_CA: CaService = "openvox-ca"
+KEY_FILE: dict[CaService | None, str] = {None: "ca_key.pem", OPENVOX_CA: "private/ca_key.pem"}
+"""The file of the CA's key in its directory; None: of one of Puppet's own."""
 _COMMENT = bytes.fromhex("06096086480186f842010d")
 """The extension nsComment, which every certificate of Puppet's own CAs has."""
 _ISSUED = (Kind.CERTIFICATE, Kind.RENEWAL)

@@ -177,7 +177,7 @@ class Mint(IdentitySource):
         self._authority = pki.read_authority(cadir)
         self._alt_names = alt_names
         if not unsafe:
-            check_permissions(cadir / "ca_key.pem")
+            check_permissions(pki.authority_key(cadir))
         self._cache: dict[bytes, tuple[float, Credentials]] = {}
 
     def credentials_for(self, agent: x509.Certificate, certname: str) -> Credentials | None:

@@ -47,7 +47,7 @@ class How(NamedTuple):
     files: bool
     """Whether files are, too."""
     v4: bool
-    """Whether the answers are those of v4, which makes text of a Deferred."""
+    """Whether the answers are those of v4, which makes text of a Deferred before Puppet 8.10."""
 
 
 def compare(
@@ -147,7 +147,7 @@ def _named(of: RunDocuments) -> list[FileUse]:
     return [use for use in of.files if use.asking in _NAMED]
 
 
-# -- Deferred values: an answer of v4 has a text in the place of each, an agent gets them as they are ----------
+# -- Deferred values: before Puppet 8.10 an answer of v4 has a text in the place of each, an agent gets them as they are
 
 _DEFERRED_TEXT = "Deferred("
 

@@ -93,7 +93,7 @@ class Rehearsed(plain.Grouped):
     logs: list[Log]
     """What the master logged while it compiled, the worst first: with v4 alone."""
     deferred_not_compared: Count
-    """Deferred values that v4 shows as text, so that they cannot be compared."""
+    """Deferred values that v4 showed as text (before Puppet 8.10), so that they cannot be compared."""
     waited_s: float
     """For how long the master was too busy, by its own words."""
     reused: Count

@@ -135,7 +135,7 @@ class Result:
     logs: Logs = field(default_factory=Logs)
     """The messages of the new master."""
     deferred: int = 0
-    """Deferred values that could not be compared, because v4 shows them as text."""
+    """Deferred values that could not be compared, because v4 showed them as text."""
     waited: float = 0.0
     """Seconds for which the master was too busy, by its own words."""
     warnings: list[str] = field(default_factory=list)
@@ -158,6 +158,11 @@ class Result:
         self.groups.fail(name, reason)
         if self.each is not None:
             self.each[name] = reason
+
+    @property
+    def measured(self) -> bool:
+        """Whether the noise of any node is known, or is known to be unknown."""
+        return bool(self.groups.changed or self.groups.same or self.noisy or self.unmeasured)
 
     def ratio(self, percentile: int) -> float | None:
         """How many times as long catalogs take, at a percentile of the nodes; None without any."""

@@ -34,7 +34,7 @@ def lines(plan: Plan, result: Result, *, full: bool = False) -> Iterator[Line]:
         yield Line("changed", f"  {clean(useless)}: no node has such a fact, or it has this value")
     if plan.target.crl is None:
         yield Line("plain", "  whether its certificate is revoked was not checked (--crl)")
-    if plan.twice:
+    if plan.twice and result.measured:
         by = f" by {' or '.join(str(target) for target in plan.targets)}" if plan.old else ""
         yield from _noise(result, by, full=full)
     if result.unmeasured:
@@ -58,7 +58,8 @@ def _found(result: Result, *, full: bool) -> Iterator[Line]:
     if result.deferred:
         values = plural(result.deferred, "Deferred value")
         yield Line(
-            "plain", f"  not compared: {values}: v4 shows them as text, only an agent gets them (--road keys:DIR)"
+            "plain",
+            f"  not compared: {values}: v4 shows them as text before 8.10, an agent gets them (--road keys:DIR)",
         )
     if result.unasked:
         files = plural(result.unasked, "file")

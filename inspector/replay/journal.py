@@ -1,4 +1,4 @@
-"""The journal of a replay: a capture of its own, and counts of the requests not answered as recorded."""
+"""The journal of a replay: a capture of its own, and counts of the requests refused or not answered as recorded."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class Journal:
         """Why requests were not answered as recorded."""
         self.endpoints: Counter[str] = Counter()
         """The same requests by endpoint."""
+        self.refused: Counter[str] = Counter()
+        """Why others than the agent were refused."""
         self._capture = Capture.create(target)
         self._capture.set_meta([(REPLAY_OF, of)])
 
@@ -41,6 +43,8 @@ class Journal:
         self._capture.append(record)
         self._capture.flush()
         self.requests += isinstance(record, Exchange)
+        if served.refused:
+            self.refused[served.refused] += 1
         if served.missing is not None:
             question = served.missing.question
             self.missing[served.missing.reason] += 1

@@ -9,28 +9,25 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote
 
-from cryptography import x509
-
-from inspector.host import pki
-from inspector.lab.ca import LabCA
 from inspector.lab.master import allowed
 from inspector.lab.server import LabServer
 from inspector.model import Exchange, Handshake, Response
 from inspector.protocol import endpoints
-from inspector.protocol.kinds import BOOTSTRAP, Kind
+from inspector.protocol.kinds import BOOTSTRAP
 from inspector.replay import questions
+from inspector.replay.enrolment import Enrolment, Prepared, Refused, text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
-
-    from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
     from inspector.model import Request
     from inspector.replay.questions import Question
-    from inspector.replay.recording import Answer, Recording, Signing
+    from inspector.replay.recording import Answer, Recording
 
-_TEXT = (("Content-Type", "text/plain"), ("X-Puppet-Version", "7.23.0"))
+SIGNING_REQUEST = 2**14
+"""Bytes of the largest body of who has no certificate: a signing request has 2 kB."""
+STRANGERS = 10_000
+"""Records of connections without a certificate that are written: anybody who reaches the port causes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +45,14 @@ class Served:
 
     record: Exchange | Handshake
     missing: Missing | None = None
+    refused: str = ""
+    """Why it was refused: who asked does not have the one key that is signed."""
 
 
 class ReplayMaster:
     """The master; it serves while its context is entered. What happens is put into ``served``.
 
+    It answers only who has the certificate of the one key that it signs; others get what the CA has for everybody.
     ``pace`` is the factor for the recorded delays; 0: no delay.
     """
 
@@ -64,20 +64,23 @@ class ReplayMaster:
         address: tuple[str, int] = ("127.0.0.1", 0),
         pace: float = 0.0,
     ) -> None:
-        """Create the CA and the certificate for ``name`` in a directory, and listen. Raises OSError."""
+        """Create the CA, the certificate for ``name`` and the agent's key, and listen. Raises OSError."""
         self.recording = recording
         self.served: queue.Queue[Served] = queue.Queue()
         self.unused = {answer.seq for answers in recording.answers.values() for answer in answers}
         """The records that nobody asked for yet."""
-        self._enrolment = Enrolment(recording.signings, revoked=recording.revoked)
+        prepared = Prepared.create(folder, recording.certname)
+        self._enrolment = Enrolment(prepared, recording.signings, revoked=recording.revoked)
         self._place = self._enrolment.ca.enrol(folder / "master", name)
         self._pace = pace
         self._turns: dict[Question, int] = {}
         self._missing: dict[int, Missing] = {}
+        self._refused: dict[int, str] = {}
+        self._strangers = 0
         self._closing = threading.Event()
         self._lock = threading.Lock()
         context = functools.partial(self._enrolment.ca.server_context, self._place)
-        self._server = LabServer(context, self._answer, address, self._report)
+        self._server = LabServer(context, self._answer, address, self._report, SIGNING_REQUEST)
         self.address = self._server.address
 
     def __enter__(self) -> Self:
@@ -88,18 +91,35 @@ class ReplayMaster:
         self._closing.set()
         self._server.close()
 
+    @property
+    def unwritten(self) -> int:
+        """How many records of connections without a certificate are not in ``served``."""
+        return max(0, self._strangers - STRANGERS)
+
     # -- answering ------------------------------------------------------------------------------------
 
     def _answer(self, request: Request, certname: str | None) -> Response:
+        try:
+            return self._permitted(request, certname)
+        except Refused as refused:
+            with self._lock:
+                self._refused[id(request)] = str(refused)
+            return text(403, f"puppet-inspector replay: refused: {refused}".encode())
+
+    def _permitted(self, request: Request, certname: str | None) -> Response:
         match = endpoints.match(request.method, request.target)
         if match is not None and match.endpoint.kind in BOOTSTRAP:
             found = self._enrolment.answer(match.endpoint.kind, request, match.certname or "")
             if found is not None:
                 return found
-        elif match is not None and match.dialect == "v3" and not allowed(request, certname):
+        # The CA has signed this name for one key only, which the handshake has proven. Nobody else gets anything of the
+        # recording, nor learns what it has, in no dialect.
+        if certname != self.recording.certname:
+            raise Refused("without the certificate of the key that was signed, nothing of the recording is given")
+        if match is not None and match.dialect == "v3" and not allowed(request, certname):
             path = unquote(request.path)
-            text = f"Forbidden request: {path} (method :{request.method.lower()}). "
-            return Response(status=403, body=(text + "Please see the server logs for details.").encode())
+            reason = f"Forbidden request: {path} (method :{request.method.lower()}). "
+            return Response(status=403, body=(reason + "Please see the server logs for details.").encode())
         return self._recorded(request)
 
     def _recorded(self, request: Request) -> Response:
@@ -139,18 +159,24 @@ class ReplayMaster:
     def _refuse(self, request: Request, question: Question | None, reason: str) -> Response:
         with self._lock:
             self._missing[id(request)] = Missing(question, reason)
-        return Response(status=404, headers=_TEXT, body=f"puppet-inspector replay: {reason}".encode())
+        return text(404, f"puppet-inspector replay: {reason}".encode())
 
     def _wait(self, answer: Answer) -> None:
         if self._pace and answer.delay:
             self._closing.wait(answer.delay * self._pace)
 
     def _report(self, record: Exchange | Handshake) -> None:
-        missing = None
+        missing, refused = None, ""
         if isinstance(record, Exchange):
             with self._lock:
                 missing = self._missing.pop(id(record.request), None)
-        self.served.put(Served(record, missing))
+                refused = self._refused.pop(id(record.request), "")
+        if not any(leg.peer_chain for leg in record.legs):
+            with self._lock:
+                self._strangers += 1
+            if self._strangers > STRANGERS:
+                return
+        self.served.put(Served(record, missing, refused))
 
 
 def _sendable(response: Response) -> Response:
@@ -168,89 +194,3 @@ def _sendable(response: Response) -> Response:
 def _is_latin(text: str) -> bool:
     """Whether a text has nothing but what can be in a header on the wire."""
     return all(character <= "\xff" for character in text)
-
-
-# -- enrolment -----------------------------------------------------------------------------------------
-
-
-class Enrolment:
-    """The CA of a replay: it signs the agent's own key, with the states of the recorded bootstrap in their order.
-
-    It answers for ``/puppet-ca/v1``, and is safe to use from several threads. A signing request with another key begins
-    the bootstrap anew. ``revoked``: the certificate is revoked as soon as it is issued.
-    """
-
-    def __init__(self, signings: Sequence[Signing] = (), *, revoked: bool = False) -> None:
-        self.ca = LabCA("puppet-inspector replay")
-        self._signings = signings
-        self._revoked = revoked
-        self._asked = {Kind.CSR: 0, Kind.CERTIFICATE: 0}
-        self._key: CertificatePublicKeyTypes | None = None
-        self._lock = threading.Lock()
-
-    def answer(self, kind: Kind, request: Request, name: str) -> Response | None:
-        """Answer a request about a name; None: there is nothing to answer it with."""
-        with self._lock:
-            match kind:
-                case Kind.CA_BUNDLE:
-                    return _text(200, self.ca.ca_bundle)
-                case Kind.CRL:
-                    return _text(200, self.ca.crl_bundle)
-                case Kind.CSR_LOOKUP:
-                    return _found(self.ca.request(name), request)
-                case Kind.CSR:
-                    return self._submit(name, request.body)
-                case Kind.CERTIFICATE:
-                    return self._certificate(name, request)
-        return None
-
-    def _submit(self, name: str, body: bytes) -> Response:
-        self._begin(name, body)
-        status, text = self.ca.submit(name, body)
-        recorded = self._next(Kind.CSR)
-        if self.ca.state(name) is None or recorded is None:
-            return _text(status, text.encode())
-        return _text(recorded.status, recorded.body)
-
-    def _begin(self, name: str, body: bytes) -> None:
-        """Forget what there is of a certname, if the key is another one."""
-        try:
-            key = x509.load_pem_x509_csr(body).public_key()
-        except ValueError:
-            return
-        if key != self._key:
-            self.ca.clean(name)
-            self._key, self._asked = key, dict.fromkeys(self._asked, 0)
-
-    def _certificate(self, name: str, request: Request) -> Response:
-        recorded = self._next(Kind.CERTIFICATE)
-        if recorded is not None and recorded.status != 200:
-            return _text(recorded.status, recorded.body)
-        if recorded is not None and recorded.foreign:
-            return _text(200, pki.pem(pki.sign(self.ca.authority, pki.new_key().public_key(), name)))
-        if self.ca.state(name) == "requested":
-            self.ca.sign(name)
-            if self._revoked:
-                self.ca.revoke(name)
-        return _found(self.ca.certificate(name), request)
-
-    def _next(self, kind: Kind) -> Signing | None:
-        """Return the recorded answer whose turn it is; the last one repeats, unless a certificate was issued."""
-        recorded = [signing for signing in self._signings if signing.kind is kind]
-        at = self._asked[kind]
-        self._asked[kind] += 1
-        if at < len(recorded):
-            return recorded[at]
-        issued = any(signing.kind is Kind.CERTIFICATE and signing.status == 200 for signing in self._signings)
-        return None if issued or not recorded or kind is Kind.CSR else recorded[-1]
-
-
-def _text(status: int, body: bytes) -> Response:
-    return Response(status=status, headers=_TEXT, body=body)
-
-
-def _found(body: bytes | None, request: Request) -> Response:
-    if body is not None:
-        return _text(200, body)
-    kind, _, name = unquote(request.path).rpartition("/")
-    return _text(404, f"Could not find {kind.rpartition('/')[2]} {name}".encode())

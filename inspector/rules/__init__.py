@@ -55,7 +55,7 @@ NO_CATALOG = ("R20", "R19", "R03", "P13")
 """What an agent without a catalog does: it applies nothing or the cached one, sends no report, or one with errors."""
 NO_CATALOG_NO_REPORT = (*NO_CATALOG, "P03")
 """The same where the report is refused for the same reason."""
-NO_TRUST = ("T06", "T07", "T08", "T09", "R03", "R04")
+NO_TRUST = ("T06", "T07", "T08", "T09", "T28", "R03", "R04")
 """What an agent or master without trust in the other does."""
 NOT_COMPILED = ("S01", "S25", "S26", "S27", "S28")
 """Why the master compiled no catalog."""

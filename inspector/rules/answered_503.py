@@ -11,6 +11,7 @@ from inspector.rules.kit import *
         on_master("give it more JRubies, and a larger heap: `max-active-instances` in jruby-puppet.conf"),
         on_node("spread the runs", "puppet config set splay true --section agent"),
         advice("or add a compiler"),
+        advice("see why a load balancer answers in its place", only_if="the master is not busy"),
         on_master(
             "set the length of the queue above which it turns agents away: `max-queued-requests`",
             only_if="agents are to wait instead of being turned away",
@@ -26,7 +27,8 @@ from inspector.rules.kit import *
 )
 def master_busy(case: RunCase) -> Iterator[Statement]:
     """The master's queue is full: it answers 503 with the number of seconds to wait. Agents of 5.3 and later wait, but
-    no longer than their runinterval, and repeat the request on a new connection; older ones give up."""
+    no longer than their runinterval, and repeat the request on a new connection, from version 6 on up to 100 times for
+    each request; older ones give up."""
     refusals = [
         (refusal, seconds)
         for refusal in case.run.delayed
@@ -35,7 +37,8 @@ def master_busy(case: RunCase) -> Iterator[Statement]:
     if not refusals:
         return
     latest, seconds = refusals[-1]
-    times = "once" if len(refusals) == 1 else f"{len(refusals)} times"
+    number = case.run.delayed.total - len(case.run.delayed) + len(refusals)
+    times = "once" if number == 1 else f"{number} times"
     yield Statement(
         f"the master told the agent {times} to retry later (503), last at {utc(latest.time)}: "
         f"{latest.endpoint.name} is to be requested again after {seconds:.0f} s, at {utc(latest.time + seconds)}",

@@ -45,7 +45,7 @@ def _fix_of_master(run: Run) -> Fix | None:
     ),
     instead=_fix_of_master,
     source="docs/protocol.md#client-certificates-at-the-master; docs/protocol.md#crls",
-    explains=("T06", "T08", "T09", "S02"),
+    explains=("T06", "T08", "T09", "T28", "S02"),
     without_catalog=NO_CATALOG_NO_REPORT,
     good=lambda: [
         together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"), talk(*_with(4712), after=60)),

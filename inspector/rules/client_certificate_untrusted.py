@@ -18,7 +18,7 @@ _WORDS = "certificate verify failed [unable to get local issuer certificate for 
     title="agent's certificate issued by another CA",
     fix=(group("enrol_ca", only_if="the node moved here from another installation, or the CA was recreated"),),
     source="docs/protocol.md#client-certificates-at-the-master",
-    explains=("T09",),
+    explains=("T09", "T28"),
     good=lambda: [talk(catalog(), report()), talk(refused(None, by=None, reason="the agent left", certificate=True))],
     bad=lambda: [
         talk(refused("unknown_ca", by="proxy", leg={"peer_chain": carried(made(foreign=True))}, culprits=(_WORDS,))),

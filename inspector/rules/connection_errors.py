@@ -55,7 +55,12 @@ _OURS = regex.compile(
 
 def by_proxy(exchange: Exchange) -> bool:
     """Whether the proxy ended the exchange by itself, because of a limit or of what it does not pass on."""
-    return bool(exchange.error and _OURS.fullmatch(exchange.error))
+    return ours(exchange.error)
+
+
+def ours(reason: str | None) -> bool:
+    """Whether a request has no answer because the proxy did not pass it on."""
+    return bool(reason and _OURS.fullmatch(reason))
 
 
 def failure(exchange: Exchange) -> Failure | None:

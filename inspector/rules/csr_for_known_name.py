@@ -24,9 +24,7 @@ def csr_repeated(case: ExchangeCase) -> Iterator[Statement]:
     if not isinstance(request, d.CertificateRequest) or REQUESTED not in case.answer:
         return
     earlier = case.ledger.known(case.name).csrs
-    if any(entry.taken and key != request.key for key, entry in earlier.items()) and not (
-        request.key in earlier and earlier[request.key].taken
-    ):  # another key's request waits: B20
+    if any(entry.taken and key != request.key for key, entry in earlier.items()):  # another key's request waits: B20
         return
     if case.run.old_engine:
         yield Statement(
@@ -137,6 +135,8 @@ def csr_with_another_key(case: ExchangeCase) -> Iterator[Statement]:
     others = [entry for key, entry in history.csrs.items() if key != request.key]
     if not others or (history.issued and ALREADY not in case.answer):
         return
+    if ALREADY in case.answer and request.key in history.csrs and history.csrs[request.key].taken:
+        return  # what the CA has already is the request with this key
     seqs = (others[-1].last_seq, case.exchange.seq)
     if ALREADY in case.answer:
         yield Statement(f"two keys request a certificate for {match.certname}", seqs, at=places.csr("key: "))

@@ -9,13 +9,14 @@ from inspector.rules.kit import *
     Severity.ERROR,
     at=(Kind.CONNECTION, *RUN, *BOOTSTRAP),
     broken=True,
+    otherwise="warning if another server of `server_list` was up",
     title="nothing listens at the master's address",
     fix=(
         on_master("see whether it runs", "systemctl status puppetserver"),
         on_master("start it", "systemctl start puppetserver", only_if="it does not"),
         on_master("see where it listens", "ss -ltn", only_if="it does"),
         on_proxy(
-            "correct its address: puppet_master, or with `run` `server` and `serverport` in puppet.conf",
+            "correct its address: puppet_master, or with `run` `server_list`, `server` and `serverport` in puppet.conf",
             only_if="it listens elsewhere",
         ),
         advice("see whether a firewall refuses connections", only_if="it listens there"),
@@ -46,6 +47,7 @@ def master_not_listening(case: ExchangeCase) -> Iterator[Statement]:
     Severity.ERROR,
     at=(Kind.CONNECTION, *RUN, *BOOTSTRAP),
     broken=True,
+    otherwise="warning if another server of `server_list` was up",
     title="the master's name does not resolve",
     fix=(
         on_proxy("see what the name resolves to", "getent hosts <name>"),
@@ -79,6 +81,7 @@ def master_name_unknown(case: ExchangeCase) -> Iterator[Statement]:
     Severity.ERROR,
     at=(Kind.CONNECTION, *RUN, *BOOTSTRAP),
     broken=True,
+    otherwise="warning if another server of `server_list` was up",
     title="the master cannot be reached over the network",
     fix=(
         on_proxy("see whether the address answers", "ping -c 3 <address>"),
@@ -117,6 +120,7 @@ _PROXY = "the HTTP proxy proxy.example:3128"
     Severity.ERROR,
     at=(Kind.CONNECTION, *RUN, *BOOTSTRAP),
     broken=True,
+    otherwise="warning if another server of `server_list` was up",
     title="the HTTP proxy on the way to the master does not connect",
     fix=(
         on_node("see whether its settings name the proxy", "puppet config print http_proxy_host http_proxy_port"),

@@ -8,6 +8,7 @@ from inspector.runs.examples import connection, given_up
     Severity.ERROR,
     at=(Kind.CONNECTION, *(kind for kind in (*RUN, *BOOTSTRAP) if kind is not Kind.CATALOG)),
     broken=True,
+    otherwise="warning if another server of `server_list` was up",
     title="the master did not answer until the agent gave up",
     fix=(
         on_master(
@@ -25,7 +26,7 @@ from inspector.runs.examples import connection, given_up
     event=True,
     good=lambda: [
         talk(plugins(), catalog(), slow(metadata("modules/demo/a"), 90), report()),
-        talk(plugins(), unanswered(metadata("modules/demo/a")), report()),
+        talk(plugins(), given_up(metadata("modules/demo/a"), "the agent disconnected", 20), report()),
     ],
     bad=lambda: [
         talk(given_up(ca(), "the agent disconnected", 120)),

@@ -15,6 +15,7 @@ _NO_TLS = regex.compile(
 @rule(
     "T21",
     Severity.ERROR,
+    otherwise="warning if another server of `server_list` was up",
     title="what answers for the master speaks no TLS",
     fix=(
         on_proxy("see what answers there", "curl -sv http://<address>:<port>/"),
@@ -48,6 +49,7 @@ def master_speaks_no_tls(case: HandshakeCase) -> Iterator[Statement]:
 @rule(
     "T22",
     Severity.ERROR,
+    otherwise="warning if another server of `server_list` was up",
     title="the connection to the master ended during the TLS handshake",
     fix=(
         on_proxy("see whether the connection is ended", "openssl s_client -connect <address>:<port> </dev/null"),

@@ -16,6 +16,7 @@ _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "pe
         ),
     ),
     source="docs/protocol.md#tls-versions-and-ciphers",
+    explains=("T28",),
     good=lambda: [talk(catalog(), report())],
     bad=lambda: [talk(altered(unanswered(catalog()), leg=_CLEAR))],
     also=("R22",),

@@ -85,6 +85,8 @@ _OLD_CA = {
 }
 OPENVOX_CADIR = "<its cadir>"
 """The blank for an openvox-ca's directory: it is not in puppet.conf."""
+CADIRS = _CADIR, OPENVOX_CADIR
+"""What stands for a CA's directory in commands; who knows its path can replace it."""
 _OPENVOX_CA = {
     "list": "openvox-ca-ctl list --all",
     "sign": "openvox-ca-ctl sign --certname {name}",
@@ -200,7 +202,7 @@ _OPENVOX_COMPARE = on_ca(
     "compare the request that waits with this agent's, {request}",
     f"openssl req -in {OPENVOX_CADIR}/requests/{{name}}.pem -outform DER | openssl dgst -sha256 -c",
 )
-_OPENVOX_GROUPS: dict[str, Fix] = {
+OPENVOX_GROUPS: dict[str, Fix] = {
     "compare": (_OPENVOX_COMPARE,),
     "signing": (
         _OPENVOX_COMPARE,
@@ -344,15 +346,15 @@ def _expanded(steps: Iterable[Step], context: FixContext, *, printed: bool) -> I
 def _group(name: str, context: FixContext, *, printed: bool) -> Fix | None:
     # After a refusal (400) the agent has saved no request whose fingerprint it could print.
     if printed and name in ("compare", "signing"):
-        return _PRINT, *(_OPENVOX_GROUPS if context.ca_service == OPENVOX_CA else _GROUPS)[name]
+        return _PRINT, *(OPENVOX_GROUPS if context.ca_service == OPENVOX_CA else _GROUPS)[name]
     if name == "renew":
         renews = on_node("renew its certificate", "puppet ssl renew_cert")
         if context.renews is not None:
             return (renews,) if context.renews else _GROUPS["enrol"]
         other = (msgspec.structs.replace(step, only_if="the agent is not OpenVox") for step in _GROUPS["enrol"])
         return msgspec.structs.replace(renews, only_if="the agent is OpenVox"), *other
-    if context.ca_service == OPENVOX_CA and name in _OPENVOX_GROUPS:
-        return _OPENVOX_GROUPS[name]
+    if context.ca_service == OPENVOX_CA and name in OPENVOX_GROUPS:
+        return OPENVOX_GROUPS[name]
     if name in _OLD_GROUPS and context.early_ca is not False:
         if context.early_ca:
             return _OLD_GROUPS[name]

@@ -31,6 +31,7 @@ _LOG = {
     title="resources failed",
     fix=(
         advice("correct the resource that the message names, at that place in the manifest or on the node"),
+        advice("leave it as it is", only_if="it was a noop run, and what is lacking another resource brings"),
         on_node("run the agent again; resources that were skipped because they depend on it are then applied as well",
                 "puppet agent -t"),
     ),
@@ -42,14 +43,17 @@ _LOG = {
     ],
     bad=lambda: [
         talk(plugins(), catalog(), report(result="failed", resource_statuses=_FAILED, logs=[_LOG])),
+        talk(plugins(), catalog(), report(result="failed", noop=True, resource_statuses=_FAILED)),
         talk(plugins(), catalog(), report(result="failed", logs=[_LOG], metrics={
             "resources": {"name": "resources", "label": "Resources", "values": [["failed", "Failed", 1]]},
         })),
     ],
+    also=("R18",),
 )  # fmt: skip
 def resources_failed(case: ExchangeCase) -> Iterator[Statement]:
     """The catalog was applied, but some of its resources could not be brought into their desired state. Resources that
-    depend on them were skipped."""
+    depend on them were skipped. A noop run installs nothing: there a resource also fails because the package, file or
+    user that it needs, which another resource brings, is not on the node yet."""
     report = case.step.request
     if not isinstance(report, d.Report):
         return
@@ -58,6 +62,8 @@ def resources_failed(case: ExchangeCase) -> Iterator[Statement]:
     if count < 1:
         return
     summary = "1 resource failed" if count == 1 else f"{count} resources failed"
+    if report.noop:
+        summary += " in a noop run, which installs nothing"
     if failed:
         texts = {ref: failure(report, ref) for ref in failed[:COMPARED]}
         names = {ref: located(report, ref) for ref in texts}

@@ -37,7 +37,7 @@ def server_refuses_name(case: ExchangeCase) -> Iterator[Statement]:
     if case.status != 400 or case.exchange.response is None:
         return
     answer = case.step.response
-    said = answer.message if isinstance(answer, d.ErrorDocument) else ""
-    if "Invalid SNI" in said or b"Invalid SNI" in case.exchange.response.body[:4096]:
+    message = answer.message if isinstance(answer, d.ErrorDocument) else ""
+    if "Invalid SNI" in message or b"Invalid SNI" in case.exchange.response.body[:4096]:
         name = (case.exchange.master and case.exchange.master.sni) or case.exchange.request.header("host") or "no name"
         yield Statement(brief(f"the master answers 400 'Invalid SNI': it was called '{name}'"), at=places.STATUS)

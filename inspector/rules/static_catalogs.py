@@ -5,6 +5,8 @@ from inspector.rules.kit import *
 _FILE = "modules/demo/app.conf"
 _VERSIONED = "modules/demo/files/app.conf"
 _UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-command" setting is not present'
+_LACKING = b"Error: A /static_file_content request requires an environment, a code-id, and a file-path"
+_EMPTY = regex.compile(r"[?&]code_id=(?:&|$)")
 _RESOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": f"puppet:///{_FILE}"}}
 
 
@@ -113,7 +115,12 @@ def static_file_by_other_path(case: ExchangeCase) -> Iterator[Statement]:
     title="a static catalog's file cannot be served",
     fix=(
         on_master("see that code-id-command and code-content-command in versioned-code.conf are both set"),
-        on_master("run the latter by hand", "<command> <environment> <code id> <path>"),
+        on_master(
+            "let code-id-command print the version of the environment's code, here it prints nothing",
+            "<command> <environment>",
+            only_if="the catalog's code_id is empty",
+        ),
+        on_master("run code-content-command by hand", "<command> <environment> <code id> <path>", only_if="it is not"),
         on_master("or turn static catalogs off", "puppet config set static_catalogs false --section server"),
     ),
     source="docs/protocol.md#endpoint-static_file_content; "
@@ -127,15 +134,29 @@ def static_file_by_other_path(case: ExchangeCase) -> Iterator[Statement]:
             static_catalog(),
             asked(f"static_file_content/{_VERSIONED}", _UNSET, status=500, media="text/plain", query="&code_id=v1"),
             report(result="failed"),
-        )
+        ),
+        talk(
+            plugins(),
+            static_catalog(),
+            asked(f"static_file_content/{_VERSIONED}", _LACKING, status=400, media="text/plain", query="&code_id="),
+            report(result="failed"),
+        ),
     ],
 )
 def static_content_refused(case: ExchangeCase) -> Iterator[Statement]:
     """The catalog tells the agent to fetch a file in the version for which the catalog was compiled, and the master
-    cannot serve it: the commands of the versioned code service are not set, or one fails. The resource fails."""
+    cannot serve it: the commands of the versioned code service are not set, or one fails. Or code-id-command, which
+    names the version, printed nothing: the master compiles all the same, and then refuses every file. The resource
+    fails."""
     status = case.status
     if status == 503:
         return
     if status in (401, 403) and not case.exchange.agent.peer_chain:  # T03
+        return
+    if _EMPTY.search(case.exchange.request.target):
+        yield Statement(
+            f"static_file_content was answered {status}: the catalog has no code_id: code-id-command printed nothing",
+            at=(places.REQUEST_LINE, *places.answer(case.step.response)),
+        )
         return
     yield Statement(f"static_file_content was answered {status}: {brief(case.answer) or 'no reason'}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Handshake
     from inspector.protocol.endpoints import Dialect, Match
-    from inspector.runs.observations import CertificateAnswer, CsrSent, ReportSent
+    from inspector.runs.observations import CertificateAnswer, CsrSent, ReportSent, Unanswered
 
 _PLUGINS = frozenset({Kind.PLUGIN_LISTING, Kind.PLUGIN_METADATA, Kind.PLUGIN_CONTENT})
 _CERTIFICATES = frozenset({Kind.CA_BUNDLE, Kind.CRL, Kind.CSR, Kind.CERTIFICATE})
@@ -66,7 +66,7 @@ class Requests(Protocol):
     @property
     def reports(self) -> Sequence[ReportSent]: ...
     @property
-    def errors(self) -> Sequence[str]: ...
+    def unanswered(self) -> Sequence[Unanswered]: ...
     @property
     def csrs(self) -> Sequence[CsrSent]: ...
     @property
@@ -118,7 +118,7 @@ def _of_legacy(run: Requests) -> Command | None:
 
 def _of_certificates(run: Requests) -> Command | None:
     """``puppet ssl`` begins as an agent does from 6.4 on, and stops earlier."""
-    if run.old_engine or run.errors or not (run.csrs or run.certificates):
+    if run.old_engine or run.unanswered or not (run.csrs or run.certificates):
         return None
     if not run.csrs:
         # An agent sends its request before it polls; one that polls without any is B40.

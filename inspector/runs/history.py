@@ -63,7 +63,7 @@ class ObservedCsr:
     status: int | None
     """The answer to the latest request."""
     taken: bool = False
-    """Whether the CA accepted one of them: it is pending there, or signed."""
+    """Whether the CA accepted one of them, and none with another key since: it is pending there, or signed."""
     times: int = 1
 
 
@@ -272,7 +272,10 @@ class Ledger:
             if len(csrs) >= KEYS:
                 del csrs[next(iter(csrs))]
         csrs[key] = csr
-        csr.taken = csr.taken or (status is not None and status < 400)
+        if status is not None and status < 400:
+            for other in csrs.values():
+                other.taken = False
+            csr.taken = True
         csr.last_seq, csr.last_time, csr.status, csr.times = record.seq, record.time, status, csr.times + 1
         if key not in self.keys:
             if len(self.keys) >= NAMES:

@@ -14,7 +14,7 @@ from inspector.protocol.kinds import CONTENT
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from inspector.model import Exchange, Phase
+    from inspector.model import Exchange, Leg, Phase
     from inspector.protocol.endpoints import Endpoint, Match
     from inspector.protocol.files import Checksum
     from inspector.protocol.kinds import Kind
@@ -192,6 +192,24 @@ class RequestSent:
     status: int | None
     time: float = 0.0
     retry_after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A request without an answer, unless it was sent again and answered then."""
+
+    seq: int
+    endpoint: Endpoint
+    target: str
+    """Method and path."""
+    reason: str
+    """Why there was no answer, as the record says."""
+    waited: float
+    """Seconds from the complete request to the end."""
+    idle: float
+    """Seconds for which the agent's connection had been silent before; 0 for the first request on it."""
+    leg: Leg | None
+    """The connection to the master, without certificates; None if it is not known."""
 
 
 @dataclass(slots=True)

@@ -34,6 +34,7 @@ from inspector.runs.observations import (
     Polling,
     ReportSent,
     RequestSent,
+    Unanswered,
     is_redirect,
     merge,
 )
@@ -122,8 +123,10 @@ class Run:
     """The first request with a client certificate."""
     answered: int = 0
     """How many requests were answered."""
-    errors: Bounded[str] = field(default_factory=Bounded)
-    """Why requests without an answer had none, as the records say."""
+    chosen: tuple[int, str] | None = None
+    """The server of the agent's server_list that is up, and the record in which it said so."""
+    unanswered: Bounded[Unanswered] = field(default_factory=Bounded)
+    """Requests that had no answer, nor when they were sent again."""
     delayed: Bounded[RequestSent] = field(default_factory=Bounded)
     """Requests that were answered 503."""
     files: ObservedFiles = field(default_factory=ObservedFiles)
@@ -430,8 +433,14 @@ class Run:
             self.ca_service = self.ca_service or ca_service.of(match, response, placed.response)
             if compiler := response.header("x-puppet-compiler-name"):
                 self.compilers.setdefault(compiler[:WORD], exchange.seq)
+            if endpoint.kind is Kind.SERVER_STATUS and response.status < 300:
+                self.chosen = exchange.seq, (exchange.request.header("host") or "")[:WORD]
+            if self.unanswered:
+                self._note_repeated(exchange)
         else:
-            self.errors.append((exchange.error or "")[:WORD])
+            use = self.legs.get(exchange.agent.id)
+            idle = use.idle if use and use.requests > 1 else 0.0
+            self.unanswered.append(_unanswered(exchange, endpoint, idle))
         self.transaction_uuid = self.transaction_uuid or placed.transaction_uuid
         if match.environment and endpoint.area != "ca":
             self.environment = match.environment
@@ -452,6 +461,10 @@ class Run:
             self.file_environments.setdefault(match.environment[:WORD], exchange.seq)
         if add := _BY_KIND.get(endpoint.kind):
             add(self, exchange, match, placed, status)
+
+    def _note_repeated(self, exchange: Exchange) -> None:
+        for failed in [failed for failed in self.unanswered if failed.target == _sent_to(exchange)]:
+            self.unanswered.remove(failed)
 
     def _add_ca_bundle(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
         answered = placed.response
@@ -532,7 +545,7 @@ class Run:
         merge(self.handshakes, other.handshakes)
         merge(self.anonymous, other.anonymous)
         merge(self.denied, other.denied)
-        self.errors.extend(other.errors)
+        merge(self.unanswered, other.unanswered)
         merge(self.delayed, other.delayed)
         self.findings.extend(other.findings)
         self._note_injected(other.injected)
@@ -549,6 +562,7 @@ class Run:
         self.legs = other.legs | self.legs
         self.connections += other.connections
         self.answered += other.answered
+        self.chosen = self.chosen or other.chosen
         for status, number in other.statuses.items():
             self.statuses[status] = self.statuses.get(status, 0) + number
         for wait, pause in other.waits.items():
@@ -644,6 +658,18 @@ def _request(exchange: Exchange, endpoint: Endpoint) -> RequestSent:
     response = exchange.response
     status, retry_after = (response.status, response.header("retry-after")) if response else (None, None)
     return RequestSent(exchange.seq, endpoint, status, exchange.time, retry_after)
+
+
+def _unanswered(exchange: Exchange, endpoint: Endpoint, idle: float) -> Unanswered:
+    requested = exchange.request.ended or exchange.time
+    waited = max(0.0, (exchange.failed or requested) - requested)
+    leg = exchange.master.bare if exchange.master else None
+    return Unanswered(exchange.seq, endpoint, _sent_to(exchange), (exchange.error or "")[:WORD], waited, idle, leg)
+
+
+def _sent_to(exchange: Exchange) -> str:
+    request = exchange.request
+    return f"{request.method} {request.target.partition('?')[0]}"[:WORD]
 
 
 def _refreshes(exchange: Exchange) -> bool:

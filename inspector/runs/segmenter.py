@@ -108,9 +108,12 @@ def _has_its_list(run: Run, match: Match) -> bool:
     return got or (match.endpoint.kind is Kind.ENVIRONMENT_CHECK and bool(run.listings.keys() - {key}))
 
 
-def _is_redirected(record: Record) -> bool:
-    """Whether the agent has to repeat a request at another address."""
-    return isinstance(record, Exchange) and record.response is not None and is_redirect(record.response.status)
+def _is_repeated(record: Record) -> bool:
+    """Whether the agent has to repeat a request, at another address or later."""
+    if not isinstance(record, Exchange) or record.response is None:
+        return False
+    status = record.response.status
+    return is_redirect(status) or (status in BUSY and record.response.header("retry-after") is not None)
 
 
 def _has_its_catalog(run: Run) -> bool:
@@ -216,7 +219,7 @@ class Segmenter:
             self._by_leg[step.leg_id] = run
         if isinstance(step.record, Exchange) and step.record.error and step.record.master:
             self._by_leg[step.record.master.id] = run  # of an imported flow, the failed handshake comes after it
-        if step.match and step.match.endpoint.kind is Kind.REPORT and not _is_redirected(step.record):
+        if step.match and step.match.endpoint.kind is Kind.REPORT and not _is_repeated(step.record):
             self._close(run)
         return run
 

@@ -11,8 +11,8 @@ import msgspec
 
 from inspector.analysis import known_errors, verdicts
 from inspector.model import Severity
-from inspector.rules import connection_errors, rule_of
-from inspector.rules.fixes import advice, group, on_ca, on_master, on_node
+from inspector.rules import rule_of
+from inspector.rules.fixes import advice, group, on_node
 from inspector.rules.puppet_commands import FixContext, destroying
 from inspector.summaries import wording
 from inspector.summaries.summary import REASON, Conclusion, RunBrief
@@ -146,11 +146,6 @@ _LIKELY_COMMAND = (
     advice("nothing to do if somebody ran this command; if it was an agent's run, it was stopped: check its log"),
 )
 _OF_COMMAND = (advice("read what the command printed, and the master's log for that time"),)
-_SILENT = (
-    on_ca("see whether the agent's certificate is revoked or expired", "{list}"),
-    on_node("check it there as well", "{verify}"),
-    on_master("see when the CRL expires", 'openssl crl -noout -nextupdate -in "$(puppet config print hostcrl)"'),
-)
 
 
 def _next(run: Run) -> Fix:
@@ -160,14 +155,7 @@ def _next(run: Run) -> Fix:
         return _OF_COMMAND if run.command.certain else _LIKELY_COMMAND
     if run.outcome == "unfinished" and run.bootstrapping:
         return _STOPPED
-    return _SILENT if _unanswered(run) else _NEXT[run.outcome]
-
-
-def _unanswered(run: Run) -> bool:
-    """Whether the agent presented a certificate and the master closed the connection of each request: this is how a
-    TLS 1.3 master refuses one."""
-    silent = run.authenticated and len(run.seqs) > 1 and not run.handshakes and not run.answered
-    return bool(silent and any(map(connection_errors.closed, run.errors)))
+    return _NEXT[run.outcome]
 
 
 def _other_key(run: Run) -> bool:
@@ -204,19 +192,14 @@ def _outcome(run: Run) -> str | None:
         case "unfinished" if run.command:
             got = "certificate" if run.certificates else "plugins"
             return f"the agent got its {got} and asked for nothing else: likely it was `{run.command.name}`, not a run"
-        case "failed" | "unfinished" if _unanswered(run):
-            return (
-                "the master closed every connection without an answer: most often because it refuses the agent's "
-                "certificate (revoked, expired), or because its own CRL has expired"
-            )
         case "failed" if run.catalogs and not run.catalogs[-1].usable:
             last = run.catalogs[-1]
             message = clean(last.text.partition(chr(10))[0])
             return (
                 f"no catalog: {last.status} {message}".rstrip() if last.status else f"no catalog, no answer: {message}"
             )
-        case "failed" | "unfinished" if run.errors and not run.answered:
-            return f"no request was answered: {clean(run.errors[-1])}"
+        case "failed" | "unfinished" if run.unanswered and not run.answered:
+            return f"no request was answered: {clean(run.unanswered[-1].reason)}"
         case "failed":
             logs = (run.reports[-1].report.logs if run.reports and run.reports[-1].report else None) or []
             first = next((log for log in logs if log.level.lstrip(":") in ("err", "crit", "alert", "emerg")), None)

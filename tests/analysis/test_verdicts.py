@@ -21,6 +21,7 @@ from inspector.runs.examples import (
     bucket,
     ca,
     catalog,
+    connection,
     content,
     crl,
     csr,
@@ -157,6 +158,35 @@ def test_a_master_that_went_away_refuses_what_comes_after() -> None:
     cause, _, symptoms = verdict_of(talk(plugins(), catalog(), cut, lost))
     assert cause == "S14"
     assert "T18" in symptoms
+
+
+STATUS = "/status/v1/simple/server"
+UP = altered(asked(STATUS, b"running", media="text/plain"), headers={"Host": "c2.example:8140"})
+DOWN = unconnected(connection(), "cannot connect to the master c1.example:8140: Connection refused")
+
+
+def test_a_server_that_the_agent_did_without_is_a_warning_that_names_both() -> None:
+    (run,) = runs_of(talk(DOWN, UP, plugins(), catalog(), report()))
+    verdict = verdicts.verdict(run)
+    assert verdict
+    assert verdict.cause
+    assert (verdict.cause.rule, verdict.cause.severity) == ("T18", Severity.WARNING)
+    assert verdict.cause.message == (
+        "c1.example:8140 refused the connection: no master listens there; the agent went on with c2.example:8140"
+    )
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (DOWN, plugins(), catalog(), report()),  # as of a server for the CA alone
+        (DOWN, altered(UP, response={"status": 503}), plugins(), catalog(), report()),
+        (UP, DOWN, plugins(), catalog(), report()),
+    ],
+)
+def test_a_server_that_no_other_one_stood_in_for_stays_an_error(parts: tuple[ExamplePart, ...]) -> None:
+    found = [finding for run in runs_of(talk(*parts)) for finding in run.findings if finding.rule == "T18"]
+    assert [finding.severity for finding in found] == [Severity.ERROR]
 
 
 def test_a_master_that_answers_nothing_does_not_compile_slowly() -> None:
@@ -418,9 +448,7 @@ BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
     ],
     "puppetserver-7.9.5/7.23.0/06-mismatched-key": [(1, "B18", "certain", f"{CLEAN} auto6.v7230.test")],
     # A flow file holds neither the handshake nor the alert.
-    "puppetserver-7.9.5/7.23.0/07-revoked-agent": [
-        (1, None, "not visible", "whether the agent's certificate is revoked")
-    ],
+    "puppetserver-7.9.5/7.23.0/07-revoked-agent": [(1, "T28", "certain", "whether the agent's certificate is revoked")],
     "puppetserver-7.9.5/7.23.0/08-expired-crl": [(1, "B10", "certain", 'rm -f "$(puppet config print hostcrl)"')],
     "puppetserver-7.9.5/7.23.0/09-crl-missing-issuer": [(1, "B13", "certain", "certificate_revocation leaf")],
     "puppetserver-7.9.5/7.23.0/10-no-revocation": [(1, "B07", "likely", "certificate_revocation chain")],

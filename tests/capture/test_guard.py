@@ -63,8 +63,8 @@ COMMANDS = {
     "bootstrap": ["bootstrap", "{}"],
     "export": ["export", "{}", "-o", "{}.jsonl"],
     "share": ["share", "{}", "-o", "{}.shared.sqlite"],
-    "merge": ["merge", "{}", "{}.other.sqlite", "-o", "{}.merged.sqlite"],
-    "vacuum": ["vacuum", "{}"],
+    "merge": ["captures", "merge", "{}", "{}.other.sqlite", "-o", "{}.merged.sqlite"],
+    "vacuum": ["captures", "vacuum", "{}"],
     "captures": ["captures", "{parent}"],
 }
 

@@ -275,11 +275,11 @@ def test_what_is_under_way_does_not_leave(path: Path) -> None:
     made = {name: path.with_name(f"{name}.sqlite") for name in ("merged", "shared", "imported")}
     jsonl = path.with_name("c.jsonl")
     for command in (
-        ["merge", path, "-o", made["merged"]],
+        ["captures", "merge", path, "-o", made["merged"]],
         ["share", path, "-o", made["shared"]],
         ["export", path, "-o", jsonl],
         ["import", jsonl, "-o", made["imported"]],
-        ["vacuum", path],
+        ["captures", "vacuum", path],
     ):
         assert main([str(word) for word in command]) == 0
     assert {name: read(copy) for name, copy in made.items()} == dict.fromkeys(made, NOTHING_OPEN)

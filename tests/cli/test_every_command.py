@@ -55,18 +55,19 @@ WORDS = {
     "sql": "{} --query versions",
     "fleet": "analyse {} -o {}/fleet --jobs 1",
     "certificates": "{}",
-    "merge": "{}/a.sqlite {}/b.sqlite -o {}/new.sqlite",
-    "vacuum": "{}/a.sqlite",
+    "captures merge": "{}/a.sqlite {}/b.sqlite -o {}/new.sqlite",
+    "captures vacuum": "{}/a.sqlite",
     "provision": "No_Name",
     "explain": "B01",
     "addon": "",
     "completion": "bash",
+    "help": "check",
 }
 """A command line of each command that ends by itself, once its output is not taken any more."""
 MISTAKES = ("open", "proxy", "run", "tap", "replay", "rehearse", "fix", "provision")
 """Those that are none here."""
 MUTE = {"COLUMNS": "40", "PYTHONUNBUFFERED": ""}
-QUICK = ("check", "explain", "export", "merge")
+QUICK = ("check", "explain", "export", "captures merge")
 APART = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in WORDS]
 """For tests that start a process each."""
 
@@ -88,7 +89,7 @@ def folder(prepared: Path, tmp_path: Path) -> Path:
 
 
 def words_of(name: str, folder: Path) -> list[str]:
-    return [name, *(word.replace("{}", str(folder)) for word in WORDS[name].split())]
+    return [*name.split(), *(word.replace("{}", str(folder)) for word in WORDS[name].split())]
 
 
 def ended(
@@ -261,11 +262,15 @@ def test_before_the_command_line_is_read_ctrl_c_ends_it_without_a_word() -> None
 def test_what_changes_a_capture_never_chooses_it(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
     before = {path: path.read_bytes() for path in Path("captures").iterdir()}
-    for words in (["vacuum"], ["merge", "-o", "new.sqlite"], ["merge", "captures/a.sqlite"]):
+    for words in (
+        ["captures", "vacuum"],
+        ["captures", "merge", "-o", "new.sqlite"],
+        ["captures", "merge", "captures/a.sqlite"],
+    ):
         status, out, err = run(*words)
         assert (status, out) == (2, "")
         assert "the following arguments are required" in err
-    for words in (["vacuum", "captures"], ["merge", "captures", "-o", "new.sqlite"]):
+    for words in (["captures", "vacuum", "captures"], ["captures", "merge", "captures", "-o", "new.sqlite"]):
         status, out, err = run(*words)
         assert (status, out) == (2, "")
         assert "captures is a directory." in err

@@ -127,3 +127,14 @@ def test_an_unknown_section_is_one_error_with_a_hint(run: Run) -> None:
     status, out, err = run("explain", "#crlls")
     assert (status, out) == (2, "")
     assert err == "puppet-inspector: docs/protocol.md has no section 'crlls'.\n  Did you mean '#crls'?\n"
+
+
+def test_all_rules_and_endpoints_are_listed(run: Run) -> None:
+    status, out, _ = run("explain", "rules")
+    assert (status, [line.split()[0] for line in out.splitlines()[1:]]) == (0, [rule.id for rule in all_rules()])
+    listed = valid("explain", run("explain", "rules", "--json")[1])
+    assert listed["rules"][0] == {
+        "rule": "B01", "severity": "notice", "title": "CA fetched over an unverified connection"
+    }  # fmt: skip
+    names = [row["endpoint"] for row in valid("explain", run("explain", "endpoints", "--json")[1])["endpoints"]]
+    assert names == [row.name for row in ENDPOINTS]

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from tests.conftest import Run
 
 WRITING = {
-    "merge": ("merge", "{}/a.sqlite", "{}/b.sqlite", "-o", "{}/new.sqlite"),
-    "vacuum": ("vacuum", "{}/a.sqlite"),
+    "merge": ("captures", "merge", "{}/a.sqlite", "{}/b.sqlite", "-o", "{}/new.sqlite"),
+    "vacuum": ("captures", "vacuum", "{}/a.sqlite"),
     "share": ("share", "{}/a.sqlite"),
     "report": ("report", "{}/a.sqlite", "-o", "{}/new.html"),
     "export to HAR": ("export", "{}/a.sqlite", "-o", "{}/new.har"),

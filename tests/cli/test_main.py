@@ -325,14 +325,15 @@ def test_import_makes_a_capture_and_says_how_much(run: Run, tmp_path: Path) -> N
 def test_the_help_of_every_command_ends_with_an_example_that_parses(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     for name in commands.COMMANDS:
-        status, out, _ = run(name, "--help")
+        status, out, _ = run(*name.split(), "--help")
         program, *words = shlex.split(out.splitlines()[-1].removeprefix("example: "))
         assert (name, status) == (name, 0)
         if name == "addon":
             assert program == "mitmdump"
         else:
-            assert (program, words[0]) == ("puppet-inspector", name)
-            assert commands.parser_of(name)[0].parse_args(words).function
+            named, rest = commands.name_of(words)
+            assert (program, named) == ("puppet-inspector", name)
+            assert commands.parser_of(name).parse_args(rest).function
 
 
 def test_addon_and_help(run: Run) -> None:
@@ -341,7 +342,7 @@ def test_addon_and_help(run: Run) -> None:
     assert strict(run("addon", "--json")[1]) == {"addon": out.strip()}
     status, out, _ = run("--help")
     for command in ("demo", "run", "runs", "show", "check", "export", "import", "provision", "addon"):
-        assert re.search(rf"^    {command}\b", out, re.MULTILINE)
+        assert re.search(rf"^  {command}\b", out, re.MULTILINE)
 
 
 def test_what_ignores_a_signal_goes_on_ignoring_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,11 +63,16 @@ def test_a_mistake_is_one_sentence_and_a_hint(run: Run, tmp_path: Path, argv: li
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("argv", [["show"], ["check", "x", "--fail-on", "sometimes"]])
-def test_a_wrong_command_line_exits_with_2(run: Run, argv: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [(["show"], "are required: record."), (["check", "x", "--fail-on", "sometimes"], "invalid choice: 'sometimes'")],
+)
+def test_a_wrong_command_line_exits_with_2(run: Run, argv: list[str], message: str) -> None:
     status, out, err = run(*argv)
-    assert (status, out) == (2, "")
-    assert err.startswith("usage: puppet-inspector")
+    sentence, hint = err.splitlines()
+    assert (status, out, hint) == (2, "", f"  See `puppet-inspector {argv[0]} --help`.")
+    assert sentence.startswith(f"puppet-inspector: `puppet-inspector {argv[0]}`: ")
+    assert message in sentence
 
 
 @pytest.mark.slow

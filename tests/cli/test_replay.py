@@ -15,17 +15,27 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.cli import replay
+from inspector.lab.agent import LabAgent
+from inspector.lab.wire import ServerAddress
 from inspector.model import Exchange
+from inspector.replay.agent_command import FOLDER
 from inspector.runs.examples import asked, catalog, node, plugins, report, talk, together
 from tests.support import json_output
 from tests.support.captures import save
-from tests.support.replays import agent, sample, wire
+from tests.support.replays import NAME, sample, wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from inspector.replay.master import ReplayMaster
     from tests.conftest import Run
+
+
+def agent_of(master: ReplayMaster) -> LabAgent:
+    """The agent of the command that is printed."""
+    folder = master._place.path.parent / FOLDER
+    return LabAgent(master.recording.certname, folder, ServerAddress(NAME, master.address))
+
 
 TARGET = "/puppet/v3/file_metadata/modules/m/a?environment="
 type Plays = Callable[[Callable[[ReplayMaster], object]], None]
@@ -50,7 +60,7 @@ def plays(monkeypatch: pytest.MonkeyPatch) -> Plays:
 
 
 def test_a_run(run: Run, tmp_path: Path, plays: Plays) -> None:
-    plays(lambda master: print(agent(tmp_path, master).run().status))
+    plays(lambda master: print(agent_of(master).run().status))
     status, out, err = run("replay", sample(tmp_path, "first-run"), "-o", tmp_path / "new.sqlite")
     assert (status, err) == (0, "")
     assert "run 1 of node1.example in " in out
@@ -65,7 +75,7 @@ def test_a_run(run: Run, tmp_path: Path, plays: Plays) -> None:
 
 def test_what_was_missing_and_what_was_not_asked(run: Run, tmp_path: Path, plays: Plays) -> None:
     def ask(master: ReplayMaster) -> None:
-        client = agent(tmp_path, master)
+        client = agent_of(master)
         client.run()
         with wire(client) as connection:
             for environment in ("staging", "staging", "x\x1b"):
@@ -88,6 +98,20 @@ def test_what_was_missing_and_what_was_not_asked(run: Run, tmp_path: Path, plays
     assert "\n  record 1  " not in unused
 
 
+def test_whoever_else_reaches_it_is_refused_and_reported(run: Run, tmp_path: Path, plays: Plays) -> None:
+    def ask(master: ReplayMaster) -> None:
+        for number in range(2):
+            LabAgent("node1.example", tmp_path / str(number), ServerAddress(NAME, master.address)).run()
+
+    plays(ask)
+    status, out, _ = run("replay", sample(tmp_path, "first-run"), "-o", tmp_path / "new.sqlite")
+    assert status == 1
+    reason = "a signing request for another key than the prepared one, without the challenge password"
+    assert out.count(f"\n  REFUSED: {reason}\n") == 2
+    assert f"\nrefused: 2 requests of others than the agent\n  {reason} (2 times)\n" in out
+    assert "all answered as recorded" not in out
+
+
 def test_no_request(run: Run, tmp_path: Path, plays: Plays) -> None:
     plays(lambda _: None)
     status, out, _ = run("replay", sample(tmp_path, "first-run"), "-o", tmp_path / "new.sqlite")
@@ -96,13 +120,13 @@ def test_no_request(run: Run, tmp_path: Path, plays: Plays) -> None:
 
 
 def test_json(run: Run, tmp_path: Path, plays: Plays) -> None:
-    plays(lambda master: agent(tmp_path, master).run())
+    plays(lambda master: agent_of(master).run())
     status, out, _ = run("replay", sample(tmp_path, "revoked"), "--json", "-o", tmp_path / "new.sqlite")
     events = [json_output.valid("replay", line) for line in out.splitlines()]
     assert status == 0
     assert [event["event"] for event in events][:2] == ["ready", "request"]
     assert "refused" in [event["event"] for event in events]
-    assert events[-1] == {"event": "ended", "requests": 4, "missing": [], "unused": []}
+    assert events[-1] == {"event": "ended", "requests": 4, "missing": [], "unused": [], "refused": [], "unwritten": 0}
     assert events[0]["command"][:2] == ["puppet", "agent"]
     assert events[0]["capture"] == str(tmp_path / "new.sqlite")
 
@@ -112,7 +136,8 @@ def test_the_directory_stays_if_it_was_named(run: Run, tmp_path: Path, plays: Pl
     folder = tmp_path / "kept" / "here"
     _, out, _ = run("replay", sample(tmp_path, "revoked"), "--dir", folder, "-o", tmp_path / "new.sqlite")
     assert f"the CA and the agent's own directories are in {folder}" in out
-    assert sorted(path.name for path in folder.iterdir()) == ["agent", "master"]
+    assert sorted(path.name for path in folder.iterdir()) == ["agent", "csr_attributes.yaml", "master"]
+    assert f"copy {folder}/csr_attributes.yaml to its confdir" in out
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
@@ -174,5 +199,6 @@ def test_a_process_ends_with_an_interrupt_though_it_is_in_the_background(tmp_pat
         process.send_signal(signal.SIGINT)
         last = process.stdout.read()
     assert process.returncode == 0
-    assert json.loads(last) == {"event": "ended", "requests": 0, "missing": [], "unused": [*range(5, 23)]}
+    assert json.loads(last) == {"event": "ended", "requests": 0, "missing": [], "unused": [*range(5, 23)],
+                                "refused": [], "unwritten": 0}  # fmt: skip
     assert not Path(ready["directory"]).exists()

@@ -64,7 +64,7 @@ def _lines() -> Iterator[str]:
 
 
 def _command(name: str) -> Iterator[str]:
-    parser = commands.parser_of(name)[1]
+    parser = commands.parser_of(name)
     actions = [action for action in parser._actions if action.dest != "help"]
     given = [action for action in actions if not action.option_strings]
     yield f'.SS "puppet\\-inspector {name}{"".join(f" {_text(_named(action))}" for action in given)}"'

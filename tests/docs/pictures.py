@@ -148,7 +148,9 @@ def _all(place: Path) -> Path:
     capture = place / f"{ALL}.sqlite"
     if not capture.exists():
         samples = sorted(map(str, SAMPLES.glob("*.sqlite")))
-        subprocess.run([COMMAND, "merge", *samples, "-o", str(capture)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [COMMAND, "captures", "merge", *samples, "-o", str(capture)], check=True, stdout=subprocess.DEVNULL
+        )
     return capture
 
 

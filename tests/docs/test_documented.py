@@ -14,6 +14,7 @@ from textual.app import App
 from textual.binding import Binding
 
 import inspector.tui
+from inspector.cli.commands import COMMANDS, name_of
 from inspector.proxy import options
 from inspector.rules import all_rules
 from inspector.summaries import filters
@@ -40,12 +41,8 @@ def helped(run: Run, *words: str) -> str:
     return out
 
 
-def known_commands(run: Run) -> list[str]:
-    return re.findall(r"^    ([a-z]+)(?: |$)", helped(run).partition("COMMAND\n")[2].partition("\n\n")[0], re.MULTILINE)
-
-
 def known_options(run: Run, command: str) -> set[str]:
-    return set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", helped(run, command).partition("\noptions:")[2]))
+    return set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", helped(run, *command.split()).partition("\noptions:")[2]))
 
 
 def documented(word: str) -> Iterator[list[str]]:
@@ -60,25 +57,23 @@ def documented(word: str) -> Iterator[list[str]]:
 # -- commands -----------------------------------------------------------------------------------------
 
 
-def test_every_command_is_in_the_index(run: Run) -> None:
+def test_every_command_is_in_the_index() -> None:
     rows = table(PAGES[DOCS / "index.md"], "command")
-    assert sorted(row[0].strip("`") for row in rows) == sorted(known_commands(run))
+    assert sorted(row[0].strip("`") for row in rows) == sorted(COMMANDS)
 
 
 @pytest.mark.slow
 def test_every_documented_command_line_is_understood(run: Run) -> None:
-    commands = known_commands(run)
     wrong, command_names = [], set()
     for words in documented("puppet-inspector"):
-        command, rest = "".join(words[:1]), words[1:]
-        if command in ("", "COMMAND") or command.startswith("-"):
+        if not words or words[0].startswith(("-", "CAPTURE", "COMMAND")):
             continue
+        command, rest = name_of(words)
         command_names.add(command)
         given = {word.partition("=")[0] for word in rest[: rest.index("--") if "--" in rest else None]}
-        unknown = {word for word in given if word.startswith("-")} - (
-            known_options(run, command) if command in commands else set()
-        )
-        if command not in commands or unknown:
+        unknown = {word for word in given if word.startswith("-")} - (known_options(run, command) if command else set())
+        former = command not in ("", " ".join(words[: command.count(" ") + 1]))
+        if not command or unknown or former:
             wrong.append(" ".join(words))
     assert wrong == []
     assert len(command_names) > 15
@@ -88,7 +83,7 @@ def test_every_option_of_a_command_is_documented(run: Run) -> None:
     documented_options = {re.split(r"[ =]", span)[0] for text in PAGES.values() for span in spans_and_words(text)}
     missing = [
         f"{command} {option}"
-        for command in known_commands(run)
+        for command in COMMANDS
         for option in known_options(run, command)
         if option.startswith("--") and option != "--help" and option not in documented_options
     ]
@@ -102,7 +97,7 @@ def spans_and_words(text: str) -> Iterator[str]:
 
 
 def test_json_is_where_the_page_says(run: Run) -> None:
-    without = {command for command in known_commands(run) if "--json" not in known_options(run, command)}
+    without = {command for command in COMMANDS if "--json" not in known_options(run, command)}
     sentence = section(PAGES[DOCS / "captures.md"], "## JSON").partition("(")[0]
     assert without == {word.strip("`") for word in re.findall(r"`[a-z]+`", sentence)}
 

@@ -319,10 +319,60 @@ def test_any_answer_has_the_masters_time(site: Site) -> None:
 # -- a CA on another host ------------------------------------------------------------------------------
 
 
-def _compiler(site: Site, ca: LabMaster, **more: Any) -> list[Diagnosis]:
-    """Check a master without a CA service whose agents have another host as their ca_server, under this name."""
+def _without_ca(site: Site) -> None:
+    """Answer as a master does whose CA service is disabled."""
     for path in (CA_PATH, CRL_PATH):
         site.answer(path, Response((("X-Puppet-Version", "7.9.5"),), b"Not Found", status=404))
+
+
+def test_a_compiler_without_ca_server_is_in_order_for_agents_that_have_the_ca(site: Site) -> None:
+    """They ask it for neither CA nor CRL; one that refreshes its CRL goes on with the one that it has."""
+    _without_ca(site)
+    found = {diagnosis.title: diagnosis for diagnosis in site.probe(agent=True)}
+    assert {diagnosis.severity for diagnosis in found.values()} == {Severity.NOTICE}
+    assert {"no CA service", "the agent's certificate is accepted", "accepted"} <= set(found)
+    site.ca.revoke(NAME)
+    site.agent.crl.write_bytes(site.ca.crl_bundle)
+    assert "the master's certificate is revoked" in site.errors()
+
+
+def test_an_expired_compiler_of_an_unknown_ca(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its dates need no CA."""
+    _without_ca(site)
+    now = time.time() + LATER
+    monkeypatch.setattr("inspector.clocks.http_date", lambda _: now)
+    found = livecheck.probe(*site.address, name=NAME, now=now)
+    errors = {diagnosis.title for diagnosis in found if diagnosis.severity is Severity.ERROR}
+    assert errors == {"certificate expired"}
+
+
+def test_a_compiler_stops_new_agents_and_nobody_says_that_it_is_of_another_ca(site: Site) -> None:
+    _without_ca(site)
+    found = {diagnosis.title: diagnosis for diagnosis in livecheck.probe(*site.address, name=NAME, now=time.time())}
+    assert set(found) == {"a Puppet master answers", "no CA service", "TLS"}
+    assert found["no CA service"].severity is Severity.WARNING
+    assert [step.command for step in found["no CA service"].steps] == [
+        "puppet config set ca_server <name> --section agent"
+    ]
+
+
+def test_the_ca_of_a_compiler_is_that_of_this_hosts_agents(site: Site) -> None:
+    """Their own server is another one, which has a CA."""
+    _without_ca(site)
+    place = site.ca.enrol(site.directory / "ca", "127.0.0.1")
+    with LabMaster(site.ca, place) as primary:
+        found = livecheck.probe(*site.address, name=NAME, now=time.time(), primary=primary.address)
+    titles = {diagnosis.title: diagnosis for diagnosis in found}
+    assert titles["CA"].detail == f"a Puppet master, 127.0.0.1:{primary.address[1]}"
+    assert set(titles) == {"a Puppet master answers", "CA", "TLS", "accepted"}
+    # It does not answer any more.
+    found = livecheck.probe(*site.address, name=NAME, now=time.time(), primary=primary.address)
+    assert "no CA service" in {diagnosis.title for diagnosis in found}
+
+
+def _compiler(site: Site, ca: LabMaster, **more: Any) -> list[Diagnosis]:
+    """Check a master without a CA service whose agents have another host as their ca_server, under this name."""
+    _without_ca(site)
     return livecheck.probe(*site.address, ca=site.agent.ca, crl=site.agent.crl, name=NAME, now=time.time(),
                            authority=ca.address, **more)  # fmt: skip
 

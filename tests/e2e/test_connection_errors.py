@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.analysis import verdicts
-from tests.e2e.wire import Service, reset
+from tests.e2e.wire import ScriptedMaster, Service, reset
 from tests.support.proxies import analyzed
 
 if TYPE_CHECKING:
@@ -77,3 +77,11 @@ def test_what_ends_every_handshake(
     with Service(way) as service:
         rule, message = cause(lab, proxied, capture, service.target)
     assert (rule, message) == ("T22", f"{service.target} ended the TLS handshake without a reason")
+
+
+@pytest.mark.both_roads
+def test_what_closes_every_connection(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    with ScriptedMaster(lab.master.context, closes) as service:
+        rule, message = cause(lab, proxied, capture, service.target)
+    assert rule == "T28"
+    assert message.startswith("the master closed every connection without an answer: most often because it refuses")

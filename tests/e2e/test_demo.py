@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from inspector.cli import demo
-from inspector.lab import FAULTS
+from inspector.lab import FAULTS, HEALED
 from tests.support.briefs import documents
 from tests.support.proxies import analyzed
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 REMEDIES = {
     "expired-crl": "puppet-inspector fix new-crl --cadir",
@@ -34,7 +33,7 @@ REMEDIES = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault(name: str, own: bool, tmp_path: Path) -> None:
-    analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", name, quiet=True, own=own))
+    analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", FAULTS[name], quiet=True, own=own))
     fault = FAULTS[name]
     assert fault.outcome in {run.outcome for run in analyzer.runs}
     # A first CA download is unverified by nature; what is worth knowing only is no fault.
@@ -68,6 +67,28 @@ def test_healthy(own: bool, tmp_path: Path) -> None:
     assert first.certname == second.certname == "web1.lab.example"
 
 
+def test_a_failing_node_is_healed(own: bool, tmp_path: Path) -> None:
+    analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", HEALED, quiet=True, own=own))
+    first, second = documents(analyzer.runs)
+    assert (first["outcome"], first["verdict"]["cause"]) == ("waiting", "B18")
+    assert "puppetserver ca clean --certname web1.lab.example" in first["verdict"]["remedy"]
+    assert (second["outcome"], second["verdict"]) == ("complete", None)
+
+
+def test_what_it_prints_last_works_as_printed(tmp_path: Path) -> None:
+    program = Path(sys.executable).with_name("puppet-inspector")
+    done = subprocess.run(
+        [program, "demo", "--own", "-o", "demo.sqlite"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    printed = done.stdout.partition("\nnext:\n")[2].splitlines()
+    assert [shlex.split(line)[1:] for line in printed] == [
+        ["check", "demo.sqlite"], ["bootstrap", "demo.sqlite"], ["demo.sqlite"]
+    ]  # fmt: skip
+    for line in printed[:2]:
+        again = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert "B18" in again.stdout + again.stderr
+
+
 @pytest.mark.parametrize(
     ("fault", "alert", "by", "reason"),
     [
@@ -80,7 +101,7 @@ def test_healthy(own: bool, tmp_path: Path) -> None:
 def test_refused_handshakes_say_who_and_why(
     fault: str, alert: str, by: str, reason: str, own: bool, tmp_path: Path
 ) -> None:
-    analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", fault, quiet=True, own=own))
+    analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", FAULTS[fault], quiet=True, own=own))
     run = analyzer.runs[-1]
     handshake = run.handshakes[0]
     assert (handshake.alert, handshake.alert_by) == (alert, by)

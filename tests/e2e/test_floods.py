@@ -73,6 +73,23 @@ def test_unfinished_bodies_do_not_fill_the_memory(lab: Lab, proxied: Proxied) ->
         assert resident(proxy.process.pid) - before < 100 * 2**20, "of 180 MB"
 
 
+@pytest.mark.parametrize("own", [False], ids=["mitmdump"])
+@pytest.mark.parametrize("who", ["nobody", NAME])
+def test_chunks_smaller_than_their_framing_are_refused(who: str, lab: Lab, proxied: Proxied) -> None:
+    place = lab.agent(NAME, enrolled=True).place
+    head = (
+        f"PUT /puppet/v3/report/{NAME}?environment=production HTTP/1.1\r\nHost: n\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    with proxied(lab) as proxy, contextlib.ExitStack() as connections:
+        agent = Peer.of(proxy.address, lab.proxy_name, place)
+        attacker = agent if who == NAME else Peer(proxy.address, lab.proxy_name)
+        for _ in range(3):
+            connection = connections.enter_context(attacker.connect())
+            assert flood(connection, head.encode() + b"1\r\na\r\n" * 11_000) == 400
+            assert agent.ask("GET", NODE).status == 200
+    assert not any("internal error" in line for line in proxy.lines)
+
+
 def test_a_name_with_digits_stops_no_analysis(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:

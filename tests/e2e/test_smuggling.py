@@ -67,6 +67,8 @@ HOSTILE = {
     "a chunk size with 0x": post(CHUNKED, body=b"0x" + WHOLE),
     "a negative chunk": post(CHUNKED, body=b"-1\r\n" + INNER),
     "chunks without carriage returns": post(CHUNKED, body=b"0\n\n" + INNER),
+    "a request in many chunks": post(CHUNKED, body=b"".join(b"1\r\n%c\r\n" % byte for byte in INNER) + LAST),
+    "a request behind chunks": post(CHUNKED, body=WHOLE + INNER),
     "claims in trailers": post(CHUNKED, body=b"0\r\n" + b"\r\n".join(CLAIMS) + b"\r\n\r\n"),
     "chunks in HTTP/1.0": post(CHUNKED, body=WHOLE, line=b"POST /outer HTTP/1.0"),
     "chunks in what calls itself HTTP/2.0": post(CHUNKED, body=WHOLE, line=b"POST /outer HTTP/2.0"),

@@ -83,7 +83,7 @@ def test_the_identity_of_a_capture_is_not_its_file(tmp_path: Path, run: Run) -> 
     path = save(tmp_path / "a.sqlite", *talk(plugins(), catalog(), report()))
     with Capture.open(path) as capture:
         before = conversion.identity(capture)
-    assert run("vacuum", path)[0] == 0
+    assert run("captures", "vacuum", path)[0] == 0
     with Capture.open(path.rename(tmp_path / "b.sqlite")) as capture:
         assert conversion.identity(capture) == before
     other = save(tmp_path / "c.sqlite", *talk(plugins(), catalog(), report(), after=1))

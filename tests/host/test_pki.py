@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from OpenSSL import crypto
 
 from inspector.errors import IdentityError
 from inspector.host import pki
+from inspector.protocol.ca_service import KEY_FILE, OPENVOX_CA
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,12 +98,40 @@ def test_private_files_are_private_even_over_an_open_one(tmp_path: Path) -> None
     assert pki.read_key(path).public_key() == key.public_key()
 
 
-def test_a_cadir_gives_the_authority_that_wrote_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key_file", KEY_FILE.values())
+def test_a_cadir_gives_the_authority_that_wrote_it(tmp_path: Path, key_file: str) -> None:
     (tmp_path / "ca_crt.pem").write_bytes(pki.pem(CA.certificate, ROOT.certificate))
-    pki.write_private(tmp_path / "ca_key.pem", pki.key_pem(CA.key))
+    (tmp_path / "private").mkdir()
+    pki.write_private(tmp_path / key_file, pki.key_pem(CA.key))
     assert pki.read_authority(tmp_path).certificate == CA.certificate
-    pki.write_private(tmp_path / "ca_key.pem", pki.key_pem(ROOT.key))
+    pki.write_private(tmp_path / key_file, pki.key_pem(ROOT.key))
     with pytest.raises(IdentityError, match="not the key"):
         pki.read_authority(tmp_path)
     with pytest.raises(IdentityError, match="no usable ca_crt"):
         pki.read_authority(tmp_path / "nowhere")
+
+
+def test_the_key_of_a_puppet_ca_comes_first(tmp_path: Path) -> None:
+    """What an openvox-ca that was tried beside it has left is not its key."""
+    (tmp_path / "ca_crt.pem").write_bytes(pki.pem(CA.certificate))
+    (tmp_path / "private").mkdir()
+    pki.write_private(tmp_path / KEY_FILE[OPENVOX_CA], pki.key_pem(ROOT.key))
+    pki.write_private(tmp_path / KEY_FILE[None], pki.key_pem(CA.key))
+    assert pki.read_authority(tmp_path).key.public_key() == CA.key.public_key()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changes the user")
+def test_a_key_that_this_user_may_not_see_is_not_missing(tmp_path: Path) -> None:
+    for path in (tmp_path, *tmp_path.parents):
+        path.chmod(path.stat().st_mode | 0o055)
+    (tmp_path / "ca_crt.pem").write_bytes(pki.pem(CA.certificate))
+    (tmp_path / "private").mkdir(mode=0o700)
+    pki.write_private(tmp_path / KEY_FILE[OPENVOX_CA], pki.key_pem(CA.key))
+    os.seteuid(65534)
+    try:
+        with pytest.raises(
+            IdentityError, match=r"private/ca_key\.pem cannot be read as a private key: Permission denied"
+        ):
+            pki.read_authority(tmp_path)
+    finally:
+        os.seteuid(0)

@@ -18,6 +18,7 @@ from inspector.host import pki
 from inspector.lab.ca import LabCA
 from inspector.proxy import identity, tls
 from inspector.proxy.identity import PRIVILEGED, Credentials, Nobody, UnprivilegedMint
+from tests.support.ca_directories import AUTHORITY, MadeCa
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,6 +84,17 @@ def test_no_more_identities_are_kept_than_the_limit(tmp_path: Path, monkeypatch:
         assert keys.credentials_for(used.chain[0], name)
     assert len(minting._cache) == 3
     assert list(keys._cache) == [f"agent{number}.example" for number in (3, 4, 5)]
+
+
+def test_a_certificate_is_made_with_an_openvox_cas_key(tmp_path: Path) -> None:
+    cadir = MadeCa().write(tmp_path / "ca", openvox=True)
+    agent = credentials(AUTHORITY, "agent.example").chain[0]
+    minted = identity.Mint(cadir).credentials_for(agent, "agent.example")
+    assert minted is not None
+    minted.chain[0].verify_directly_issued_by(AUTHORITY.certificate)
+    (cadir / "private/ca_key.pem").chmod(0o644)
+    with pytest.raises(IdentityError, match="Other users can read"):
+        identity.Mint(cadir)
 
 
 # -- the node's own key -----------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ class Inspected:
     """On standard error."""
 
     @property
-    def told(self) -> list[tuple[str, str | None]]:
+    def verdicts(self) -> list[tuple[str, str | None]]:
         """Of each run its outcome, and the rule of its cause."""
         return [(run["outcome"], run["verdict"] and run["verdict"]["cause"]) for run in self.runs]
 
@@ -198,11 +198,11 @@ def inspected(node: Node, words: Words, options: Sequence[str] = (), before: Seq
     """Run a command through `run`."""
     process = node.popen(run_command(node, words, options, before))
     out, err = process.communicate(timeout=300)
-    return told(node, process.returncode, out, err)
+    return split(node, process.returncode, out, err)
 
 
-def told(node: Node, status: int, out: str, err: str) -> Inspected:
-    """Tell what `run` has printed from what its command has."""
+def split(node: Node, status: int, out: str, err: str) -> Inspected:
+    """Separate what `run` has printed from what its command has."""
     found = re.search(r"^\[(\]|\n.*^\])\n\Z", out, re.DOTALL | re.MULTILINE)
     printed, document = (out[: found.start()], found[0]) if found else (out, "[]")
     ours = re.compile(r"^puppet-inspector: .*\n(?:  .*\n)*", re.MULTILINE)
@@ -231,7 +231,7 @@ class Theatre:
         status: int,
     ) -> Inspected:
         """Play a command on both roads at once, each with a node that is prepared before, and check that it is the
-        same; return what `run` told besides."""
+        same; return what `run` printed besides."""
         return self.again(self.pair(name, prepare), words, options, before, status=status)
 
     def pair(self, name: str, prepare: Prepare = lambda _: None) -> tuple[Node, Node]:

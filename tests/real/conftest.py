@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from tests.real import releases
+from tests.real import openvox_ca, releases
 from tests.real.machine import host_names, missing
+from tests.real.openvox_ca import Compiler, OpenvoxCa
 from tests.real.puppet import RealMaster
 from tests.real.through import PROXY_HOST, PROXY_NAME, Stage
 
@@ -40,7 +41,7 @@ def master() -> Iterator[RealMaster]:
     """A running puppetserver (ready after some 25 s); `PROXY_NAME` has a certificate in its ssldir."""
     if reason := missing():
         _without(reason)
-    with host_names({PROXY_NAME: PROXY_HOST}), RealMaster(idle_timeout=2) as running:
+    with host_names({PROXY_NAME: PROXY_HOST}), RealMaster() as running:
         running.generate(PROXY_NAME)
         yield running
 
@@ -79,9 +80,26 @@ def master8(trixie: System) -> Iterator[RealMaster]:
     renewing = {"allow-auto-renewal": True, "auto-renewal-cert-ttl": "3d", "ca-ttl": "3d"}
     with (
         host_names({PROXY_NAME: PROXY_HOST}),
-        RealMaster("master8.example", host="127.0.8.1", idle_timeout=2, system=trixie, ca_settings=renewing) as running,
+        RealMaster("master8.example", host="127.0.8.1", system=trixie, ca_settings=renewing) as running,
     ):
         running.generate(PROXY_NAME)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def compiler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compiler]:
+    """A running puppetserver without a CA service, and the openvox-ca that is its agents' CA."""
+    program = openvox_ca.program()
+    if program is None:
+        pytest.skip(f"{openvox_ca.NOT_HAD}: {openvox_ca.PROGRAM} names none")
+    if reason := missing():
+        _without(reason)
+    base = tmp_path_factory.mktemp("openvox-ca")
+    with (
+        host_names({PROXY_NAME: PROXY_HOST}),
+        OpenvoxCa(program, base, PROXY_NAME) as authority,
+        Compiler(authority) as running,
+    ):
         yield running
 
 

@@ -61,8 +61,9 @@ class RealMaster:
 
         `base` must not exist and be reachable for user puppet; it shows in catalogs and reports. Without
         it a new directory in /tmp is used. After `idle_timeout` seconds the server closes a silent
-        connection: 30 by default, but a first run without a proxy, and `clean`, wait for just that. `system`: another
-        release of Debian whose server it is, instead of this machine's. `ca_settings`: more for its ca.conf.
+        connection: 30 by default, but a first run without a proxy, and `clean`, wait for just that. A server that gets
+        no processor for as long closes connections on which a request has just arrived, and that run fails. `system`:
+        another release of Debian whose server it is, instead of this machine's. `ca_settings`: more for its ca.conf.
         `heir_of`: the directory of a master of this name whose CA and certificate it takes over, as in an upgrade.
         `port`: 0 for one that is free.
         """
@@ -237,7 +238,9 @@ class RealMaster:
         """Set something in the server's puppet.conf, for as long as the block lasts."""
         conf = self.confdir / "puppet.conf"
         before = conf.read_text()
-        conf.write_text(before + "".join(f"{name} = {value}\n" for name, value in settings.items()))
+        # Of a setting that is there twice, the first would count.
+        kept = [line for line in before.splitlines() if line.partition(" = ")[0] not in settings]
+        conf.write_text("\n".join([*kept, *(f"{name} = {value}" for name, value in settings.items()), ""]))
         try:
             self.reload()
             yield

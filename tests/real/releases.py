@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8"}
 RELEASES = {"trixie": ("puppet-agent", "puppetserver"), "sid": ("openvox-agent",)}
-"""What is installed in each: Puppet Server 8.7 with agent 8.10, and OpenVox 9's agent."""
+"""What is installed in each: Puppet Server 8.7 with agent 8.10, and OpenVox 9's agent. Directories are named so."""
+ALSO = {"sid": {"procps": "usr/bin/ps"}}
+"""What is installed besides, each with a file of it: a directory that was made before lacks it. An agent of Puppet that
+finds a lock looks with ``ps`` whose it is."""
 _OLD_INDEXES = 'Acquire::Check-Valid-Until "false";\nAcquire::Check-Date "false";\n'
 """A mirror may hold a day of the past, and the index of a release under development is valid for a week."""
 _NO_SERVICES = "#!/bin/sh\nexit 101\n"
@@ -108,20 +111,25 @@ def make(release: str, root: Path, packages: Sequence[str], seconds: float | Non
         root.chmod(0o755)  # its users must be able to go through
         (root / "etc/hosts").touch()
         (root / "etc/apt/apt.conf.d/99old-indexes").write_text(_OLD_INDEXES)
-        policy = root / "usr/sbin/policy-rc.d"
-        policy.write_text(_NO_SERVICES)
-        policy.chmod(0o755)
         system = System(root)
-        script = f"apt-get update -q && apt-get install -q -y --no-install-recommends {shlex.join(packages)}"
-        command = system.command(f"export DEBIAN_FRONTEND=noninteractive; {script} && apt-get clean")
-        _succeed(*command, seconds=left())
-        policy.unlink()
+        _install(system, packages, left())
     except subprocess.TimeoutExpired as error:
         raise TooSlow(f"{NOT_HAD} {release}: {', '.join(packages)} took more than {seconds:.0f} s") from error
     except (OSError, subprocess.CalledProcessError) as error:
         printed = f"{error.stdout}{error.stderr}"[-2000:] if isinstance(error, subprocess.CalledProcessError) else ""
         raise RuntimeError(f"{NOT_HAD} {release} with {', '.join(packages)}: {error}\n{printed}") from error
     return system
+
+
+def _install(system: System, packages: Sequence[str], seconds: float | None) -> None:
+    """Install packages without starting their services."""
+    policy = system.root / "usr/sbin/policy-rc.d"
+    policy.write_text(_NO_SERVICES)
+    policy.chmod(0o755)
+    script = f"apt-get update -q && apt-get install -q -y --no-install-recommends {shlex.join(packages)}"
+    command = system.command(f"export DEBIAN_FRONTEND=noninteractive; {script} && apt-get clean")
+    _succeed(*command, seconds=seconds)
+    policy.unlink()
 
 
 def stored(release: str, seconds: float | None = None) -> System:
@@ -137,9 +145,16 @@ def stored(release: str, seconds: float | None = None) -> System:
         if not root.exists():
             unfinished = Path(f"{root}.unfinished")
             shutil.rmtree(unfinished, ignore_errors=True)
-            make(release, unfinished, packages, seconds)
+            make(release, unfinished, (*packages, *ALSO.get(release, ())), seconds)
             unfinished.rename(root)
-    return System(root)
+        system = System(root)
+        absent = [name for name, file in ALSO.get(release, {}).items() if not (root / file).exists()]
+        if absent:
+            try:
+                _install(system, absent, seconds)
+            except (OSError, subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+                raise RuntimeError(f"{NOT_HAD} {release} with {', '.join(absent)}: {error}") from error
+    return system
 
 
 def cache() -> Path:

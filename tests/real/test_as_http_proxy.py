@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from tests.real.puppet import RealMaster
     from tests.real.releases import System
 
-    type Told = list[tuple[str, str | None]]
+    type Verdicts = list[tuple[str, str | None]]
 
 BOOTSTRAP = ["certificates", "node", "plugins", "catalog", "report"]
-COMPLETE: Told = [("complete", None)]
+COMPLETE: Verdicts = [("complete", None)]
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_a_node_ends_as_it_does_directly(theatre: Theatre, subtests: pytest.Subt
         for scene, (_, _, _, expected, explained) in SCENES.items():
             with subtests.test(scene):
                 found = played[scene].result()
-                assert found.told == expected, found.notes
+                assert found.verdicts == expected, found.notes
                 assert re.search(f"the agent printed: .*{explained}", found.notes) or not explained
 
 
@@ -229,16 +229,16 @@ def test_a_revoked_node(theatre: Theatre) -> None:
     nodes = theatre.pair("revoked", lambda node: node.enrol(signed=True))
     theatre.master.revoke(",".join(node.certname for node in nodes))
     found = theatre.again(nodes, status=1)
-    assert found.told == [("refused", "T05")], found.notes
+    assert found.verdicts == [("refused", "T05")], found.notes
 
 
 def test_a_node_waits_and_goes_on_when_it_is_signed(theatre: Theatre) -> None:
     """Two runs, and one story: the second goes to the same capture."""
     nodes = theatre.pair("waits")
-    assert theatre.again(nodes, status=1).told == [("waiting", None)]
+    assert theatre.again(nodes, status=1).verdicts == [("waiting", None)]
     theatre.master.sign(",".join(node.certname for node in nodes), timeout=0)
     found = theatre.again(nodes, status=0)
-    assert found.told == COMPLETE
+    assert found.verdicts == COMPLETE
     assert [phase["phase"] for phase in found.runs[0]["phases"]] == BOOTSTRAP
     assert nodes[1].certificate.exists()
 
@@ -262,14 +262,14 @@ def test_the_sites_own_proxy_is_used_for_every_connection(theatre: Theatre, by: 
 
         nodes = theatre.pair(f"auto-by-{by.replace('.', '-')}", behind)
         found = theatre.again(nodes, status=0)
-        assert found.told == COMPLETE
+        assert found.verdicts == COMPLETE
         assert ("http_proxy and no_proxy of the environment are changed" in found.notes) == (by == "environment")
         if by == "puppet.conf":
             for node in nodes:
                 behind(node, server=PROXY_NAME)
             refused = theatre.again(nodes, status=1)
             assert '403 "Forbidden by the firewall"' in refused.ended.err
-            assert refused.told == [*COMPLETE, ("unfinished", "T27")]
+            assert refused.verdicts == [*COMPLETE, ("unfinished", "T27")]
             assert "403 Forbidden by the firewall" in refused.runs[-1]["verdict"]["message"]
 
 
@@ -285,7 +285,7 @@ def test_servers_that_the_dns_names(theatre: Theatre, subtests: pytest.Subtests)
                 node.configure(server="nobody.invalid", use_srv_records="true", srv_domain="site.example")
 
             with subtests.test(name):
-                assert theatre.same(f"auto-srv-{name}", by_records, before=mounted, status=0).told == COMPLETE
+                assert theatre.same(f"auto-srv-{name}", by_records, before=mounted, status=0).verdicts == COMPLETE
 
 
 def test_a_ca_server_elsewhere(theatre: Theatre) -> None:
@@ -293,7 +293,7 @@ def test_a_ca_server_elsewhere(theatre: Theatre) -> None:
     with another_name(theatre.master, PROXY_NAME) as port, host_names({PROXY_NAME: PROXY_HOST}):
         nodes = theatre.pair("auto-ca-server", lambda node: node.configure(ca_server=PROXY_NAME, ca_port=port))
         found = theatre.again(nodes, status=0)
-    assert found.told == COMPLETE
+    assert found.verdicts == COMPLETE
     asked = [record for record in records(nodes[1].base / "capture.sqlite") if isinstance(record, Exchange)]
     assert {record.request.path.split("/")[1] for record in asked if record.master and record.master.port == port} == {
         "puppet-ca"
@@ -306,7 +306,7 @@ def test_a_ca_server_elsewhere(theatre: Theatre) -> None:
 def test_a_fault_on_purpose_reaches_a_fresh_node(theatre: Theatre) -> None:
     node = theatre.node("auto-fault")
     found = inspected(node, AGENT, ("--fault", "500 phase:catalog"))
-    assert (found.ended.status, found.told) == (1, [("failed", None)])
+    assert (found.ended.status, found.verdicts) == (1, [("failed", None)])
     assert "answered 500: POST" in found.notes
     assert node.certificate.exists()
     assert not node.trusts_a_run()
@@ -316,7 +316,7 @@ def test_another_master_than_the_configured_one(theatre: Theatre) -> None:
     master = theatre.master
     nodes = theatre.pair("auto-master", enrolled)
     nodes[1].configure(server="no-such-master.invalid")
-    assert theatre.again(nodes, options=("--master", f"{master.name}:{master.port}"), status=0).told == COMPLETE
+    assert theatre.again(nodes, options=("--master", f"{master.name}:{master.port}"), status=0).verdicts == COMPLETE
 
 
 def wrapped(node: Node) -> list[str]:
@@ -338,9 +338,9 @@ def test_a_script_that_names_its_own_server(theatre: Theatre) -> None:
 
     nodes = theatre.pair("auto-script", configured)
     unread = theatre.again(nodes, wrapped, ("--listen", where), status=0)
-    assert unread.told == []
+    assert unread.verdicts == []
     assert f"passed on unread: {also}, none of the node's Puppet servers (--also records it)" in unread.notes
-    assert theatre.again(nodes, wrapped, ("--listen", where, "--also", also), status=0).told == COMPLETE
+    assert theatre.again(nodes, wrapped, ("--listen", where, "--also", also), status=0).verdicts == COMPLETE
 
 
 def test_the_commands_of_puppet(theatre: Theatre) -> None:
@@ -376,16 +376,16 @@ def test_agents_of_other_releases(theatre: Theatre, trixie: System, sid: System,
         revoked = theatre.pair(f"{name}-revoked", lambda node: node.enrol(signed=True))
         theatre.master.revoke(",".join(node.certname for node in revoked))
         with subtests.test(f"{name} revoked"):
-            assert theatre.again(revoked, words, status=1).told == [("refused", "T05")]
+            assert theatre.again(revoked, words, status=1).verdicts == [("refused", "T05")]
         for scene in ("fresh", "wrong ca", "closed port"):
             with subtests.test(f"{name} {scene}"):
                 prepare, _, status, expected, _ = SCENES[scene]
                 nodes = theatre.pair(f"auto-{name}-{scene.replace(' ', '-')}", prepare)
                 found = theatre.again(nodes, words, status=status)
-                assert found.told == expected, found.notes
+                assert found.verdicts == expected, found.notes
                 if scene == "fresh":  # and enrolled
                     found = theatre.again(nodes, words, status=0)
-                    assert found.told == [*COMPLETE, *COMPLETE], found.notes
+                    assert found.verdicts == [*COMPLETE, *COMPLETE], found.notes
 
 
 # -- attacks ----------------------------------------------------------------------------------------------------------

@@ -44,14 +44,19 @@ def auth_conf(master: RealMaster) -> Iterator[Path]:
 
 
 def _ends(master: RealMaster) -> bool:
-    """Whether the server ends as it reads its configuration anew."""
-    assert master._process is not None
+    """Whether the server ends as it reads its configuration anew. The process of 8 remains then, without serving."""
+    process, log = master._process, master.logdir / "puppetserver.log"
+    assert process is not None
     ready = master.confdir / "run/restart"
-    before = ready.read_text()
+    before, size = ready.read_text(), log.stat().st_size
     master.signal(signal.SIGHUP)
-    while ready.read_text() in ("", before) and master._process.poll() is None:
+
+    def ended() -> bool:
+        return process.poll() is not None or b"Finished shutdown sequence" in log.read_bytes()[size:]
+
+    while ready.read_text() in ("", before) and not ended():
         time.sleep(0.1)
-    return master._process.poll() is not None
+    return ended()
 
 
 def test_a_file_that_is_refused_ends_puppetserver(master: RealMaster, auth_conf: Path) -> None:

@@ -1,4 +1,4 @@
-"""On a Debian 12 with nothing but puppet-agent: what puts the tool there, what it does there, what takes it away.
+"""On a Debian like this one with nothing but puppet-agent: what brings the tool, what it does, what takes it away.
 
 Debian's own ``debootstrap`` makes the system, in a directory; commands run in it with mounts of their own.
 """
@@ -6,6 +6,7 @@ Debian's own ``debootstrap`` makes the system, in a directory; commands run in i
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,9 +61,10 @@ class Clean(System):
 
 @pytest.fixture(scope="module")
 def debian(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clean]:
-    """A Debian 12 with puppet-agent, without our Python and without the checkout."""
+    """A Debian with puppet-agent, without our Python and without the checkout. (An older one has not the glibc that is
+    needed by what is built here.)"""
     root = tmp_path_factory.mktemp("debian")
-    releases.make("bookworm", root, ["puppet-agent"])
+    releases.make(platform.freedesktop_os_release()["VERSION_CODENAME"], root, ["puppet-agent"])
     yield Clean(root)
     shutil.rmtree(root)
 

@@ -11,11 +11,13 @@ import pytest
 
 from inspector.explain.readiness.survey import Survey
 from inspector.replay.agent_command import FOLDER, Command
+from tests.real.agent import installed
 from tests.support.replays import NAME, of_sample, replayed, served
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+AS_IN_7 = {"include_legacy_facts": "true", "exclude_unchanged_resources": "false"}
 AS_IN_8 = {"include_legacy_facts": "false", "exclude_unchanged_resources": "true"}
 SHOWN = {"legacy-facts", "reports-shorter"}
 
@@ -44,5 +46,7 @@ def surveyed(folder: Path, settings: dict[str, str]) -> Survey:
 
 
 def test_the_settings_of_8_end_what_is_shown(tmp_path: Path) -> None:
-    assert surveyed(tmp_path / "before", {}).found.keys() >= SHOWN
-    assert surveyed(tmp_path / "after", AS_IN_8).found.keys() & SHOWN == set()
+    """Also an agent's own defaults, without a word of these settings: those of 8 are its own from there on."""
+    before, after = (AS_IN_7, {}) if installed() >= (8,) else ({}, AS_IN_8)
+    assert surveyed(tmp_path / "before", before).found.keys() >= SHOWN
+    assert surveyed(tmp_path / "after", after).found.keys() & SHOWN == set()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import not_had
-from tests.real import releases
+from tests.real import openvox_ca, releases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +28,22 @@ def test_one_that_is_not_made_in_time(tmp_path: Path, monkeypatch: pytest.Monkey
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
+def test_a_directory_that_was_made_before_gets_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed: list[tuple[Path, list[str]]] = []
+
+    def install(system: releases.System, packages: list[str], seconds: float | None) -> None:
+        installed.append((system.root, packages))
+        (system.root / "usr/bin").mkdir(parents=True)
+        (system.root / "usr/bin/ps").touch()
+
+    monkeypatch.setattr(releases, "_install", install)
+    monkeypatch.setenv("XDG_CACHE_HOME", f"{tmp_path}")
+    (root := releases.cache() / "sid-openvox-agent").mkdir(parents=True)
+    assert releases.stored("sid").root == root
+    assert releases.stored("sid").root == root
+    assert installed == [(root, ["procps"])]
+
+
 def test_the_last_line_names_what_could_not_be_had() -> None:
     skipped = SimpleNamespace(longrepr=("conftest.py", 3, f"Skipped: {releases.NOT_HAD} sid: took too long"))
     failed = SimpleNamespace(
@@ -39,3 +55,5 @@ def test_the_last_line_names_what_could_not_be_had() -> None:
     assert not_had({"skipped": [other, skipped, skipped], "error": [failed]}) == (
         line + "no directory with Debian trixie with x: error 1"
     )
+    without = SimpleNamespace(longrepr=("conftest.py", 3, f"Skipped: {openvox_ca.NOT_HAD}: X names none"))
+    assert not_had({"skipped": [without]}).endswith(": no openvox-ca could be had: X names none")

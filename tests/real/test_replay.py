@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.capture.store import Capture
-from inspector.replay.agent_command import FOLDER, Command
+from inspector.replay.agent_command import Command
+from inspector.replay.enrolment import ATTRIBUTES
 from tests.real.agent import RealAgent, installed
 from tests.real.record_samples import AGENTS
 from tests.real.record_upgrade import LEGACY, ROLES
@@ -69,6 +70,7 @@ class Replayed:
         folder = self.folder / f"{Path(name).name}-{number}"
         folder.mkdir()
         with replayed(folder, of_sample(folder, name, number)) as master:
+            shutil.copy(folder / "replay" / ATTRIBUTES, self.agent.confdir)
             done = self.agent.run(server=NAME, port=master.address[1], waitforcert=waitforcert)
         self._take(master)
         return done
@@ -156,6 +158,15 @@ def test_the_nodes_of_the_upgrade_in_their_order(tmp_path: Path) -> None:
     assert len(found) == len(ROLES)
 
 
+def test_an_agent_with_another_key_is_refused(tmp_path: Path) -> None:
+    stranger = RealAgent(AGENTS / "node1.example", "node1.example")
+    with replayed(tmp_path, of_sample(tmp_path, "first-run")) as master:
+        done = stranger.run(server=NAME, port=master.address[1])
+    assert (done.status, [*stranger.target.glob("*")]) == (1, []), done.output
+    assert "Failed to submit the CSR, HTTP response was 403" in done.output
+    assert "for another key than the prepared one" in next(one.refused for one in served(master) if one.refused)
+
+
 @pytest.mark.parametrize(
     ("name", "status"),
     [("first-run", 0), ("bootstrap-waiting", 0), ("out-of-sync", 0), ("compile-error", 1), ("mismatched-key", 1),
@@ -164,8 +175,7 @@ def test_the_nodes_of_the_upgrade_in_their_order(tmp_path: Path) -> None:
 def test_the_command_that_is_printed(tmp_path: Path, name: str, status: int) -> None:
     """It completes without an identity, a plugin or a fact of the recording, and changes nothing that is managed."""
     with replayed(tmp_path, of_sample(tmp_path, name)) as master:
-        (tmp_path / FOLDER).mkdir()
-        words = Command(master.recording, tmp_path, NAME, master.address[1]).words
+        words = Command(master.recording, tmp_path / "replay", NAME, master.address[1]).words
         done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == status, done.stdout + done.stderr
     assert [*AGENTS.iterdir()] == []

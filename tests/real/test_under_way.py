@@ -67,7 +67,7 @@ def test_a_long_run_and_one_that_is_killed_through_the_own_proxy(master: RealMas
     with stage.proxy(f"keys:{long.ssldir}", puppet_unsafe_keys="true") as road:
         assert road.run(long).status == 2
         assert eventually(lambda: any("== run 1" in line for line in stage.lines))
-        # This master closes connections that are idle for two seconds.
+        # This master closes connections that are idle for five seconds.
         notes = (line.replace(", or has ended", "") for line in notes_on(stage, long))
         assert list(kinds(notes)) == [
             "gathers facts", "waits for its catalog", "applies its catalog", "complete",

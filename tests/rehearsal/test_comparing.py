@@ -142,7 +142,20 @@ def test_a_deferred_that_v4_shows_as_text_is_no_difference(run: Run, tmp_path: P
     with new_master(tmp_path, lambda *_: answer) as master:
         status, out = rehearsed(run, tmp_path, master, capture)
     assert status == 1
-    assert "not compared: 1 Deferred value: v4 shows them as text" in out
+    assert "not compared: 1 Deferred value: v4 shows them as text before 8.10" in out
+    assert "File[/etc/e]/content" in out
+    assert "File[/etc/d]" not in out
+
+
+def test_a_deferred_that_v4_answers_as_it_is_is_compared(run: Run, tmp_path: Path) -> None:
+    """As Puppet Server 8.7 does."""
+    resources = [file(path, content=DEFERRED) for path in ("/etc/d", "/etc/e")]
+    answer = [file("/etc/d", content=DEFERRED), file("/etc/e", content=DEFERRED | {"arguments": ["b"]})]
+    capture = save(tmp_path / "a.sqlite", *talk(catalog(resources=resources), report(), certname="a.example"))
+    with new_master(tmp_path, lambda *_: answer) as master:
+        status, out = rehearsed(run, tmp_path, master, capture)
+    assert status == 1
+    assert "Deferred value" not in out
     assert "File[/etc/e]/content" in out
     assert "File[/etc/d]" not in out
 

@@ -38,7 +38,10 @@ def test_noise_and_facts_and_waiting() -> None:
     assert found[1].endswith("and with others: without legacy facts")
     assert "  it was too busy at times: waited 7.0 s" in found
     assert any("not compared: 1 Deferred value: v4" in line for line in lines(Result(deferred=1)))
-    assert "  noise: two compiles of the same are equal" in lines(Result(), twice=True)
+    same = Result()
+    same.groups.same.append("a")
+    assert "  noise: two compiles of the same are equal" in lines(same, twice=True)
+    assert not any("noise" in line for line in lines(Result(), twice=True))  # nothing was compiled twice
 
 
 def test_what_was_not_checked() -> None:

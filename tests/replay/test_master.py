@@ -7,19 +7,18 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from cryptography import x509
 
+from inspector.capture.store import Capture
 from inspector.formats import share
-from inspector.host import pki
-from inspector.lab.wire import WireError
-from inspector.model import Exchange, Handshake, Request, Response
+from inspector.lab.agent import LabAgent
+from inspector.lab.wire import ServerAddress, Wire, WireError, insecure
+from inspector.model import Exchange, Handshake
 from inspector.progress import unwatched
-from inspector.protocol.kinds import Kind
+from inspector.replay import master as replaying
 from inspector.replay import recording
-from inspector.replay.master import Enrolment
-from inspector.replay.recording import Signing
+from inspector.replay.enrolment import ATTRIBUTES
 from inspector.runs.examples import altered, asked, catalog, listing, node, plugins, report, talk, unanswered
-from tests.support.replays import agent, of_records, of_sample, replayed, sample, served, wire
+from tests.support.replays import NAME, agent, of_records, of_sample, replayed, sample, served, wire
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,15 +142,71 @@ def test_different_answers_to_one_question_come_in_their_order_and_the_last_repe
     assert [one.status for one in answers(tmp_path, PLAIN, PLAIN, PLAIN, records=records)] == [503, 200, 200]
 
 
-def test_without_a_certificate_and_for_another_node_the_default_rules_apply(tmp_path: Path) -> None:
-    records = talk(node(), plugins(), catalog(), report())
-    with replayed(tmp_path, of_records(tmp_path, *records)) as master:
-        other = agent(tmp_path, master, "other.example")
-        other.run()
-        with wire(other) as connection:
-            answer = connection.request("GET", "/puppet/v3/node/node1.example?environment=production", TEXT)
+def test_for_another_node_the_default_rules_apply(tmp_path: Path) -> None:
+    (answer,) = answers(
+        tmp_path, "/puppet/v3/node/other.example?environment=production",
+        records=talk(node(), plugins(), catalog(), report()),
+    )  # fmt: skip
     assert answer.status == 403
-    assert answer.body.startswith(b"Forbidden request: /puppet/v3/node/node1.example (method :get)")
+    assert answer.body.startswith(b"Forbidden request: /puppet/v3/node/other.example (method :get)")
+
+
+# -- whoever else reaches the port -----------------------------------------------------------------------------
+
+NOTHING = (
+    b"puppet-inspector replay: refused: without the certificate of the key that was signed, nothing of the recording "
+    b"is given"
+)
+LEGACY = ("/production/node/node1.example", "/production/catalog/node1.example", "/production/file_metadatas/plugins")
+
+
+@pytest.mark.parametrize("certname", ["node1.example", "other.example", "localhost"])
+def test_a_stranger_with_a_key_of_his_own_is_given_nothing(tmp_path: Path, certname: str) -> None:
+    with replayed(tmp_path, of_sample(tmp_path, "first-run")) as master:
+        for number in range(2):
+            server = ServerAddress(NAME, master.address)
+            stranger = LabAgent(certname, tmp_path / f"stranger{number}", server).run()
+            assert (stranger.status, stranger.log[-1][-3:]) == (1, "403"), stranger.log
+        result = agent(tmp_path, master).run()
+    assert result.status == 2, result.log
+    which = "for another key than the prepared one" if certname == "node1.example" else "for another certname"
+    assert [which in one.refused for one in served(master) if one.refused] == [True, True]
+
+
+def test_without_a_certificate_nothing_is_given_in_any_dialect(tmp_path: Path) -> None:
+    recorded = of_sample(tmp_path, "first-run")
+    with Capture.open(tmp_path / "first-run.sqlite") as capture:
+        asked_for = [(one.request.method, one.request.target, one.request.body) for one in capture.records()
+                     if isinstance(one, Exchange) and one.seq in recorded.steps]  # fmt: skip
+    with replayed(tmp_path, recorded) as master:
+        agent(tmp_path, master).run()
+        with Wire(ServerAddress(NAME, master.address), insecure()) as wire_:
+            for method, target, body in [*asked_for, *(("GET", target, b"") for target in LEGACY), ("GET", "/x", b"")]:
+                answer = wire_.request(method, target, TEXT, body[:1000], TEXT)
+                assert (answer.status, answer.body) == (403, NOTHING), target
+    assert sum(bool(one.refused) for one in served(master)) == len(asked_for) + len(LEGACY) + 1
+
+
+def test_what_strangers_cause_is_written_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replaying, "STRANGERS", 3)
+    with replayed(tmp_path, of_sample(tmp_path, "first-run")) as master:
+        with Wire(ServerAddress(NAME, master.address), insecure()) as stranger:
+            for _ in range(5):
+                stranger.request("GET", "/x", TEXT)
+            with pytest.raises(WireError):
+                stranger.request("PUT", LEGACY[1], TEXT, b"x" * (replaying.SIGNING_REQUEST + 1), TEXT)
+        assert agent(tmp_path, master).run().status == 2
+    happened = [bool(one.record.agent.peer_chain) for one in served(master) if isinstance(one.record, Exchange)]
+    assert happened.count(False) == 3
+    assert happened.count(True) == 18
+    assert master.unwritten > 3
+
+
+def test_what_the_agent_is_known_by_is_for_its_user_only(tmp_path: Path) -> None:
+    with replayed(tmp_path, of_sample(tmp_path, "first-run")) as master:
+        modes = [path.stat().st_mode & 0o777 for path in (agent(tmp_path, master).place.key,
+                                                          tmp_path / "replay" / ATTRIBUTES)]  # fmt: skip
+    assert modes == [0o600, 0o600]
 
 
 def test_a_connection_that_ended_without_an_answer_ends_again(tmp_path: Path) -> None:
@@ -236,111 +291,3 @@ def test_the_capture_is_not_changed(tmp_path: Path) -> None:
     before = path.read_bytes()
     recording.read(path, unwatched)
     assert path.read_bytes() == before
-
-
-# -- enrolment -------------------------------------------------------------------------------------------------
-
-NAME = "a.example"
-OLD, NEW = pki.new_key(), pki.new_key()
-PENDING = f"{NAME} already has a requested certificate; ignoring certificate request".encode()
-
-
-def answered(enrolment: Enrolment, kind: Kind, body: bytes = b"", name: str = NAME) -> Response:
-    request = Request(body=body, target=f"/puppet-ca/v1/{'certificate_request' if body else 'certificate'}/{name}")
-    answer = enrolment.answer(kind, request, name)
-    assert answer is not None
-    return answer
-
-
-def submit(enrolment: Enrolment, key: pki.PrivateKey = OLD, name: str = NAME) -> tuple[int, bytes]:
-    answer = answered(enrolment, Kind.CSR, pki.pem(pki.make_csr(name, key)), name)
-    return answer.status, answer.body
-
-
-def fetch(enrolment: Enrolment) -> tuple[int, bytes]:
-    answer = answered(enrolment, Kind.CERTIFICATE)
-    return answer.status, answer.body
-
-
-def is_for(body: bytes, key: pki.PrivateKey) -> bool:
-    return x509.load_pem_x509_certificate(body).public_key() == key.public_key()
-
-
-def test_without_a_recorded_bootstrap_a_request_is_signed_at_once() -> None:
-    enrolment = Enrolment()
-    assert fetch(enrolment) == (404, b"Could not find certificate a.example")
-    assert submit(enrolment) == (200, b"")
-    for _ in range(2):
-        status, body = fetch(enrolment)
-        assert (status, is_for(body, OLD)) == (200, True)
-    assert submit(enrolment)[0] == 400
-
-
-def test_recorded_states_come_in_their_order() -> None:
-    recorded = [
-        Signing(Kind.CSR, 200, b""), Signing(Kind.CERTIFICATE, 404, b"not yet"),
-        Signing(Kind.CSR, 400, PENDING), Signing(Kind.CERTIFICATE, 200, b""),
-    ]  # fmt: skip
-    enrolment = Enrolment(recorded)
-    assert submit(enrolment) == (200, b"")
-    assert fetch(enrolment) == (404, b"not yet")
-    assert submit(enrolment) == (400, PENDING)
-    status, body = fetch(enrolment)
-    assert (status, is_for(body, OLD)) == (200, True)
-    assert fetch(enrolment)[0] == 200
-
-
-def test_a_new_key_begins_anew() -> None:
-    enrolment = Enrolment([Signing(Kind.CERTIFICATE, 404, b"not yet"), Signing(Kind.CERTIFICATE, 200, b"")])
-    for key in (OLD, NEW):
-        submit(enrolment, key)
-        assert fetch(enrolment) == (404, b"not yet")
-        assert is_for(fetch(enrolment)[1], key)
-    serials = {entry.serial_number for entry in x509.load_pem_x509_crl(enrolment.ca.signing_crl)}
-    assert len(serials) == 1  # of the first key: nobody else can use its certificate
-
-
-def test_a_request_that_was_never_signed_is_not_signed() -> None:
-    enrolment = Enrolment([Signing(Kind.CSR, 200, b""), Signing(Kind.CERTIFICATE, 404, b"no")])
-    submit(enrolment)
-    assert [fetch(enrolment) for _ in range(3)] == [(404, b"no")] * 3
-
-
-def test_the_certificate_of_another_key_stays_one() -> None:
-    enrolment = Enrolment([Signing(Kind.CSR, 400, PENDING), Signing(Kind.CERTIFICATE, 200, b"", foreign=True)])
-    assert submit(enrolment) == (400, PENDING)
-    status, body = fetch(enrolment)
-    assert (status, is_for(body, OLD)) == (200, False)
-
-
-def test_a_revoked_certificate_is_revoked_as_soon_as_it_is_issued() -> None:
-    enrolment = Enrolment(revoked=True)
-    submit(enrolment)
-    certificate = x509.load_pem_x509_certificate(fetch(enrolment)[1])
-    crl = x509.load_pem_x509_crl(enrolment.ca.signing_crl)
-    assert crl.get_revoked_certificate_by_serial_number(certificate.serial_number) is not None
-
-
-def test_a_refusal_of_the_ca_itself_is_not_replaced() -> None:
-    enrolment = Enrolment([Signing(Kind.CSR, 200, b"")])
-    status, body = submit(enrolment, name="UPPER.example")
-    assert (status, body) == (400, b"Certificate names must be lower case.")
-    assert answered(enrolment, Kind.CSR, b"garbage").status == 500
-
-
-@pytest.mark.parametrize(
-    ("kind", "start"), [(Kind.CA_BUNDLE, b"-----BEGIN CERTIFICATE"), (Kind.CRL, b"-----BEGIN X509 CRL")]
-)
-def test_public_documents(kind: Kind, start: bytes) -> None:
-    assert answered(Enrolment(), kind).body.startswith(start)
-
-
-def test_old_agents_look_for_their_request() -> None:
-    enrolment = Enrolment()
-    assert answered(enrolment, Kind.CSR_LOOKUP).status == 404
-    submit(enrolment)
-    assert answered(enrolment, Kind.CSR_LOOKUP).status == 200
-
-
-def test_renewal_is_not_offered() -> None:
-    assert Enrolment().answer(Kind.RENEWAL, Request(), "") is None

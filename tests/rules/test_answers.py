@@ -309,6 +309,11 @@ def test_s05_counts_and_says_when() -> None:
     assert findings.seqs == (2, 3)
 
 
+def test_s05_counts_more_than_are_stored() -> None:
+    (findings,) = found("S05", talk(plugins(), *(busy("0") for _ in range(250)), report()))
+    assert findings.message.startswith("the master told the agent 250 times to retry later (503)")
+
+
 def test_s05_and_s06_part_by_the_header() -> None:
     for after in (None, "soon"):
         assert messages("S05", plugins(), busy(after), report()) == []

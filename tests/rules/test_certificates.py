@@ -18,7 +18,7 @@ from inspector.rules import rule_of
 from inspector.rules.fixes import plain
 from inspector.rules.kit import *
 from inspector.rules.trust import forged
-from inspector.runs.examples import authorities, bundle, foreign_ca, forged_crl, skewed, weakly_signed
+from inspector.runs.examples import authorities, bundle, foreign_ca, forged_crl, given_up, skewed, weakly_signed
 from inspector.runs.history import ISSUERS, MASTERS, NAMES, Ledger
 from inspector.summaries import conclusions
 from tests.support import conversations
@@ -683,6 +683,74 @@ def test_t14_only_a_short_silence_and_only_the_masters_end() -> None:
     assert len(broken(3)) == 1
     assert broken(30) == []
     assert broken(3, "Client disconnected.") == []
+
+
+LEFT = "the master closed the connection without an answer"
+
+
+def closed(part: ExamplePart, seconds: float = 0.1, error: str = LEFT, **leg: Any) -> ExamplePart:
+    """A request that the master closes the connection of, which was as given."""
+    master = Leg("leg-of-the-master", "master", **{"connected": 1.0, "secured": 1.0, **leg})
+    return altered(given_up(part, error, seconds), master=master)
+
+
+def test_t28_says_what_was_not_answered_and_after_how_long() -> None:
+    ended = closed(catalog(), 4)
+    (run,) = runs_of(talk(plugins(), ended, closed(report(result="failed"))))
+    (found,) = [finding for finding in run.findings if finding.rule == "T28"]
+    assert found.message == (
+        "no answer to catalog, report: the master closed the connection after 4 s; it had answered other requests of "
+        "this run"
+    )
+    assert found.seqs == (2, 3)
+    assert "killed" in plain(rule_of("T28").fix_for(run))
+    assert "is revoked" not in plain(rule_of("T28").fix_for(run))
+
+
+def test_t28_takes_it_for_a_refused_certificate_only_where_one_was_shown_and_nothing_took_long() -> None:
+    def fix(seconds: float, *, certificate: bool = True) -> str:
+        parts = (closed(plugins(), seconds), closed(catalog(), seconds))
+        (run,) = runs_of(talk(*parts, certificate=certificate))
+        assert "T28" in {finding.rule for finding in run.findings}
+        return plain(rule_of("T28").fix_for(run))
+
+    assert "is revoked" in fix(0.1)
+    assert "is revoked" not in fix(4)
+    assert "is revoked" not in fix(0.1, certificate=False)
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [
+        (closed(catalog(), connected=None, secured=None), "no connection"),
+        (closed(catalog(), secured=None), "no TLS: T22"),
+        (closed(catalog(), error="the proxy ended"), "T26"),
+        (closed(catalog(), error="Client disconnected."), "S23"),
+    ],
+)
+def test_t28_is_about_the_master_and_connections_that_were_made(part: ExamplePart, why: str) -> None:
+    assert findings(talk(plugins(), part), "T28") == [], why
+
+
+def test_t28_leaves_it_to_the_alert_where_there_is_one() -> None:
+    leg = {"side": "master", "id": "leg-of-the-master", "own_chain": carried(made())}
+    silent, alert = refused(None, by=None, leg=leg), refused("certificate_unknown", by="master", leg=leg)
+    assert findings(talk(alert, closed(catalog())), "T28") == []
+    assert findings(talk(silent, closed(catalog())), "T28") != []
+
+
+def test_t28_is_a_warning_where_the_run_was_completed_nevertheless() -> None:
+    (found,) = findings(talk(closed(plugins()), catalog(), report()), "T28")
+    assert found.severity is Severity.WARNING
+    (found,) = findings(talk(plugins(), closed(catalog()), report(cached_catalog_status="on_failure")), "T28")
+    assert found.severity is Severity.ERROR
+
+
+def test_t28_what_was_sent_again_and_answered_is_nothing() -> None:
+    assert (
+        findings(talk(plugins(), closed(metadata("modules/demo/a")), metadata("modules/demo/a"), report()), "T28") == []
+    )
+    assert findings(talk(plugins(), closed(metadata("modules/demo/a")), metadata("modules/demo/b"), report()), "T28")
 
 
 def test_t15_what_is_none_of_puppets_is_a_notice() -> None:

@@ -359,6 +359,13 @@ def test_f09_is_any_refusal(status: int, says: int) -> None:
     assert messages("F09", part) == [f"static_file_content was answered {status}: no such thing"] * says
 
 
+@pytest.mark.parametrize(("query", "names"), [("&code_id=", True), ("&code_id=&x=1", True), ("&code_id=v1", False)])
+def test_f09_names_a_command_that_printed_nothing(query: str, names: bool) -> None:
+    part = asked("static_file_content/modules/demo/files/a", b"no", status=400, media="text/plain", query=query)
+    (message,) = messages("F09", part)
+    assert message.endswith("the catalog has no code_id: code-id-command printed nothing") is names
+
+
 def test_f09_without_a_certificate_is_t03() -> None:
     part = asked(f"static_file_content/{STATIC}", b"Forbidden", status=403, media="text/plain")
     assert messages("F09", part, certificate=False) == []

@@ -59,7 +59,7 @@ PIECE = 40
 """Records of a conversation that are used."""
 
 HOSTILE = settings(max_examples=60)
-CONTROL = "\x1b[2J\x07\r\n\x9b31m\u202egnp\u2066\u200f\u061c\u2028\x7f\x00"
+CONTROL = "\u200b\ufe0f\U000e0041\x1b[2J\x07\r\n\x9b31m\u202egnp\u2066\u200f\u061c\u2028\x7f\x00"
 CAPTURE = Path("a capture.sqlite")
 
 

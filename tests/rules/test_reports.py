@@ -63,6 +63,14 @@ def test_p01_names_the_first_ones_their_place_and_the_reason() -> None:
     assert rest == "and 2 more"
 
 
+def test_p01_says_of_a_noop_run_that_it_installs_nothing() -> None:
+    failed = {"Package[a]": {"failed": True}}
+    ((message, _),) = report_findings("P01", result="failed", noop=True, resource_statuses=failed)
+    assert message == "1 resource failed in a noop run, which installs nothing: Package[a]"
+    ((message, _),) = report_findings("P01", result="failed", resource_statuses=failed)
+    assert message == "1 resource failed: Package[a]"
+
+
 def test_p01_names_a_message_of_several_resources_once() -> None:
     failed = {f"File[/{n}]": {"failed": True} for n in range(1, 6)}
     logs = [line("disk is full", f"/Stage[main]/Main/File[/{n}]") for n in range(1, 5)]

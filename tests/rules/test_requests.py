@@ -64,6 +64,14 @@ def test_a_right_over_the_ca_that_was_granted_is_not_settled() -> None:
     assert not verdicts.settled(found, run)
 
 
+def test_a_node_that_enrols_again_after_the_fix_and_polls_uses_one_key() -> None:
+    refused = (ca(), crl(), csr(key="new", status=400, text=SIGNED), issued(key="lost"))
+    parts = (ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), issued(), catalog(), report())
+    assert found(talk(*refused, *parts), "B20", "B22") == [], "the CA was cleaned: its request is this one"
+    another = (ca(), crl(), csr(key="third", status=400, text=WAITS), not_issued())
+    assert [finding.rule for finding in found(talk(*refused, *parts[:4], *another), "B20")] == ["B20"]
+
+
 def test_a_node_that_lost_its_first_request_keeps_its_key() -> None:
     parts = (ca(), crl(), csr(), not_issued(), ca(), crl(), csr(key="other", status=400, text=WAITS), not_issued())
     _, run = runs_of(talk(*parts))

@@ -303,7 +303,7 @@ def test_a_command_is_no_earlier_run_of_its_agent() -> None:
 
 
 def test_a_command_without_an_answer_is_no_agent_with_a_report() -> None:
-    conclusion = verdict_of(only(unanswered(facts())))
+    conclusion = verdict_of(only(unanswered(facts(), "no buffer space available")))
     assert conclusion
     assert conclusion.cause is None
     assert [step.text for step in conclusion.advice] == [

@@ -468,3 +468,10 @@ def test_behind_one_address_what_names_itself_comes_apart_again(crowd: list[tupl
         run for run in ([seq for seq in run if seq not in unnamed] for run in expected(crowd)) if run
     )
     assert sorted(seq for run in found(crowd) for seq in run) == [record.seq for _, record in crowd]
+
+
+@pytest.mark.parametrize(("retry_after", "runs"), [("1", 1), (None, 3)])
+def test_a_report_that_is_to_be_sent_again_later_ends_no_run(retry_after: str | None, runs: int) -> None:
+    """As with OpenVox 9.0.0-rc1, which sent its report to a busy master a hundred times."""
+    busy = altered(report(status=503), answers={"Retry-After": retry_after})
+    assert len(runs_of(talk(plugins(), catalog(), busy, busy, report()))) == runs

@@ -180,10 +180,10 @@ def test_merge_says_what_it_made(run: Run, folder: Path) -> None:
     first, second, target = folder / "first-run.sqlite", folder / "compile-error.sqlite", folder / "both.sqlite"
     with Capture.open(second) as capture:
         records = 22 + capture.last
-    assert run("merge", first, second, "-o", target) == (0, f"{records} records written to {target}\n", "")
-    status, out, err = run("merge", first, target, "-o", target)
+    assert run("captures", "merge", first, second, "-o", target) == (0, f"{records} records written to {target}\n", "")
+    status, out, err = run("captures", "merge", first, target, "-o", target)
     assert (status, out, err.splitlines()[0]) == (2, "", f"puppet-inspector: {target} already exists.")
-    status, out, _ = run("merge", first, target, "-o", folder / "again.sqlite", "--json")
+    status, out, _ = run("captures", "merge", first, target, "-o", folder / "again.sqlite", "--json")
     assert json.loads(out) == {
         "capture": str(folder / "again.sqlite"), "records": records, "twice": 22, "renamed": 0,
     }  # fmt: skip
@@ -195,9 +195,9 @@ def test_vacuum_says_what_it_saved(run: Run, folder: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("INSERT INTO blob (sha256, size, data) VALUES ('x', 1, zeroblob(100000))")
         db.commit()
-    status, out, _ = run("vacuum", path, "--json")
+    status, out, _ = run("captures", "vacuum", path, "--json")
     saved = json.loads(out)
     assert (status, saved["capture"], saved["dropped"]) == (0, str(path), 1)
     assert saved["before"] - saved["after"] > 90_000
     size = f"{saved['after'] / 1000:.1f} kB"
-    assert run("vacuum", path) == (0, f"{path}: {size} before, {size} now\n", "")
+    assert run("captures", "vacuum", path) == (0, f"{path}: {size} before, {size} now\n", "")

@@ -59,11 +59,14 @@ def only(found: Judgement) -> Node:
     return node
 
 
-STOPPED = (plugins(), unanswered(catalog()))
+UNKNOWN = "no buffer space available"
+"""Says nothing about the cause."""
+STOPPED = (plugins(), unanswered(catalog(), UNKNOWN))
+UNANSWERED = (unanswered(plugins(), UNKNOWN), unanswered(catalog(), UNKNOWN))
 
 
 def test_a_node_whose_latest_run_got_no_answer_is_failing_also_if_it_ever_worked() -> None:
-    found = judged(well(1), talk(*map(unanswered, STOPPED), certname="web1.example", address="192.0.2.1", after=600))
+    found = judged(well(1), talk(*UNANSWERED, certname="web1.example", address="192.0.2.1", after=600))
     node = only(found)
     assert (node.state, node.cause, found.bad) == (NodeState.FAILING, None, True)
     assert node.before
@@ -74,7 +77,7 @@ def test_a_node_whose_latest_run_got_no_answer_is_failing_also_if_it_ever_worked
 
 
 def test_a_failure_without_a_cause_leaves_that_of_the_failed_run_before_it_in_force() -> None:
-    again = talk(*map(unanswered, STOPPED), certname="web2.example", address="192.0.2.2", after=600)
+    again = talk(*UNANSWERED, certname="web2.example", address="192.0.2.2", after=600)
     node = only(found := judged(uncompiled(2), again))
     assert (node.state, node.cause) == (NodeState.FAILING, "S01")
     assert [incident.nodes for incident in incidents.by_cause(found).now] == [["web2.example"]]

@@ -124,7 +124,7 @@ WHYS = [
     ),
     (Agent().csr().poll(), "the certificate request is waiting to be signed"),
     (Agent(leg="1").catalog(status=500), "S01 no catalog for a.example: Server Error: nothing"),
-    (Agent(leg="1").catalog(status=None), "no catalog, no answer: the master closed the connection"),
+    (Agent(leg="1").catalog(status=None), "T28 no answer to catalog: the master closed the connection"),
     (Agent(leg="1").catalog().report("failed"), "the report says failed"),
     (Agent(leg="1").catalog().report(status=415), "the master did not accept the report (415)"),
     (Agent(leg="1").catalog(), "the run ended without a report"),
@@ -179,7 +179,7 @@ def test_numbers_for_people() -> None:
 
 def test_that_the_certificate_is_refused_is_guessed_only_where_connections_were_closed() -> None:
     rows: list[tuple[str, str]] = [
-        ("server closed connection", "the master closed every connection without an answer: most often because"),
+        ("server closed connection", "T28 the master closed every connection without an answer: most often because"),
         ("no buffer space available", "no request was answered: no buffer space available"),
     ]
     for error, words in rows:

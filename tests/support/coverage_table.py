@@ -21,7 +21,7 @@ from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
-from tests.support import material_table, places, version_matrix
+from tests.support import material_table, openvox_table, places, version_matrix
 from tests.support.bodies import TABLE
 from tests.support.recorded import RECORDINGS, SAMPLES, VERSIONS, records_of
 
@@ -298,7 +298,7 @@ def page(real: dict[str, dict[Row, Real]], matrix: Matrix) -> str:
     numbers = {kind: counted.count(kind) for kind in ("recorded", "live", "made", "**never**")}
     lines += ["", ", ".join(f"{number} rows {kind}" for kind, number in numbers.items()) + "."]
     material = material_table.lines(material_table.load())
-    return "\n".join([*lines, "", *version_matrix.table(matrix), "", *material, ""])
+    return "\n".join([*lines, "", *version_matrix.table(matrix), "", *openvox_table.lines(), "", *material, ""])
 
 
 def write_page() -> None:

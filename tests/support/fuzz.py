@@ -81,7 +81,7 @@ RECORDS = talk(ca(), issued(), plugins(), catalog(), metadata("modules/demo/a"),
 
 def _capture(folder: Path) -> None:
     save(folder / "c.sqlite", *RECORDS)
-    _quietly(["vacuum", str(folder / "c.sqlite")])
+    _quietly(["captures", "vacuum", str(folder / "c.sqlite")])
 
 
 def _packed(folder: Path) -> None:
@@ -204,7 +204,7 @@ _OF_CAPTURE: tuple[tuple[str, ...], ...] = (
     ("captures", "{}"), ("captures", "{}", "--json"),
     ("export", "{}/c.sqlite", "-o", "{}/out.jsonl"), ("export", "{}/c.sqlite", "-o", "{}/out.har"),
     ("export", "{}/c.sqlite", "-o", "{}/out.mitm"), ("share", "{}/c.sqlite", "-o", "{}/out.sqlite"),
-    ("merge", "{}/c.sqlite", "{}/c.sqlite", "-o", "{}/out.sqlite"), ("vacuum", "{}/c.sqlite"),
+    ("captures", "merge", "{}/c.sqlite", "{}/c.sqlite", "-o", "{}/out.sqlite"), ("captures", "vacuum", "{}/c.sqlite"),
     ("check", "{}/c.sqlite", "--format", "sarif"), ("check", "{}/c.sqlite", "--format", "junit"),
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ from inspector.lab.agent import LabAgent
 from inspector.lab.wire import ServerAddress, Wire, verifying
 from inspector.progress import unwatched
 from inspector.replay import recording
+from inspector.replay.agent_command import FOLDER
 from inspector.replay.master import ReplayMaster
 from tests.support import places
 from tests.support.captures import save
@@ -45,8 +46,9 @@ def replayed(folder: Path, recorded: Recording, pace: float = 0.0) -> Iterator[R
 
 
 def agent(folder: Path, master: ReplayMaster, certname: str = "", **options: float) -> LabAgent:
-    server = ServerAddress(NAME, master.address)
-    return LabAgent(certname or master.recording.certname, folder / "agent", server, **options)  # type: ignore[arg-type]
+    """The agent of the replay, with the key that was prepared for it; one with another name has another key."""
+    server, place = ServerAddress(NAME, master.address), folder / "replay" / FOLDER
+    return LabAgent(certname or master.recording.certname, place, server, **options)  # type: ignore[arg-type]
 
 
 def wire(agent: LabAgent) -> Wire:

@@ -44,12 +44,12 @@ def by(decision: Decision, conf: AuthConf) -> str:
 def sentence(decision: Decision, conf: AuthConf, nodes: int = 1) -> str:
     """Return a decision, its rule and its reason; ``nodes`` is for how many clients it is."""
     found = by(decision, conf)
-    said = f"{_VERBS[decision.verdict]}{' ' * bool(found)}{found}"
+    result = f"{_VERBS[decision.verdict]}{' ' * bool(found)}{found}"
     if decision.rule is None and decision.verdict is Verdict.DENIED:
-        return said
+        return result
     entry, rule = decision.entry, decision.rule
     place = f" ({clean(conf.place(entry.line))})" if entry and rule and entry.line != rule.line else ""
-    return f"{said}{', for example' if nodes > 1 else ''}: {clean(decision.why)}{place}"
+    return f"{result}{', for example' if nodes > 1 else ''}: {clean(decision.why)}{place}"
 
 
 def lines(traffic: Traffic) -> Iterator[str]:

@@ -143,19 +143,19 @@ def _hexadecimal(digits: str, length: int) -> int:
 
 def _resolved(path: str) -> str | None:
     """Return a path without ``.`` and ``..``; None if it leads out of the root. Repeated slashes stay."""
-    kept: list[str] = []
+    resolved: list[str] = []
     segments = path.split("/")[1:]
     for at, segment in enumerate(segments):
         if segment == "..":
-            if not kept:
+            if not resolved:
                 return None
-            kept.pop()
+            resolved.pop()
         elif segment != ".":
-            kept.append(segment)
+            resolved.append(segment)
             continue
         if at == len(segments) - 1:
-            kept.append("")
-    return "/" + "/".join(kept)
+            resolved.append("")
+    return "/" + "/".join(resolved)
 
 
 def _legacy(method: str, path: str, query: dict[str, tuple[str, ...]]) -> Asked:

@@ -34,11 +34,13 @@ from inspector.proxy.connect import interception as interceptions
 from inspector.proxy.connect.interception import ADDED, Way
 from inspector.proxy.connection_state import AGENT_LEFT, AgentConnection, MasterConnection, closed
 from inspector.proxy.console import Console
+from inspector.proxy.engine import framing
 from inspector.proxy.faults import ALARM
-from inspector.proxy.faults.injection import plain_answer
-from inspector.proxy.limits import admission
-from inspector.proxy.mitm import commands, contentviews, handler, reading
+from inspector.proxy.faults.injection import Pace, plain_answer
+from inspector.proxy.limits import BUSY, admission
+from inspector.proxy.mitm import commands, contentviews, reading
 from inspector.proxy.mitm.commands import PuppetCommands
+from inspector.proxy.mitm.link import REFUSED, Link, Links, Listeners
 from inspector.proxy.mitm.reading import ReadFlows
 from inspector.proxy.runtime import DRAIN, Runtime, guarded
 from inspector.summaries import ruleset
@@ -70,7 +72,6 @@ RACES = 10
 """Ports to try, each of which was free and may be another program's by the time that mitmproxy listens on it."""
 LOOK = 0.05
 """Seconds between looks whether the agent of a delayed request is still there."""
-REFUSED = "this proxy serves Puppet agents only"
 ONLY_READ = "flows are only read, and nothing is proxied"
 
 
@@ -105,7 +106,9 @@ class PuppetInspector:
         """Connections that are passed on unread, or not made."""
         self._default_mode = False
         self._console: Console | None = None
-        self.addons = [PuppetCommands(self._capture)]
+        self._links = Links()
+        self._listeners: Listeners | None = None
+        self.addons = [self._links, PuppetCommands(self._capture)]
         """Further addons for mitmproxy."""
 
     # -- starting -----------------------------------------------------------------------------------
@@ -218,7 +221,9 @@ class PuppetInspector:
         self._loop = asyncio.get_running_loop()
         self._console = console
         self._runtime = Runtime(settings, self._write_line)
-        handler.install(ctx.master.addons, self._runtime.admission)
+        self._links.begin(self._runtime.admission)
+        self._listeners = Listeners(ctx.master.addons)
+        self._listeners.install()
 
     async def _listen(self, server: Any, settings: options.Settings) -> options.Settings:
         """Accept agents. Returns the settings with the port. Raises InspectorError."""
@@ -244,7 +249,8 @@ class PuppetInspector:
         # Connections that are open when mitmproxy ends are cancelled; asyncio reports each with a traceback.
         logging.getLogger("asyncio").addFilter(_not_a_cancellation)
         self._ending = True
-        handler.uninstall()
+        if self._listeners:
+            self._listeners.uninstall()
         await self._finish_reading()
         if self._runtime:
             self._runtime.admission.close()
@@ -372,7 +378,8 @@ class PuppetInspector:
         if data.is_dtls:
             return
         asked = self._asked.get(data.conn.id)
-        data.ssl_conn, state = self._runtime.meet_agent(data.conn.id, _address(data.conn), asked)
+        made, state = self._runtime.meet_agent(data.conn.id, _address(data.conn), asked)
+        data.ssl_conn = Link.open[data.conn.id].fence_agent(made)
         self._agents[data.conn.id] = state
 
     @guarded
@@ -384,7 +391,8 @@ class PuppetInspector:
 
     @guarded
     def tls_failed_client(self, data: TlsData) -> None:
-        handler.send_alert(data.conn.id, data.conn, data.ssl_conn)
+        if link := Link.open.get(data.conn.id):
+            link.send_rest(data.conn, data.ssl_conn)
         state = self._agents.get(data.conn.id)
         if state and self._runtime:
             if data.ssl_conn:
@@ -425,28 +433,47 @@ class PuppetInspector:
         asked = self._asked.get(client.id)
         if data.context.server.address == self._runtime.settings.authority:
             asked = self._runtime.settings.authority
-        data.ssl_conn, state = self._runtime.meet_master(self._agents.get(client.id), client.sni, asked)
+        made, state = self._runtime.meet_master(self._agents.get(client.id), client.sni, asked)
+        link = Link.open.get(client.id)
+        data.ssl_conn = link.fence_master(made) if link else made  # a flow that a user repeats has none
         data.conn.sni = state.sni
         self._masters[data.conn.id] = state
 
     @guarded
     def tls_failed_server(self, data: TlsData) -> None:
-        handler.send_alert(data.context.client.id, data.conn, data.ssl_conn)
+        link = Link.open.get(data.context.client.id)
+        if link:
+            link.send_rest(data.conn, data.ssl_conn)
         state = self._masters.get(data.conn.id)
         # Without the agent the connection was given up, unless the master refused it before.
         if state and self._runtime and (data.context.client.connected or state.tls_state.alert):
             handshake = state.refused(_master_leg(state, data.conn), data.conn.error or "")
-            if handshake:
-                data.conn.error = handshake.reason  # this is what the agent is answered
+            if handshake and link:
+                link.exchange.reason = handshake.reason  # this is what the agent is answered
             self._runtime.record_refused_master(state, handshake)
 
     # -- exchanges ----------------------------------------------------------------------------------
 
-    def requestheaders(self, flow: http.HTTPFlow) -> None:
-        """Remove headers that claim an identity, add ours. A failure here must not pass a claim on."""
+    def requestheaders(self, flow: http.HTTPFlow) -> Awaitable[None] | None:
+        """Remove headers that claim an identity, add ours; wait before if there is no room for the request."""
         if not flow.live:
             self._on_read(flow)
-            return
+            return None
+        link = Link.open.get(flow.client_conn.id)
+        if link is not None and not link.ticket.begin():
+            return self._hold(flow, link)
+        self._begin_exchange(flow)
+        return None
+
+    async def _hold(self, flow: http.HTTPFlow, link: Link) -> None:
+        if await link.room():
+            self._begin_exchange(flow)
+        else:
+            link.answer(framing.refusal(503, BUSY))
+            flow.kill()  # type: ignore[no-untyped-call]
+
+    def _begin_exchange(self, flow: http.HTTPFlow) -> None:
+        """Begin an exchange. A failure here must not pass a claim on."""
         try:
             self._live.add(flow)
             self._replace_claims(flow)
@@ -521,7 +548,8 @@ class PuppetInspector:
 
     def _inject(self, flow: http.HTTPFlow, injection: Injection) -> Awaitable[None] | None:
         if injection.action.reset:
-            handler.close(flow.client_conn.id, reset=True)
+            if link := Link.open.get(flow.client_conn.id):
+                link.reset()
             flow.kill()  # type: ignore[no-untyped-call]
         elif injection.answer:
             answer = injection.answer
@@ -531,8 +559,8 @@ class PuppetInspector:
         elif injection.action.delay:
             self._delayed[flow.client_conn.id] = flow
             return self._delay(flow, injection.action.delay)
-        elif injection.action.rate:
-            handler.slow_down(flow.client_conn.id, injection.action.rate)
+        elif injection.action.rate and (link := Link.open.get(flow.client_conn.id)):
+            link.pace = Pace(injection.action.rate)
         return None
 
     async def _delay(self, flow: http.HTTPFlow, seconds: float) -> None:
@@ -545,10 +573,12 @@ class PuppetInspector:
             flow.kill()  # type: ignore[no-untyped-call]
 
     def _give_up(self, agent: str, reason: str) -> None:
-        """Record a delayed request that is never passed on: mitmproxy calls no hook for one that waits in a hook."""
+        """Record a delayed request that is never passed on, while its agent is still known."""
         if flow := self._delayed.pop(agent, None):
             flow.error = Error(reason)
             self._record(flow)
+            flow.live = False
+            self._live.discard(flow)
 
     @guarded
     def responseheaders(self, flow: http.HTTPFlow) -> None:
@@ -557,9 +587,6 @@ class PuppetInspector:
         master = self._masters.get(flow.server_conn.id)
         if master:
             master.answered = True
-        if flow.response and flow.response.status_code == 101:
-            flow.kill()  # type: ignore[no-untyped-call]  # no agent changes the protocol; what follows has no limits
-            return
         injection = self._injections.get(flow.client_conn.id)
         passes = injection is not None and (injection.changes or injection.action.rate)
         whole = (injection is not None and injection.in_place) or self._addition(flow) is not None
@@ -599,10 +626,24 @@ class PuppetInspector:
         elif agent_left and flow.error:
             # For mitmproxy the connection to the master was closed, which is what it then does itself.
             flow.error.msg = AGENT_LEFT
-        if master and self._runtime and not agent_left:
+        link = Link.open.get(flow.client_conn.id)
+        if link:
+            self._answer_error(flow, link, agent_left=bool(agent_left))
+        if master and self._runtime and not agent_left and not (link and link.exchange.reason):
             late = master.late_refusal(_master_leg(master, flow.server_conn))
             self._runtime.record_refused_master(master, late)
         self._record(flow)
+
+    def _answer_error(self, flow: http.HTTPFlow, link: Link, *, agent_left: bool) -> None:
+        """Give the agent the end of an answer that the master broke off, or the reason why it has none."""
+        if link.exchange.reason and flow.error:
+            flow.error.msg = link.exchange.reason
+        if agent_left:
+            return
+        if flow.response is not None and not flow.response.stream:
+            link.answer(b"".join(link.exchange.begun))  # mitmproxy would answer with an error of its own
+        elif flow.response is None and link.exchange.reason:
+            link.answer(framing.refusal(502, link.exchange.reason))  # mitmproxy knows no reasons of ours
 
     def _record(self, flow: http.HTTPFlow, *, added: str = "") -> None:
         if self._runtime is None:
@@ -612,7 +653,6 @@ class PuppetInspector:
         injection = self._injections.pop(flow.client_conn.id, None)
         if injection and injection.cut_off:
             flow.error = Error(injection.note)
-        handler.slow_down(flow.client_conn.id, 0)
         _, fields, stripped = self._sent.pop(flow.client_conn.id, ("", flow.request.headers.fields, ()))
         # A request in plain text has no state: no identity was used.
         unknown = Identity(self._runtime.settings.identity_source.mode)
@@ -663,12 +703,17 @@ class PuppetInspector:
         """Return a function that passes a body on and copies it; with an injected fault what is left of it."""
         assert self._runtime  # noqa: S101 - nobody is served before
         body = self._bodies[flow.id, side] = Body(self._runtime.copies)
+        link = Link.open.get(flow.client_conn.id)
+        if link and side == "request":
+            link.exchange.taken = 0
 
         def pass_on(data: bytes) -> bytes | list[bytes]:
             if injection and injection.changes:
                 data = injection.change(data)
-                if injection.cut_off:
-                    handler.close(flow.client_conn.id)
+                if injection.cut_off and link:
+                    link.cut_off(1 if data else 0)
+            if link and link.exchange.taken is not None and side == "request":
+                link.exchange.taken += len(data)
             body.add(data)
             return data or []  # an empty chunk would end the body
 

@@ -1,263 +1,289 @@
-"""Limits on what a peer may send before mitmproxy's parser reads a byte of it.
+"""What mitmproxy's parsers read of a peer: messages that our own reader has read before.
 
-mitmproxy has none: a head without end fills the memory, and a header folded into a million lines takes it many seconds,
-in which no agent is served. So the connections to agents and masters are examined here first. What exceeds a limit gets
-one answer, and the connection is closed.
+mitmproxy (12.2) has no limits: a head without end fills its memory, a header folded into a million lines or a body in
+chunks of one byte takes it many seconds, it takes an interim answer for the answer itself, and fails at trailers. An
+addon may supply the TLS connection of either side (``tls_start_client``, ``tls_start_server``). Through ours mitmproxy
+reads whole heads, and of bodies what has arrived, in as few chunks as possible. What the reader refuses is not passed
+on, gets one answer, and is the last that is read of the connection.
 """
 
 from __future__ import annotations
 
+import functools
 import time
-from typing import TYPE_CHECKING, Any, ClassVar
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Any
 
-import h11
-from h11._readers import ChunkedReader
-from mitmproxy.connection import ConnectionState
-from mitmproxy.net.http import http1
-from mitmproxy.proxy import commands, events
-from mitmproxy.proxy.layers.http import _http1
-from mitmproxy.proxy.layers.http._base import ReceiveHttp
-from mitmproxy.proxy.layers.http._events import ErrorCode, HttpEvent, ResponseEndOfMessage, ResponseProtocolError
+from OpenSSL import SSL
 
-from inspector.proxy.limits import BUSY, HEAD, INTERIM, LINE, LINES
-from inspector.proxy.limits.admission import PATIENCE
-from inspector.proxy.limits.pool import Ticket
+from inspector.proxy.connect import head as connect
+from inspector.proxy.engine import framing
+from inspector.proxy.engine.framing import CHUNKED, Refused
+from inspector.proxy.limits import BUSY, FULL, INTERIM, READ
 
 if TYPE_CHECKING:
-    from h11._receivebuffer import ReceiveBuffer
-    from mitmproxy.proxy.context import Context
-    from mitmproxy.proxy.layer import CommandGenerator
-    from mitmproxy.proxy.layers.http import HttpStream
+    from inspector.proxy.limits.pool import Ticket
 
 AHEAD = 256 * 2**10
-"""Bytes of further requests that a peer may send before the current one is answered."""
-TOO_LARGE, BAD, UNAVAILABLE = 431, 400, 503
-LATER = b"\r\nRetry-After: 5\r\n"
-"""Tells an agent for how many seconds it should wait. It then asks again instead of failing."""
-LOOK = 0.05
-"""Seconds between looks whether there is room for an exchange."""
+"""Bytes of further requests that an agent may send before the current one is answered."""
+FRAMING = 4096
+"""Bytes by which the framing of a body in chunks may exceed the body itself."""
+TLS = b"\x16"
+"""How a TLS handshake begins."""
+_LAST = b"0\r\n\r\n"
 
 
-class Head:
-    """Examines a head as it arrives; each byte once."""
+class Clear:
+    """What an agent sends before TLS: nothing, unless it uses the proxy as its HTTP proxy."""
+
+    __slots__ = ("_data", "over")
 
     def __init__(self) -> None:
-        self._begin = self._examined = self._lines = 0
-        self.complete = False
+        self._data = b""
+        self.over = False
+        """Whether TLS has begun."""
 
-    def excess(self, data: bytearray) -> tuple[int, str] | None:
-        """Return which limit the head at the beginning of the data exceeds, as an HTTP status and a reason."""
-        self.complete = False
-        # mitmproxy skips an empty line before a message; it takes only one each time that data arrives.
-        blank = data[:1] == b"\n" or data[:2] == b"\r\n"
-        while not blank and (at := data.find(b"\n", self._examined)) >= 0:
-            line = bytes(data[self._begin : min(at, self._begin + 2)])
-            self._begin = self._examined = at + 1
-            if line in (b"", b"\r"):
-                self.complete = True
-                self._begin = self._examined = self._lines = 0
-                return _too_large(at)
-            self._lines += 1
-            if self._lines > LINES:
-                return TOO_LARGE, f"there are more than {LINES} headers"
-            if self._lines > 1 and line[0] in b" \t":
-                return BAD, "a header is folded into several lines"
-        self._examined = 0 if blank else len(data)
-        return _too_large(len(data))
+    def read(self, data: bytes) -> bytes:
+        """Return what may be passed on of what has arrived: whole heads, and TLS. Raises Refused."""
+        data, passed = self._data + data, b""
+        while data and not self.over:
+            self.over = data[:1] == TLS
+            end = data.find(b"\r\n\r\n", 0, connect.LONGEST) + 4
+            if self.over or end < 4:
+                break
+            passed, data = passed + data[:end], data[end:]
+        if self.over:
+            self._data = b""
+            return passed + data
+        if len(data) > connect.LONGEST:
+            raise Refused(431, f"the head has more than {connect.LONGEST} bytes")
+        self._data = data
+        return passed
 
 
-def _too_large(size: int) -> tuple[int, str] | None:
-    return (TOO_LARGE, f"the headers have more than {HEAD} bytes") if size > HEAD else None
+class Exchange:
+    """What is under way on an agent's connection."""
+
+    __slots__ = ("begun", "method", "reason", "taken", "ticket", "under_way")
+
+    def __init__(self, ticket: Ticket) -> None:
+        self.ticket = ticket
+        self.under_way = False
+        """Whether a request has no complete answer yet."""
+        self.method = b""
+        """Of that request."""
+        self.taken: int | None = None
+        """Bytes of its body that were passed on; None: it is passed on when it is complete."""
+        self.begun: list[bytes] = []
+        """What came of its answer, as far as that is short."""
+        self.reason = ""
+        """Why a peer was refused something, or the master could not be reached."""
+
+    def begin(self, method: bytes) -> None:
+        """The head of a request has arrived."""
+        self.under_way, self.method, self.taken, self.begun, self.reason = True, method, None, [], ""
 
 
-class _Chunks(ChunkedReader):
-    """Reads a body in chunks without its trailers, for which mitmproxy (12.2) raises an exception."""
+class _Fenced:
+    """A TLS connection, of which mitmproxy reads what it may."""
 
-    def __call__(self, buf: ReceiveBuffer) -> h11.Data | h11.EndOfMessage | None:
-        event: h11.Data | h11.EndOfMessage | None = super().__call__(buf)
-        return h11.EndOfMessage() if isinstance(event, h11.EndOfMessage) else event
+    __slots__ = ("_chunked", "_end", "_exchange", "_framing", "_reader", "_tls", "over", "passed")
 
+    def __init__(self, tls: SSL.Connection, exchange: Exchange) -> None:
+        self._tls: SSL.Connection | None = tls
+        self._exchange = exchange
+        self._reader = framing.Reader()
+        self._end: SSL.Error | None = None
+        """Why nothing more can be received, until more has arrived."""
+        self._chunked = False
+        self._framing = 0
+        """Bytes by which the framing of the current body exceeds it."""
+        self.passed = 0
+        """Bytes of the current body that may be read."""
+        self.over = False
+        """Whether nothing more is read: something was refused."""
 
-class _Fenced(_http1.Http1Connection):
-    """A connection of mitmproxy's with limits."""
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tls, name)
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._head = Head()
+    def close(self) -> None:
+        """Let go of OpenSSL's connection: mitmproxy's layers are freed late, as they refer to each other."""
+        self._tls, self.over = None, True
 
-    @property
-    def _data(self) -> bytearray:
-        data: bytearray = self.buf._data
+    def bio_read(self, size: int) -> bytes:
+        """Return what is to be sent to the peer. Raises SSL.WantReadError if that is nothing."""
+        if self._tls is None:
+            raise SSL.WantReadError
+        data: bytes = self._tls.bio_read(size)
         return data
 
-    def read_headers(self, event: events.ConnectionEvent) -> CommandGenerator[None]:
-        """Read a head if it is within the limits."""
-        if isinstance(event, events.DataReceived):
-            if excess := self._head.excess(self._data):
-                yield from self.refuse(*excess)
-                return
-            if self._head.complete and (yield from self.postpone()):
-                return
-        yield from super().read_headers(event)
+    def bio_write(self, data: bytes) -> int:
+        """Add what arrived from the peer."""
+        self._end = None
+        return int(self._tls.bio_write(data)) if self._tls is not None else len(data)
 
-    def postpone(self) -> CommandGenerator[bool]:
-        """Return whether a complete head is not read now."""
+    def recv(self, _size: int) -> bytes:
+        """Return what may be read of what has arrived. Raises SSL.Error, as OpenSSL does if that is nothing."""
+        if self.over or self._tls is None:
+            raise SSL.ZeroReturnError
+        try:
+            while self._end is None:  # a peer may send a record for each byte
+                self._receive(self._tls)
+            passed = b"".join(self.messages())
+        except Refused as refused:
+            self.refuse(refused.status, refused.message)
+            raise SSL.ZeroReturnError from None
+        if passed:
+            return passed
+        raise type(self._end)(*self._end.args)
+
+    def _receive(self, tls: SSL.Connection) -> None:
+        try:
+            data = tls.recv(READ)
+        except SSL.Error as end:
+            self._end = end.with_traceback(None)  # which refers to everything that is being done
+        else:
+            self.count(len(data))
+            self._reader.feed(data)
+
+    def count(self, size: int) -> None:
+        """Count bytes that have arrived. Raises Refused."""
+
+    def messages(self) -> list[bytes]:
+        """Return what may be read. Raises Refused."""
         raise NotImplementedError
 
+    def refuse(self, status: int, reason: str) -> None:
+        """Read nothing more."""
+        self.over = True
+        self._exchange.reason = reason
+
+    def begin_body(self, head: framing.Head) -> None:
+        """A head was read."""
+        self._chunked, self._framing, self.passed = head.length == CHUNKED, 0, 0
+
+    def body(self) -> list[bytes]:
+        """Return what has arrived of a body. Raises Refused."""
+        before, pieces = self._reader.unread, []
+        while not self._reader.complete:
+            unread = self._reader.unread
+            pieces.append(self._reader.body())
+            if self._reader.unread == unread:
+                break
+        data = b"".join(pieces)
+        self.passed += len(data)
+        if not self._chunked:
+            return [data] if data else []
+        self._framing += before - self._reader.unread - 2 * len(data)
+        if self._framing > FRAMING:
+            raise Refused(400, "the chunks of a body are smaller than what is between them")
+        passed = [b"%x\r\n%b\r\n" % (len(data), data)] if data else []
+        return [*passed, _LAST] if self._reader.complete else passed
+
+
+class FencedAgent(_Fenced):
+    """The TLS connection with an agent. Each request is read when the one before it is answered."""
+
+    __slots__ = ("_answered", "left", "since")
+
+    def __init__(self, tls: SSL.Connection, exchange: Exchange) -> None:
+        super().__init__(tls, exchange)
+        self.since = time.monotonic()
+        """When the agent began to send a head, or sent the last piece of a body."""
+        self.left: int | None = None
+        """How many more pieces mitmproxy may send; None: there is no limit."""
+        self._answered = False
+        """Whether mitmproxy has begun to answer."""
+
+    def sendall(self, data: bytes) -> None:
+        """Send something to the agent, unless its answer is cut off."""
+        if self._tls is None or self.left == 0:
+            return
+        if self.left is not None:
+            self.left -= 1
+        self._answered = True
+        self._tls.sendall(data)
+
+    def answer(self, data: bytes) -> None:
+        """Answer in mitmproxy's place, for the last time."""
+        if data and self._tls is not None and self.left is None and not self._answered:
+            self._tls.sendall(data)
+        self.left = 0
+
+    def count(self, size: int) -> None:
+        if not self._reader.complete or not self._reader.unread:
+            self.since = time.monotonic()
+        if not self._exchange.ticket.add(size):
+            self._exchange.ticket.refuse(BUSY)
+            raise Refused(503, BUSY)
+
+    def messages(self) -> list[bytes]:
+        passed: list[bytes] = []
+        while True:
+            if self._reader.complete:
+                if self._exchange.under_way:
+                    break
+                head = self._reader.head(framing.request)
+                if head is None:
+                    break
+                self.begin_body(head)
+                self._answered = False
+                self._exchange.begin(head.first[0])
+                passed.append(head.assembled())
+            passed += self.body()
+            if not self._reader.complete:
+                break
+            self._exchange.ticket.answering = True
+        if self._reader.complete and self._exchange.under_way and self._reader.unread > AHEAD:
+            raise Refused(400, f"more than {AHEAD} bytes were sent before the answer")
+        return passed
+
+    def refuse(self, status: int, reason: str) -> None:
+        super().refuse(status, reason)
+        self.answer(framing.refusal(status, reason))
+
     @property
-    def body_reader(self) -> _http1.TBodyReader:
-        return self._body_reader
-
-    @body_reader.setter
-    def body_reader(self, reader: _http1.TBodyReader) -> None:
-        self._body_reader = _Chunks() if isinstance(reader, ChunkedReader) else reader
-
-    def read_body(self, event: events.Event) -> CommandGenerator[None]:
-        """Read a body; what is left to read is part of a line between chunks."""
-        yield from super().read_body(event)
-        if self.state == self.read_body and len(self.buf) > LINE:
-            yield from self.refuse(BAD, f"a chunk's size takes more than {LINE} bytes")
-
-    def wait(self, event: events.Event) -> CommandGenerator[None]:
-        """Wait for an answer; a peer that sends without end meanwhile has left."""
-        if isinstance(event, events.DataReceived) and len(self.buf) > AHEAD:
-            yield from self.refuse(BAD, f"more than {AHEAD} bytes were sent before the answer")
-        else:
-            yield from super().wait(event)
-
-    def refuse(self, status: int, reason: str) -> CommandGenerator[None]:
-        """Answer, and close the connection."""
-        reading, waiting = self.state == self.read_body, self.state == self.wait
-        self.state = self.done
-        self._data.clear()
-        if isinstance(self, _http1.Http1Server) and not self.response:
-            answer = _http1.make_error_response(status, reason)
-            yield commands.SendData(self.conn, answer.replace(b"\r\n", LATER, 1) if status == UNAVAILABLE else answer)
-        yield commands.CloseConnection(self.conn)
-        if self.stream_id is not None and (reading or waiting or isinstance(self, _http1.Http1Client)):
-            agent = isinstance(self, _http1.Http1Server)
-            code = ErrorCode.CLIENT_DISCONNECTED if agent else ErrorCode.GENERIC_SERVER_ERROR
-            yield ReceiveHttp(self.ReceiveProtocolError(self.stream_id, reason, code=code))
-
-
-class FencedServer(_Fenced, _http1.Http1Server):
-    """The connection of an agent."""
-
-    open: ClassVar[WeakValueDictionary[str, FencedServer]] = WeakValueDictionary()
-    """All of them, by the identifier of the agent's connection."""
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self._since = time.monotonic()
-        self.streams: dict[int, HttpStream] = {}
-        """The exchanges of the connection."""
-        self.open[context.client.id] = self
-        self._ticket = Ticket.open.get(context.client.id)
-        self._held = 0.0
-        """Since when the exchange waits."""
-        self.cut_off = False
-        """Whether the end of the answer is not passed on: it is cut off on purpose."""
-
-    def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
-        if isinstance(event, events.DataReceived):
-            if self.state == self.read_body or not self.buf:
-                self.resume()
-            if self._ticket is not None and self.state != self.done and not self._ticket.add(len(event.data)):
-                self._ticket.refuse(BUSY)
-                yield from self.refuse(UNAVAILABLE, BUSY)
-                return
-        yield from super()._handle_event(event)
-
-    def begin(self) -> bool:
-        """Begin an exchange; return whether there is room for it."""
-        return self._ticket is None or self._ticket.begin()
-
-    def postpone(self) -> CommandGenerator[bool]:
-        """Let the exchange wait if there is no room for it."""
-        if self.begin():
-            return False
-        self._held, self.state = time.monotonic(), self.held
-        yield commands.RequestWakeup(LOOK)
-        return True
-
-    def held(self, event: events.Event) -> CommandGenerator[None]:
-        """Wait for room."""
-        if isinstance(event, events.ConnectionClosed):
-            self.state = self.done
-            yield commands.CloseConnection(self.conn)
-        elif self.begin():
-            self.state = self.read_headers
-            yield from self.read_headers(events.DataReceived(self.conn, b""))
-        elif time.monotonic() - self._held > PATIENCE and self._ticket is not None:
-            self._ticket.refuse(BUSY)
-            yield from self.refuse(UNAVAILABLE, BUSY)
-        elif isinstance(event, events.Wakeup):
-            yield commands.RequestWakeup(LOOK)
-
-    def mark_done(self, *, request: bool = False, response: bool = False) -> CommandGenerator[None]:
-        """Go on to the next request: what was sent ahead of it counts from now on."""
-        self.resume()
-        if self._ticket is not None:
-            if response:
-                self._ticket.end()
-            else:
-                self._ticket.answering = True
-        yield from super().mark_done(request=request, response=response)
-
-    def resume(self) -> None:
-        """Count the time from now on: until now the agent could not send, or was not read."""
-        self._since = time.monotonic()
-
-    def waits(self) -> bool:
-        """Whether more of a body would only wait in memory."""
-        if self.state == self.held:
-            return True
-        return self.state == self.read_body and any(stream._paused is not None for stream in self.streams.values())
-
-    def send(self, event: HttpEvent) -> CommandGenerator[None]:
-        """Pass an answer on. If the master breaks it off, so does the proxy: an answer of its own would be another."""
-        stream = self.streams.get(event.stream_id)
-        response = stream.flow.response if stream is not None else None
-        if isinstance(event, ResponseProtocolError) and event.code == ErrorCode.GENERIC_SERVER_ERROR and response:
-            if self.conn.state & ConnectionState.CAN_WRITE:
-                if stream is not None and not self.response:
-                    head = http1.assemble_response_head(response)  # type: ignore[no-untyped-call]
-                    yield commands.SendData(self.conn, head + bytes(stream.response_body_buf))
-                yield commands.CloseConnection(self.conn)
-        elif self.cut_off and isinstance(event, ResponseEndOfMessage):
-            yield commands.CloseConnection(self.conn)
-        else:
-            yield from super().send(event)
+    def waiting(self) -> bool:
+        """Whether a further request waits for the end of the current one."""
+        return self._reader.complete and self._reader.unread > 0
 
     def stalled(self, now: float) -> tuple[str, float] | None:
         """Return what the agent is in the middle of sending (``head``, ``body``), and for how many seconds: of a head
         since its first byte, of a body since its last one. None between requests."""
-        if self.state == self.read_headers and self.buf:
-            return "head", now - self._since
-        if self.state == self.read_body:
-            return "body", now - self._since
-        return None
+        if self.over:
+            return None
+        if not self._reader.complete:
+            return "body", now - self.since
+        return ("head", now - self.since) if self._reader.unread and not self._exchange.under_way else None
 
 
-class FencedClient(_Fenced, _http1.Http1Client):
-    """The connection to the master."""
+class FencedMaster(_Fenced):
+    """The TLS connection to the master."""
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
+    __slots__ = ("_interim",)
+
+    def __init__(self, tls: SSL.Connection, exchange: Exchange) -> None:
+        super().__init__(tls, exchange)
         self._interim = 0
         """Interim answers to the current request."""
 
-    def postpone(self) -> CommandGenerator[bool]:
-        """Leave out an interim answer: mitmproxy (12.2) would take it for the answer itself."""
-        if not self._data.startswith(b"HTTP/1.") or self._data[8:10] != b" 1" or self._data[9:12] == b"101":
-            self._interim = 0
-            return False
-        self._interim += 1
-        if self._interim > INTERIM:
-            yield from self.refuse(BAD, f"there are more than {INTERIM} interim answers")
-        else:
-            self.buf.maybe_extract_lines()
-            if self.buf:
-                yield from self.read_headers(events.DataReceived(self.conn, b""))
-        return True
+    def messages(self) -> list[bytes]:
+        passed: list[bytes] = []
+        while True:
+            if self._reader.complete:
+                head = self._reader.head(functools.partial(framing.response, method=self._exchange.method))
+                if head is None:
+                    break
+                if head.first[1].startswith(b"1"):
+                    self._interim += 1
+                    if self._interim > INTERIM:
+                        raise Refused(502, f"there are more than {INTERIM} interim answers")
+                    continue
+                self.begin_body(head)
+                self._interim = 0
+                passed.append(head.assembled())
+            passed += self.body()
+            if not self._reader.complete:
+                break
+        if sum(map(len, self._exchange.begun)) <= FULL:
+            self._exchange.begun += passed
+        return passed

@@ -290,8 +290,8 @@
   const stamp = (time) => (Number.isFinite(time) && Math.abs(time) < 8e12 ? new Date(time * 1000).toISOString().slice(0, 23).replace("T", " ") : "");
   const took = (us) => (us < 1e6 ? `${Math.round(us / 1000)} ms` : us < 12e7 ? `${(us / 1e6).toFixed(1)} s` : `${Math.floor(us / 6e7)} min ${Math.floor((us / 1e6) % 60)} s`);
   const unquoted = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
-  // Captured text may contain what turns the direction of writing, or controls.
-  const cleaned = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (char) => `\\x${char.codePointAt(0).toString(16).padStart(2, "0")}`);
+  // Captured text may contain controls, what turns the direction of writing, and what nobody sees.
+  const cleaned = (text) => text.replace(/(?![ \t\n])[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\u{16fe4}\u{1d159}]/gu, (char) => `\\x${char.codePointAt(0).toString(16).padStart(2, "0")}`);
 
   // -- a list that draws only what is visible --------------------------------------------------------------------
 

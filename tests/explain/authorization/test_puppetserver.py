@@ -209,10 +209,10 @@ def test_clients_in_headers() -> None:
 
 
 def test_certificates_in_headers() -> None:
-    said = (("X-Client-Verify", "SUCCESS"), ("X-Client-DN", "CN=h.example"))
-    assert decide(HEADERS, headers=(*said, ("X-Client-Cert", PEM))).verdict is Verdict.ALLOWED
+    claims = (("X-Client-Verify", "SUCCESS"), ("X-Client-DN", "CN=h.example"))
+    assert decide(HEADERS, headers=(*claims, ("X-Client-Cert", PEM))).verdict is Verdict.ALLOWED
     for value in ("nonsense", PEM * 2, "%2"):
-        assert decide(HEADERS, headers=(*said, ("X-Client-Cert", value))).verdict is Verdict.UNASKED
+        assert decide(HEADERS, headers=(*claims, ("X-Client-Cert", value))).verdict is Verdict.UNASKED
 
 
 def test_headers_count_only_where_they_are_allowed() -> None:

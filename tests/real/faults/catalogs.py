@@ -29,6 +29,21 @@ def _module(scene: Scene, path: str, content: str) -> None:
     scene.edit(scene.master.environment / "modules/demo" / path, content)
 
 
+def _without_version(scene: Scene) -> None:
+    """Versioned code whose first command prints nothing."""
+    base = scene.master.confdir
+    scripts = {"code-id": "", "code-content": f'exec cat "{scene.master.environment}/$3"'}
+    scene.later(scene.master.reload)
+    for name, script in scripts.items():
+        scene.edit(base / name, f"#!/bin/sh\n{script}\n")
+        (base / name).chmod(0o755)
+    versioned = {f"{name}-command": f"{base}/{name}" for name in scripts}
+    scene.edit(base / "conf.d/versioned-code.conf", json.dumps({"versioned-code": versioned}))
+    scene.edit(scene.master.environment / "modules/demo/files/versioned.txt", "of a version\n")
+    scene.manage(f"file {{ '{scene.agent.base}/versioned.txt': source => 'puppet:///modules/demo/versioned.txt' }}")
+    scene.master.reload()
+
+
 def _broken_function(scene: Scene) -> None:
     _module(scene, "lib/puppet/functions/demo/broken.rb", "Puppet::Functions.create_function(:'demo::broken') do\n")
     scene.manage("notice(demo::broken())")
@@ -215,6 +230,8 @@ FAULTS = (
           true=("it is on",), ends=(1, 2)),
     Fault(name="a mount that the master does not have", kind=FILES, make=lambda scene: _mount(scene, "nowhere"),
           cause="F18", corrects="into fileserver.conf", ends=(1, 4, 6)),
+    Fault(name="code-id-command prints nothing", kind=FILES, make=_without_version, cause="F09",
+          corrects="let code-id-command print", ends=(1, 4, 6)),
     Fault(name="a file's source is missing", kind=FILES, cause="F02", corrects="into the module's",
           make=lambda s: s.manage(f"file {{ '{s.agent.base}/x': source => 'puppet:///modules/demo/absent' }}"),
           ends=(1, 4, 6)),

@@ -104,17 +104,26 @@ def _other_ca(scene: Scene) -> None:
     _behind(scene, ScriptedMaster(lambda: context, serve, scene.master.host))
 
 
-def _says_nothing(scene: Scene) -> None:
-    """TLS is all that works."""
-    context = _context(scene.directory, pki.read_authority(scene.master.cadir), scene.master.name)
-    _behind(scene, ScriptedMaster(lambda: context, lambda connection: _drain(connection, 1), scene.master.host))
+def _scripted(serve: Callable[[ssl.SSLSocket], None]) -> Callable[[Scene], None]:
+    """A master of the right name and CA, that serves each connection like this, and then closes it."""
+
+    def make(scene: Scene) -> None:
+        context = _context(scene.directory, pki.read_authority(scene.master.cadir), scene.master.name)
+        _behind(scene, ScriptedMaster(lambda: context, serve, scene.master.host))
+
+    return make
+
+
+def _lingers(connection: ssl.SSLSocket) -> None:
+    """Longer than a refused certificate would take."""
+    _drain(connection, 1)
+    time.sleep(4)
 
 
 def _hangs(scene: Scene) -> None:
     """It takes every request, and answers none until the agent gives up, which S23 believes after a minute."""
     scene.configure(http_read_timeout="61s")
-    context = _context(scene.directory, pki.read_authority(scene.master.cadir), scene.master.name)
-    _behind(scene, ScriptedMaster(lambda: context, lambda connection: _drain(connection, 10**6), scene.master.host))
+    _scripted(lambda connection: _drain(connection, 10**6))(scene)
 
 
 def _drain(connection: socket.socket, most: int) -> None:
@@ -122,6 +131,27 @@ def _drain(connection: socket.socket, most: int) -> None:
     for _ in range(most):
         if not connection.recv(65536):
             break
+
+
+def _killed(scene: Scene) -> None:
+    """The master is killed while it compiles the catalog; the next compilation is as quick as ever."""
+    begun, script = scene.master.confdir / "var/begun", scene.master.confdir / "slow"
+    scene.edit(script, f"#!/bin/sh\n[ -e {begun} ] || {{ touch {begun}; sleep 60; }}\n")
+    script.chmod(0o755)
+    scene.later(begun.unlink, True)
+    scene.manage(f"generate('{script}')")
+
+    def kill() -> None:
+        while not begun.exists() and not over.wait(0.1):
+            pass
+        if not over.is_set():
+            scene.master.signal(signal.SIGKILL)
+
+    over, thread = threading.Event(), threading.Thread(target=kill)
+    thread.start()
+    scene.later(scene.master.ensure_running)
+    scene.later(thread.join)
+    scene.later(over.set)
 
 
 # -- a relay in front of the master ------------------------------------------------------------------------
@@ -200,8 +230,10 @@ def _balancer_without_masters(scene: Scene) -> None:
 
 
 def _busy(scene: Scene) -> None:
+    """7.23 fails at once. Version 9 repeats each of its four requests a hundred times, so it is not to wait between."""
     scene.configure(http_read_timeout="5s", http_connect_timeout="5s")
-    _nginx(scene, 'location / { add_header Retry-After 1 always; return 503 "busy"; }')
+    seconds = 0 if scene.agent.system else 1
+    _nginx(scene, f'location / {{ add_header Retry-After {seconds} always; return 503 "busy"; }}')
 
 
 def _unavailable(scene: Scene) -> None:
@@ -256,8 +288,16 @@ FAULTS = (
           cause="T22", corrects="firewall"),
     Fault(name="the connection is closed at once", kind="TLS", make=lambda scene: _service(scene, _closes),
           cause="T22", corrects="firewall"),
-    Fault(name="each request is closed without an answer", kind=KIND, make=_says_nothing, cause="T09",
+    Fault(name="each connection is closed after the handshake", kind=KIND, make=_scripted(_closes), cause="T28",
           corrects="load balancer"),
+    Fault(name="autosigned, and each connection is closed after the handshake", kind=KIND, make=_scripted(_closes),
+          agent="fresh", cause="T28", corrects="load balancer"),
+    Fault(name="each request is closed without an answer", kind=KIND, make=_scripted(lambda held: _drain(held, 1)),
+          cause="T28", corrects="load balancer"),
+    Fault(name="each request is closed after four seconds", kind=KIND, make=_scripted(_lingers), cause="T28",
+          corrects="load balancer"),
+    Fault(name="the master is killed while it compiles", kind=KIND, make=_killed, restarts=True, cause="T28",
+          true=("it does not",)),
     Fault(name="the master answers nothing until the agent gives up", kind=KIND, make=_hangs, cause="S23",
           rests=11, corrects="restart"),
     Fault(name="the master's process is frozen", kind=KIND, make=_frozen, restarts=True, rests=11, cause="S23"),
@@ -267,7 +307,7 @@ FAULTS = (
           corrects="which server", needs="nginx"),
     Fault(name="a load balancer without a master behind it", kind=KIND, make=_balancer_without_masters, cause="S15",
           corrects="load balancer", needs="nginx"),
-    Fault(name="503 with Retry-After", kind=LOAD, make=_busy, cause="S24", corrects="load balancer",
+    Fault(name="503 with Retry-After", kind=LOAD, make=_busy, cause="S24", with_9="S05", corrects="load balancer",
           needs="nginx"),
     Fault(name="503 without Retry-After", kind=LOAD, make=_unavailable, cause="S06",
           corrects="load balancer", needs="nginx"),

@@ -86,6 +86,8 @@ class Fault:
     """Whether a second run meets another fault."""
     from_8: str | None = None
     """The cause with a master of version 8 or later; None: the same."""
+    with_9: str | None = None
+    """The cause with an agent of version 9; None: the same."""
     since: int = 0
     """The first major version of agents for which it is a fault."""
     needs: str = ""
@@ -95,6 +97,8 @@ class Fault:
 
     def cause_with(self, scene: Scene) -> str:
         """Return the cause on the way that the agent takes, with the master that it has."""
+        if scene.agent.system and self.with_9 is not None:
+            return self.with_9
         if scene.way == "run" and self.through is not None:
             return self.through
         if scene.way != "run" and scene.master.system and self.from_8 is not None:

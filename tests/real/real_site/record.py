@@ -17,7 +17,7 @@ from tests.real.rehearsals import allow_v4
 from tests.real.through import PROXY_HOST, PROXY_NAME, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tests.real.agent import RealAgent
@@ -26,6 +26,8 @@ OLD, NEW = f"puppet.{site.DOMAIN}", f"new.{site.DOMAIN}"
 """The master, and its name where the new one is tried."""
 HOSTS = {"7.9.5": "127.0.7.4", "8.7.0": "127.0.8.4"}
 BOOKWORM = ("puppet-agent",)
+UPGRADED = ("db", "compute", "mon")
+"""The roles whose agents are upgraded: Deferred values, and two that need the facts that agents since 8 do not send."""
 
 
 class Recorded:
@@ -104,11 +106,16 @@ def play(recorded: Recorded, master: RealMaster, capture: str, agent: RealAgent,
 
 
 def fleet(
-    recorded: Recorded, master: RealMaster, version: str, release: releases.System, before: str = ""
+    recorded: Recorded,
+    master: RealMaster,
+    version: str,
+    release: releases.System,
+    roles: Sequence[str] = site.ROLES,
+    before: str = "",
 ) -> dict[str, RealAgent]:
     """A noop run of each role by agents of a version, which have the certificates of another one's."""
     agents = {}
-    for role in site.ROLES:
+    for role in roles:
         predecessor = site.node(recorded.agents(before) / role, role, release) if before else None
         throwaway = Throwaway(release, recorded.directory / "roots" / version / role)
         agents[role] = site.node(recorded.agents(version) / role, role, throwaway, predecessor)
@@ -116,12 +123,12 @@ def fleet(
     return agents
 
 
-def applied(recorded: Recorded, master: RealMaster, version: str, agent: RealAgent) -> None:
-    """A run that changes the throw-away root, and one more."""
-    site.assign(master, "web", site.APPLIED)
+def applied(recorded: Recorded, master: RealMaster, version: str, agent: RealAgent, *options: str) -> None:
+    """A run of the monitoring node that changes the throw-away root, and one more."""
+    site.assign(master, "mon", site.APPLIED)
     for _ in range(2):
-        play(recorded, master, f"{version}-applied", agent)
-    site.assign(master, "web")
+        play(recorded, master, f"{version}-applied", agent, *options)
+    site.assign(master, "mon")
 
 
 def rehearse(recorded: Recorded, master: RealMaster, road: str, *options: str, capture: str = "7.23") -> str:
@@ -148,7 +155,7 @@ def _keys(recorded: Recorded) -> Path:
         for kind in ("private_keys", "certs"):
             (directory / kind).mkdir(parents=True, exist_ok=True)
             name = f"{kind}/{site.certname(role)}.pem"
-            shutil.copyfile(recorded.agents("7.23") / role / "ssl" / name, directory / name)
+            shutil.copy(recorded.agents("7.23") / role / "ssl" / name, directory / name)  # with its mode
     shutil.copyfile(recorded.ca / "ssl/certs/ca.pem", directory / "certs/ca.pem")
     return directory
 
@@ -157,11 +164,11 @@ def everything(recorded: Recorded) -> None:
     """Record all of it: half an hour."""
     with old_master(recorded) as master:
         agents = fleet(recorded, master, "7.23", bookworm())
-        applied(recorded, master, "7.23", agents["web"])
+        applied(recorded, master, "7.23", agents["mon"])
     with new_master(recorded) as master:
         allow_v4(master)
         for road in ("v4", "keys"):
             print(rehearse(recorded, master, road))
-        agents = fleet(recorded, master, "8.10", releases.stored("trixie"), before="7.23")
-        applied(recorded, master, "8.10", agents["web"])
-        fleet(recorded, master, "9rc1", releases.stored("sid"), before="7.23")
+        agents = fleet(recorded, master, "8.10", releases.stored("trixie"), UPGRADED, before="7.23")
+        applied(recorded, master, "8.10", agents["mon"], "--include_legacy_facts")
+        fleet(recorded, master, "9rc1", releases.stored("sid"), UPGRADED, before="7.23")

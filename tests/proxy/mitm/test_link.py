@@ -1,0 +1,609 @@
+"""A connection in mitmproxy, without a network: what is read of it when, and what mitmproxy does for that."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from mitmproxy import options
+from mitmproxy.connection import ConnectionState
+from mitmproxy.exceptions import AddonHalt
+from mitmproxy.proxy import commands, events, mode_specs, server
+from mitmproxy.proxy.context import Context
+from mitmproxy.proxy.layers import tls as layers
+from mitmproxy.proxy.layers.http._hooks import HttpResponseHook
+from mitmproxy.test import taddons, tflow
+
+from inspector.proxy import limits
+from inspector.proxy.faults.injection import Pace
+from inspector.proxy.limits import FULL, HANDSHAKE, PIECE
+from inspector.proxy.limits.admission import Admission
+from inspector.proxy.limits.pool import Turns
+from inspector.proxy.limits.quota import Share
+from inspector.proxy.mitm import link as link_module
+from inspector.proxy.mitm.fence import Clear, Exchange
+from inspector.proxy.mitm.link import LEAST, Link, Links, Listeners
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+
+class Transport:
+    """What a connection is sent through."""
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+
+    def write(self, data: bytes) -> None:
+        self.log.append(data)
+
+    def __getattr__(self, name: str) -> Callable[[], None]:
+        return lambda: self.log.append(name)
+
+    def get_extra_info(self, _name: str) -> Any:
+        return SimpleNamespace(fileno=lambda: 0, setsockopt=lambda *_: None)
+
+
+class Handler:
+    """mitmproxy's handler of a connection."""
+
+    def __init__(self, client: Any, handle: Callable[[events.Event], Awaitable[None]] | None = None) -> None:
+        self.events: list[Any] = []
+        self._handle = handle
+        self.transport = Transport()
+        self.cancelled: list[bool] = []
+        io = SimpleNamespace(
+            reader=asyncio.StreamReader(),
+            writer=SimpleNamespace(transport=self.transport),
+            handler=SimpleNamespace(cancel=lambda: self.cancelled.append(True)),
+        )
+        self.transports = {client: io}
+
+    async def server_event(self, event: events.Event) -> None:
+        self.events.append(event)
+        if self._handle:
+            await self._handle(event)
+
+    async def drain_writers(self) -> None:
+        self.transport.log.append("drained")
+
+
+def linked(handle: Any = None, *, verified: bool = False) -> Any:
+    """A link whose connection is admitted; inside of an event loop."""
+    client = tflow.tclient_conn()
+    client.state = ConnectionState.OPEN
+    made: Any = Link(Handler(client, handle), client, Admission(100_000, lambda _: None))
+    made.ticket.verified = verified
+    made.exchange, made.clear = Exchange(made.ticket), Clear()
+    made.clear.over = True
+    made.watch(client)
+    return made
+
+
+def reader_of(made: Any) -> Any:
+    return made.handler.transports[made._client].reader
+
+
+def arrived(made: Any) -> list[bytes]:
+    """What mitmproxy got to handle."""
+    return [event.data for event in made.handler.events]
+
+
+# -- what mitmproxy does ----------------------------------------------------------------------------------
+# Each of these is an assumption of this module. When one fails, mitmproxy has changed.
+
+
+def test_mitmproxy_reads_a_connection_through_its_transports_only() -> None:
+    class Served(server.SimpleConnectionHandler):
+        pass
+
+    read: list[int] = []
+
+    class Reader:
+        async def read(self, size: int) -> bytes:
+            read.append(size)
+            return b""
+
+    async def play() -> None:
+        writer: Any = SimpleNamespace(
+            get_extra_info=lambda name, default=None: {"peername": ("::1", 1), "sockname": ("::1", 2)}.get(
+                name, default
+            ),
+            close=lambda: None,
+            is_closing=lambda: True,
+        )
+        mode: Any = mode_specs.ProxyMode.parse("regular")
+        kind: Any = Served
+        made = kind(asyncio.StreamReader(), writer, options.Options(), mode, {})
+        made.layer = SimpleNamespace(handle_event=lambda _: [])
+        made.transports[made.client].reader = Reader()
+        task = asyncio.create_task(made.handle_connection(made.client))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait([task])
+
+    with taddons.context():  # type: ignore[no-untyped-call]
+        asyncio.run(play())
+    assert len(read) == 1
+
+
+def test_mitmproxy_handles_an_event_without_waiting() -> None:
+    """Otherwise a turn would end before the work in it."""
+    handled: list[events.Event] = []
+
+    async def play() -> None:
+        made: Any = object.__new__(server.SimpleConnectionHandler)
+        made._server_event_lock = asyncio.Lock()
+        made.timeout_watchdog = SimpleNamespace(register_activity=lambda: None)
+
+        def handle(event: events.Event) -> list[commands.Command]:
+            handled.append(event)
+            return []
+
+        made.layer = SimpleNamespace(handle_event=handle)
+        with pytest.raises(StopIteration):
+            made.server_event(events.Start()).send(None)
+
+    asyncio.run(play())
+    assert len(handled) == 1
+
+
+def test_mitmproxy_closes_a_failed_handshake_without_its_alert() -> None:
+    with taddons.context() as running:  # type: ignore[no-untyped-call]
+        context = Context(tflow.tclient_conn(), running.options)
+    made: Any = layers.ServerTLSLayer(context, tflow.tserver_conn())
+    made.tls = SimpleNamespace()
+    asked = list(made.on_handshake_error("bad certificate"))
+    assert not any(isinstance(command, commands.SendData) for command in asked)
+    assert any(isinstance(command, commands.CloseConnection) for command in asked)
+
+
+# -- reading ----------------------------------------------------------------------------------------------
+
+
+def test_mitmproxy_gets_only_the_end_of_what_is_read() -> None:
+    async def play() -> None:
+        made = linked(verified=True)
+        reader = reader_of(made)
+        reader._reader.feed_data(b"a" * (PIECE + 1))
+        reader._reader.feed_eof()
+        assert await reader.read(1) == b""
+        assert [len(data) for data in arrived(made)] == [PIECE, 1]
+        assert made.handler.transport.log == ["drained"] * 2
+
+    asyncio.run(play())
+
+
+def test_without_a_verified_certificate_a_connection_is_read_in_turns() -> None:
+    async def play() -> None:
+        made = linked()
+        waiting: list[Callable[[], None]] = []
+        made.turns = SimpleNamespace(add=waiting.append)
+        reader = reader_of(made)
+        reader._reader.feed_data(b"hello")
+        reading = asyncio.create_task(reader.read(1))
+        await asyncio.sleep(0.01)
+        assert (arrived(made), made.ticket.due, len(waiting)) == ([], 1, 1)
+        waiting.pop()()
+        assert (arrived(made), made.ticket.due) == ([b"hello"], 0), "within the turn"
+        made.ticket.verified = True
+        reader._reader.feed_data(b"more")
+        await asyncio.sleep(0.01)
+        assert arrived(made) == [b"hello", b"more"]
+        assert not waiting, "a verified agent is read at once"
+        reading.cancel()
+
+    asyncio.run(play())
+
+
+def test_who_leaves_before_its_turn_is_not_handled() -> None:
+    async def play() -> None:
+        made = linked()
+        reader = reader_of(made)
+        reader._reader.feed_data(b"hello")
+        reading = asyncio.create_task(reader.read(1))
+        await asyncio.sleep(0)
+        assert made.ticket.due == 1
+        reading.cancel()
+        await asyncio.sleep(0.01)
+        assert (arrived(made), made.ticket.due) == ([], 0)
+
+    asyncio.run(play())
+
+
+def test_a_turn_is_counted_in_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose bytes take long is read in small pieces and in turns, with a verified certificate too."""
+    now = [1000.0]
+    monkeypatch.setattr(link_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    costly = [True]
+    added: list[int] = []
+
+    class Counted(Turns):
+        def add(self, work: Callable[[], None]) -> None:
+            added.append(len(arrived(made)))
+            super().add(work)
+
+    async def handle(_event: events.Event) -> None:
+        now[0] += 1.0 if costly[0] else 0.0
+
+    made: Any = None
+
+    async def play() -> None:
+        nonlocal made
+        made = linked(handle, verified=True)
+        made.turns = Counted()
+        reader = reader_of(made)
+        reader._reader.feed_data(b"a" * 2 * PIECE)
+        reading = asyncio.create_task(reader.read(1))
+        await asyncio.sleep(0.1)
+        sizes = [len(data) for data in arrived(made)]
+        assert sizes[:4] == [PIECE, PIECE // 2, PIECE // 4, PIECE // 8]
+        assert LEAST in sizes
+        assert added == list(range(1, len(sizes)))
+        costly[0] = False
+        reader._reader.feed_data(b"a" * 4 * PIECE)
+        await asyncio.sleep(0.1)
+        assert len(arrived(made)[-2]) == PIECE
+        reading.cancel()
+
+    asyncio.run(play())
+
+
+def test_what_is_refused_before_tls_ends_the_connection() -> None:
+    async def play() -> None:
+        made = linked(verified=True)
+        made.clear.over = False
+        reader = reader_of(made)
+        reader._reader.feed_data(b"a" * 10_000)
+        assert await reader.read(1) == b""
+        assert arrived(made) == []
+
+    asyncio.run(play())
+
+
+def test_nothing_comes_from_a_connection_that_is_closed() -> None:
+    async def play() -> None:
+        made = linked(verified=True)
+        made._client.state = ConnectionState.CLOSED
+        reader = reader_of(made)
+        reader._reader.feed_data(b"more")
+        reader._reader.feed_eof()
+        assert await reader.read(1) == b""
+        assert arrived(made) == []
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("why", ["held", "body"])
+def test_an_agent_waits_while_its_body_would_only_wait_in_memory(why: str) -> None:
+    async def play() -> None:
+        made = linked(verified=True)
+        made.agent = SimpleNamespace(passed=FULL + 1, since=0.0)
+        made.held = why == "held"
+        made.exchange.taken = None if made.held else 0
+        reader = reader_of(made)
+        reader._reader.feed_data(b"a")
+        reading = asyncio.create_task(reader.read(1))
+        await asyncio.sleep(0.01)
+        assert (arrived(made), made.paused) == ([], True)
+        made.held, made.exchange.taken = False, 1
+        await asyncio.sleep(link_module.LOOK * 3)
+        assert (arrived(made), made.paused) == ([b"a"], False)
+        assert made.agent.since > 0, "its time begins again"
+        reading.cancel()
+
+    asyncio.run(play())
+
+
+def test_an_answer_is_slowed_down_in_pieces() -> None:
+    async def play() -> None:
+        made = linked(verified=True)
+        master = tflow.tserver_conn()
+        master.state = ConnectionState.OPEN
+        made.handler.transports[master] = SimpleNamespace(reader=asyncio.StreamReader())
+        made.watch(master)
+        made.pace = Pace(1000)
+        reader = made.handler.transports[master].reader
+        reader._reader.feed_data(b"a" * 250)
+        reader._reader.feed_eof()
+        assert await reader.read(1) == b""
+        assert [len(data) for data in arrived(made)] == [100, 100, 50]
+
+    asyncio.run(play())
+
+
+# -- exchanges --------------------------------------------------------------------------------------------
+
+
+def test_the_next_request_is_read_when_an_exchange_is_over() -> None:
+    async def play() -> None:
+        made = linked(verified=True)
+        Link.open[made._client.id] = made
+        made.exchange.begin(b"GET")
+        made.pace = Pace(1)
+        made.agent = SimpleNamespace(since=0.0, waiting=True)
+        flow = tflow.tflow(resp=True)
+        flow.live, flow.client_conn = True, made._client
+        Links().response(flow)
+        assert (made.exchange.under_way, made.pace) == (False, None)
+        await asyncio.sleep(0)
+        assert arrived(made) == [b""], "mitmproxy reads what had arrived before"
+        del Link.open[made._client.id]
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("end", ["room", "impatience", "the agent left"])
+def test_a_request_waits_until_there_is_room_for_it(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        made = linked()
+        made._admission.exchanges.share = Share(0, 0)
+        Link.open[made._client.id] = made
+        waiting = asyncio.create_task(made.room())
+        await asyncio.sleep(link_module.LOOK * 2)
+        assert made.held
+        if end == "room":
+            made._admission.exchanges.share = Share(1, 1)
+        elif end == "impatience":
+            waiting.cancel()
+            await asyncio.wait([waiting])
+            monkeypatch.setattr(link_module, "PATIENCE", -1.0)
+            waiting = asyncio.create_task(made.room())
+        else:
+            del Link.open[made._client.id]
+        assert await waiting is (end == "room")
+        assert not made.held
+        assert made._admission.refusals._reasons.total() == (end == "impatience")
+        Link.open.pop(made._client.id, None)
+        made._admission.close()
+
+    asyncio.run(play())
+
+
+HEAD, BODY = limits.HEAD_TIME, limits.BODY_TIME
+
+
+@pytest.mark.parametrize(
+    ("stalled", "age", "secured", "paused", "closed"),
+    [
+        (None, HANDSHAKE - 1, False, False, False),
+        (None, HANDSHAKE + 1, False, False, True),
+        (None, HANDSHAKE + 1, True, False, False),
+        (("head", HEAD - 1), 1000, True, False, False),
+        (("head", HEAD + 1), 1000, True, False, True),
+        (("body", BODY - 1), 1000, True, False, False),
+        (("body", BODY + 1), 1000, True, False, True),
+        (("body", BODY + 1), 1000, True, True, False),
+    ],
+    ids=["handshake", "no handshake", "idle", "head", "no head", "body", "no body", "body that waits for us"],
+)
+def test_who_does_not_finish_what_it_began_is_closed(
+    stalled: tuple[str, float] | None, age: float, secured: bool, paused: bool, closed: bool
+) -> None:
+    async def play() -> None:
+        made = linked()
+        made._client.timestamp_tls_setup = 1.0 if secured else None
+        made.agent = SimpleNamespace(stalled=lambda _: stalled)
+        made.paused, made._opened = paused, time.monotonic() - age
+        made.check(time.monotonic())
+        assert made.handler.transport.log == ["abort"] * closed
+        assert made.handler.cancelled == [True] * closed
+
+    asyncio.run(play())
+
+
+def test_a_handshake_that_waits_for_its_turn_is_not_late() -> None:
+    async def play() -> None:
+        made = linked()
+        made._client.timestamp_tls_setup = None
+        made._opened = time.monotonic() - 100
+        for due in (1, 0):
+            made.ticket.due = due
+            made.check(time.monotonic())
+        assert not made.handler.cancelled, "it has some time left after its turn"
+        made._opened -= HANDSHAKE
+        made.check(time.monotonic())
+        assert made.handler.cancelled
+
+    asyncio.run(play())
+
+
+def test_an_answer_is_broken_off_once_its_piece_is_sent() -> None:
+    async def play() -> None:
+        made = linked()
+        made.agent = SimpleNamespace(left=None)
+        made.cut_off(1)
+        assert made.handler.transport.log == []
+        await asyncio.sleep(0)
+        assert (made.agent.left, made.handler.transport.log) == (1, ["close"])
+        made.reset()
+        await asyncio.sleep(0)
+        assert made.handler.transport.log == ["close", "abort"]
+
+    asyncio.run(play())
+
+
+# -- admission --------------------------------------------------------------------------------------------
+
+
+class Proxyserver:
+    """The addon of mitmproxy's that has the handlers."""
+
+    name = "proxyserver"
+
+    def __init__(self, *handlers: tuple[Any, Handler]) -> None:
+        self.connections = {client.id: handler for client, handler in handlers}
+
+
+async def admitted(links: Links, client: Any) -> None:
+    """Wait until a connection is admitted or refused."""
+    if (waiting := links.client_connected(client)) is not None:
+        await waiting
+
+
+def test_who_is_not_admitted_is_served_nothing() -> None:
+    async def play() -> None:
+        clients = [tflow.tclient_conn() for _ in range(3)]
+        for number, client in enumerate(clients):
+            client.id, client.error = f"c{number}", None
+        handlers = [Handler(client) for client in clients]
+        with taddons.context(Proxyserver(*zip(clients, handlers, strict=True))):  # type: ignore[no-untyped-call]
+            links, admission = Links(), Admission(100_000, lambda _: None)
+            links._admission = admission
+            admission._strangers.share = admission._known.share = Share(1, 1)
+            admission.waiting.share = Share(0, 0)
+            await admitted(links, clients[0])
+            await admitted(links, clients[1])
+            assert [client.error for client in clients] == [None, link_module.REFUSED, None]
+            assert handlers[1].transport.log == ["abort"]
+            for client in clients[:2]:
+                links.client_disconnected(cast("Any", client))
+            await admitted(links, clients[2])
+            assert clients[2].error is None, "there is room again"
+            links.client_disconnected(cast("Any", clients[2]))
+            assert not Link.open.keys() & {client.id for client in clients}
+            admission.close()
+
+    asyncio.run(play())
+
+
+def test_who_cannot_be_admitted_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    async def play() -> None:
+        client = tflow.tclient_conn()
+        client.error = None
+        with taddons.context(Proxyserver()):  # type: ignore[no-untyped-call]
+            links = Links()
+            links._admission = Admission(100_000, lambda _: None)
+            await admitted(links, client)
+        assert client.error == link_module.REFUSED
+
+    asyncio.run(play())
+    assert "could not admit" in caplog.text
+
+
+# -- addons -----------------------------------------------------------------------------------------------
+
+
+class Addon:
+    """Listens to an event."""
+
+    def __init__(self, log: list[str], name: str, error: Exception | None = None) -> None:
+        self._log = log
+        self.name = name
+        self._error = error
+
+    def response(self, _flow: Any) -> None:
+        self._log.append(self.name)
+        if self._error:
+            raise self._error
+
+
+class Waiting(Addon):
+    """Has to be waited for."""
+
+    async def response(self, flow: Any) -> None:  # type: ignore[override]
+        await asyncio.sleep(0)
+        super().response(flow)
+
+
+class Parent:
+    """Has another addon in it, as a script has."""
+
+    name = "parent"
+
+    def __init__(self, child: Addon) -> None:
+        self.addons = [child]
+
+
+def told(*addons: Any) -> None:
+    """Tell these addons of an event."""
+
+    async def play() -> None:
+        with taddons.context(*addons) as context:  # type: ignore[no-untyped-call]
+            listeners = Listeners(context.master.addons)
+            listeners.install()
+            await context.master.addons.handle_lifecycle(HttpResponseHook(tflow.tflow(resp=True)))
+            listeners.uninstall()
+            assert "trigger_event" not in vars(context.master.addons)
+
+    asyncio.run(play())
+
+
+def test_mitmproxy_asks_each_addon_about_every_event() -> None:
+    """Else ``Listeners`` is needed no more."""
+    asked: list[str] = []
+
+    class Silent:
+        name = "silent"
+
+        def __getattr__(self, name: str) -> Any:
+            asked.append(name)
+            raise AttributeError
+
+    async def play() -> None:
+        with taddons.context(Silent()) as context:  # type: ignore[no-untyped-call]
+            asked.clear()
+            for _ in range(2):
+                await context.master.addons.handle_lifecycle(HttpResponseHook(tflow.tflow(resp=True)))
+            assert asked.count("response") == 2
+            listeners = Listeners(context.master.addons)
+            listeners.install()
+            asked.clear()
+            for _ in range(2):
+                await context.master.addons.handle_lifecycle(HttpResponseHook(tflow.tflow(resp=True)))
+            assert asked.count("response") == 1
+            listeners.uninstall()
+
+    asyncio.run(play())
+
+
+def test_addons_are_called_in_their_order_and_then_notified_of_the_change() -> None:
+    log: list[str] = []
+    watching = SimpleNamespace(name="watching", update=lambda flows: log.append(f"{len(flows)} changed"), addons=[])
+    told(Addon(log, "first"), watching, Parent(Addon(log, "child")), Waiting(log, "waiting"), Addon(log, "last"))
+    assert log == ["first", "child", "waiting", "last", "1 changed"]
+
+
+def test_an_addon_that_fails_concerns_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+    log: list[str] = []
+    told(Addon(log, "a", ValueError("one")), Waiting(log, "b", ValueError("two")), Addon(log, "c"))
+    assert log == ["a", "b", "c"]
+    assert [str(record.exc_info and record.exc_info[1]) for record in caplog.records] == ["one", "two"]
+
+
+def test_an_addon_can_be_the_last_to_be_asked() -> None:
+    halt = AddonHalt()  # type: ignore[no-untyped-call]
+    for kind in (Addon, Waiting):
+        log: list[str] = []
+        told(kind(log, "a", halt), Addon(log, "b"))
+        assert log == ["a"]
+
+
+def test_a_module_of_an_events_name_is_no_function() -> None:
+    log: list[str] = []
+    script: Any = ModuleType("script")
+    script.response = ModuleType("response")
+    told(script, Addon(log, "a"))
+    assert log == ["a"]
+
+
+def test_an_addon_that_comes_later_is_asked_too() -> None:
+    async def play() -> None:
+        log: list[str] = []
+        with taddons.context() as context:  # type: ignore[no-untyped-call]
+            addons: Any = context.master.addons
+            listeners = Listeners(addons)
+            addon = Addon(log, "late")
+            for present in (False, True, False):
+                if present:
+                    addons.add(addon)
+                elif "late" in addons.lookup:
+                    addons.remove(addon)
+                log.clear()
+                await listeners.trigger_event(HttpResponseHook(tflow.tflow(resp=True)))
+                assert log == ["late"] * present
+
+    asyncio.run(play())
