@@ -222,9 +222,9 @@ def test_a_turn_is_counted_in_work(monkeypatch: pytest.MonkeyPatch) -> None:
     added: list[int] = []
 
     class Counted(Turns):
-        def add(self, work: Callable[[], None]) -> None:
+        def add(self, work: Callable[[], None], payer: str = "") -> None:
             added.append(len(arrived(made)))
-            super().add(work)
+            super().add(work, payer)
 
     async def handle(_event: events.Event) -> None:
         now[0] += 1.0 if costly[0] else 0.0
