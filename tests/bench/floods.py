@@ -1,4 +1,4 @@
-"""What floods cost those who behave: each flood comes without a certificate, from the same address as good agents.
+"""What floods cost those who behave: each flood comes from the same address as good agents, most without a certificate.
 
 Flood and agents are processes of their own. The flood's is nicer than all others: an attacker's own work is done on
 another machine.
@@ -39,10 +39,11 @@ AFTER = 10.0
 """Seconds until its memory must be given back."""
 AGENTS, PAUSE = 2, 0.2
 """Good agents, and the seconds between their runs."""
-DELAY = 20.0
-"""Milliseconds that a flood may add at the 99th percentile."""
+SLOWER = 2.0
+"""Times that the 99th percentile may be as high as without a flood."""
 MEMORY = 64.0
 """MB that a flood may take."""
+ASK = b"GET %s?environment=production HTTP/1.1\r\nHost: n\r\n\r\n"
 BODY = b"PUT /puppet/v3/report/x?environment=production HTTP/1.1\r\nHost: n\r\nContent-Length: 2000000\r\n\r\n"
 
 
@@ -156,6 +157,38 @@ def heads(flood: Flood) -> None:
     flood.many(300, 10, begin)
 
 
+def resting(flood: Flood) -> None:
+    """1,000 connections over which something was asked once."""
+
+    def begin() -> None:
+        connection = flood.secure()
+        connection.sendall(ASK % b"/puppet/v3/node/x")
+        connection.recv(1)
+
+    flood.many(1000, 10, begin)
+
+
+def unread(flood: Flood) -> None:
+    """400 answers of 20 MB of which nothing is read."""
+    flood.many(
+        400, 10, lambda: flood.secure().sendall(ASK % b"/puppet/v3/file_content/modules/a/20000000.bin")
+    )  # fmt: skip
+
+
+def chunks(flood: Flood) -> None:
+    """Three requests at a time whose bodies come in chunks of a byte."""
+    head, body = BODY.partition(b"Content-Length")[0] + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n" * 10_000
+
+    def send() -> None:
+        while not flood.over:
+            with flood.counted(), flood.peer.connect() as connection:
+                connection.sendall(head)
+                while not flood.over:
+                    connection.sendall(body)
+
+    flood.many(3, 3, lambda: threading.Thread(target=send, daemon=True).start())
+
+
 def _data(name: str) -> Callable[[Flood], None]:
     return lambda flood: flood.repeat(FLOODS[name][0])
 
@@ -172,7 +205,14 @@ KINDS: dict[str, Callable[[Flood], None]] = {
     "5,000 connections that send nothing": idle,
     "300 heads, a byte a second": heads,
     "900 handshakes that stop": handshakes,
+    "3 bodies in chunks of a byte": chunks,
 }
+ENROLLED: dict[str, Callable[[Flood], None]] = {
+    "1,000 idle connections of an enrolled node": resting,
+    "400 answers that an enrolled node does not read": unread,
+    "3 bodies in chunks of a byte, of an enrolled node": chunks,
+}
+"""With a certificate: somebody has taken over a node."""
 
 
 def _flood(name: str, peer: Peer, stop: Event) -> None:
@@ -182,7 +222,7 @@ def _flood(name: str, peer: Peer, stop: Event) -> None:
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     flood = Flood(peer, stop)
     try:
-        KINDS[name](flood)
+        (KINDS | ENROLLED)[name](flood)
     finally:
         flood.close()
         print(f"{name}: {dict(flood.outcomes)}", file=sys.stderr)
@@ -238,15 +278,18 @@ def table(proxy: str, *, own: bool) -> Iterator[str]:
     with ExitStack() as stack:
         lab = stack.enter_context(Lab(autosign=True))
         places = [enrolled(lab, f"agent{number}.lab.example", None) for number in range(AGENTS)]
+        taken_over = enrolled(lab, "bad.lab.example", None)
         target = stack.enter_context(master(SslDirPaths(lab.directory / "master", lab.master_name)))
         road = stack.enter_context(ours(lab, target, "", own=own))
         callers = [Caller(road.address, lab.proxy_name, place) for place in places]
         besieged(callers, 2, PAUSE)
         calm = besieged(callers, SECONDS, PAUSE)
         yield _row(f"{proxy}, no flood", calm, calm, None)
-        for name in KINDS:
+        strangers = Peer(road.address, lab.proxy_name)
+        node = Peer.of(road.address, lab.proxy_name, taken_over)
+        for name in KINDS | ENROLLED:
             memory = Memory(road.pid)
-            with flooded(name, Peer(road.address, lab.proxy_name)):
+            with flooded(name, node if name in ENROLLED else strangers):
                 stormy = besieged(callers, SECONDS, PAUSE)
             time.sleep(AFTER)
             memory.finish()
@@ -259,12 +302,12 @@ def _row(name: str, load: Load, calm: Load, memory: Memory | None) -> str:
     for times in (load.requests, load.connects):
         cells += [milliseconds(times, 50), milliseconds(times, 99), milliseconds(times, 100)]
     if memory:
-        slower = (percentile(load.requests, 99) - percentile(calm.requests, 99)) * 1000
-        cells.append(aims.at_most(round(slower, 1), DELAY, " ms"))
+        slower = percentile(load.requests, 99) / percentile(calm.requests, 99)
+        cells += [f"{slower:.1f}x", aims.at_most(round(slower, 1), SLOWER, "x")]
         most, after = memory.most - memory.before, memory.after - memory.before
         cells += [f"{most:+.0f} MB", f"{after:+.0f} MB", aims.at_most(round(most), MEMORY, " MB")]
     else:
-        cells += [""] * 4
+        cells += [""] * 5
     for why in sorted(load.why)[:5]:
         print(f"failed: {why}", file=sys.stderr)
     return f"| {' | '.join(cells)} |"

@@ -73,7 +73,7 @@ def test_unfinished_bodies_do_not_fill_the_memory(lab: Lab, proxied: Proxied) ->
         assert resident(proxy.process.pid) - before < 100 * 2**20, "of 180 MB"
 
 
-@pytest.mark.parametrize("own", [False], ids=["mitmdump"])
+@pytest.mark.both_roads
 @pytest.mark.parametrize("who", ["nobody", NAME])
 def test_chunks_smaller_than_their_framing_are_refused(who: str, lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place

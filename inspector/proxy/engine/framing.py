@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from inspector import __version__
 from inspector.errors import InspectorError
-from inspector.proxy.limits import CHUNKS, HEAD, LINE, LINES
+from inspector.proxy.limits import CHUNKS, FRAMING, HEAD, LINE, LINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,6 +194,8 @@ class Reader:
         """Bytes of the body, or of the current chunk, that are still to come; or ``UNTIL_CLOSE``."""
         self._chunks = self._begun = False
         """Whether the body is in chunks, and whether one was read, after which a line end follows."""
+        self._framing = 0
+        """Bytes by which what is between the chunks exceeds them."""
         self._trailers: int | None = None
         """Bytes of the trailers so far; None before them."""
         self.complete = True
@@ -239,6 +241,7 @@ class Reader:
         head = parse(bytes(data[begin:end]))
         self._at = self._examined = end + 4
         self._chunks, self._begun, self._trailers = head.length == CHUNKED, False, None
+        self._framing = 0
         self._left = 0 if self._chunks else head.length
         self.complete = head.length == 0
         return head
@@ -262,7 +265,11 @@ class Reader:
                 break
         else:
             self.more = not self.complete
-        return self._forget(b"".join(pieces))
+        body = b"".join(pieces)
+        self._framing -= len(body)
+        if self._framing > FRAMING:
+            raise Refused(400, "the chunks of a body are smaller than what is between them")
+        return self._forget(body)
 
     def _forget(self, piece: bytes) -> bytes:
         """Free what was read, unless something follows it; return what was read."""
@@ -300,6 +307,7 @@ class Reader:
             raise Refused(400, "a chunk's size is not one number")
         if end < 0:
             return False
+        self._framing += end + 2 - self._at
         self._at, self._left, self._begun = end + 2, int(digits, 16), True
         if not self._left:
             self._trailers = 0

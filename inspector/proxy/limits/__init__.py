@@ -20,6 +20,8 @@ PIECE = 2**15
 OpenSSL's buffers stay as large as the largest piece that they were given as long as the connection lives."""
 RECORDS, CHUNKS = 128, 256
 """Records of TLS, and chunks of a body, that are read in a turn: each costs the same, however small it is."""
+FRAMING = 4096
+"""Bytes by which the framing of a body in chunks may exceed the body itself."""
 IDLE = 30.0
 """Seconds without a request after which a connection is closed, if the master has none that would show how long it
 waits: as long as Jetty."""

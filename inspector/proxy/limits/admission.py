@@ -127,7 +127,7 @@ class Admission(Limits):
         """Admit a connection, or let it wait, or refuse it; ``sent``: something that it sent was read already."""
         ticket = Ticket(self, counted_as(host), descriptor, close)
         unverified = self._unverified
-        self._peaks.count(unverified)
+        self._peaks.count(unverified + self.agents.total)
         pool = self._pool_of(ticket)
         if unverified + 2 * self.agents.total >= self.descriptors and not self._close_agent():
             self._refuse(ticket, NO_ROOM)
@@ -174,7 +174,7 @@ class Admission(Limits):
         if ticket.pool is not None:
             ticket.pool.free(ticket)
             self._fill()
-        self._peaks.count(self._unverified)
+        self._peaks.count(self._unverified + self.agents.total)
 
     def close(self) -> None:
         """Let no connection wait any longer, and report."""

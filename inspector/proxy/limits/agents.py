@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from inspector.proxy.limits.quota import Charged
 
-CONNECTIONS = 6000
-"""Connections that are open at a time: with the one to the master, each takes 140 kB."""
+CONNECTIONS = 4000
+"""Connections that are open at a time: with the one to the master, each takes 140 to 250 kB."""
 RESTING = 5.0
 """Seconds without a request after which an agent sends none over a connection any more: it keeps one for 4
 (http_keepalive_timeout)."""

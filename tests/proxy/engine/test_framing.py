@@ -230,6 +230,18 @@ def test_chunks_that_could_be_read_in_two_ways_are_refused(chunks: bytes) -> Non
             list(messages(pieces))
 
 
+def test_chunks_that_are_smaller_than_what_is_between_them_are_refused() -> None:
+    head = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+    some, end = b"1\r\na\r\n", b"0\r\n\r\n"
+    assert one(head + some * 1000 + end)[1] == b"a" * 1000
+    with pytest.raises(Refused) as raised:
+        list(messages([head, *[some] * 1030]))
+    assert raised.value.status == 400
+    large = b"2000\r\n" + bytes(0x2000) + b"\r\n"
+    assert len(list(messages([head, *[large + some * 1000] * 20, end]))) == 1
+    assert len(list(messages([head, some * 1000, end] * 3))) == 3, "each body by itself"
+
+
 @pytest.mark.parametrize(
     ("data", "status"),
     [

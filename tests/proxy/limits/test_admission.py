@@ -408,6 +408,22 @@ def test_memory_is_given_back_once_after_a_flood(monkeypatch: pytest.MonkeyPatch
     assert trimmed == ["trimmed"]
 
 
+def test_connections_of_agents_are_such_a_flood_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        door = Door()
+        counted: list[int] = []
+        monkeypatch.setattr(door.admission._peaks, "count", counted.append)
+        tickets = [door.enter() for _ in range(2)]
+        for ticket in tickets:
+            door.verify(ticket)
+        for ticket in tickets:
+            door.admission.leave(ticket)
+        door.end()
+        assert counted == [0, 1, 1, 0]
+
+    run(play())
+
+
 def test_the_c_library_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
 
