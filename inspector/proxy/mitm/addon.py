@@ -527,7 +527,7 @@ class PuppetInspector:
             self._injections[flow.client_conn.id] = injection
             if injection.action.corrupt:
                 flow.request.headers.fields = plain_answer(flow.request.headers.fields)
-        elif _long(flow.request):
+        elif _long(flow.request) and not _intercepts():
             flow.request.stream = self._copied(flow, "request")
 
     def _fault_for(self, agent: AgentConnection, flow: http.HTTPFlow, fields: Fields) -> Injection | None:
@@ -589,7 +589,7 @@ class PuppetInspector:
             master.answered = True
         injection = self._injections.get(flow.client_conn.id)
         passes = injection is not None and (injection.changes or injection.action.rate)
-        whole = (injection is not None and injection.in_place) or self._addition(flow) is not None
+        whole = (injection is not None and injection.in_place) or self._addition(flow) is not None or _intercepts()
         if flow.response and (passes or (_long(flow.response) and not whole)):
             flow.response.stream = self._copied(flow, "response", injection)
 
@@ -796,6 +796,11 @@ def _long(message: http.Request | http.Response) -> bool:
         # A response without a length ends when the master closes the connection.
         return b"chunked" in _values(message, b"transfer-encoding").lower() or isinstance(message, http.Response)
     return length.isdigit() and (len(length) > 15 or int(length) > STREAM)
+
+
+def _intercepts() -> bool:
+    """Whether a user holds flows, to look at them and to edit them: what is streamed has passed before it is held."""
+    return "intercept" in ctx.options and bool(ctx.options.intercept_active and ctx.options.intercept)
 
 
 def _address(client: connection.Connection) -> str:

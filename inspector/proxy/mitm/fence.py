@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from OpenSSL import SSL
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 AHEAD = 256 * 2**10
 """Bytes of further requests that an agent may send before the current one is answered."""
 FRAMING = 4096
-"""Bytes by which the framing of a body in chunks may exceed the body itself."""
+"""Bytes of framing that a body in chunks may have besides its share."""
 TLS = b"\x16"
 """How a TLS handshake begins."""
 _LAST = b"0\r\n\r\n"
@@ -87,6 +87,8 @@ class _Fenced:
     """A TLS connection, of which mitmproxy reads what it may."""
 
     __slots__ = ("_chunked", "_end", "_exchange", "_framing", "_reader", "_tls", "over", "passed")
+    share: ClassVar[int]
+    """How many times as long as its framing a body in chunks must be."""
 
     def __init__(self, tls: SSL.Connection, exchange: Exchange) -> None:
         self._tls: SSL.Connection | None = tls
@@ -96,7 +98,7 @@ class _Fenced:
         """Why nothing more can be received, until more has arrived."""
         self._chunked = False
         self._framing = 0
-        """Bytes by which the framing of the current body exceeds it."""
+        """Bytes of the current body's framing."""
         self.passed = 0
         """Bytes of the current body that may be read."""
         self.over = False
@@ -173,9 +175,9 @@ class _Fenced:
         self.passed += len(data)
         if not self._chunked:
             return [data] if data else []
-        self._framing += before - self._reader.unread - 2 * len(data)
-        if self._framing > FRAMING:
-            raise Refused(400, "the chunks of a body are smaller than what is between them")
+        self._framing += before - self._reader.unread - len(data)
+        if self._framing > FRAMING + self.passed // self.share:
+            raise Refused(400, "a body comes in too many chunks")
         passed = [b"%x\r\n%b\r\n" % (len(data), data)] if data else []
         return [*passed, _LAST] if self._reader.complete else passed
 
@@ -184,6 +186,7 @@ class FencedAgent(_Fenced):
     """The TLS connection with an agent. Each request is read when the one before it is answered."""
 
     __slots__ = ("_answered", "left", "since")
+    share = 8
 
     def __init__(self, tls: SSL.Connection, exchange: Exchange) -> None:
         super().__init__(tls, exchange)
@@ -260,6 +263,7 @@ class FencedMaster(_Fenced):
     """The TLS connection to the master."""
 
     __slots__ = ("_interim",)
+    share = 1
 
     def __init__(self, tls: SSL.Connection, exchange: Exchange) -> None:
         super().__init__(tls, exchange)

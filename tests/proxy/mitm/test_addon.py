@@ -14,6 +14,7 @@ from unittest.mock import Mock
 
 import pytest
 from mitmproxy import eventsequence, http
+from mitmproxy.addons import intercept
 from mitmproxy.addons.proxyserver import Proxyserver
 from mitmproxy.test import taddons, tflow
 from OpenSSL import SSL
@@ -417,3 +418,15 @@ def test_claims_are_withheld_by_their_family_in_any_spelling(addon: addon_module
     assert flow.error is None
     assert [name for name, _ in flow.request.headers.fields] == list(others)
     assert addon._sent[flow.client_conn.id][2] == tuple(name.decode() for name in claims[:-1])
+
+
+@pytest.mark.parametrize("held", ["", "~s"])
+def test_what_a_user_holds_is_not_streamed(held: str) -> None:
+    """An answer in chunks has passed when it is shown otherwise, and cannot be edited."""
+    kind: Any = intercept.Intercept()
+    with taddons.context(kind) as running:  # type: ignore[no-untyped-call]
+        assert not addon_module._intercepts()
+        running.configure(kind, intercept=held)
+        assert addon_module._intercepts() is bool(held)
+    with taddons.context():  # type: ignore[no-untyped-call]
+        assert not addon_module._intercepts(), "mitmdump holds nothing"
