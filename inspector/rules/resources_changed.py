@@ -27,7 +27,8 @@ from inspector.runs.run_history import REPEATED
 def corrective_change(case: ExchangeCase) -> Iterator[Statement]:
     """The agent restored a value that an earlier run had already set: it was changed on the node in between. Puppet is
     meant to do this, but check it if you did not expect a change. With noop it only reports the difference. Execs and
-    notifies are left out, they have no value; what changes in every run is P11."""
+    notifies are left out, they have no value, and so are resources that failed in the run before: Puppet takes what it
+    could not write then for set. What changes in every run is P11."""
     report = case.step.request
     if not isinstance(report, d.Report) or not report.corrective_change:
         return
@@ -36,6 +37,8 @@ def corrective_change(case: ExchangeCase) -> Iterator[Statement]:
         for ref, status in report.resource_statuses.items()
         if status.corrective_change and not status.failed and not ref.startswith(("Exec[", "Notify["))
     }
+    known = case.ledger.fleet.not_failed_before(case.run, drifted)
+    drifted = {ref: status for ref, status in drifted.items() if ref in known}
     repeated = case.ledger.fleet.changed_in_a_row(case.run, drifted)
     repaired = [ref for ref, status in drifted.items() if status.changed and repeated[ref] < REPEATED]
     found = [ref for ref, status in drifted.items() if not status.changed]

@@ -132,6 +132,8 @@ class Run:
     files: ObservedFiles = field(default_factory=ObservedFiles)
     changed: frozenset[str] = frozenset()
     """How many resources are changed, according to the report."""
+    failed: frozenset[str] = frozenset()
+    """The resources that failed, according to the report."""
     file_environments: dict[str, int] = field(default_factory=dict)
     """The environments in which files of the latest catalog were requested, each with the first request."""
     findings: list[Finding] = field(default_factory=list)
@@ -527,6 +529,7 @@ class Run:
         report = _brief(document) if isinstance(document, d.Report) else None
         if isinstance(document, d.Report):
             self.changed = frozenset(islice((r for r, s in document.resource_statuses.items() if s.changed), FILES))
+            self.failed = frozenset(islice((r for r, s in document.resource_statuses.items() if s.failed), FILES))
         self.reports.append(ReportSent(exchange.seq, status, report, exchange.request.size))
 
     def absorb(self, other: Run) -> None:

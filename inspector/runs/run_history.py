@@ -49,6 +49,8 @@ class PastRun:
     """Names of the files whose content was fetched, without plugins."""
     changed: frozenset[str]
     """Resources that the report lists as changed."""
+    failed: frozenset[str] | None
+    """Those that failed; None if there were more than ``NAMES``."""
     compile_time: float | None = None
     """Seconds that the master took for its latest catalog; None without one that could be applied."""
     ca_refreshed: int | None = None
@@ -83,6 +85,13 @@ class Fleet:
         reported = [past for past in reversed(self.before(run)) if Phase.REPORT in past.phases]
         return {ref: 1 + sum(takewhile(bool, (ref in past.changed for past in reported))) for ref in refs}
 
+    def not_failed_before(self, run: Run, refs: Iterable[str]) -> set[str]:
+        """Which of these resources are known not to have failed in the run before."""
+        reported = next((past for past in reversed(self.before(run)) if Phase.REPORT in past.phases), None)
+        if reported is None:
+            return set(refs)
+        return set() if reported.failed is None else set(refs) - reported.failed
+
     def remember(self, run: Run) -> None:
         """Add a finished run, after the rules have looked at it."""
         if run.certname is None or run.tool or run.command or not run.seqs or not run.authenticated:
@@ -99,6 +108,7 @@ class Fleet:
             PastRun(
                 run.number, (run.seqs[0], run.seqs[-1]), run.started, run.ended, run.latest, catalog_time, run.address,
                 run.key, run.transaction_uuid, frozenset(run.spans), _some(fetched), _some(run.changed),
+                run.failed if len(run.failed) <= NAMES else None,
                 next((answer.waited for answer in reversed(run.catalogs) if answer.usable), None),
                 next((answer.seq for answer in run.cas if answer.refresh), None),
             )

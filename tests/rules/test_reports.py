@@ -12,6 +12,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.analysis.verdicts import verdict
 from inspector.rules import all_rules
 from inspector.rules.kit import *
+from inspector.runs.run_history import NAMES
 from tests.support.catalog_verdicts import REFUSED, Case, res
 from tests.support.conversations import all_findings, findings, runs_of
 
@@ -155,6 +156,25 @@ def _changes_each_time(runs: int) -> list[Record]:
 def test_a_file_that_changes_in_every_run_is_said_once() -> None:
     found = [finding for finding in all_findings(_changes_each_time(3)) if finding.rule in ("P02", "P11", "F05")]
     assert [(finding.rule, finding.seqs[-1]) for finding in found] == [("P02", 5), ("P02", 10), ("P11", 15)]
+
+
+def _after_failures(*refs: str) -> list[str]:
+    """The messages of P02 where these resources failed in one run, and one is corrected in the next."""
+    failed = {ref: {"failed": True, "changed": True} for ref in refs}
+    corrected = {"Host[db]": {"changed": True, "corrective_change": True}}
+    records = talk(
+        plugins(), catalog(uuid="a-0"), report(uuid="a-0", result="failed", resource_statuses=failed), wait(1800),
+        plugins(), catalog(uuid="a-1"),
+        report(uuid="a-1", result="changed", corrective_change=True, resource_statuses=corrected),
+    )  # fmt: skip
+    return [finding.message for finding in all_findings(records) if finding.rule == "P02"]
+
+
+def test_what_failed_before_is_no_drift() -> None:
+    """As 7.23 and 8.10 report a host that could not be written to a file: set, and failed."""
+    assert _after_failures("Host[other]") == ["drift was repaired: Host[db]"]
+    assert _after_failures("Host[db]") == []
+    assert _after_failures(*(f"Host[{number}]" for number in range(NAMES + 1))) == []  # which ones is not known
 
 
 def test_p06_by_statuses_or_by_metrics() -> None:

@@ -26,6 +26,8 @@ OLD, NEW = f"puppet.{site.DOMAIN}", f"new.{site.DOMAIN}"
 """The master, and its name where the new one is tried."""
 HOSTS = {"7.9.5": "127.0.7.4", "8.7.0": "127.0.8.4"}
 BOOKWORM = ("puppet-agent",)
+STATUSES = (0, 1, 2, 4, 6)
+"""Those of an agent that has run, whatever became of it."""
 UPGRADED = ("db", "compute", "mon")
 """The roles whose agents are upgraded: Deferred values, and two that need the facts that agents since 8 do not send."""
 
@@ -103,6 +105,7 @@ def play(recorded: Recorded, master: RealMaster, capture: str, agent: RealAgent,
     print(f"{capture}: {agent.certname} {' '.join(options)}: status {done.status}, {done.seconds:.0f} s, "
           f"{len(lines)} lines", flush=True)  # fmt: skip
     (agent.base / f"{capture}.log").write_text(done.output)
+    assert done.status in STATUSES, done.output
 
 
 def fleet(

@@ -27,7 +27,13 @@ class Throwaway(System):
         policy.chmod(0o755)
 
     def command(self, script: str, *binds: Path) -> list[str]:
-        """As of a release; the layer is mounted for this command only."""
+        """As of a release; the layer is mounted for this command only, and what it starts ends with it."""
+        for bind in binds:
+            place = bind.relative_to("/")
+            if not (self.release.root / place).exists():
+                (self._changes / place).mkdir(parents=True, exist_ok=True)
         layers = f"lowerdir={self.release.root},upperdir={self._changes},workdir={self._work}"
-        *outer, inner = super().command(script, *binds)
-        return [*outer, f"mount -t overlay overlay -o {layers} {self.root}\n{inner}"]
+        program, *outer, inner = super().command(script, *binds)
+        # Processes of its own: a daemon that a module started would stay, and keep the layer mounted.
+        own = ["--pid", "--fork", "--kill-child"]
+        return [program, *own, *outer, f"mount -t overlay overlay -o {layers} {self.root}\n{inner}"]
