@@ -13,6 +13,7 @@ from cryptography import x509
 from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.model import Exchange
+from tests.real.agent import installed
 from tests.real.rehearsals import allow_v4, by_v4, target, without_changes
 from tests.real.through import Stage
 
@@ -44,7 +45,7 @@ include rehearsed
 """
 ENC = "#!/bin/sh\necho '{parameters: {tier: %s}, classes: [%s]}'\n"
 DEFERRED = 4
-"""Deferred values of both nodes."""
+"""Deferred values of both nodes, which the v4 of version 7 makes text of."""
 
 
 @dataclass
@@ -143,7 +144,7 @@ def test_what_another_environment_changes(allowed: Site, run: Run) -> None:
     status, found = site.rehearse(run, "--twice", "--files")
     assert (status, found["groups"], found["not_compared"]) == (0, [], [])
     assert (sorted(found["without_change"]), found["noise"]["differences"]) == (sorted(NAMES), 0)
-    assert found["deferred_not_compared"] == DEFERRED
+    assert found["deferred_not_compared"] == (0 if installed() >= (8,) else DEFERRED)
 
     # Other code, other data, other bytes.
     staging = _staging(site.master)
