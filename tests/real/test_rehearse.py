@@ -44,8 +44,8 @@ file { 'BASE/tier': content => $tier }
 include rehearsed
 """
 ENC = "#!/bin/sh\necho '{parameters: {tier: %s}, classes: [%s]}'\n"
-DEFERRED = 4 if installed() < (8, 10) else 0
-"""Deferred values of both nodes that v4 makes text of."""
+DEFERRED = 4
+"""Deferred values of both nodes, which v4 before 8.10 makes text of."""
 
 
 @dataclass
@@ -144,7 +144,7 @@ def test_what_another_environment_changes(allowed: Site, run: Run) -> None:
     status, found = site.rehearse(run, "--twice", "--files")
     assert (status, found["groups"], found["not_compared"]) == (0, [], [])
     assert (sorted(found["without_change"]), found["noise"]["differences"]) == (sorted(NAMES), 0)
-    assert found["deferred_not_compared"] == DEFERRED
+    assert found["deferred_not_compared"] == (0 if installed() >= (8, 10) else DEFERRED)
 
     # Other code, other data, other bytes.
     staging = _staging(site.master)

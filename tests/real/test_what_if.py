@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from tests.real.through import Stage
 
 REFRESH = ("--crl_refresh_interval", "1s")
-SHORT = datetime.timedelta(days=10)
-"""How long the CA's CRL is valid here."""
+SHORT = datetime.timedelta(days=40)
+"""How long the CA's CRL is valid here. (Puppetserver from 8.4 on renews one that has less than 30 days left.)"""
 
 
 class Foretold(NamedTuple):
@@ -43,7 +43,7 @@ class Foretold(NamedTuple):
 
 @pytest.fixture
 def crls(master: RealMaster) -> Iterator[list[x509.CertificateRevocationList]]:
-    """The CA's CRLs, its own one valid for some days only; afterwards the file is as it was."""
+    """The CA's CRLs, its own one valid for some weeks only; afterwards the file is as it was."""
     if not shutil.which("faketime"):
         (pytest.fail if os.environ.get("PUPPET_INSPECTOR_REAL") == "required" else pytest.skip)("faketime is missing")
     place = master.cadir / "ca_crl.pem"
@@ -70,7 +70,7 @@ def test_what_is_foretold_happens(stage: Stage, crls: list[x509.CertificateRevoc
     assert {node.certname for node in found.nodes} == {agent.certname for agent in (fetching, other, retired)}
 
     # A date after the end of the CRL that they have, and one before it.
-    after, before = _date(20), _date(5)
+    after, before = _date(50), _date(5)
     foretold = _foretold(found, after)
     assert (foretold.breaks, foretold.works) == (_names(fetching, other, retired), set())
     assert _foretold(found, before) == Foretold(set(), set(), set())
@@ -78,12 +78,12 @@ def test_what_is_foretold_happens(stage: Stage, crls: list[x509.CertificateRevoc
         f"The CRL issued by 'CN=Puppet CA: {master.name}' has expired, verify time is synchronized",
         f"certificate verify failed [CRL has expired for CN={master.name}]",
     }
-    _fails(stage, other, foretold, clock="+20d")
+    _fails(stage, other, foretold, clock="+50d")
     _succeeds(stage, other, clock="+5d")
     # Who has one that has ended cannot fetch the new one.
     renewed = pki.renew_crl(pki.read_authority(master.cadir), [crls[0]], _now(), _now() + 4 * SHORT)
     (master.cadir / "ca_crl.pem").write_bytes(pki.pem(renewed, crls[1]))
-    _fails(stage, other, foretold, *REFRESH, clock="+20d")
+    _fails(stage, other, foretold, *REFRESH, clock="+50d")
     other.clock = ""
 
     # A node's certificate is revoked.
