@@ -223,6 +223,11 @@ class Run:
         return _major(self.agent_version, self.dialect)
 
     @property
+    def fails_to_wait(self) -> bool:
+        """True for agents that fail instead of repeating a request that was answered 503 with Retry-After (S24)."""
+        return (6, 29) <= self.major < (7, 26) or (8, 0) <= self.major < (8, 2)
+
+    @property
     def old_engine(self) -> bool:
         """True for agents that verify nothing during bootstrap (``Puppet::SSL::Host``, up to 6.3)."""
         return (0, 0) < self.major < (6, 4)
