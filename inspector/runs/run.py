@@ -468,8 +468,8 @@ class Run:
             add(self, exchange, match, placed, status)
 
     def _note_repeated(self, exchange: Exchange) -> None:
-        for failed in [failed for failed in self.unanswered if failed.target == _sent_to(exchange)]:
-            self.unanswered.remove(failed)
+        target = _sent_to(exchange)
+        self.unanswered[:] = [failed for failed in self.unanswered if failed.target != target]
 
     def _add_ca_bundle(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
         answered = placed.response
