@@ -130,10 +130,6 @@ def retried_too_early(case: ExchangeCase, *, longest_s: float = 300, retries: fl
         yield Statement(f"the agent requested the catalog again more than {retries:.0f} times", at=places.REQUEST_LINE)
 
 
-AFFECTED = (((6, 29), (7, 26)), ((8, 0), (8, 2)))
-"""Versions of agents that fail instead of repeating a request: from the first on, before the second."""
-
-
 @rule(
     "S24",
     Severity.ERROR,
@@ -174,7 +170,7 @@ def retry_fails(case: RunCase) -> Iterator[Statement]:
     before 7.26 and 8 before 8.2, with every version of Ruby. A version that a distribution has repaired repeats the
     request, and is not reported."""
     run = case.run
-    if run.tool or not any(first <= run.major < fixed for first, fixed in AFFECTED):
+    if run.tool or not run.fails_to_wait:
         return
     latest = {
         Kind.CATALOG: run.catalogs[-1].seq if run.catalogs else 0,

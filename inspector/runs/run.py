@@ -225,6 +225,11 @@ class Run:
         return _major(self.agent_version, self.dialect)
 
     @property
+    def fails_to_wait(self) -> bool:
+        """True for agents that fail instead of repeating a request that was answered 503 with Retry-After (S24)."""
+        return (6, 29) <= self.major < (7, 26) or (8, 0) <= self.major < (8, 2)
+
+    @property
     def old_engine(self) -> bool:
         """True for agents that verify nothing during bootstrap (``Puppet::SSL::Host``, up to 6.3)."""
         return (0, 0) < self.major < (6, 4)
@@ -465,8 +470,8 @@ class Run:
             add(self, exchange, match, placed, status)
 
     def _note_repeated(self, exchange: Exchange) -> None:
-        for failed in [failed for failed in self.unanswered if failed.target == _sent_to(exchange)]:
-            self.unanswered.remove(failed)
+        target = _sent_to(exchange)
+        self.unanswered[:] = [failed for failed in self.unanswered if failed.target != target]
 
     def _add_ca_bundle(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
         answered = placed.response

@@ -41,6 +41,8 @@ SILENT = DAY
 """Seconds of silence after which an open run is over."""
 BUSY = (429, 503)
 """Answers after which an agent repeats its request."""
+RETRIES = 100
+"""How often an agent from version 6 on repeats a request that was answered so; then it gives up."""
 RETRY = 120.0
 """Seconds within which failed handshakes of one agent are one attempt (an agent repeats them per request)."""
 
@@ -108,12 +110,15 @@ def _has_its_list(run: Run, match: Match) -> bool:
     return got or (match.endpoint.kind is Kind.ENVIRONMENT_CHECK and bool(run.listings.keys() - {key}))
 
 
-def _is_repeated(record: Record) -> bool:
-    """Whether the agent has to repeat a request, at another address or later."""
+def _is_repeated(run: Run, record: Record) -> bool:
+    """Whether the agent repeats its report, at another address or later (docs/protocol.md#retry-after)."""
     if not isinstance(record, Exchange) or record.response is None:
         return False
     status = record.response.status
-    return is_redirect(status) or (status in BUSY and record.response.header("retry-after") is not None)
+    if is_redirect(status):
+        return True
+    waits = run.major >= (5, 3) and not run.fails_to_wait and run.reports.total <= RETRIES
+    return waits and status in BUSY and record.response.header("retry-after") is not None
 
 
 def _has_its_catalog(run: Run) -> bool:
@@ -219,7 +224,7 @@ class Segmenter:
             self._by_leg[step.leg_id] = run
         if isinstance(step.record, Exchange) and step.record.error and step.record.master:
             self._by_leg[step.record.master.id] = run  # of an imported flow, the failed handshake comes after it
-        if step.match and step.match.endpoint.kind is Kind.REPORT and not _is_repeated(step.record):
+        if step.match and step.match.endpoint.kind is Kind.REPORT and not _is_repeated(run, step.record):
             self._close(run)
         return run
 

@@ -470,8 +470,19 @@ def test_behind_one_address_what_names_itself_comes_apart_again(crowd: list[tupl
     assert sorted(seq for run in found(crowd) for seq in run) == [record.seq for _, record in crowd]
 
 
-@pytest.mark.parametrize(("retry_after", "runs"), [("1", 1), (None, 3)])
-def test_a_report_that_is_to_be_sent_again_later_ends_no_run(retry_after: str | None, runs: int) -> None:
+@pytest.mark.parametrize(
+    ("version", "retry_after", "times", "runs"),
+    [
+        ("9.0.0", "1", 2, 1),
+        ("9.0.0", None, 2, 3),  # it is not sent again
+        ("7.23.0", "1", 2, 3),  # it fails instead
+        ("9.0.0", "0", 101, 2),  # it has given up
+    ],
+)
+def test_a_report_that_is_to_be_sent_again_later_ends_no_run(
+    version: str, retry_after: str | None, times: int, runs: int
+) -> None:
     """As with OpenVox 9.0.0-rc1, which sent its report to a busy master a hundred times."""
     busy = altered(report(status=503), answers={"Retry-After": retry_after})
-    assert len(runs_of(talk(plugins(), catalog(), busy, busy, report()))) == runs
+    talked = talk(plugins(), catalog(), *(busy for _ in range(times)), report(), version=version)
+    assert len(runs_of(talked)) == runs

@@ -38,7 +38,8 @@ RAN = (0, 2)
 """How a run ends in which everything was applied."""
 _TIMES = re.compile(
     r"[0-9.]+ seconds|transaction_uuid=[0-9a-f-]+| - connect\(2\) for [^()]*|peeraddr=\S+| \(corrective\)"
-    r"|file[0-9]{8}-\w+-\w+\.lock|SSL_read: unexpected eof while reading|Connection reset by peer"
+    r"|file[0-9]{8}-\w+-\w+\.lock|Connection reset by peer"
+    r"|SSL_read: (?:unexpected eof while reading|\(null\) \(tls_retry_write_records failure\))"
 )
 """What differs from run to run, by the version of Ruby, and by who is at the other end of the connection."""
 _TIMEOUT = re.compile(
