@@ -143,7 +143,7 @@ class SiteTrust:
         self._lost = math.inf
         """Since when the CRLs in use are no longer in the file."""
         self._lost_at = math.inf
-        """The same by a clock that nobody sets: set back, the other one would let revoked certificates in for longer."""
+        """The same by a clock that nobody sets: set back, the other one would let revoked certificates in longer."""
         self.refresh()
 
     def refresh(self) -> None:
