@@ -48,6 +48,9 @@ _KEY = 32
 OLDER = "SELECT count(*) FROM captures WHERE version < 2"
 """How many captures were converted when runs did not yet say what their nodes were."""
 
+_STRANGE = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+"""What calculating with values of another's tables may raise: no time, an endless one, another type."""
+
 
 class TableDirectory:
     """A directory of tables, to write to and to read."""
@@ -268,7 +271,13 @@ class TableDirectory:
             self._blamed(connection),
         ):
             self.show(connection)
-            yield connection
+            try:
+                yield connection
+            except _STRANGE as error:
+                raise InspectorError(
+                    f"The tables in {self.root} have values that puppet-inspector does not write there.",
+                    "Convert their captures again, into a new directory: puppet-inspector tables CAPTURES -o NEW",
+                ) from error
 
     @contextlib.contextmanager
     def _blamed(self, connection: DuckDBPyConnection) -> Iterator[None]:

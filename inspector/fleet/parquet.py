@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector import inputs
+from inspector.errors import InspectorError
 from inspector.fleet.database import DatabaseError, reported, text
 from inspector.fleet.tables import TABLES
 
@@ -192,4 +194,9 @@ def read(parts: Sequence[Path], *, hive: bool = False) -> str:
 
 
 def _listed(parts: Sequence[Path]) -> str:
+    """Return the names of parts as SQL. Raises InspectorError if one is no file: a pipe is waited for, a link leads
+    elsewhere."""
+    for part in parts:
+        if not inputs.regular(part, links=False):
+            raise InspectorError(f"{part} is not a regular file.", "Remove it, and convert its captures again.")
     return ", ".join(text(str(part)) for part in parts)

@@ -142,6 +142,8 @@ class SiteTrust:
         """Why a file that changed could not be read."""
         self._lost = math.inf
         """Since when the CRLs in use are no longer in the file."""
+        self._lost_at = math.inf
+        """The same by a clock that nobody sets: set back, the other one would let revoked certificates in longer."""
         self.refresh()
 
     def refresh(self) -> None:
@@ -152,7 +154,7 @@ class SiteTrust:
         """
         state = (stamp(self.ca), stamp(self.crl))
         if state == self._state:
-            if time.time() - self._lost > LAST_GOOD:
+            if max(time.time() - self._lost, time.monotonic() - self._lost_at) > LAST_GOOD:
                 self.error = f"The CRL {self.crl} was not usable for a day: no identity is used until it is."
                 self._use(state, self.authorities, ())
             return
@@ -175,6 +177,7 @@ class SiteTrust:
         crls, self.error = self._read_crls()
         if self.crls and (self.error or self._covers_less(authorities, crls)):
             self._state, self._lost = state, min(self._lost, time.time())
+            self._lost_at = min(self._lost_at, time.monotonic())
             until = datetime.datetime.fromtimestamp(self._lost + LAST_GOOD, datetime.UTC)
             reason = self.error or f"A part of the CRL {self.crl} is missing."
             self.error = f"{reason} The last good one is used until {until:%Y-%m-%d %H:%M} UTC."
@@ -187,7 +190,8 @@ class SiteTrust:
         authorities: tuple[cx509.Certificate, ...],
         crls: tuple[cx509.CertificateRevocationList, ...],
     ) -> None:
-        self._state, self.authorities, self.crls, self._lost = state, authorities, crls, math.inf
+        self._state, self.authorities, self.crls = state, authorities, crls
+        self._lost = self._lost_at = math.inf
         ders = [authority.public_bytes(Encoding.DER) for authority in authorities]
         ders += [crl.public_bytes(Encoding.DER) for crl in crls]
         self.digest = hashlib.sha256(b"".join(ders)).digest()

@@ -340,6 +340,22 @@ def test_another_key_is_not_made_for_tables_that_are_there(tmp_path: Path, captu
     assert not (tables.root / ".key").exists()
 
 
+@pytest.mark.parametrize("kind", ["pipe", "link", "directory"])
+def test_a_part_that_is_no_file_is_neither_waited_for_nor_followed(
+    tmp_path: Path, captures: list[Path], kind: str
+) -> None:
+    tables = converted(tmp_path, captures[0])
+    (part,) = tables.root.glob("runs/*/*/*.parquet")
+    moved = part.rename(tmp_path / "moved.parquet")
+    if kind == "link":
+        part.symlink_to(moved)
+    else:
+        (os.mkfifo if kind == "pipe" else os.mkdir)(part)
+    for read in (lambda: by_sql(tables.root, "FROM runs"), lambda: overview_of(tables)):
+        with pytest.raises(InspectorError, match="is not a regular file"):
+            read()
+
+
 @pytest.mark.slow
 def test_what_is_concluded_from_a_damaged_part_names_it(tmp_path: Path, captures: list[Path]) -> None:
     tables = converted(tmp_path, *captures)

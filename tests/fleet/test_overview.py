@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
 
 from inspector.errors import InspectorError
+from inspector.fleet.directory import TableDirectory
 from inspector.fleet.overview import TOP, InUse, Overview, Unsettled, fields, overview_of
 from inspector.fleet.spools import Spools
 from inspector.fleet.tables import CaptureRow, CertificateRow, ConnectionRow, ExchangeRow, FindingRow, ResourceEventRow
@@ -140,6 +142,18 @@ def finding(number: int, name: str, at: float, rule: str, severity: str = "error
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("value", ["'infinity'::TIMESTAMP", "NULL::TIMESTAMP"])
+def test_times_that_are_none_are_refused_in_a_sentence(tmp_path: Path, value: str) -> None:
+    root = tables_with(tmp_path, run_row(1, "a", HOUR), until=DAY).root
+    (part,) = root.glob("runs/date=*/site=*/*.parquet")
+    with duckdb.connect() as connection:
+        given = f"SELECT * REPLACE ({value} AS time) FROM read_parquet('{part}', hive_partitioning=false)"
+        connection.execute(f"CREATE TABLE made AS {given}")
+        connection.execute(f"COPY made TO '{part}' (FORMAT parquet)")
+    with pytest.raises(InspectorError, match="have values that puppet-inspector does not write there"):
+        overview_of(TableDirectory.open(root))
+
+
 def test_rules_say_where_they_found_something_first_and_how_often_each_day(tmp_path: Path) -> None:
     found = of(
         tmp_path, run_row(1, "a", 100), run_row(2, "b", DAY + 5), finding(1, "a", 200, "R16", "notice"),

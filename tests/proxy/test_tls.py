@@ -150,6 +150,22 @@ def test_the_day_begins_when_the_first_of_them_is_lost(trust: tls.SiteTrust, mon
     assert not trust.crls
 
 
+def test_a_clock_that_is_set_back_does_not_make_the_day_longer(
+    trust: tls.SiteTrust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, running = 1_800_000_000.0, 1000.0
+    monkeypatch.setattr("inspector.proxy.tls.time.time", lambda: now)
+    monkeypatch.setattr("inspector.proxy.tls.time.monotonic", lambda: running)
+    lose(trust.crl, "emptied")
+    trust.refresh()
+    now, running = now - 365 * 86_400, running + tls.LAST_GOOD - 10
+    trust.refresh()
+    assert trust.crls
+    running += 20
+    trust.refresh()
+    assert not trust.crls
+
+
 def test_a_crl_of_a_ca_that_is_gone_is_not_missed(trust: tls.SiteTrust) -> None:
     first = trust.ca.read_bytes().partition(b"-----END CERTIFICATE-----\n")
     trust.ca.write_bytes(first[0] + first[1])
