@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from inspector import regex
-from inspector.privacy import patterns
-from inspector.privacy.patterns import MASK
+from inspector.privacy import names
+from inspector.privacy.names import MASK
 from inspector.privacy.vocabulary import WORDS
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Harmless:
             while quotes and quotes[0][1] <= start:
                 quotes.popleft()
             new = self._token(token[0], prose=prose and not (quotes and quotes[0][0] <= start))
-            if new is None and _ASSIGNS.match(value[token.end() : token.end() + 4]) and patterns.named(token[0]):
+            if new is None and _ASSIGNS.match(value[token.end() : token.end() + 4]) and names.named(token[0]):
                 new = token[0]
             if begin >= 0 and (new is not None or value[end:start].strip(" ")):
                 parts += [value[at:begin], self.stand_in(value[begin:end])]
