@@ -208,9 +208,7 @@ class Contents:
                     status=short(event.status),
                     old=_event_value(masks, name, event.previous_value),
                     new=_event_value(masks, name, event.desired_value),
-                    message=message(MASK if named(name) else masks.text(event.message))
-                    if event.message
-                    else None,
+                    message=message(MASK if named(name) else masks.text(event.message)) if event.message else None,
                     corrective=event.corrective_change,
                     file=short(status.file),
                     line=line,

@@ -40,6 +40,8 @@ _SIGNED = regex.compile(r"((?:^|[&;])(?:sig|signature|x-amz-signature)=)[^&;#]+"
 _ESCAPED = regex.compile(rb"\\[uU]00[2-7]")
 _QUOTED = 8 * 2**20
 """Size of a body that is searched for secrets that a finding may quote; more would block the analysis for seconds."""
+_LARGE = 2000
+"""Characters of a value whose size is judged (R11)."""
 _DESCRIBING = ("property", "name")
 _DESCRIBED = ("previous_value", "desired_value", "historical_value", "default_literal", "default_source", "value")
 """Fields that describe a property or parameter which another field names."""
@@ -430,8 +432,15 @@ def mask_of(value: Any, *, sure: bool, likely: bool) -> str | None:
     if isinstance(value, str) and not sure:
         if names.harmless(value):
             return None
-        return patterns.shapes(value) if patterns.is_shape(value) else MASK
+        return patterns.shapes(value) if patterns.is_shape(value) else _of_size(value)
+    if isinstance(value, str):
+        return _of_size(value)
     return MASK if sure or not isinstance(value, bool) else None
+
+
+def _of_size(value: str) -> str:
+    """Return the mask of a text: of a large one as long, because rules judge its size."""
+    return MASK * (len(value) // len(MASK)) if len(value) > _LARGE else MASK
 
 
 def _any(signs: tuple[str, ...], value: str) -> bool:
