@@ -28,6 +28,7 @@ from inspector.model import Exchange, Leg, Request, Response
 from inspector.privacy import patterns, redact
 from inspector.privacy.harmless import Harmless
 from inspector.privacy.known import KnownSecrets
+from inspector.privacy.names import harmless, named
 from inspector.proxy.bodies import Copies
 from inspector.proxy.connect.interception import Addition
 from inspector.proxy.engine import framing
@@ -118,8 +119,8 @@ SLOW = (prose, KnownSecrets(["a" * 200, "hunter2-horse", "A0A0A", "-.-.-.", "%41
     "function",
     [
         patterns.text,
-        patterns.named,
-        patterns.harmless,
+        named,
+        harmless,
         patterns.signs,
         patterns.is_shape,
         clean,
@@ -138,7 +139,7 @@ def test_texts_are_read_in_linear_time(function: Callable[[str], object]) -> Non
 
 @pytest.mark.parametrize("text", ["password" + "1" * 180 + "x", "pass_" * 39 + "x"])
 def test_a_name_takes_no_exponential_time(text: str) -> None:
-    assert not patterns.named(text)
+    assert not named(text)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from inspector import regex
 from inspector.compare import meaning
 from inspector.compare.differences import Section
-from inspector.privacy import patterns
+from inspector.privacy.names import named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def compare(before: Facts, after: Facts, found: Differences, changing: Differenc
             waiting += [
                 (
                     f"{path}.{each}" if path else str(each),
-                    name if patterns.named(name) else str(each),
+                    name if named(name) else str(each),
                     old.get(each),
                     new.get(each),
                 )

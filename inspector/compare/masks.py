@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from inspector.compare import meaning
-from inspector.privacy import patterns, redact
+from inspector.privacy import redact
 from inspector.privacy.known import SHORTEST, KnownSecrets
-from inspector.privacy.patterns import MASK
+from inspector.privacy.names import MASK, named
 from inspector.protocol import rich
 from inspector.protocol.facts import leaves
 from inspector.protocol.rich import MAX_DEPTH, Rich
@@ -46,7 +46,7 @@ class Masks:
             for path, value in leaves(facts.values):
                 if (
                     isinstance(value, str)
-                    and any(patterns.named(str(name)) for name in path)
+                    and any(named(str(name)) for name in path)
                     and redact.mask_of(value, sure=False, likely=True)
                     and redact.telling(value, sure=False)
                 ):
@@ -59,7 +59,7 @@ class Masks:
 
     def value(self, name: str, value: Any, *, sensitive: bool = False) -> Any:
         """A value with a name, in which rich data was read, as a JSON-able structure with masks."""
-        return self._value(value, sure=sensitive, likely=patterns.named(name), depth=0)
+        return self._value(value, sure=sensitive, likely=named(name), depth=0)
 
     def _value(self, value: Any, *, sure: bool, likely: bool, depth: int) -> Any:
         sure = sure or (isinstance(value, Rich) and value.sensitive)
@@ -72,7 +72,7 @@ class Masks:
             case dict():
                 return {
                     self.text(str(key)): self._value(
-                        item, sure=False, likely=likely or patterns.named(str(key)), depth=depth + 1
+                        item, sure=False, likely=likely or named(str(key)), depth=depth + 1
                     )
                     for key, item in value.items()
                 }
@@ -99,7 +99,7 @@ def _secrets(resource: Resource) -> Iterator[tuple[str, bool]]:
         if sure and name in sure:
             yield from ((leaf, True) for leaf in _texts(value))
         elif type(value) is str:
-            if patterns.named(name) and redact.mask_of(value, sure=False, likely=True):
+            if named(name) and redact.mask_of(value, sure=False, likely=True):
                 yield value, False
         elif isinstance(value, dict | list) and _MARKED in meaning.encoded(value):
             yield from ((leaf, True) for marked in _marked(value) for leaf in _texts(marked))

@@ -19,8 +19,8 @@ from inspector.compare.facts import Volatile
 from inspector.compare.masks import Masks
 from inspector.fleet.spools import masked, message, micros, short
 from inspector.fleet.tables import FactRow, ResourceEventRow, ResourceRow
-from inspector.privacy import patterns, redact
-from inspector.privacy.patterns import MASK
+from inspector.privacy import redact
+from inspector.privacy.names import MASK, named
 from inspector.protocol import documents as d
 from inspector.protocol.bodies import content_type
 from inspector.protocol.facts import leaves
@@ -208,9 +208,7 @@ class Contents:
                     status=short(event.status),
                     old=_event_value(masks, name, event.previous_value),
                     new=_event_value(masks, name, event.desired_value),
-                    message=message(MASK if patterns.named(name) else masks.text(event.message))
-                    if event.message
-                    else None,
+                    message=message(MASK if named(name) else masks.text(event.message)) if event.message else None,
                     corrective=event.corrective_change,
                     file=short(status.file),
                     line=line,
@@ -242,7 +240,7 @@ def _changes(name: str) -> bool:
 
 def _fact(path: tuple[Hashable, ...], value: Any) -> str | None:
     """A fact's value as text, masked if its name, or that of what it is part of, means a secret."""
-    mask = redact.mask_of(value, sure=False, likely=any(patterns.named(str(name)) for name in path))
+    mask = redact.mask_of(value, sure=False, likely=any(named(str(name)) for name in path))
     if mask is not None:
         return mask
     match value:

@@ -12,7 +12,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from inspector import regex
-from inspector.privacy import patterns, redact, secrets
+from inspector.privacy import redact, secrets
+from inspector.privacy.names import named
 from inspector.protocol import endpoints, x509
 from inspector.protocol.kinds import Kind
 from inspector.text import address, clean
@@ -86,7 +87,7 @@ def _request(request: Request) -> Iterator[str]:
         lower = name.lower()
         if lower in _OWN or not _TOKEN.fullmatch(name):
             continue
-        if secrets.credential(lower) or patterns.named(lower):
+        if secrets.credential(lower) or named(lower):
             yield f'--header "{lower}: ${{{regex.sub("[^A-Z]", "_", name.upper())}:?}}"'
         elif value.strip():
             yield f"--header {quoted(_line(f'{name}: {value}'))}"

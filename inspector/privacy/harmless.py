@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from inspector import regex
-from inspector.privacy import patterns
-from inspector.privacy.patterns import MASK
+from inspector.privacy import names
+from inspector.privacy.names import MASK
 from inspector.privacy.vocabulary import WORDS
 
 if TYPE_CHECKING:
@@ -48,11 +48,12 @@ _FIXED = regex.compile(
     r"|\d{4}-\d\d-\d\d(?:[T_]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|UTC|[+-]\d\d:?\d\d)?)?"
     r"|\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?"
     r"|\d{1,2}\.\d{1,2}\.\d{4}"
-    r"|(?:TLS|SSL)v\d(?:\.\d)?"
+    r"|(?:TLS|SSL)v\d(?:\.\d)?|error:[0-9A-F]{8}(?::(?:[A-Za-z]{1,10}|asn1|x509))?"
     r"|(?i:sha(?:1|224|256|384|512)(?:lite)?|md5(?:lite)?|ipv[46]|base64|b64|utf-?8|utf16|(?:x86_64|aarch64)(?:-linux(?:-gnu)?)?|x86|x64|i[36]86|amd64|arm64|ppc64(?:le)?"
     r"|s390x?|win(?:32|64)|v[1-9]|http[12]|h2|eth\d|lo\d?|wlan\d|en[os]\d{1,2}|enp\ds\d{1,2}|[sv]d[a-z]\d?|nvme\dn\dp?\d?|ext[234]|fat32"
     r"|el[5-9]|el10|rsa|dsa|ecdsa|ed25519|p-?(?:256|384|521)|python[23]|k8s|log4j|x509|pkcs(?:7|8|10|12)|oauth2"
     r"|dev\d|aes(?:128|256)|sha\d{1,3}withrsaencryption|iso-?8859-?\d{1,2}|latin1|[a-z]|q=0\.\d{1,3}"
+    r"|(?:ssl|tls|dtls)v?[0-9]{1,2}|asn1"
     r"|ruby\d|php\d|s3|ec2|http2|rc\d{1,2})"
 )
 """Numbers, versions, times, and words with digits that thousands of sites have."""
@@ -133,7 +134,7 @@ class Harmless:
             while quotes and quotes[0][1] <= start:
                 quotes.popleft()
             new = self._token(token[0], prose=prose and not (quotes and quotes[0][0] <= start))
-            if new is None and _ASSIGNS.match(value[token.end() : token.end() + 4]) and patterns.named(token[0]):
+            if new is None and _ASSIGNS.match(value[token.end() : token.end() + 4]) and names.named(token[0]):
                 new = token[0]
             if begin >= 0 and (new is not None or value[end:start].strip(" ")):
                 parts += [value[at:begin], self.stand_in(value[begin:end])]

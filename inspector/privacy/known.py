@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus, unquote
 
 from inspector import regex
-from inspector.privacy.patterns import MASK
+from inspector.privacy.names import MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Patterns of secrets that are not marked as such: names, pieces of text, attributes of signing requests.
+"""Patterns of secrets that are not marked as such: pieces of text, attributes of signing requests.
 
 A mask keeps the form of what it replaces, so that rules give the same findings for a masked capture.
 """
@@ -11,40 +11,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from inspector import regex
+from inspector.privacy import written
+from inspector.privacy.names import MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-MASK = "MASKED"
-"""The mask in exported data: ASCII, so that every notation can contain it unchanged."""
-
-# -- names ------------------------------------------------------------------------------------------------
-
-_NAME = regex.compile(
-    r"(?:(?:.*[^a-z])?(?:pass|psk|pwd|pw)|.*(?:passw(?:or)?d|passphrase|passcode|rootpw|bindpw|dbpass|secret|token"
-    r"|credential|snmp_?community|community_?string|erlang_?cookie"
-    r"|(?:api|auth|access|account|encrypt(?:ion)?|shared|preshared|private|signing|master|license|ssl)[_ -]?key))s?"
-    r"(?:[_-]?(?:hash|value|data|content|string|text|base64|pem|plain|clear|new|old|key|base|[0-9]+))*",
-    regex.IGNORECASE,
-)
-_IDENTIFIER = regex.compile(r"[\w.:@ -]{1,200}")
-"""The form of a parameter's name. A reference such as ``Exec[token]`` is not one."""
-_HARMLESS = regex.compile(
-    r"|true|false|yes|no|on|off|undef|nil|null|none|present|absent|[*!x]+|(?:/[\w.@%+-]+)+\.\w{2,5}|[a-z]+:///\S*",
-    regex.IGNORECASE,
-)
-
-
-@lru_cache(maxsize=4096)
-def named(name: str) -> bool:
-    """Whether the name of a parameter or fact means a secret: its last words decide (not ``password_max_age``)."""
-    return _IDENTIFIER.fullmatch(name) is not None and _NAME.fullmatch(name) is not None
-
-
-def harmless(value: str) -> bool:
-    """Whether a value is never a secret, whatever its name: empty, a boolean, a locked password, a file path."""
-    return _HARMLESS.fullmatch(value) is not None
-
 
 # -- texts ------------------------------------------------------------------------------------------------
 
@@ -62,6 +33,10 @@ _PACKED = regex.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\r\n]{20,}={0,2}")
 AWS_KEY = regex.compile(r"(?:^|[^A-Z0-9])(?P<it>(A(?:KIA|SIA))[A-Z2-7]{16})(?:$|[^A-Z0-9])")
 GITHUB_TOKEN = regex.compile(r"(?:^|[^A-Za-z0-9_])(?P<it>(gh[pousr]_)[A-Za-z0-9]{36})(?:$|[^A-Za-z0-9])")
 GITLAB_TOKEN = regex.compile(r"(?:^|[^A-Za-z0-9_])(?P<it>(glpat-)[A-Za-z0-9_-]{20})(?:$|[^A-Za-z0-9_-])")
+_MORE = (
+    r"[A-Za-z0-9+/]*(?:(?:\r?\n|\\n)[ \t]*[A-Za-z0-9+/]{16,})*(?:(?:\r?\n|\\n)[ \t]*[A-Za-z0-9+/]{1,76}={1,2})?={0,2}"
+)
+"""The rest of something in base64."""
 _SHAPES: tuple[tuple[tuple[str, ...], regex.Pattern[str], str], ...] = (
     (("PRIVATE KEY",), _KEY, rf"\g<1>{MASK * 3}\g<2>"),
     (("Private-Lines",), _PUTTY, rf"\g<1>{MASK}\g<2>"),
@@ -80,6 +55,16 @@ _SHAPES: tuple[tuple[tuple[str, ...], regex.Pattern[str], str], ...] = (
      rf"\1{MASK}"),
     (("pypi-",), regex.compile(r"\b(pypi-)[\w-]{16,}"), rf"\1{MASK}"),
     (("hvs.", "hvb.", "hvr."), regex.compile(r"\b(hv[sbr]\.)[\w-]{16,}"), rf"\1{MASK}"),
+    (("s.", "b."),
+     regex.compile(r"(?:^|[^\w.])(?P<it>([sb]\.)(?:[A-Za-z0-9]{24}|[A-Za-z0-9_-]{60,}))(?:$|[^\w.-])"), rf"\1{MASK}"),
+    (("\xfe\xed\xfe\xed", "\xce\xce\xce\xce"),
+     regex.compile("(?s)(?:\xfe\xed\xfe\xed|\xce\xce\xce\xce)\0\0\0[\1\2].*"), MASK),
+    (("*\x86H\x86\xf7\r\1\7\1",), regex.compile("(?s)0[^0]{1,5}\2\1\x030.{1,5}\6\t[*]\x86H\x86\xf7\r\1\7\1.*"), MASK),
+    (("/u3+7Q", "zs7Ozg"), regex.compile(rf"(?:^|[^A-Za-z0-9+/])(?P<it>(?:/u3\+7Q|zs7Ozg)A{{2}}{_MORE})"), MASK),
+    (("CSqGSIb3DQEHA", "KoZIhvcNAQcB"),
+     regex.compile(r"(?:^|[^A-Za-z0-9+/])(?P<it>MI(?:I[A-Za-z0-9+/]{3}IBAzCC[A-Za-z0-9+/]{3}GCSqGSIb3DQEHA"
+                   r"|M[A-Za-z0-9+/]{4}CAQMwg[A-Za-z0-9+/]{5}YJKoZIhvcNAQcB|ACAQMwgAYJKoZIhvcNAQcB)"
+                   rf"{_MORE})"), MASK),
     (("AGE-SECRET-KEY-",), regex.compile(r"(AGE-SECRET-KEY-)[0-9A-Z]{20,}"), rf"\1{MASK}"),
     (("/services/", "/webhooks/", "webhook"),
      regex.compile(r"(https://(?:hooks\.slack\.com/(?:services|workflows|triggers)|[a-z.]*discord(?:app)?\.com/api/webhooks"
@@ -99,22 +84,9 @@ _SHAPES: tuple[tuple[tuple[str, ...], regex.Pattern[str], str], ...] = (
 _BASE64 = "LS0tLS1CRUdJTi"
 _SHAPED = regex.Words(dict.fromkeys((*(sign for signs, _, _ in _SHAPES for sign in signs), _BASE64)))
 """Texts of which one is in any text with such a piece."""
-_ASSIGNED = regex.compile(
-    r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?(?:_base)?|(?:api|access|account|private)[_-]?key|token|[;_]pwd)"
-    r"(?P<close>\\?['\"])?[ \t]*(?P<sign>=>|:?=|:)[ \t]*)"
-    r"(?:(?P<open>\\?['\"])(?P<quoted>[^'\"\\\n]+)(?P<end>\\?['\"]|\z)|(?P<bare>[^\s'\",;&\\]{6,}))",
-    regex.IGNORECASE,
-)
-_CODE = regex.compile(
-    r"[$%{<\[(*/@&].*|[a-z_][\w.]*[(\[].*|\w+::.*|(?:true|false|undef|null|none|nil|sensitive|redacted|changed|required)\b.*",
-    regex.IGNORECASE | regex.DOTALL,
-)
-"""A reference, a mask, a call, a path, a word: values after ``password =`` that are not secrets."""
-_LINE_START = regex.compile(r"[ \t+-]*['\"]?[\w.:-]*")
-"""Text that may stand before an assignment that is a whole line."""
 _SIGNS = regex.Words((
     "curl ", "mysql", "pass", "psk", "pw", "secret", "token", "credential", "community", "erlang", "_key", "-key",
-    " key", "sslkey", "apikey", "authkey",
+    " key", ".key", "sslkey", "apikey", "authkey",
     "accesskey", "accountkey", "encryptkey", "encryptionkey", "signingkey", "masterkey", "licensekey", "private",
     "shared", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "eyj",
     "_live_", "_test_", "aiza", "ya29.", "_pat_", "hf_", "npm_", "dop_v1_", "doo_v1_", "dor_v1_", "shpat_",
@@ -123,8 +95,10 @@ _SIGNS = regex.Words((
     "age-secret", "/services/", "/webhooks/", "webhook",
     "$1$",
     "$2", "$5$", "$6$", "$7$", "$y$", "$gy$", "$md5", "$apr1", "$scrypt", "$argon", "$pbkdf2", "bearer ", "basic ",
-    "-----begin", "ls0tls1crudjti",
+    "-----begin", "ls0tls1crudjti", "\xfe\xed\xfe\xed", "\xce\xce\xce\xce", "*\x86h\x86\xf7\r\1\7\1", "u3+7qaa",
+    "zs7ozgaa", "csqgsib3dqeha", "kozihvcnaqcb", *written.SIGNS,
 ))  # fmt: skip
+_VAULT = regex.compile(r"\b[sb]\.[a-z0-9_-]{24}")
 
 
 def signs(value: str) -> tuple[str, ...]:
@@ -136,7 +110,11 @@ def signs(value: str) -> tuple[str, ...]:
 def _signs(value: str) -> tuple[str, ...]:
     lowered = value.lower()
     found = _SIGNS.within(lowered)
-    return (*found, "://") if "://" in lowered and "@" in lowered else found
+    if "://" in lowered and "@" in lowered:
+        found = (*found, "://")
+    if _VAULT.search(lowered):
+        found = (*found, "s.", "b.")
+    return (*found, ":") if written.listed(lowered) else found
 
 
 _SHORT = 200
@@ -150,9 +128,7 @@ def text(value: str, *, code: bool = False) -> str:
     value = shapes(value)
     if "BEGIN" in value and "CERTIFICATE" in value:
         value = _PEM.sub(_block, value)
-    if code or not ("=" in value or ":" in value):
-        return value
-    return _ASSIGNED.sub(_unassigned, value)
+    return value if code else written.masked(value)
 
 
 def shapes(value: str) -> str:
@@ -175,30 +151,6 @@ def _repacked(found: regex.Match[str]) -> str:
 def is_shape(value: str) -> bool:
     """Whether a text is exactly one such piece."""
     return any(pattern.fullmatch(value.strip()) for _, pattern, _ in _SHAPES)
-
-
-def _unassigned(found: regex.Match[str]) -> str:
-    quoted, bare = found["quoted"], found["bare"]
-    if quoted is not None:
-        masked = f"{found['before']}{found['open']}{MASK}{found['end']}"
-        return found[0] if harmless(quoted) or quoted[0] in "$%" else masked
-    # After a colon there may be any sentence, unless the name is quoted.
-    sentence = found["sign"] == ":" and not found["close"] and not _line(found)
-    if sentence or len(set(bare)) == 1 or _CODE.fullmatch(bare):
-        return found[0]
-    return found["before"] + MASK
-
-
-def _line(found: regex.Match[str]) -> bool:
-    """Whether a match is a whole line, as in YAML: ``db_password: hunter2``."""
-    text, end = found.string, found.end()
-    while end < len(text) and text[end] in " \t\r":
-        end += 1
-    if end < len(text) and text[end] != "\n":
-        return False
-    # Only the last match of a line comes here: each line is read once.
-    before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
-    return _LINE_START.fullmatch(before) is not None
 
 
 # -- certificates and signing requests ----------------------------------------------------------------------

@@ -19,8 +19,8 @@ import msgspec
 
 from inspector import regex
 from inspector.model import Exchange, Gap, Handshake, Message, Request, Response
-from inspector.privacy import patterns, rewrite, secrets
-from inspector.privacy.patterns import MASK
+from inspector.privacy import names, patterns, rewrite, secrets, written
+from inspector.privacy.names import MASK
 from inspector.privacy.rewrite import Fields, Leaf
 from inspector.protocol import bodies, endpoints, files, rich, x509
 from inspector.protocol.kinds import Kind
@@ -40,6 +40,8 @@ _SIGNED = regex.compile(r"((?:^|[&;])(?:sig|signature|x-amz-signature)=)[^&;#]+"
 _ESCAPED = regex.compile(rb"\\[uU]00[2-7]")
 _QUOTED = 8 * 2**20
 """Size of a body that is searched for secrets that a finding may quote; more would block the analysis for seconds."""
+_LARGE = 2000
+"""Characters of a value whose size is judged (R11)."""
 _DESCRIBING = ("property", "name")
 _DESCRIBED = ("previous_value", "desired_value", "historical_value", "default_literal", "default_source", "value")
 """Fields that describe a property or parameter which another field names."""
@@ -257,7 +259,8 @@ def _suspicious(data: bytes, media: str) -> bool:
 def _searched(data: bytes, media: str) -> bool:
     if media == rewrite.FORM and data:
         try:
-            data = bodies.unescape(bodies.unescape(data))
+            once = bodies.unescape(data)
+            data = b"\n".join((once, bodies.unescape(once)))
         except bodies.Unreadable:
             return True
         if b"b64_zlib_yaml" in data:
@@ -294,10 +297,16 @@ def _bytes(text: str) -> bytes:
 def _read(body: bytes, media: str) -> Tree:
     try:
         # A file's content is a text, but JSON with marked secrets is handled as JSON.
-        return rewrite.read(body, "" if media == "application/octet-stream" and b"Sensitive" in body else media)
+        media = "" if media == "application/octet-stream" and b"Sensitive" in body else media
+        return rewrite.read(body, media, _between)
     except (bodies.Unreadable, *bodies.WRONG):
         hides = secrets.marked(body) or _unmarked(body, media) or _ESCAPED.search(body)
         return _whole(body) if hides else rewrite.text(body)
+
+
+def _between(text: str) -> str:
+    """Mask the secrets in what YAML has between its values: comments."""
+    return patterns.text(text) if "#" in text and patterns.signs(text) else text
 
 
 def _whole(body: bytes) -> Tree:
@@ -328,7 +337,7 @@ def _headers(message: Message, known: Collection[str], longer: int) -> Headers:
     made = []
     for name, value in message.headers:
         lower, new = name.strip().lower(), value
-        if secrets.credential(lower) or patterns.named(lower):
+        if secrets.credential(lower) or names.named(lower):
             new = _credential(value)
         elif lower == "content-length":
             new = rewrite.promised(name, value, longer)
@@ -364,8 +373,9 @@ def _mask(top: ValueNode, *, code: bool) -> set[str]:
         if isinstance(node, Leaf):
             if node.new is None:
                 value, mask = node.value, mask_of(node.value, sure=sure, likely=likely)
-                if mask is not None and isinstance(value, str) and telling(value, sure=sure):
-                    known.add(value)
+                if mask is not None and isinstance(value, str):
+                    # What stands in a longer secret (password=X) is one by itself, too.
+                    known |= {part for part in (value, *written.values(value)) if telling(part, sure=sure)}
                 elif mask is None and isinstance(value, str) and _any(signs, value):
                     mask = patterns.text(value, code=code)
                 node.new = mask if mask != value else None
@@ -385,7 +395,7 @@ def _fields(node: Fields, *, sure: bool, likely: bool) -> Iterator[tuple[ValueNo
     sure = sure or kind == "Sensitive"
     listed, parameters = node.get("sensitive_parameters"), node.get("parameters")
     marked = {_value(item) for item in listed} if isinstance(listed, list) else set()
-    described = any(isinstance(name := _value(node.get(field)), str) and patterns.named(name) for field in _DESCRIBING)
+    described = any(isinstance(name := _value(node.get(field)), str) and names.named(name) for field in _DESCRIBING)
     for key, value in node.pairs:
         name = key.value.lstrip(":@") if isinstance(key.value, str) else ""
         # The keys of a sensitive mapping may be secrets too. A key that is a plain word reveals no more than a
@@ -399,7 +409,8 @@ def _fields(node: Fields, *, sure: bool, likely: bool) -> Iterator[tuple[ValueNo
         elif kind == "Hash" and name == rich.VALUE and isinstance(value, list):
             yield from _hash(value, sure=sure, likely=likely)
         else:
-            yield value, sure, likely or patterns.named(name) or (described and name in _DESCRIBED)
+            secret = names.named(name) or names.login(name, _value(value))
+            yield value, sure, likely or secret or (described and name in _DESCRIBED)
 
 
 def _hash(items: list[ValueNode], *, sure: bool, likely: bool) -> Iterator[tuple[ValueNode, bool, bool]]:
@@ -407,7 +418,7 @@ def _hash(items: list[ValueNode], *, sure: bool, likely: bool) -> Iterator[tuple
     for key, value in zip(items[::2], items[1::2], strict=False):
         name = _value(key)
         yield key, sure, False
-        yield value, sure, likely or (isinstance(name, str) and patterns.named(name))
+        yield value, sure, likely or (isinstance(name, str) and names.named(name))
 
 
 def _value(node: ValueNode | None) -> Any:
@@ -419,10 +430,17 @@ def mask_of(value: Any, *, sure: bool, likely: bool) -> str | None:
     if value is None or value in ("", rich.REDACTED, MASK) or not (sure or likely):
         return None
     if isinstance(value, str) and not sure:
-        if patterns.harmless(value):
+        if names.harmless(value):
             return None
-        return patterns.shapes(value) if patterns.is_shape(value) else MASK
+        return patterns.shapes(value) if patterns.is_shape(value) else _of_size(value)
+    if isinstance(value, str):
+        return _of_size(value)
     return MASK if sure or not isinstance(value, bool) else None
+
+
+def _of_size(value: str) -> str:
+    """Return the mask of a text: of a large one as long, because rules judge its size."""
+    return MASK * (len(value) // len(MASK)) if len(value) > _LARGE else MASK
 
 
 def _any(signs: tuple[str, ...], value: str) -> bool:

@@ -328,7 +328,10 @@ def _plain(event: yaml.ScalarEvent) -> Any:
     text: str = event.value
     if event.tag in ("!binary", "tag:yaml.org,2002:binary"):
         return _decoded(base64.b64decode(text.encode()))[0]
-    return None if event.implicit[0] and text in ("", "~", "null") else text
+    if event.implicit[0] and text in ("", "~", "null"):
+        return None
+    value = ruby_yaml.typed(event)
+    return text if value is None else value
 
 
 _ANCHOR = regex.compile(r"(?:!\S*\s+)?(&\S+\s)")
@@ -337,7 +340,10 @@ _ANCHOR = regex.compile(r"(?:!\S*\s+)?(&\S+\s)")
 def _as_yaml(before: str, text: str | float) -> str:
     """Return a scalar as YAML, with its anchor and the line end of a block."""
     anchor = _ANCHOR.match(before)
-    return (anchor[1] if anchor else "") + json.dumps(text, ensure_ascii=False) + ("\n" if before[-1:] == "\n" else "")
+    written = json.dumps(text, ensure_ascii=False)
+    if isinstance(text, float) and "." not in written:
+        written = written.replace("e", ".0e")  # a number in YAML has a point
+    return (anchor[1] if anchor else "") + written + ("\n" if before[-1:] == "\n" else "")
 
 
 # -- msgpack ----------------------------------------------------------------------------------------------

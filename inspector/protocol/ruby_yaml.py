@@ -90,6 +90,12 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
     return _plain(text) if tag in _TYPES else text
 
 
+def typed(event: yaml.ScalarEvent) -> bool | float | None:
+    """Return the number or the truth value that a scalar without quotes is; None if it is something else."""
+    value = _plain(event.value) if event.implicit[0] and event.tag in (None, "!") else None
+    return value if isinstance(value, bool | int | float) else None
+
+
 def load(body: bytes) -> Any:
     """Return a document's value as plain dicts, lists and scalars; ``body`` must be UTF-8. Raises Refused."""
     if len(body) > MAX_BYTES:

@@ -14,7 +14,7 @@ from inspector.capture.store import Capture
 from inspector.compare import documents
 from inspector.errors import CaptureError, IdentityError, InspectorError
 from inspector.model import REHEARSAL_OF, Exchange
-from inspector.privacy.patterns import MASK
+from inspector.privacy.names import MASK
 from inspector.protocol.facts import leaves
 from inspector.rehearsal import answered, comparing, compiling, fact_changes, pairs, requests, roads
 from inspector.rehearsal.answers import Answers

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from inspector import regex
 from inspector.model import Exchange
 from inspector.privacy.harmless import STAND_IN
-from inspector.privacy.patterns import MASK
+from inspector.privacy.names import MASK
 from inspector.protocol import decode
 from inspector.protocol.endpoints import KINDS
 from inspector.protocol.kinds import Kind

@@ -21,19 +21,19 @@ from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.formats import exporting, share
 from inspector.formats.learning import Learner
-from inspector.formats.outgoing import Outgoing
+from inspector.formats.outgoing import ALL, Content, Outgoing
 from inspector.formats.pseudonyms import Pseudonyms
 from inspector.formats.reissue import Reissuer
 from inspector.host import pki
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
-from inspector.privacy import rewrite
+from inspector.privacy import redact, rewrite
 from inspector.protocol import bodies, x509
 from inspector.rules import all_rules
 from inspector.runs.examples import asking_for, bucket, catalog, content, csr, metadata, plugins, report, talk
 from tests.support import places
 from tests.support.captures import save
 from tests.support.conversations import numbered, runs_of
-from tests.support.recorded import RECORDINGS, SAMPLES, name_of, records_of
+from tests.support.recorded import RECORDINGS, SAMPLES, VERSIONS, name_of, records_of
 from tests.support.secrets import KEY, WORD
 
 if TYPE_CHECKING:
@@ -87,6 +87,19 @@ def _spoken(message: Message) -> Iterator[str]:
         yield str(leaf.value)
 
 
+@pytest.mark.parametrize("opened", [frozenset(), ALL], ids=["closed", "opened"])
+@pytest.mark.parametrize("pseudonyms", [True, False], ids=["share", "export"])
+@pytest.mark.parametrize(
+    "path", [*SAMPLES, *VERSIONS, *(pytest.param(path, marks=pytest.mark.slow) for path in RECORDINGS)], ids=name_of
+)
+def test_what_leaves_has_the_verdicts_of_the_original(path: Path, pseudonyms: bool, opened: frozenset[Content]) -> None:
+    records = records_of(path)
+    outgoing = Outgoing(pseudonyms=pseudonyms, opened=opened)
+    outgoing.learn(lambda: records)
+    assert findings(outgoing.record(record) for record in records) == findings(records)
+    assert findings(map(redact.redacted, records)) == findings(records)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [*SAMPLES, *RECORDINGS[::6]], ids=name_of)
 def test_recordings_come_to_the_same_findings(path: Path, tmp_path: Path) -> None:
@@ -116,6 +129,53 @@ def by_other_names(records: Sequence[Record]) -> list[Record]:
     other.learn(lambda: records)
     assert other.unmasked == {}
     return [other.record(record) for record in records]
+
+
+OLD_REPORT = b"""--- !ruby/object:Puppet::Transaction::Report
+  host: node1.example
+  kind: apply
+  configuration_version: 1765000000
+  logs: []
+  metrics:
+    time: !ruby/object:Puppet::Util::Metric
+      name: time
+      label: Time
+      values: [[total, Total, 0.012345678901], [file, File, 1.5e-05], [x, X, 123456789]]
+  report_format: 3
+  puppet_version: "2.7.26"
+  resource_statuses:
+    "File[/x]": !ruby/object:Puppet::Resource::Status
+      failed: true
+      change_count: 123456
+      evaluation_time: 0.000244140625
+      title: /x
+      events: []
+  status: failed
+  time: 2026-11-21 08:25:37.123456789 +00:00
+"""
+
+
+@pytest.mark.parametrize("pseudonyms", [True, False])
+def test_a_report_in_yaml_keeps_its_types_and_so_its_verdict(pseudonyms: bool) -> None:
+    *before, last = talk(plugins(), catalog(), report())
+    assert isinstance(last, Exchange)
+    headers = (("Content-Type", "text/yaml"),)
+    sent = dataclasses.replace(last.request, headers=headers, body=OLD_REPORT)
+    records = numbered([*before, dataclasses.replace(last, request=sent)])
+    outgoing = Outgoing(pseudonyms=pseudonyms)
+    outgoing.learn(lambda: records)
+    other = [outgoing.record(record) for record in records]
+    assert isinstance(other[-1], Exchange)
+    (old, new) = (list(runs_of(made)) for made in (records, other))
+    assert [run.outcome for run in new] == [run.outcome for run in old]
+    assert findings(other) == findings(records) != []
+    assert b"withheld" not in other[-1].request.body
+
+
+def test_the_size_of_a_large_secret_stays() -> None:
+    records = numbered(talk(plugins(), catalog(facts={"db_password": "a1" * 4000}), report()))
+    assert "R11" in {rule for _, _, rule, *_ in findings(records)}
+    assert findings(by_other_names(records)) == findings(records)
 
 
 FACTS = {

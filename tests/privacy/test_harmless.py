@@ -35,6 +35,15 @@ SECRETS = [
 FRAMES = ["{}", "password is {}", "--pass={}", "'{}'", "/etc/{}/x", "https://a:{}@host/", "<b>{}</b>", "{}."]
 
 
+def test_the_words_of_errors_of_openssl_stay() -> None:
+    harmless = Harmless(b"salt")
+    for text in ("error:0A000086:SSL routines::certificate verify failed", "tlsv13 alert certificate required",
+                 "error:14094412:SSL routines:ssl3_read_bytes:sslv3 alert bad certificate", "Errno::ECONNREFUSED",
+                 "error:0308010C:digital envelope routines::unsupported", "key values mismatch", "nested asn1 error",
+                 "error:0B080074:x509 certificate routines:X509_check_private_key:key values mismatch"):  # fmt: skip
+        assert harmless.text(text) == text
+
+
 def test_what_reveals_nothing_stays(harmless: Harmless) -> None:
     assert [text for text in HARMLESS if harmless.text(text) != text] == []
 

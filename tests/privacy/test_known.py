@@ -12,7 +12,7 @@ import pytest
 
 from inspector.privacy import known
 from inspector.privacy.known import KnownSecrets
-from inspector.privacy.patterns import MASK
+from inspector.privacy.names import MASK
 
 SECRET = 'cörrect "horse"/7 & more'
 BYTES = SECRET.encode()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake, Leg, Record, Request, Response
 from inspector.privacy import patterns, redact, secrets
-from inspector.privacy.patterns import MASK
+from inspector.privacy.names import MASK
 from inspector.privacy.redact import redacted
 from inspector.protocol import bodies, x509
 from inspector.protocol.documents import Catalog, CatalogRequest, CertificateRequest, Facts

@@ -9,7 +9,7 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.model import Handshake
-from inspector.privacy.patterns import MASK
+from inspector.privacy.names import MASK
 from inspector.runs.examples import catalog, plugins, refused, report, talk
 from inspector.summaries import whole_messages
 from tests.support.captures import save

@@ -1,0 +1,106 @@
+"""Secrets in free text: whatever the form, they are masked everywhere, and other words stay."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+
+import pytest
+
+from inspector.privacy import patterns, redact, written
+from inspector.privacy.names import MASK
+from inspector.runs.examples import bucket, catalog, content, talk
+from tests.support.planted import core, everything, found
+from tests.support.written import BINARY, FORMS, RECORDED
+
+
+def seeded(seed: str) -> random.Random:
+    return random.Random(seed)  # noqa: S311 - nothing to protect
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_in_a_text(form: str) -> None:
+    secret = core(seeded(form))
+    text = FORMS[form](secret)
+    masked = patterns.text(text)
+    assert patterns.signs(text)
+    assert not found([secret], masked.encode())
+    assert patterns.text(masked) == masked
+
+
+def left(source: random.Random, form: str, place: str) -> bool:
+    """Whether a secret in this form is left in this place of a record."""
+    secret = core(source)
+    records = RECORDED[place](FORMS[form](secret))
+    assert found([secret], everything(records))
+    return bool(found([secret], everything(map(redact.redacted, records))))
+
+
+def test_each_form_in_some_place_of_a_record() -> None:
+    source, places = seeded("1"), itertools.cycle(RECORDED)
+    assert [(form, place) for form, place in zip(FORMS, places, strict=False) if left(source, form, place)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("place", RECORDED)
+def test_each_form_in_each_place_of_a_record(place: str, seed: int) -> None:
+    assert [form for form in FORMS if left(seeded(f"{seed} {form}"), form, place)] == []
+
+
+@pytest.mark.parametrize("kind", BINARY)
+def test_key_stores_are_secrets(kind: str) -> None:
+    secret = core(seeded(kind))
+    for records in (talk(content("modules/a/b", BINARY[kind](secret))), talk(bucket(BINARY[kind](secret)))):
+        assert not found([secret], everything(map(redact.redacted, records)))
+
+
+def test_what_stands_in_a_longer_secret_is_one_by_itself() -> None:
+    marked = {"__ptype": "Sensitive", "__pvalue": "user=app password=hunter2-horse timeout=3"}
+    (record,) = talk(catalog(resources=[{"type": "Exec", "title": "run hunter2-horse", "parameters": {"x": marked}}]))
+    assert b"hunter2-horse" not in everything([redact.redacted(record)])
+
+
+HARMLESS = [
+    "password: authentication failed for root", "the password is wrong", "password required pam_unix.so nullok",
+    "password = lookup('x')", "password => $password", "password = ${db_password}", "token: '%{x}'", "secret=${SECRET}",
+    "password: <%= @password %>", "password={{ db_password }}", "password: ********", "password = profile::secret",
+    "private_key => '/etc/ssl/private/host.pem'", "password_file=/run/secrets/db", "password = /etc/shadow",
+    "Syntax error at token: near", "unexpected token in line 3", "mkdir -p /var/lib/app", "ssh -p 2222 db",
+    "sudo -u app mkdir -p cache", "docker run -u 1000:1000 -p 8080:80 nginx", "chown -u www:www", "ServerTokens Prod",
+    "proxy_pass http://backend:8080/", "pass: 12, fail: 3", "users:\n  password:\n    length: 12\n",
+    "52:54:00:ab:cd:ef", "AA:11:BB:CC:DD:EE:FF", "root:x:0:0:root:/root:/bin/sh", "auth: sasl_plain", "key=value",
+    "password = [redacted]", "error: token expired", "<label for=\"password\">password</label>", "password:\nuser: x\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert patterns.text(text) == text
+    assert written.values(text) == []
+
+
+def test_only_the_value_is_replaced() -> None:
+    for text, masked in {
+        "Server=x;Password=hunter2;User=y": "Server=x;Password=MASKED;User=y",
+        "  SetEnv API_PASSWORD hunter2 # why": "  SetEnv API_PASSWORD MASKED # why",
+        "stats auth admin:hunter2": "stats auth admin:MASKED",
+        "tool -u app -p hunter2 -h db": "tool -u app -p MASKED -h db",
+        "<password>hunter2</password><user>x</user>": "<password>MASKED</password><user>x</user>",
+        "define('DB_PASSWORD', 'hunter2');": "define('DB_PASSWORD', 'MASKED');",
+        "password:\n  hunter2\nuser: x\n": "password:\n  MASKED\nuser: x\n",
+        'password = "a\nb"\nuser = x': f'password = "{MASK}"\nuser = x',
+    }.items():
+        assert patterns.text(text) == masked
+
+
+def test_a_long_secret_is_masked_to_its_end() -> None:
+    assert patterns.text(f"password={'a1' * 5000} b") == "password=MASKED b"
+
+
+def test_docker_in_a_document() -> None:
+    packed = "YXBwOmh1bnRlcjI="
+    body = json.dumps({"auths": {"a.example": {"auth": packed}}}).encode()
+    (record,) = talk(content("modules/a/b", body))
+    assert packed.encode() not in everything([redact.redacted(record)])
