@@ -66,12 +66,13 @@ def test_a_link_is_followed_only_if_that_is_meant(tmp_path: Path) -> None:
 
 
 OURS = {
-    "inputs.py", "capture/present.py", "cli/explain.py", "cli/main.py", "doctor/puppet_dir.py", "fleet/directory.py",
-    "host/puppetconf.py", "installation.py",
+    "inputs.py", "capture/present.py", "cli/explain.py", "cli/main.py", "doctor/puppet_dir.py", "fleet/confined.py",
+    "fleet/directory.py", "host/puppetconf.py", "installation.py",
 }  # fmt: skip
 """The module itself, one that asks for the locks on a file and reads nothing of it, one that reads a page of the
-package, one that opens /dev/null for an output that is closed, one that reports each file that is none, one that locks
-a directory, one that reads /etc/resolv.conf, and one that reads the package's own messages."""
+package, one that opens /dev/null for an output that is closed, one that reports each file that is none, one that reads
+how much memory it has, one that locks a directory, one that reads /etc/resolv.conf, and one that reads the package's
+own messages."""
 READING = re.compile(
     r'\.read_bytes\(|\.read_text\(|\.open\("rb?"|O_RDONLY(?! \| os\.O_DIRECTORY)|(?<![\w.])(?<!def )open\('
 )

@@ -257,8 +257,8 @@ def test_check_says_what_where_why_and_what_to_do(run: Run, mixed: Path) -> None
     status, out, _ = run("check", mixed)
     assert status == 1
     lead, every, _, verdict, fix = out.splitlines()[:5]
-    assert lead.startswith("2 nodes failing, 6 errors, 1 warning, 1 notice; 2 other requests, 1 answered 404")
-    assert every.startswith("6 errors, ")
+    assert lead.startswith("2 nodes failing, 7 errors, 1 warning, 1 notice; 2 other requests, 1 answered 404")
+    assert every.startswith("7 errors, ")
     assert verdict.startswith("run 2: a.example has no certificate yet: B18 ")
     assert fix.startswith("  fix: If the node was reinstalled")
     severities = [line.split()[0] for line in out.splitlines() if line.split()[:1] and line[0].isupper()]
@@ -288,7 +288,7 @@ def test_check_as_json_fits_the_schema_and_counts(run: Run, mixed: Path, healthy
     assert status == 1
     for severity, number in document["counts"].items():
         assert number == sum(finding["severity"] == severity for finding in document["findings"])
-    assert {"B01", "B02", "B17", "B18", "B20", "B22", "B23", "T05", "T16"} == {
+    assert {"B01", "B02", "B17", "B18", "B20", "B22", "B23", "T05", "T16", "T28"} == {
         finding["rule"] for finding in document["findings"]
     }
     (apart,) = [finding for finding in document["findings"] if finding["rule"] == "T16"]

@@ -8,12 +8,10 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
 from inspector import rules
 from inspector.summaries import index, indexer, ruleset
 from inspector.summaries.indexed import IndexedCapture
-from tests.docs import markdown
 from tests.support.json_output import valid
 from tests.support.places import DOCS, SAMPLES
 
@@ -25,10 +23,13 @@ if TYPE_CHECKING:
 PYTHON = DOCS / "examples/rules"
 
 
-def of_readme() -> str:
-    """The rules file that README.md shows."""
-    _, _, rest = markdown.README.read_text(encoding="utf-8").partition("## Rules of your own")
-    return rest.partition("```yaml\n")[2].partition("```")[0]
+RULES = """\
+rules:
+  U01:
+    title: slow catalog
+    when: 'phase:catalog ms:>400'
+    message: '{agent} waited {ms} ms for its catalog of {environment}'
+"""
 
 
 @pytest.fixture
@@ -41,11 +42,11 @@ def capture(tmp_path: Path) -> Path:
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
     path = tmp_path / "rules.yaml"
-    path.write_text(of_readme())
+    path.write_text(RULES)
     return path
 
 
-def test_the_rule_of_the_readme_is_everywhere(run: Run, capture: Path, written: Path) -> None:
+def test_a_rule_is_everywhere(run: Run, capture: Path, written: Path) -> None:
     sentence = "node1.example waited 461 ms for its catalog of production"
     option = ("--rules", str(written))
     _, text, _ = run("check", str(capture), *option)
@@ -94,8 +95,7 @@ def test_an_index_of_other_rules_is_made_anew(capture: Path, written: Path, run:
 
 
 def test_a_wrong_rule_is_answered_with_its_line_and_costs_nothing_else(run: Run, capture: Path, written: Path) -> None:
-    text = of_readme()
-    written.write_text(text + text.partition("\n")[2].replace("U01", "U02").replace("ms:>400", "mss:>400"))
+    written.write_text(RULES + RULES.partition("\n")[2].replace("U01", "U02").replace("ms:>400", "mss:>400"))
     line = written.read_text().splitlines().index("    when: 'phase:catalog mss:>400'") + 1
     status, out, err = run("check", str(capture), "--rules", str(written))
     assert status == 0
@@ -112,7 +112,6 @@ def test_the_documented_rules_are_valid(run: Run) -> None:
         assert document["mistakes"] == []
     page = (DOCS / "own-rules.md").read_text()
     assert (DOCS / "examples/rules.yaml").read_text() in page
-    assert set(yaml.safe_load(of_readme())["rules"]) == {"U01"}
 
 
 def test_problems_of_rules_are_printed_and_are_status_1(run: Run, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from inspector.capture import spool
 from inspector.capture.spool import Spool
 from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Gap, Handshake, Leg
-from inspector.privacy import patterns, redact
+from inspector.privacy import names, patterns, redact
 from inspector.proxy import masking_channel, masking_client, recorder
 from inspector.proxy.analysis_client import AnalysisResult
 from inspector.proxy.backlog import Item
@@ -92,9 +92,13 @@ def test_this_process_masks_nothing(masked: Masked, monkeypatch: pytest.MonkeyPa
     def called(*_: object, **__: object) -> object:
         raise AssertionError("masking in the proxy's own process")
 
-    for module, names in ((redact, ("redacted", "text", "leg", "exchange")), (patterns, ("text", "signs", "named"))):
-        for name in names:
-            monkeypatch.setattr(module, name, called)
+    for module, functions in (
+        (redact, ("redacted", "text", "leg", "exchange")),
+        (patterns, ("text", "signs")),
+        (names, ("named",)),
+    ):
+        for function in functions:
+            monkeypatch.setattr(module, function, called)
     masked.client.start()
     leg = Leg("x", "agent")
     masked.put(secret(), Connection(leg), Handshake(leg, 1.0, f"password: {WORD}"), Gap(1.0, f"password={WORD}", 3))
