@@ -446,6 +446,15 @@ def retrace(records: Iterable[Record], left_out: Mapping[int, str] = MappingProx
         yield analyzer.feed(record) if reason is None else analyzer.leave_out(record, reason)
 
 
+def masked(step: Step) -> Step:
+    """Return a step without the secrets of its record."""
+    record = redact.redacted(step.record)
+    if record is step.record:
+        return step
+    (again,) = retrace([record])
+    return dataclasses.replace(step, record=record, match=again.match, request=again.request, response=again.response)
+
+
 def _transaction(match: Match | None, request: d.Document | None) -> str | None:
     if isinstance(request, (d.CatalogRequest, d.Report)):
         return request.transaction_uuid

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector.analysis.analyzer import Analyzer, retrace
+from inspector.analysis.analyzer import Analyzer, masked, retrace
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.cli.arguments import add_master_logs, add_rules, logs_named
@@ -49,13 +49,13 @@ def execute(arguments: argparse.Namespace) -> int:
     if found is None:
         raise InspectorError(f"{capture} has no record {seq}.", "`puppet-inspector list` prints the record numbers.")
     split = _split(arguments, capture, seq)
-    step = found.step if arguments.with_secrets else json_output.masked(found.step)
+    step = found.step if arguments.with_secrets else masked(found.step)
     if arguments.json:
         print_json(json_output.show(step, found.run, split))
         return 0
     with Capture.open(capture) as records:
         related = retrace(record for seq in found.before[-tabs.MOST_RELATED :] if (record := records.record(seq)))
-        lines = plain.lines(step, found.run, related)
+        lines = plain.lines(step, found.run, related, masks=not arguments.with_secrets)
     for line in lines:
         print(line)
     if split:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from inspector.privacy import hiding
 from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol import documents as d
 from inspector.protocol import rich
@@ -106,13 +107,12 @@ class Applied:
 
     @property
     def parameters(self) -> Iterator[tuple[str, Any]]:
-        """Names and decoded values except the relationships; sensitive ones as ``Secret``."""
+        """Names and decoded values except the relationships; secrets as ``Secret``."""
         if self.resource:
             secret = self.secret
-            for name in self.resource.parameters:
+            for name, value in hiding.parameters(self.resource).items():
                 if name not in RELATIONS:
-                    value = self.resource.value(name)
-                    yield name, Secret(value) if name in secret else value
+                    yield name, Secret(self.resource.value(name)) if name in secret else value
 
     @property
     def relations(self) -> Iterator[tuple[str, str]]:
@@ -129,7 +129,7 @@ class Applied:
         for event in (self.result.events if self.result else None) or ():
             what = event.property or event.name or ""
             message = event.message or f"{shown(event.previous_value)} -> {shown(event.desired_value)}"
-            yield event.status or "-", what, MASK if what in secret else _spaced(message)
+            yield event.status or "-", what, MASK if what in secret else str(hiding.text(_spaced(message)))
 
 
 class ResourceTotals(NamedTuple):
@@ -207,7 +207,10 @@ def messages(applied: Applied, lines: Iterable[d.LogLine], most: int) -> list[tu
     """Level and text of a resource's log lines (``logged``); a message about a sensitive value is masked."""
     path, secret = applied.source, applied.secret
     return [
-        (line.level.lstrip(":"), MASK if (line.source or "")[len(path) + 1 :] in secret else _spaced(line.message))
+        (
+            line.level.lstrip(":"),
+            MASK if (line.source or "")[len(path) + 1 :] in secret else str(hiding.text(_spaced(line.message))),
+        )
         for line in islice(lines, most)
     ]
 
@@ -224,7 +227,7 @@ def shown(value: Any) -> str:
     if isinstance(value, rich.Rich):
         return MASK if value.sensitive else str(value)
     if isinstance(value, Secret):
-        return MASK
+        return str(value)
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):

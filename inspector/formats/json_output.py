@@ -5,7 +5,6 @@ Stable: keys are only ever added. Times are ISO 8601 UTC, durations seconds, byt
 
 from __future__ import annotations
 
-import dataclasses
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,13 +13,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from inspector import columns
-from inspector.analysis.analyzer import retrace
 from inspector.analysis.verdicts import Certainty
 from inspector.clocks import finite
 from inspector.columns import Count, Number, Utc
 from inspector.explain.time_split import Split
 from inspector.model import Exchange, Gap, Handshake, Identity, Phase, Severity, Side, Visible
-from inspector.privacy.redact import redacted
 from inspector.protocol import x509
 from inspector.protocol.documents import plain
 from inspector.protocol.endpoints import Dialect
@@ -126,15 +123,6 @@ class PlainRun(msgspec.Struct, kw_only=True):
     times_s: Split | UnsetType = UNSET
     """Where the time went: only with --access-log or --server-log. The parts add up to the whole, agent's silence
     included (docs/times.md)."""
-
-
-def masked(step: Step) -> Step:
-    """Return a step without the secrets of its record."""
-    record = redacted(step.record)
-    if record is step.record:
-        return step
-    (again,) = retrace([record])
-    return dataclasses.replace(step, record=record, match=again.match, request=again.request, response=again.response)
 
 
 def run(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector import regex
 from inspector.model import Place
+from inspector.privacy import redact
 from inspector.summaries import filters
 
 if TYPE_CHECKING:
@@ -77,7 +78,13 @@ class Needle:
 
 
 def hits(record: Record, needle: Needle) -> Iterator[Hit]:
-    """The matches of a text in a record: one per line, in the most readable form."""
+    """The matches of a text in a record: one per line, in the most readable form; none in secrets."""
+    if next(_hits(record, needle), None) is None:
+        return
+    yield from _hits(redact.redacted(record), needle)
+
+
+def _hits(record: Record, needle: Needle) -> Iterator[Hit]:
     for where, forms in filters.texts(record):
         for text in forms:
             found = list(_lines(text, needle))

@@ -12,7 +12,7 @@ from inspector.explain import resource_outcomes
 from inspector.explain.containment import Containment
 from inspector.pages import languages
 from inspector.pages.model import Item, fields, item_of, many
-from inspector.privacy import secrets
+from inspector.privacy import hiding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,7 +97,7 @@ def resource(resource: Resource) -> Item:
 
 
 def _fields(resource: Resource) -> Iterator[Item]:
-    for name, value in secrets.parameters(resource).items():
+    for name, value in hiding.parameters(resource).items():
         yield item_of(name, value, language(resource) if name == "content" else None)
     if resource.tags:
         yield Item("tags", ", ".join(resource.tags), style="dim")

@@ -32,6 +32,8 @@ class Content:
     """Number of leading bytes that are drawn in bold."""
     colours: Colours | None = None
     """The colours of a text; None: only masked values have one."""
+    unmasked: Content | None = None
+    """The text with its secrets, to be shown if the user asks for it."""
 
     def hiding(self, offset: int) -> tuple[int, int]:
         """The last masked range that begins at a byte or before it."""

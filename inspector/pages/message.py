@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
@@ -13,7 +15,7 @@ from inspector.pages import languages
 from inspector.pages.content import Content
 from inspector.pages.highlight import Colours
 from inspector.pages.model import Cell, Field, Table
-from inspector.privacy import secrets
+from inspector.privacy import hiding, names, redact, secrets
 from inspector.privacy.secrets import MASK
 from inspector.protocol import bodies, decode
 from inspector.protocol.kinds import CONTENT, Kind
@@ -36,26 +38,40 @@ PROBE = 4096
 def head(message: Request | Response, stripped: tuple[str, ...] = ()) -> Table:
     """The start line and every header, in order."""
     if isinstance(message, Request):
-        line = f"{message.method} {message.target} {message.http_version}"
-        start: tuple[Cell, ...] = ("request line", secrets.text(line), "")
+        start: tuple[Cell, ...] = ("request line", _request_line(message), "")
     else:
         start = ("status line", f"{message.http_version} {message.status} {message.reason}".rstrip(), "")
     removed = {name.lower() for name in stripped}
     rows: list[tuple[Cell, ...]] = [start]
     for name, value in message.headers:
         note = "removed before the master" if isinstance(message, Request) and name.lower() in removed else ""
-        rows.append((name, secrets.header(name, value), note))
+        rows.append((name, hiding.header(name, value), note))
     return Table((Field("header", 18, 1), Field("value", 30, 4), Field("", 10, 1, least=90)), rows, 1)
+
+
+def _request_line(request: Request) -> str | secrets.Secret:
+    line = f"{request.method} {{}} {request.http_version}"
+    target = hiding.target(request)
+    if isinstance(target, secrets.Secret):
+        return secrets.Secret(line.format(target.value), line.format(target.shown))
+    return line.format(target)
 
 
 class Body:
     """A body and its display modes. Secrets are masked until ``shown``."""
 
     def __init__(
-        self, message: Request | Response, document: Document | None, name: str, source: str | None = None
+        self,
+        message: Request | Response,
+        document: Document | None,
+        name: str,
+        source: str | None = None,
+        *,
+        code: bool = False,
     ) -> None:
-        """``name`` is the start of the suggested file name, ``source`` the name of the file that the body contains."""
-        self.message, self.document, self.source = message, document, source
+        """``name`` is the start of the suggested file name, ``source`` the name of the file that the body contains,
+        ``code`` whether that is a plugin's."""
+        self.message, self.document, self.source, self.code = message, document, source, code
         self.media = bodies.content_type(message)
         self.plain = decode.content(message)
         self.shown = False
@@ -94,6 +110,8 @@ class Body:
 
     def content(self, mode: Mode) -> Content:
         """The content in a mode. May take seconds for tens of megabytes."""
+        if not self.shown and (masked := self._masked) is not None:
+            return self._hiding(mode, masked)
         data = self._pretty() if mode == "pretty" else self.message.body
         hidden = [] if self.shown or not self._may_hide else secrets.spans(data, self.document)
         self.masks = bool(hidden)
@@ -104,6 +122,33 @@ class Body:
             return Content(title, COVERED.encode())
         shown = secrets.covered(data, hidden)
         return Content(title, shown, colours=Colours(shown, self._language(mode)))
+
+    @cached_property
+    def _masked(self) -> bytes | None:
+        """The decoded body with masks; None if what is marked as secret is all that is to be hidden."""
+        marked = secrets.spans(self.decoded, self.document) if self._may_hide else []
+        covered = self._with(secrets.covered(self.decoded, marked, names.MASK))
+        if self.plain is not None and redact.body(covered, code=self.code) == covered.body:
+            return None
+        masked = redact.body(self.message, code=self.code)
+        return None if masked == self.decoded else masked
+
+    def _with(self, body: bytes) -> Request | Response:
+        """The message with another body, which is not encoded."""
+        headers = tuple(each for each in self.message.headers if each[0].strip().lower() != "content-encoding")
+        return dataclasses.replace(self.message, headers=headers, body=body)
+
+    def _hiding(self, mode: Mode, masked: bytes) -> Content:
+        """The content in a mode, with masks."""
+        self.masks = True
+        title = f"{mode}  {self.about}"
+        if mode == "hex":
+            return Content(title, self.message.body, hexed=True, hidden=[_changed(self.message.body, masked)])
+        if not masked.replace(names.MASK.encode(), b""):
+            return Content(title, COVERED.encode())
+        body = Body(self._with(masked), self.document, self.name, self.source)
+        shown = (body._pretty() if mode == "pretty" else masked).replace(names.MASK.encode(), MASK.encode())
+        return Content(title, shown, colours=Colours(shown, body._language(mode)))
 
     def _language(self, mode: Mode) -> Language:
         """The language of the content in a mode."""
@@ -156,6 +201,25 @@ class Body:
         except (bodies.Unreadable, *bodies.WRONG):
             pass
         return self.plain
+
+
+def _changed(before: bytes, after: bytes) -> tuple[int, int]:
+    """Where all the changes between two texts are, in the first one."""
+    begin = _common(before, after)
+    end = min(_common(before[::-1], after[::-1]), len(before) - begin, len(after) - begin)
+    return begin, len(before) - end
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with in common."""
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[least:middle] == other[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
 
 
 def _form(body: bytes) -> list[str]:

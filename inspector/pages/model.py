@@ -15,6 +15,7 @@ from rich.text import Text
 
 from inspector import regex
 from inspector.pages import highlight, languages, styles
+from inspector.privacy import hiding
 from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol import bodies
 from inspector.protocol.rich import Rich
@@ -43,7 +44,7 @@ type TreePath = tuple[int, ...]
 class Item:
     """A line of a tree: a name with a value or with child items."""
 
-    __slots__ = ("_draw", "_inner", "_made", "group", "holds", "name", "note", "opened", "style", "value")
+    __slots__ = ("_draw", "_inner", "_made", "bare", "group", "holds", "name", "note", "opened", "style", "value")
 
     def __init__(
         self,
@@ -57,10 +58,13 @@ class Item:
         group: bool = False,
         holds: Callable[[str], bool] | None = None,
         draw: Callable[[], Text] | None = None,
+        bare: bool = False,
     ) -> None:
         """``inner`` makes the children, once. ``holds`` may return False for a text (in lower case) that no child
-        contains. A ``group`` only keeps branches short. ``draw`` draws a short value in colours of its own."""
-        self.name, self.value, self.note, self.style = name, value, note, style
+        contains. A ``group`` only keeps branches short. ``draw`` draws a short value in colours of its own.
+        Texts with a secret in them are hidden unless ``bare``: it was decided about a text as a whole."""
+        self.name, self.note, self.style, self.bare = name, note, style, bare
+        self.value = hiding.text(value) if isinstance(value, str) and not bare else value
         self.opened, self.group, self.holds = opened, group, holds
         self._inner, self._draw = inner, draw
         self._made: list[Item] | None = None
@@ -88,9 +92,18 @@ class Item:
     def reveal(self) -> None:
         """Show a hidden value from now on."""
         if isinstance(self.value, Secret):
-            shown = item_of(self.name, self.value.value)
-            self.value, self._inner, self.note = shown.value, shown._inner, shown.note
+            shown = item_of(self.name, self.value.value, bare=True)
+            self.value, self._inner, self.note, self.bare = shown.value, shown._inner, shown.note, True
             self._made, self.opened = None, True
+
+    def uncovered(self) -> Item:
+        """Show it, and all below it when that is made."""
+        self.reveal()
+        inner = self._inner
+        if inner is not None:
+            self._inner, self._made = lambda: [item.uncovered() for item in inner()], None
+        self.bare = True
+        return self
 
     @property
     def text(self) -> str:
@@ -103,23 +116,27 @@ class Item:
         return self._line(None)
 
     def _line(self, longest: int | None) -> str:
-        name = clean(self.name)
+        name = self._named
         if self.branch:
-            return f"{name}  {clean(self.note)}" if self.note else name
-        text = ASK if self.secret else word(self.value)
+            return f"{name}  {clean(str(hiding.text(self.note)))}" if self.note else name
+        text = asked(self.value) if isinstance(self.value, Secret) else word(self.value)
         if longest:
             text = excerpt(text, longest)
         return f"{name}: {clean(text)}" if name else clean(text)
 
     @property
+    def _named(self) -> str:
+        return clean(self.name if self.bare else str(hiding.text(self.name)))
+
+    @property
     def label(self) -> Text:
         """Its line, styled."""
-        name = clean(self.name)
+        name = self._named
         text = Text.assemble((name, self.style or _name_style(self.name)))
         rest = self.text[len(name) :]
         if self.branch or self.style:
             return text.append(rest, self.style if not self.branch else "dim")
-        if not self.name and self._draw and len(self.value) <= LONGEST:
+        if not self.name and self._draw and isinstance(self.value, str) and len(self.value) <= LONGEST:
             return self._draw()
         if self.name:
             text.append(": ")
@@ -129,7 +146,7 @@ class Item:
     @property
     def copied(self) -> str:
         """Its complete value as displayed; the name for a branch."""
-        return self.name if self.branch else word(self.value)
+        return self._named if self.branch else word(self.value)
 
 
 def many[T](found: Sequence[T], make: Callable[[T], Item], name: Callable[[T], str]) -> list[Item]:
@@ -145,6 +162,11 @@ def many[T](found: Sequence[T], make: Callable[[T], Item], name: Callable[[T], s
     return [batch(at) for at in range(0, len(found), BATCH)]
 
 
+def asked(secret: Secret) -> str:
+    """What is shown of a secret."""
+    return ASK if secret.shown == MASK else secret.shown
+
+
 def word(value: Any) -> str:
     """A single value in Puppet's terms."""
     match value:
@@ -158,20 +180,27 @@ def word(value: Any) -> str:
             return str(value)
 
 
-def item_of(name: str, value: Any, language: Language | None = None) -> Item:
-    """Any decoded value as an item: mappings, lists and multi-line texts are branches. A text may be in a language."""
+def item_of(name: str, value: Any, language: Language | None = None, *, bare: bool = False) -> Item:
+    """Any decoded value as an item: mappings, lists and multi-line texts are branches. A text may be in a language.
+    Secrets are hidden unless it is ``bare``: that was done for a value around this one, or the user asked for it."""
+    if not bare:
+        (value,) = hiding.masked({name: value}).values()
     match value:
         case dict():
             pairs = list(value.items())
             return Item(
                 name,
-                inner=lambda: many(pairs, lambda pair: item_of(str(pair[0]), pair[1]), lambda pair: str(pair[0])),
+                inner=lambda: many(
+                    pairs, lambda pair: item_of(str(pair[0]), pair[1], bare=True), lambda pair: str(pair[0])
+                ),
                 note=f"{{{len(value)}}}",
             )
         case list() | tuple():
             places = range(len(value))
             return Item(
-                name, inner=lambda: many(places, lambda at: item_of(str(at), value[at]), str), note=f"[{len(value)}]"
+                name,
+                inner=lambda: many(places, lambda at: item_of(str(at), value[at], bare=True), str),
+                note=f"[{len(value)}]",
             )
         case Rich(value=dict() | list() | Rich() | Secret()) if not value.sensitive:
             inner = value.value
@@ -182,7 +211,10 @@ def item_of(name: str, value: Any, language: Language | None = None) -> Item:
             lines = value.split("\n")
             known = language or languages.of_content(value[:1000].encode("utf-8", "replace"))
             return Item(name, inner=lambda: _lines(value, lines, known), note=f"{len(lines)} lines")
-    return Item(name, value)
+        case Secret(shown=shown) if "\n" in shown.rstrip("\n"):
+            masked = item_of(name, shown, language, bare=True)
+            return Item(name, value, lambda: masked.items, note=masked.note)
+    return Item(name, value, bare=bare)
 
 
 def _lines(text: str, lines: list[str], language: Language) -> list[Item]:
@@ -190,7 +222,7 @@ def _lines(text: str, lines: list[str], language: Language) -> list[Item]:
     begins = [0, *accumulate(len(line.encode("utf-8", "replace")) + 1 for line in lines)]
 
     def item(at: int) -> Item:
-        return Item("", lines[at], draw=lambda: colours.text(begins[at], begins[at + 1]))
+        return Item("", lines[at], draw=lambda: colours.text(begins[at], begins[at + 1]), bare=True)
 
     return many(range(len(lines)), item, lambda at: lines[at])
 
@@ -272,25 +304,31 @@ class Table:
 
     def cell(self, row: int, column: int) -> Text:
         """A cell, safe for a terminal."""
-        value = self.rows[row][column]
+        value = self._value(row, column)
         if isinstance(value, Text):
             return value
         text = clean(_LINES.sub(" ", self.plain(row, column)).replace("\t", " ").strip())
         reference = isinstance(value, str) and highlight.reference(value)
         return highlight.masked(Text(text, styles.REFERENCE if reference else ""))
 
+    def _value(self, row: int, column: int) -> Cell:
+        """A cell's value, hidden if a secret is in it."""
+        value = self.rows[row][column]
+        return hiding.text(value) if isinstance(value, str) else value
+
     def plain(self, row: int, column: int) -> str:
         """A cell's text, masked if it is a secret."""
-        value = self.rows[row][column]
+        value = self._value(row, column)
         if isinstance(value, Secret):
-            return word(value.value) if (row, column) in self.shown else ASK
+            return word(value.value) if (row, column) in self.shown else asked(value)
         if isinstance(value, float):
             return f"{value:,.3f}".rstrip("0").rstrip(".")
         return "" if value is None else value.plain if isinstance(value, Text) else str(value)
 
     def hidden(self, row: int) -> set[tuple[int, int]]:
         """The masked cells of a row."""
-        return {(row, at) for at, value in enumerate(self.rows[row]) if isinstance(value, Secret)} - self.shown
+        places = range(len(self.rows[row]))
+        return {(row, at) for at in places if isinstance(self._value(row, at), Secret)} - self.shown
 
     def reveal(self, row: int) -> bool:
         """Reveal the masked cells of a row; False if there are none."""

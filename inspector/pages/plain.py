@@ -57,10 +57,13 @@ def _escaped(text: str) -> str:
     return regex.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", text)
 
 
-def lines(step: Step, run: RunLike | None, related: Iterable[Step] = (), *, findings: bool = True) -> list[str]:
+def lines(
+    step: Step, run: RunLike | None, related: Iterable[Step] = (), *, findings: bool = True, masks: bool = True
+) -> list[str]:
     """What happened, what is wrong with it, and all tabs but the explanation of the endpoint.
 
-    Certificates are judged by the record's own and those in ``related``, earlier steps of its run.
+    Certificates are judged by the record's own and those in ``related``, earlier steps of its run. Without ``masks``,
+    secrets are printed too.
     """
     number = run.number if run and run.number else "-"
     found = [f"{step.record.seq}  {wording.line(summary.brief_of(step), run)}", f"run {number}, phase {step.phase}"]
@@ -74,16 +77,31 @@ def lines(step: Step, run: RunLike | None, related: Iterable[Step] = (), *, find
             continue
         for part in tab.parts:
             found += ["", tab.name if part.title == tab.name else f"{tab.name}: {part.title}"]
-            found += [f"  {line}" for line in part_lines(part)]
+            found += [f"  {line}" for line in part_lines(part, masks=masks)]
     return [clean(line).rstrip() for line in found]
 
 
-def part_lines(part: TabPart) -> list[str]:
+def part_lines(part: TabPart, *, masks: bool = True) -> list[str]:
     """The printed lines of a part of a tab, not yet cleaned."""
     try:
-        return list(_drawn(part.make()))
+        return list(_drawn(part.make() if masks else _revealed(part.make())))
     except WRONG as error:
         return list(_drawn(unshown(error)))
+
+
+def _revealed(model: Model) -> Model:
+    """Show the secrets of a part."""
+    match model:
+        case Item():
+            return model.uncovered()
+        case Table():
+            for row in range(min(LINES, len(model.rows))):
+                model.reveal(row)
+        case Content(unmasked=Content() as unmasked):
+            return unmasked
+        case Body():
+            model.shown = True
+    return model
 
 
 def _drawn(model: Model) -> Iterator[str]:

@@ -10,14 +10,15 @@ from inspector import regex
 from inspector.pages import highlight
 from inspector.pages.model import Cell, Field, Item, Table, fields, item_of, word
 from inspector.pages.styles import BAD, DOUBT
-from inspector.privacy import secrets
+from inspector.privacy import hiding
+from inspector.privacy.secrets import Secret
 from inspector.protocol import rich
 from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from inspector.protocol.documents import FileMetadata, Report, ResourceStatus
+    from inspector.protocol.documents import Event, FileMetadata, Report, ResourceStatus
 
 _FRACTION = regex.compile(r"(\.[0-9]{3})[0-9]+")
 _DIM = "dim"
@@ -30,7 +31,7 @@ _ORDER = ("failed", "restart failed", "changed", "out of sync", "skipped", "unch
 
 
 def _state(name: str) -> Text:
-    return Text(clean(name), style=_STATES.get(name, ""))
+    return Text(clean(str(hiding.text(name))), style=_STATES.get(name, ""))
 
 
 def _status(resource: ResourceStatus) -> str:
@@ -49,9 +50,9 @@ def _moment(time: object) -> str:
 
 
 def value(sent: Any) -> Cell:
-    """An event's value: hidden if it is a secret."""
-    read = rich.read(secrets.masked(sent))
-    if isinstance(read, secrets.Secret):
+    """An event's value, in which secrets are hidden."""
+    read = rich.read(sent)
+    if isinstance(read, Secret):
         return read
     return word(read) if isinstance(read, str) else highlight.value(word(read), read)
 
@@ -65,7 +66,7 @@ def resources(report: Report) -> Table:
         (
             _state(status),
             ref,
-            secrets.text(_message(report, ref, resource)) if status in _FAILED else "",
+            _message(report, ref, resource) if status in _FAILED else "",
             resource.evaluation_time,
             _moment(resource.time),
             _where(resource.file, resource.line),
@@ -109,9 +110,8 @@ def events(report: Report) -> Table:
             _state(event.status or "?"),
             ref,
             event.property or "",
-            value(event.previous_value),
-            value(event.desired_value),
-            secrets.text(event.message or ""),
+            *_values(event),
+            event.message or "",
             _moment(event.time),
         )
         for ref, resource in report.resource_statuses.items()
@@ -129,6 +129,18 @@ def events(report: Report) -> Table:
     return Table(columns, rows, 5, "No events: nothing was changed.")
 
 
+def _values(event: Event) -> tuple[Cell, Cell]:
+    """The values before and after an event; the name of its property may mean a secret."""
+    sent = {
+        "property": event.property,
+        "name": event.name,
+        "previous_value": event.previous_value,
+        "desired_value": event.desired_value,
+    }
+    hidden = hiding.masked(sent)
+    return value(hidden["previous_value"]), value(hidden["desired_value"])
+
+
 def logs(report: Report) -> Table:
     """The agent's log lines."""
     rows: list[tuple[Cell, ...]] = [
@@ -136,7 +148,7 @@ def logs(report: Report) -> Table:
             _state(line.level.lstrip(":")),
             _moment(line.time),
             line.source or "",
-            secrets.text(line.message),
+            line.message,
             _where(line.file, line.line),
         )
         for line in report.logs

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from inspector import regex
+from inspector.analysis.analyzer import masked
 from inspector.model import Exchange, Gap, Handshake
 from inspector.pages import catalog, certificates, report
 from inspector.pages.certificates import TrustContext
@@ -13,7 +14,8 @@ from inspector.pages.content import Content
 from inspector.pages.message import Body, file_name, head, source
 from inspector.pages.model import WRONG, Item, Table, find, item_of
 from inspector.pages.record import explained, timing
-from inspector.privacy import secrets
+from inspector.privacy import hiding
+from inspector.privacy.secrets import Secret
 from inspector.protocol import documents as d
 from inspector.protocol import rich
 from inspector.protocol.kinds import Kind
@@ -35,6 +37,10 @@ ADDED = "Recorded is the master's own answer, and only that is judged."
 INJECTED = "The proxy did this because of puppet_fault or run --fault: neither the agent nor the master is to blame."
 MOST_RELATED = 12
 """Of such records of its run before it, so many are read."""
+
+
+_READ = (d.ErrorDocument, d.Undecodable, d.Text)
+"""Documents whose text was made of a body: in it, a secret may no longer be found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,8 @@ def _message(step: Step, exchange: Exchange, side: str) -> Iterator[TabPart]:
         return
     yield TabPart("Headers", lambda: head(message, exchange.stripped))
     if message.body or message.lost:
-        yield TabPart("Body", lambda: Body(message, document, file_name(step, side), source(step)))
+        code = side == "response" and step.match is not None and step.match.endpoint.kind is Kind.PLUGIN_CONTENT
+        yield TabPart("Body", lambda: Body(message, document, file_name(step, side), source(step), code=code))
 
 
 def meaning(step: Step, exchange: Exchange, by: TrustContext) -> Iterator[TabPart]:
@@ -126,10 +133,10 @@ def meaning(step: Step, exchange: Exchange, by: TrustContext) -> Iterator[TabPar
     if exchange.response is None:
         reason = exchange.error or "unknown reason"
         yield TabPart("No answer", lambda: _prose(f"No answer: {reason}"))
-    parts = [*_of(step.response, by, "Response"), *_of(step.request, by, "Request")]
+    parts = [*_of_side(step, by, "Response"), *_of_side(step, by, "Request")]
     trouble = isinstance(step.response, d.ErrorDocument | d.Undecodable)
     if isinstance(step.request, d.Report | d.Facts | d.CertificateRequest) and not trouble:
-        parts = [*_of(step.request, by, "Request"), *_of(step.response, by, "Response")]
+        parts = [*_of_side(step, by, "Request"), *_of_side(step, by, "Response")]
     yield from parts
     if not parts and exchange.response:
         yield TabPart("Answer", lambda: _prose(_bare(exchange)))
@@ -139,6 +146,26 @@ def _bare(exchange: Exchange) -> str:
     status = exchange.response.status if exchange.response else 0
     meanings = {304: "not modified, the agent keeps its copy", 404: "not found", 403: "refused", 401: "refused"}
     return f"{status}: {meanings.get(status, 'neither request nor response has a body to decode')}"
+
+
+def _of_side(step: Step, by: TrustContext, side: Literal["Request", "Response"]) -> Iterator[TabPart]:
+    """The decoded request or response."""
+    document = step.request if side == "Request" else step.response
+    if not isinstance(document, _READ):
+        yield from _of(document, by, side)
+        return
+    hidden = masked(step)
+    (part,) = _of(document, by, side)
+    for other in _of(hidden.request if side == "Request" else hidden.response, by, side):
+        yield TabPart(part.title, lambda other=other: _hiding(part.made(), other.made()))  # type: ignore[misc]
+
+
+def _hiding(whole: Model, hidden: Model) -> Model:
+    """What is shown of a text that was read out of a body with masks, and the text itself behind it."""
+    if isinstance(whole, Content) and isinstance(hidden, Content) and hidden.data != whole.data:
+        data = str(hiding.covered(hidden.data.decode("utf-8", "replace"))).encode("utf-8", "replace")
+        return replace(hidden, data=data, unmasked=whole.unmasked or whole)
+    return hidden
 
 
 def _of(document: Document | None, by: TrustContext, side: str) -> Iterator[TabPart]:
@@ -151,7 +178,7 @@ def _of(document: Document | None, by: TrustContext, side: str) -> Iterator[TabP
         case d.ErrorDocument():
             yield TabPart("Error", lambda: _error(document))
         case d.Text():
-            yield TabPart(f"{side} text", lambda: _prose(str(secrets.text(document.text))))
+            yield TabPart(f"{side} text", lambda: _prose(document.text))
         case d.CatalogRequest():
             yield from _asked(document, side)
         case d.Facts():
@@ -187,7 +214,7 @@ def _of(document: Document | None, by: TrustContext, side: str) -> Iterator[TabP
         case d.Opaque():
             yield TabPart("Content", lambda: _tree(document))
         case d.Data():
-            yield TabPart(side, lambda: _top(item_of("", rich.read(secrets.masked(document.value), {}))))
+            yield TabPart(side, lambda: _top(item_of("", rich.read(hiding.masked(document.value), {}))))
         case _:
             yield TabPart(type(document).__name__, lambda: _tree(document))
 
@@ -204,7 +231,7 @@ def _asked(document: d.CatalogRequest, side: str) -> Iterator[TabPart]:
 
 def facts_tree(facts: d.Facts) -> Item:
     def inner() -> Iterator[Item]:
-        values = secrets.masked(facts.values)
+        values = hiding.masked(facts.values)
         yield from (item_of(name, values[name]) for name in sorted(values))
         limits = facts.exceeded()
         about = {"name": facts.name, "timestamp": facts.timestamp, "expiration": facts.expiration,
@@ -219,7 +246,7 @@ def facts_tree(facts: d.Facts) -> Item:
 def _tree(document: Document) -> Item:
     """A document shown as its fields."""
     plain = {name: value for name, value in (d.plain(document) or {}).items() if name != "kind"}
-    return _top(item_of("", secrets.masked(plain)))
+    return _top(item_of("", hiding.masked(plain)))
 
 
 def _top(item: Item) -> Item:
@@ -228,12 +255,19 @@ def _top(item: Item) -> Item:
 
 
 def _prose(first: str, *more: str) -> Content:
-    text = "\n\n".join([first, *more])
-    return Content("", text.encode("utf-8", "replace"), strong=len(first.encode("utf-8", "replace")))
+    found = [hiding.text(each) for each in (first, *more)]
+    if any(isinstance(each, Secret) for each in found):
+        return replace(_written(list(map(str, found))), unmasked=_written([first, *more]))
+    return _written([first, *more])
+
+
+def _written(texts: list[str]) -> Content:
+    text, strong = "\n\n".join(texts), texts[0].encode("utf-8", "replace")
+    return Content("", text.encode("utf-8", "replace"), strong=len(strong))
 
 
 def _error(document: d.ErrorDocument) -> Content:
-    message = str(secrets.text(document.message)) or "The master gives no reason."
+    message = document.message or "The master gives no reason."
     more = [f"issue kind: {document.issue_kind}"] if document.issue_kind else []
     if document.stacktrace:
         more.append("The response body contains a stack trace of the master's code.")

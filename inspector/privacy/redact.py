@@ -72,10 +72,23 @@ def text(value: str) -> str:
     return patterns.text(value)
 
 
-def body(message: Message) -> bytes:
-    """Return a message's body with masks, without its Content-Encoding if that can be decoded."""
-    part = _Part(message)
+def structure(value: Any) -> ValueNode:
+    """Return decoded data as a tree, with masks as what is new."""
+    top = rewrite.node(value)
+    _mask(top, code=False)
+    return top
+
+
+def body(message: Message, *, code: bool = False) -> bytes:
+    """Return a message's body with masks, without its Content-Encoding if that can be decoded. ``code`` is a plugin's,
+    as in ``patterns.text``."""
+    part = _Part(message, code=code)
     return part.masked_plain(part.known)
+
+
+def target(of: Request) -> str:
+    """Return a request's target with masks."""
+    return _Part(dataclasses.replace(of, body=b"")).masked(()).target
 
 
 def exchange(of: Exchange) -> Exchange:

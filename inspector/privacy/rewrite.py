@@ -350,16 +350,17 @@ def _as_yaml(before: str, text: str | float) -> str:
 
 
 def _packed(value: Any) -> Tree:
-    top = _node(value)
+    top = node(value)
     return Tree(top, lambda: msgspec.msgpack.encode(_rebuilt(top)))
 
 
-def _node(value: Any) -> ValueNode:
+def node(value: Any) -> ValueNode:
+    """Return decoded data as a tree."""
     match value:
         case dict():
-            return Fields([(Leaf(_scalar_of(key)), _node(item)) for key, item in value.items()])
+            return Fields([(Leaf(_scalar_of(key)), node(item)) for key, item in value.items()])
         case list():
-            return [_node(item) for item in value]
+            return [node(item) for item in value]
     return Leaf(_scalar_of(value))
 
 

@@ -1,7 +1,7 @@
-"""The secret values of a record, and their places in its bytes.
+"""The values that a record marks as secret, and their places in its bytes.
 
 Puppet sends sensitive values in plain text and only marks them; a signing request contains attributes for the CA.
-Nothing here protects a value: views use it to hide values until the user asks for them.
+Nothing here protects a value: ``hiding`` has what views hide until the user asks for it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus
 
 from inspector import regex
 from inspector.protocol import documents, rich
-from inspector.protocol.documents import Catalog, Certificate, CertificateRequest, Certificates, Resource, Undecodable
+from inspector.protocol.documents import Catalog, Certificate, CertificateRequest, Certificates, Undecodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -56,9 +56,11 @@ class Secret:
     """A value that is hidden until the user asks for it."""
 
     value: Any
+    shown: str = MASK
+    """What is shown instead: a text with masks in it, if only parts of it are secrets."""
 
     def __str__(self) -> str:
-        return MASK
+        return self.shown
 
     __repr__ = __str__
 
@@ -68,27 +70,18 @@ def credential(name: str) -> bool:
     return name.strip().casefold().removesuffix("-id").rpartition("-")[2] in _CREDENTIALS
 
 
-def header(name: str, value: str) -> str | Secret:
-    """Return a header's value, hidden if it is a credential."""
-    return Secret(value) if credential(name) else text(value)
-
-
 def text(value: str) -> str | Secret:
     """Return a text, hidden if it contains a private key."""
     return Secret(value) if "PRIVATE KEY" in value and _KEY.search(value.encode("utf-8", "replace")) else value
 
 
-def masked(value: Any) -> Any:
-    """Return a decoded structure with every secret in it as ``Secret``."""
-    return _masked(value, 0)
-
-
 def _masked(value: Any, depth: int) -> Any:
+    """Return a decoded structure with every marked secret in it as ``Secret``."""
     if depth > _DEPTH:
-        return _hidden(value) if rich.secrets(value) else value
+        return hidden(value) if rich.secrets(value) else value
     match value:
         case dict() if value.get(rich.MARK) == "Sensitive":
-            return _hidden(value)
+            return hidden(value)
         case dict():
             named = value.get("sensitive_parameters")
             inner = {str(key): _masked(item, depth + 1) for key, item in value.items()}
@@ -96,7 +89,7 @@ def _masked(value: Any, depth: int) -> Any:
             # Not if the parameters are hidden as a whole.
             if isinstance(named, list) and isinstance(original, dict) and isinstance(shown, dict):
                 names = (name for name in named if isinstance(name, str) and name in original)
-                shown |= {name: _hidden(original[name]) for name in names}
+                shown |= {name: hidden(original[name]) for name in names}
             return inner
         case list():
             return [_masked(item, depth + 1) for item in value]
@@ -105,18 +98,11 @@ def _masked(value: Any, depth: int) -> Any:
     return value
 
 
-def _hidden(value: Any) -> Any:
+def hidden(value: Any) -> Any:
+    """Return a sensitive value, hidden unless it is empty."""
     while isinstance(value, dict) and value.get(rich.MARK) == "Sensitive":
         value = value.get(rich.VALUE)
     return value if value is None or value in ("", rich.REDACTED) else Secret(value)
-
-
-def parameters(resource: Resource) -> dict[str, Any]:
-    """Return a resource's parameters as a view shows them: rich data as ``Rich``, secrets as ``Secret``."""
-    sent = {"parameters": resource.parameters, "sensitive_parameters": resource.sensitive_parameters}
-    # Mask before references are resolved: no LocalRef must lead into a secret.
-    hidden = _masked(sent, 0)["parameters"]
-    return {name: rich.read(value, hidden) for name, value in hidden.items()}
 
 
 def attributes(request: CertificateRequest) -> dict[str, str | Secret]:

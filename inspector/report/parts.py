@@ -11,7 +11,6 @@ from inspector.explain.file_transfers import FileState
 from inspector.pages import catalog as catalogs
 from inspector.pages import report as reports
 from inspector.pages.tabs import TabPart, facts_tree
-from inspector.privacy import secrets
 from inspector.report.drawings import MOST, Drawing, drawing
 from inspector.text import clean, seconds, size, utc
 
@@ -63,7 +62,7 @@ def _resources(applied: Sequence[Applied]) -> Drawing:
             clean(each.ref),
             clean(each.place),
             "" if each.time is None else f"{each.time:.3f}",
-            "; ".join(str(secrets.text(clean(f"{what}: {text}"))) for _, what, text in each.events)[:500],
+            "; ".join(clean(f"{what}: {text}") for _, what, text in each.events)[:500],
         )
         for each in ordered[:MOST]
     )

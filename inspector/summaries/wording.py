@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inspector import regex
 from inspector.model import Severity
+from inspector.privacy import redact
 from inspector.rules import fixes, rule_of
 from inspector.runs.snapshot import RunState
 from inspector.text import WIDTH, clean, clock, counts, ends, seconds, short, size
@@ -57,9 +58,14 @@ def row(brief: Brief, run: RunLike | None, path: int = WIDTH) -> tuple[str, ...]
                 ids,
             )
         case "handshake":
-            return (time, who, "handshake", "TLS", clean(brief.reason), "failed", "-", "-", ids)
+            return (time, who, "handshake", "TLS", _free(brief.reason), "failed", "-", "-", ids)
         case "gap":
-            return (time, "-", "gap", "-", clean(brief.reason), "lost", str(brief.lost), "-", ids)
+            return (time, "-", "gap", "-", _free(brief.reason), "lost", str(brief.lost), "-", ids)
+
+
+def _free(text: str) -> str:
+    """A free text, safe for a terminal, with masks instead of secrets."""
+    return clean(redact.text(text))
 
 
 def line(brief: Brief, run: RunLike | None) -> str:
@@ -111,7 +117,7 @@ def asides(brief: Brief) -> list[str]:
     """What was unusual when an exchange was passed on, or in a handshake."""
     notes = [injection(brief.injected)] if brief.injected else []
     if brief.kind == "exchange" and brief.status is None:
-        notes.append(f"no answer: {clean(brief.reason or 'unknown reason')}")
+        notes.append(f"no answer: {_free(brief.reason or 'unknown reason')}")
     if brief.withheld:
         notes.append(f"answered by the proxy: {clean(brief.withheld)}")
     if brief.identity_missing:
@@ -143,7 +149,7 @@ def handshake(record: Handshake) -> str:
 def refusal(reason: str, alert: str | None, by: Party | None) -> str:
     """Why a TLS handshake failed, in one sentence."""
     who = {"agent": "the agent", "proxy": "the proxy", "master": "the master", None: "an unknown sender"}[by]
-    return clean(reason) + (f" (alert {clean(alert)} from {who})" if alert else "")
+    return _free(reason) + (f" (alert {clean(alert)} from {who})" if alert else "")
 
 
 def identity(used: Identity | None) -> str:

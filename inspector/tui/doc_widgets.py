@@ -188,8 +188,14 @@ class Leaves(Tree[Item]):
     @property
     def hides(self) -> bool:
         """Whether the selected value is hidden."""
+        return self._hiding() is not None
+
+    def _hiding(self) -> TreeNode[Item] | None:
+        """The selected value, if it is hidden, or the hidden text of which a line is selected."""
         node = self.cursor_node
-        return bool(node and node.data and node.data.secret)
+        while node and node.data and not node.data.secret and (node.data.group or node.data.bare):
+            node = node.parent
+        return node if node and node.data and node.data.secret else None
 
     def cut(self) -> str:
         """The full text of the selected line if it is cut; otherwise an empty text."""
@@ -205,10 +211,11 @@ class Leaves(Tree[Item]):
 
     def reveal(self) -> bool:
         """Show the selected value, if it is hidden."""
-        node = self.cursor_node
-        if node is None or node.data is None or not node.data.secret:
+        node = self._hiding()
+        if node is None or node.data is None:
             return False
         node.data.reveal()
+        node.remove_children()
         node.set_label(node.data.label)
         node.allow_expand = node.data.branch
         if node.allow_expand:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 
+from inspector.analysis.analyzer import masked
 from inspector.formats import curl, files, json_output
 from inspector.model import Exchange
 from inspector.pages import plain
@@ -124,12 +125,12 @@ class OnRecord(View):
 
     def _copy_json(self, seq: int) -> None:
         if step := self.source.step(seq):
-            text = as_json(json_output.show(json_output.masked(step), self.source.owner(seq)))
+            text = as_json(json_output.show(masked(step), self.source.owner(seq)))
             self.inspector.copy_text(text, f"record {seq} as JSON, secrets masked")
 
     def _copy_markdown(self, seq: int) -> None:
         if step := self.source.step(seq):
-            text = "\n".join(plain.markdown(json_output.masked(step), self.source.owner(seq)))
+            text = "\n".join(plain.markdown(masked(step), self.source.owner(seq)))
             self.inspector.copy_text(text, f"record {seq} as Markdown, secrets masked")
 
     def _copy_fix(self, seq: int) -> None:

@@ -285,6 +285,8 @@ class ExchangePane(Vertical):
         if action == "mode":
             return isinstance(model, Body)
         if action == "reveal":
+            if isinstance(model, Content):
+                return model.unmasked is not None
             return (
                 model.masks if isinstance(model, Body) else isinstance(self.shown, Leaves | Sheet) and self.shown.hides
             )
@@ -356,6 +358,10 @@ class ExchangePane(Vertical):
         if isinstance(model, Body):
             model.shown = True
             self._again(model)
+        elif isinstance(model, Content) and isinstance(widget, Bytes) and model.unmasked:
+            self._made[self._now] = model.unmasked, widget
+            widget.open(model.unmasked, widget.part)
+            self.refresh_bindings()
         elif isinstance(widget, Leaves | Sheet):
             if not widget.reveal():
                 self.view.show_message("No masked value here.")

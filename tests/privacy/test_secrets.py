@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Response
-from inspector.privacy import secrets
+from inspector.privacy import hiding, secrets
 from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol import decode, rich
 from inspector.protocol.documents import Catalog, Data, Resource, Undecodable
@@ -31,7 +31,7 @@ def test_what_puppet_marks_is_hidden_and_the_rest_is_not() -> None:
         "redacted": {"__ptype": "Sensitive", "__pvalue": rich.REDACTED},
         "key": f"text before\n{KEY}",
     }
-    found = secrets.masked(sent)
+    found = hiding.masked(sent)
     assert found["open"] == "seen"
     assert found["marked"] == Secret(WORD)
     assert found["deep"][0]["a"] == Secret({"user": "root", "word": WORD})
@@ -45,11 +45,11 @@ def test_parameters_that_are_only_listed_are_hidden_too() -> None:
     resource = Resource(
         "User", "a", {"name": "a", "password": WORD, "empty": ""}, sensitive_parameters=["password", "empty"]
     )
-    assert secrets.parameters(resource) == {"name": "a", "password": Secret(WORD), "empty": ""}
+    assert hiding.parameters(resource) == {"name": "a", "password": Secret(WORD), "empty": ""}
     nested = {
         "resources": [{"type": "User", "parameters": {"password": WORD}, "sensitive_parameters": ["password", 1, "no"]}]
     }
-    assert secrets.masked(nested)["resources"][0]["parameters"] == {"password": Secret(WORD)}
+    assert hiding.masked(nested)["resources"][0]["parameters"] == {"password": Secret(WORD)}
 
 
 @pytest.mark.parametrize("way", ["$['a']", "$['a']['word']", "$['a']['__pvalue']['word']"])
@@ -58,15 +58,15 @@ def test_no_reference_leads_into_a_secret(way: str) -> None:
         "a": {"__ptype": "Sensitive", "__pvalue": {"word": [WORD]}},
         "b": {"__ptype": "LocalRef", "__pvalue": way},
     })  # fmt: skip
-    assert WORD not in str(secrets.parameters(resource))
+    assert WORD not in str(hiding.parameters(resource))
 
 
 @pytest.mark.parametrize(
     "name", ["Authorization", "cookie", "SET-COOKIE", "Proxy-Authorization", "X-Authentication", "Cookie2"]
 )
 def test_credentials_in_headers_are_hidden(name: str) -> None:
-    assert secrets.header(name, WORD) == Secret(WORD)
-    assert secrets.header("Accept", WORD) == WORD
+    assert hiding.header(name, WORD) == Secret(WORD)
+    assert hiding.header("Accept", WORD) == WORD
 
 
 def test_what_a_signing_request_carries_for_the_ca_is_hidden() -> None:
@@ -163,7 +163,7 @@ def test_depth_is_no_hiding_place(depth: int) -> None:
     value: Any = {"__ptype": "Sensitive", "__pvalue": WORD}
     for _ in range(depth):
         value = [value]
-    assert WORD not in str(flat(secrets.masked(value)))
+    assert WORD not in str(flat(hiding.masked(value)))
     assert secrets.within(Data(value)) == [WORD]
 
 

@@ -11,12 +11,13 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.cli import main as cli
-from inspector.model import Connection, Exchange, Finding, Handshake, Place, Severity
+from inspector.model import Connection, Exchange, Finding, Handshake, Place, Response, Severity
 from inspector.pages import tabs
 from inspector.pages.content import Content
 from inspector.pages.model import Field, Table, item_of
 from inspector.pages.tabs import Tab, TabPart
 from inspector.privacy.secrets import MASK
+from inspector.runs.examples import catalog, talk
 from inspector.tui import exchange_pane
 from inspector.tui.bytes import Bytes
 from inspector.tui.doc_widgets import Bar, Leaves, Sheet
@@ -324,6 +325,30 @@ def test_a_secret_is_shown_when_it_is_asked_for_and_hidden_again_later(tmp_path:
         assert WORD not in screen_text(app)
 
     play(capture(records, tmp_path), act, (140, 60))
+
+
+@pytest.mark.slow
+def test_the_secret_in_a_text_is_shown_when_it_is_asked_for(tmp_path: Path) -> None:
+    text = "user = app\npassword = hunter2-horse\nport = 1\n"
+    resource = {"type": "File", "title": "/a", "parameters": {"content": text}}
+    (record,) = talk(catalog(resources=[resource]))
+    assert isinstance(record, Exchange)
+    refused = Response((("Content-Type", "text/plain"),), b"password: hunter2-horse is wrong", status=500)
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 1)
+        assert pane.search("password =")
+        assert f"password = {MASK}" in screen_text(app)
+        await settled(pilot, app)
+        assert "Show secret" in screen_text(app)
+        shown = await press(pilot, app, "x")
+        assert "password = hunter2-horse" in shown
+        assert "port = 1" in shown
+        pane = await opened(pilot, app, 2)
+        assert "hunter2" not in screen_text(app)
+        assert "password: hunter2-horse is wrong" in await press(pilot, app, "x")
+
+    play(capture([record, dataclasses.replace(record, response=refused)], tmp_path), act, (140, 40))
 
 
 @pytest.mark.slow
