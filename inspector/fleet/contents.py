@@ -141,7 +141,7 @@ class Contents:
                         run=run.place,
                         certname=run.certname,
                         time=micros(exchange.time),
-                        path=short(name) or "",
+                        path=short(masked(name)) or "",
                         value=short(_fact(path, value)),
                         type=_TYPES.get(type(value), "string"),
                         volatile=volatile,
@@ -172,7 +172,7 @@ class Contents:
                         time=micros(exchange.time),
                         type=short(resource.type) or "",
                         title=short(masked(str(resource.title))) or "",
-                        file=short(resource.file),
+                        file=resource.file and short(masked(resource.file)),
                         line=resource.line if resource.line is not None and 0 <= resource.line < 2**32 else None,
                         parameters=own,
                     )
@@ -210,7 +210,7 @@ class Contents:
                     new=_event_value(masks, name, event.desired_value),
                     message=message(MASK if named(name) else masks.text(event.message)) if event.message else None,
                     corrective=event.corrective_change,
-                    file=short(status.file),
+                    file=status.file and short(masked(status.file)),
                     line=line,
                 )
             )

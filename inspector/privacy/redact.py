@@ -42,6 +42,8 @@ _QUOTED = 8 * 2**20
 """Size of a body that is searched for secrets that a finding may quote; more would block the analysis for seconds."""
 _LARGE = 2000
 """Characters of a value whose size is judged (R11)."""
+_PIECE = regex.compile(r"[^\s'\"`<>=,;]{8,}")
+"""A piece of a text, between signs at which a secret may begin or end."""
 _DESCRIBING = ("property", "name")
 _DESCRIBED = ("previous_value", "desired_value", "historical_value", "default_literal", "default_source", "value")
 """Fields that describe a property or parameter which another field names."""
@@ -141,7 +143,8 @@ def quotable(of: Exchange, *, request: bool = True) -> set[str]:
     parts: list[Message] = [of.request] if request else []
     if of.response is not None and of.response.status >= 400:
         parts.append(of.response)
-    known = {secret for part in parts if len(part.body) <= _QUOTED for secret in _Part(part).known}
+    read = [_Part(part) for part in parts if len(part.body) <= _QUOTED]
+    known = {secret for part in read for secret in (*part.known, *part.written())}
     # Only the first line of a log message is quoted.
     lines = {" ".join(form.split()) for secret in known for form in (secret, secret.strip().partition("\n")[0])}
     return {line for line in lines if line in known or len(line) >= _LONG}
@@ -216,6 +219,16 @@ class _Part[M: Message]:
         for tree in (self.body, self.query):
             if tree is not None:
                 self.known |= _mask(tree.top, code=code)
+
+    def written(self) -> Iterator[str]:
+        """Yield the secrets in texts that a message may quote without what tells that they are secrets."""
+        leaves = rewrite.leaves(self.body.top) if self.body is not None else ()
+        for leaf in leaves:
+            if isinstance(leaf.new, str) and isinstance(leaf.value, str):
+                stay = set(_PIECE.findall(leaf.new))
+                yield from (
+                    each for each in _PIECE.findall(leaf.value) if each not in stay and telling(each, sure=False)
+                )
 
     def masked(self, known: Collection[str]) -> M:
         """Return the message with masks, also for secrets of the other message; the same object if there is nothing to

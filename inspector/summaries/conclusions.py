@@ -11,6 +11,7 @@ import msgspec
 
 from inspector.analysis import known_errors, verdicts
 from inspector.model import Severity
+from inspector.privacy import redact
 from inspector.rules import rule_of
 from inspector.rules.fixes import advice, group, on_node
 from inspector.rules.puppet_commands import FixContext, destroying
@@ -166,7 +167,7 @@ def _other_key(run: Run) -> bool:
 
 
 def _shortened(reason: str) -> str:
-    return beginning(reason, REASON + 1)
+    return beginning(redact.text(beginning(reason, 10 * REASON)), REASON + 1)
 
 
 def _why(run: Run, cause: Finding | None) -> str | None:
