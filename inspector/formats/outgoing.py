@@ -24,6 +24,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 
 from inspector import regex
 from inspector.analysis import limits
+from inspector.errors import InspectorError
 from inspector.formats import der_values, embedded
 from inspector.formats.learning import Knowledge, Learner
 from inspector.formats.pseudonyms import Pseudonyms
@@ -147,10 +148,12 @@ def secrets_of(record: Record) -> set[str]:
 class Outgoing:
     """Replaces what must not leave. It learns all records first: a name or a secret of one may be in another."""
 
-    def __init__(self, *, pseudonyms: bool, opened: frozenset[Content] = frozenset()) -> None:
+    def __init__(
+        self, *, pseudonyms: bool, opened: frozenset[Content] = frozenset(), salt: bytes | None = None
+    ) -> None:
         """``pseudonyms`` replaces names too, as strangers may see it; without it the texts of errors stay as well.
-        ``opened`` is what leaves though it is free."""
-        salt = secrets.token_bytes(32)
+        ``opened`` is what leaves though it is free. Stand-ins of equal values are equal under the same ``salt``."""
+        salt = salt or secrets.token_bytes(32)
         self._pseudonyms, self._opened, self._salt = pseudonyms, opened, salt
         self.names = Pseudonyms(salt)
         self.harmless = Harmless(salt, self.names.given if pseudonyms else self.names.known)
@@ -516,6 +519,39 @@ class Outgoing:
         return (
             der if made == der[inner[0] : inner[3]] else der_values.value(outer[1], made + der[rest[0][0] : outer[3]])
         )
+
+
+def alone(record: Record, salt: bytes) -> Record:
+    """Return a record as an export has it, made without the knowledge of any other one. Contents of files are left out:
+    other records may have their digests, and may have left already. Raises InspectorError if it cannot be masked."""
+    outgoing = Outgoing(pseudonyms=False, salt=salt)
+    if isinstance(record, Exchange):
+        record = _without_content(record)
+    outgoing.learn(lambda: [record])
+    if (made := outgoing.leaving(record)) is None:
+        raise InspectorError(outgoing.unmasked[record.seq])
+    return made
+
+
+def leg_alone(leg: Leg, salt: bytes) -> Leg:
+    """Return a connection as an export has it, made without the knowledge of any record."""
+    outgoing = Outgoing(pseudonyms=False, salt=salt)
+    outgoing._learner.leg(leg)
+    return outgoing.leg(redact.leg(leg))
+
+
+def _without_content(exchange: Exchange) -> Exchange:
+    request, response = exchange.request, exchange.response
+    if _is_content(exchange, request):
+        request = _emptied(request)
+    if response is not None and _is_content(exchange, response):
+        response = _emptied(response)
+    return dataclasses.replace(exchange, request=request, response=response)
+
+
+def _emptied[M: Message](message: M) -> M:
+    """Return a message without its body, as if that was too large to be recorded (`puppet_keep_body`)."""
+    return dataclasses.replace(message, body=b"", lost=message.size, digest="")
 
 
 def _key(der: bytes) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import select
 import socket
 import struct
@@ -26,8 +27,16 @@ DESCRIPTORS = 200
 _HEAD = struct.Struct("<IH")
 """The size of a frame's content, and the number of descriptors that come with it."""
 _PIECE = 2**18
+KEY = "PUPPET_INSPECTOR_MASKING_KEY"
+"""The variable with the key of stand-ins (`puppet_redact=closed`): all workers of a proxy have the same, and a masking
+process that is started again, or values that are equal would differ within a run. Nobody keeps it."""
 NIL = msgspec.Raw(msgspec.msgpack.encode(None))
 """No record."""
+
+
+def make_key() -> None:
+    """Make the key of stand-ins, unless the process that started this one did."""
+    os.environ.setdefault(KEY, secrets.token_hex(32))
 
 
 class SentBody(msgspec.Struct, array_like=True):

@@ -6,7 +6,7 @@ import select
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -35,16 +35,31 @@ JOIN = 5.0
 """Seconds to wait for the thread when everything is masked."""
 
 
+type Redaction = Literal["", "write", "closed"]
+"""What is masked before it is recorded: nothing, secrets, or everything that is not known to be harmless."""
+
+
 class MaskingClient(SideProcess):
     """Passes what is to be recorded through the masking process, in order.
 
     An item goes on masked or not at all: what cannot be masked becomes a gap. While there is no process, items wait.
     """
 
-    def __init__(self, folder: Path, deliver: Callable[[Item | None], None], write_line: Callable[[str], None]) -> None:
-        """``folder`` has room for large masked bodies. ``deliver`` gets the items and the ends (None) that were put."""
+    def __init__(
+        self,
+        folder: Path,
+        deliver: Callable[[Item | None], None],
+        write_line: Callable[[str], None],
+        *,
+        closed: bool = False,
+    ) -> None:
+        """``folder`` has room for large masked bodies. ``deliver`` gets the items and the ends (None) that were put.
+        ``closed`` records only what is known to be harmless."""
         super().__init__("masking client")
         self._folder = folder
+        self._options = ["closed"] if closed else []
+        if closed:
+            masking_channel.make_key()
         self._deliver = deliver
         self._write_line = write_line
         self._queue: deque[Item | None] = deque()
@@ -175,7 +190,7 @@ class MaskingClient(SideProcess):
         self._channel, theirs = masking_channel.pair(self._await_process)
         with theirs:
             return self._popen(
-                "inspector.proxy.masking_worker", str(self._folder), str(theirs.fileno()),
+                "inspector.proxy.masking_worker", str(self._folder), str(theirs.fileno()), *self._options,
                 descriptors=[theirs.fileno()],
                 errors=False,  # what it prints may quote what should have been masked
             )  # fmt: skip

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from inspector import __version__, inputs, regex
 from inspector.capture import paths, rotation
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from inspector.proxy.faults.fault import Fault
+    from inspector.proxy.masking_client import Redaction
     from inspector.proxy.tap.plan import TapPlan
 
     type Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -113,7 +114,10 @@ OPTIONS: tuple[tuple[str, str], ...] = (
         "puppet_keep_body",
         "The largest body to record whole; of a larger one record the first 64 KiB, size and digest. Default: 64M.",
     ),
-    ("puppet_redact", "`write`: remove secrets before they are recorded. Default: record everything."),
+    (
+        "puppet_redact",
+        "`write`: record no secrets. `closed`: record only what is known to be harmless. Default: record everything.",
+    ),
     (
         "puppet_proxy_protocol",
         (
@@ -207,7 +211,7 @@ class Settings:
     """The certnames that are recorded; None: all."""
     keep_body: int = KEEP
     """The largest body that is recorded whole, in bytes."""
-    redact: bool = False
+    redact: Redaction = ""
     """Whether secrets are removed before they are recorded."""
     balancers: tuple[Network, ...] = ()
     """Who says by the PROXY protocol where a connection comes from."""
@@ -554,10 +558,12 @@ def _faults(lines: Iterable[str], only: str) -> tuple[Fault, ...]:
     return faults
 
 
-def _redact(text: str) -> bool:
-    if text not in ("", "write"):
-        raise InspectorError(f"puppet_redact is {text!r}.", "Write puppet_redact=write, or omit it.")
-    return text == "write"
+def _redact(text: str) -> Redaction:
+    if text in ("", "write", "closed"):
+        return cast("Redaction", text)
+    raise InspectorError(
+        f"puppet_redact is {text!r}.", "Write puppet_redact=write or puppet_redact=closed, or omit it."
+    )
 
 
 def _tables(text: str) -> Path | None:

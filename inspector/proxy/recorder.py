@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from inspector.model import Record
     from inspector.proxy.analysis_client import AnalysisResult
     from inspector.proxy.backlog import Callback
+    from inspector.proxy.masking_client import Redaction
     from inspector.proxy.telemetry.samples import Sample
     from inspector.proxy.telemetry.settings import Telemetry
 
@@ -80,7 +81,7 @@ class Recorder(threading.Thread):
         analyzes: bool = True,
         connections: OpenConnections | None = None,
         rotation: Rotation = NEVER,
-        redacts: bool = False,
+        redact: Redaction = "",
         telemetry: Telemetry = NOTHING,
         observe: Callable[[list[Sample]], None] = lambda _: None,
         report_waiting: Callable[[int], None] = lambda _: None,
@@ -89,7 +90,7 @@ class Recorder(threading.Thread):
 
         ``write_line`` gets each console line, on any thread. ``rules`` are the options with the site's rules.
         ``connections``: what is under way, which is written beside the records. ``rotation`` says when another capture
-        is started. ``redacts`` masks secrets before records are written. ``telemetry`` says what the analysis measures,
+        is started. ``redact`` says what is masked before it is written. ``telemetry`` says what the analysis measures,
         which ``observe`` gets; ``report_waiting`` gets the bytes that wait to be recorded.
 
         Raises CaptureError.
@@ -117,8 +118,10 @@ class Recorder(threading.Thread):
         """None is the end."""
         self._finishing = False
         self._wake = threading.Event()
-        self._backlog = Backlog(MASKED_QUEUE, "masked") if redacts else Backlog(QUEUE, "written")
-        self._masking = MaskingClient(path.parent, self._deliver, write_line) if redacts else None
+        self._backlog = Backlog(MASKED_QUEUE, "masked") if redact else Backlog(QUEUE, "written")
+        self._masking = (
+            MaskingClient(path.parent, self._deliver, write_line, closed=redact == "closed") if redact else None
+        )
         self._buffered_bytes = 0
         self._lost = 0
         self._failure: str | None = None

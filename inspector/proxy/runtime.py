@@ -108,7 +108,7 @@ class Runtime:
         self._contexts = tls.Contexts(tls.key_log_writer(), secrets=settings.wire or settings.interposes)
         self._warned: set[str] = set()
         self._metrics = metrics.served(settings.telemetry) if analyzes else None
-        self.connections = OpenConnections(settings.only, redacts=settings.redact)
+        self.connections = OpenConnections(settings.only, redacts=bool(settings.redact))
         self.recorder = Recorder(
             settings.capture,
             write_line,
@@ -116,7 +116,7 @@ class Runtime:
             connections=self.connections,
             analyzes=analyzes,
             rotation=settings.rotation,
-            redacts=settings.redact,
+            redact=settings.redact,
             telemetry=settings.telemetry,
             observe=self._metrics.observe if self._metrics else lambda _: None,
             report_waiting=report_waiting,

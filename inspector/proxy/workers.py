@@ -24,7 +24,7 @@ from inspector import installation
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import Gap
-from inspector.proxy import options
+from inspector.proxy import masking_channel, options
 from inspector.proxy.analysis_client import AnalysisClient
 from inspector.proxy.console import Console
 from inspector.proxy.engine.server import LISTENS, STOPPING
@@ -124,6 +124,8 @@ class Workers:
             options.resolve(options.with_defaults(**option_values), own_mode=False)
         )
         settings = self._settings
+        if settings.redact == "closed":
+            masking_channel.make_key()
         self._option_values = {**option_values, "puppet_listen": settings.listen_address}
         self._console = Console()
         self._running: list[subprocess.Popen[str]] = []

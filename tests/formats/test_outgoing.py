@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import random
 import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from inspector.analysis import limits
 from inspector.capture.store import Capture
-from inspector.formats import exporting
+from inspector.formats import exporting, outgoing
 from inspector.formats.outgoing import ALL, Content, Outgoing, summary
 from inspector.model import Exchange, Handshake, Leg, Request
 from inspector.privacy import redact
 from inspector.runs.examples import catalog, content, report, talk
+from tests.support.conversations import runs_of
 from tests.support.planted import ENCODINGS, PLACES, closed, core, everything, found, leaks, planted
+from tests.support.recorded import SAMPLES, name_of, records_of
+from tests.support.written import FORMS, RECORDED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from inspector.model import Record
@@ -230,3 +235,34 @@ def test_names_of_tls_stay_and_what_stands_in_their_place_does_not() -> None:
         known = alert == "certificate_revoked"
         assert ((leaving.leg.tls_version, leaving.alert) == (version, alert)) is known
         assert known or not any(core in str(leaving) for core in ("Xk29", "qz81"))
+
+
+# -- one record without the others --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", RECORDED)
+def test_alone_a_record_reveals_no_secret_and_nothing_unknown(place: str) -> None:
+    source = random.Random(place)  # noqa: S311 - nothing to protect
+    forms = {"unknown": lambda core: f"nobody knows {core}", **dict(itertools.islice(FORMS.items(), 0, None, 9))}
+    for form, how in forms.items():
+        secret = core(source)
+        made = RECORDED[place](how(secret))
+        left = [outgoing.alone(record, b"k" * 32) for record in (made if isinstance(made, list) else [made])]
+        assert not found([secret], everything(left)), form
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=name_of)
+def test_alone_records_are_judged_as_together(sample: Path) -> None:
+    records = list(records_of(sample))
+    together = Outgoing(pseudonyms=False)
+    together.learn(lambda: records)
+    alone = [outgoing.alone(record, b"k" * 32) for record in records]
+    assert judged(alone) == judged([together.record(record) for record in records])
+
+
+def judged(records: Iterable[Any]) -> list[tuple[Any, ...]]:
+    runs = runs_of(records)
+    return [
+        (run.outcome, tuple(run.spans), list(run.seqs), sorted((each.rule, each.seqs) for each in run.findings))
+        for run in runs
+    ]

@@ -23,8 +23,10 @@ from inspector.proxy.masking_client import MaskingClient
 from inspector.proxy.recorder import Recorder
 from inspector.runs.examples import ca, catalog, report, talk
 from tests.support import side_processes
+from tests.support.planted import everything, found
 from tests.support.secrets import WORD, hiding
 from tests.support.waiting import eventually
+from tests.support.written import RECORDED
 
 if TYPE_CHECKING:
     import socket
@@ -52,10 +54,10 @@ sys.exit(masking_worker.main(sys.argv[1:]))
 class Masked:
     """A masking client, and what it delivers."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, closed: bool = False) -> None:
         self.items: list[Item | None] = []
         self.lines: list[str] = []
-        self.client = MaskingClient(folder, self.items.append, self.lines.append)
+        self.client = MaskingClient(folder, self.items.append, self.lines.append, closed=closed)
 
     def put(self, *records: Record | Connection) -> None:
         for record in records:
@@ -210,7 +212,7 @@ def test_a_poisonous_record_becomes_a_gap_and_the_others_are_masked(
     monkeypatch.setattr(masking_client, "PATIENCE", 10.0 if "sleep" in deed else 180.0)
     side_processes.replace_code(monkeypatch, POISONED.format(poison=7.5, deed=deed))
     lines: list[str] = []
-    recording = Recorder(tmp_path / "c.sqlite", lines.append, analyzes=False, redacts=True)
+    recording = Recorder(tmp_path / "c.sqlite", lines.append, analyzes=False, redact="write")
     recording.start()
     recording.put(secret())
     recording.put(Handshake(Leg("x", "agent"), 7.5, f"password={WORD}"))
@@ -248,7 +250,7 @@ def test_while_nothing_is_masked_nothing_is_written_and_the_end_comes_in_time(
     side_processes.replace_code(monkeypatch, code)
     monkeypatch.setattr(recorder, "MASKING", 0.0)  # so short that no record is given up for another reason
     monkeypatch.setattr(recorder, "MASKED_QUEUE", 20_000)
-    recording = Recorder(tmp_path / "c.sqlite", lambda _: None, analyzes=False, redacts=True)
+    recording = Recorder(tmp_path / "c.sqlite", lambda _: None, analyzes=False, redact="write")
     recording.start()
     for _ in range(100):
         recording.put(secret())
@@ -301,3 +303,23 @@ def test_it_waits_when_no_process_can_be_started(masked: Masked, monkeypatch: py
         "-- masking cannot be started (Resource temporarily unavailable); records wait",
         "-- masking cannot be started (Too many open files); records wait",
     ]
+
+
+def test_closed_records_nothing_that_is_not_known_to_be_harmless(tmp_path: Path) -> None:
+    masked = Masked(tmp_path, closed=True)
+    masked.client.start()
+    unknown = "Zq7R2mXw9KtLp4Vb"
+    records = [record for make in RECORDED.values() for record in together_of(make(f"nobody knows {unknown}"))]
+    masked.put(*records, Connection(Leg("x", "agent", cipher=unknown)))
+    masked.client.put(None)
+    assert eventually(lambda: None in masked.items)
+    assert len(masked.records) == len(records) + 1
+    *left, connection = masked.records
+    assert not found([unknown], everything([record for record in left if not isinstance(record, Connection)]))
+    assert unknown not in str(connection)
+    masked.client.finish(0)
+    masked.client.close()
+
+
+def together_of(made: list[Record] | Record) -> list[Record]:
+    return made if isinstance(made, list) else [made]

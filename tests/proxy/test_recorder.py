@@ -116,7 +116,7 @@ def test_secrets_in_a_large_body_are_taken_out_as_well(path: Path, monkeypatch: 
     for part in (b'{"resources": [], "x": "', key, b'"}'):
         spool.add(part)
     assert spool.body is None
-    recorder = Recorder(path, lambda _: None, redacts=True, analyzes=False)
+    recorder = Recorder(path, lambda _: None, redact="write", analyzes=False)
     recorder.start()
     bare = dataclasses.replace(asked, response=dataclasses.replace(asked.response, body=b""))
     recorder.put(bare, None, {"response": spool})
@@ -142,7 +142,7 @@ def test_secrets_in_a_connections_certificates_are_taken_out_as_well(path: Path)
     key = lib.UnrecognizedExtension(lib.ObjectIdentifier("1.3.6.1.4.1.34380.1.1.4"), b"\x0c\x06hunter")
     made = pki.sign(issuer, pki.new_key().public_key(), "n.example", extensions=[lib.Extension(key.oid, False, key)])
     leg = Leg("a", "agent", peer_chain=(made.public_bytes(Encoding.DER),))
-    recorder = Recorder(path, lambda _: None, redacts=True, analyzes=False)
+    recorder = Recorder(path, lambda _: None, redact="write", analyzes=False)
     recorder.start()
     recorder.put(Connection(leg))
     recorder.put(Handshake(leg, 1.0, "refused"))
