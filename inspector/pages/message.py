@@ -22,6 +22,8 @@ from inspector.protocol.kinds import CONTENT, Kind
 from inspector.text import as_json, size
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from inspector.analysis.analyzer import Step
     from inspector.pages.languages import Language
     from inspector.protocol.documents import Document
@@ -74,6 +76,8 @@ class Body:
         self.message, self.document, self.source, self.code = message, document, source, code
         self.media = bodies.content_type(message)
         self.plain = decode.content(message)
+        self.known: Collection[str] = ()
+        """The secrets of its record."""
         self.shown = False
         """Whether its secrets are shown."""
         self.masks = False
@@ -128,9 +132,9 @@ class Body:
         """The decoded body with masks; None if what is marked as secret is all that is to be hidden."""
         marked = secrets.spans(self.decoded, self.document) if self._may_hide else []
         covered = self._with(secrets.covered(self.decoded, marked, names.MASK))
-        if self.plain is not None and redact.body(covered, code=self.code) == covered.body:
+        if self.plain is not None and redact.body(covered, self.known, code=self.code) == covered.body:
             return None
-        masked = redact.body(self.message, code=self.code)
+        masked = redact.body(self.message, self.known, code=self.code)
         return None if masked == self.decoded else masked
 
     def _with(self, body: bytes) -> Request | Response:

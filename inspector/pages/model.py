@@ -22,7 +22,7 @@ from inspector.protocol.rich import Rich
 from inspector.text import clean, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from inspector.pages.languages import Language
 
@@ -44,7 +44,20 @@ type TreePath = tuple[int, ...]
 class Item:
     """A line of a tree: a name with a value or with child items."""
 
-    __slots__ = ("_draw", "_inner", "_made", "bare", "group", "holds", "name", "note", "opened", "style", "value")
+    __slots__ = (
+        "_draw",
+        "_inner",
+        "_known",
+        "_made",
+        "bare",
+        "group",
+        "holds",
+        "name",
+        "note",
+        "opened",
+        "style",
+        "value",
+    )
 
     def __init__(
         self,
@@ -68,6 +81,13 @@ class Item:
         self.opened, self.group, self.holds = opened, group, holds
         self._inner, self._draw = inner, draw
         self._made: list[Item] | None = None
+        self._known: Collection[str] = ()
+
+    def know(self, known: Collection[str]) -> None:
+        """Hide the secrets of its record in its texts, and in all below it."""
+        self._known = known
+        if isinstance(self.value, str | Secret):
+            self.value = hiding.without(self.value, known)
 
     @property
     def branch(self) -> bool:
@@ -82,6 +102,8 @@ class Item:
                 self._made = list(self._inner()) if self._inner else []
             except WRONG as error:
                 self._made = [Item("cannot be shown", str(error))]
+            for item in self._made if self._known else ():
+                item.know(self._known)
         return self._made
 
     @property
@@ -94,7 +116,7 @@ class Item:
         if isinstance(self.value, Secret):
             shown = item_of(self.name, self.value.value, bare=True)
             self.value, self._inner, self.note, self.bare = shown.value, shown._inner, shown.note, True
-            self._made, self.opened = None, True
+            self._made, self._known, self.opened = None, (), True
 
     def uncovered(self) -> Item:
         """Show it, and all below it when that is made."""
@@ -102,7 +124,7 @@ class Item:
         inner = self._inner
         if inner is not None:
             self._inner, self._made = lambda: [item.uncovered() for item in inner()], None
-        self.bare = True
+        self.bare, self._known = True, ()
         return self
 
     @property
@@ -118,7 +140,7 @@ class Item:
     def _line(self, longest: int | None) -> str:
         name = self._named
         if self.branch:
-            return f"{name}  {clean(str(hiding.text(self.note)))}" if self.note else name
+            return f"{name}  {clean(str(hiding.without(hiding.text(self.note), self._known)))}" if self.note else name
         text = asked(self.value) if isinstance(self.value, Secret) else word(self.value)
         if longest:
             text = excerpt(text, longest)
@@ -126,7 +148,7 @@ class Item:
 
     @property
     def _named(self) -> str:
-        return clean(self.name if self.bare else str(hiding.text(self.name)))
+        return clean(str(hiding.without(self.name if self.bare else hiding.text(self.name), self._known)))
 
     @property
     def label(self) -> Text:
@@ -301,6 +323,8 @@ class Table:
     empty: str = "nothing"
     shown: set[tuple[int, int]] = field(default_factory=set)
     """The secrets that the user revealed: row and column."""
+    known: Collection[str] = ()
+    """The secrets of its record."""
 
     def cell(self, row: int, column: int) -> Text:
         """A cell, safe for a terminal."""
@@ -314,7 +338,7 @@ class Table:
     def _value(self, row: int, column: int) -> Cell:
         """A cell's value, hidden if a secret is in it."""
         value = self.rows[row][column]
-        return hiding.text(value) if isinstance(value, str) else value
+        return hiding.without(hiding.text(value), self.known) if isinstance(value, str) else value
 
     def plain(self, row: int, column: int) -> str:
         """A cell's text, masked if it is a secret."""

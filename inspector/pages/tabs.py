@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from inspector import regex
@@ -14,7 +15,7 @@ from inspector.pages.content import Content
 from inspector.pages.message import Body, file_name, head, source
 from inspector.pages.model import WRONG, Item, Table, find, item_of
 from inspector.pages.record import explained, timing
-from inspector.privacy import hiding
+from inspector.privacy import hiding, redact
 from inspector.privacy.secrets import Secret
 from inspector.protocol import documents as d
 from inspector.protocol import rich
@@ -91,6 +92,31 @@ def known(step: Step, related: Iterable[Step] = ()) -> TrustContext:
 
 def tabs(step: Step, by: TrustContext) -> list[Tab]:
     """The tabs of a record."""
+    record = step.record
+    secrets = cache(lambda: frozenset(redact.known(record)) if isinstance(record, Exchange) else frozenset())
+
+    def hiding_these(part: TabPart) -> TabPart:
+        return TabPart(part.title, lambda: _without(part.make(), secrets()))
+
+    return [replace(tab, parts=tuple(map(hiding_these, tab.parts))) for tab in _tabs(step, by)]
+
+
+def _without(model: Model, known: frozenset[str]) -> Model:
+    """Hide the secrets of a record wherever they are in a part."""
+    match model:
+        case Item():
+            model.know(known)
+        case Table() | Body():
+            model.known = known
+        case Content():
+            text = model.data.decode("utf-8", "replace")
+            hidden = str(hiding.without(text, known))
+            if hidden != text:
+                return replace(model, data=hidden.encode("utf-8", "replace"), unmasked=model.unmasked or model)
+    return model
+
+
+def _tabs(step: Step, by: TrustContext) -> list[Tab]:
     record = step.record
     match record:
         case Gap():

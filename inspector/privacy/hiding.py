@@ -12,6 +12,8 @@ from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol import rich
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from inspector.model import Request
     from inspector.privacy.rewrite import ValueNode
     from inspector.protocol.documents import Resource
@@ -24,6 +26,15 @@ def text(value: str) -> str | Secret:
         return whole
     masked = redact.text(value)
     return value if masked == value else _secret(value, masked)
+
+
+def without(value: str | Secret, known: Collection[str]) -> str | Secret:
+    """Return a text, or what is shown of one, in which the secrets of its record are hidden too (``redact.known``)."""
+    shown = str(value)
+    masked = covered(redact.quoted(shown, known)) if any(secret in shown for secret in known) else shown
+    if masked == shown:
+        return value
+    return Secret(value.value if isinstance(value, Secret) else value, masked)
 
 
 def target(of: Request) -> str | Secret:

@@ -81,11 +81,11 @@ def structure(value: Any) -> ValueNode:
     return top
 
 
-def body(message: Message, *, code: bool = False) -> bytes:
-    """Return a message's body with masks, without its Content-Encoding if that can be decoded. ``code`` is a plugin's,
-    as in ``patterns.text``."""
+def body(message: Message, known: Collection[str] = (), *, code: bool = False) -> bytes:
+    """Return a message's body with masks, without its Content-Encoding if that can be decoded. ``known`` are secrets of
+    the other message; ``code`` is a plugin's, as in ``patterns.text``."""
     part = _Part(message, code=code)
-    return part.masked_plain(part.known)
+    return part.masked_plain({*part.known, *known})
 
 
 def target(of: Request) -> str:

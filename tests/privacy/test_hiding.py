@@ -16,6 +16,7 @@ from inspector.pages.message import MODES, Body
 from inspector.pages.tabs import known, tabs
 from inspector.privacy import hiding, secrets
 from inspector.privacy.secrets import MASK, Secret
+from inspector.runs.examples import catalog, talk
 from tests.support.planted import core, found
 from tests.support.written import FORMS, RECORDED
 
@@ -93,3 +94,18 @@ def test_the_target_of_a_request() -> None:
     assert hidden.value == asked.target
     assert hidden.shown == f"/puppet/v3/other/x?password={MASK}&b=1"
     assert hiding.target(Request(target="/status")) == "/status"
+
+
+def test_a_secret_that_is_marked_in_one_place_is_hidden_in_all_of_its_record() -> None:
+    marked = {"__ptype": "Sensitive", "__pvalue": "hunter2-horse"}
+    text = "first\nnobody knows hunter2-horse\n"
+    resource = {
+        "type": "Exec",
+        "title": "run hunter2-horse",
+        "parameters": {"x": marked, "y": text, "z": [{"a": text}]},
+    }
+    (step,) = retrace(talk(catalog(resources=[resource])))
+    assert "hunter2" not in "\n".join(plain.lines(step, None))
+    shown = "\n".join(plain.lines(step, None, masks=False))
+    assert "Exec[run hunter2-horse]" in shown
+    assert shown.count("nobody knows hunter2-horse") >= 4
