@@ -98,7 +98,11 @@ def test_a_chain_that_is_not_sound_is_refused_in_the_handshake(
             f"Invalid signature for certificate 'CN={NAME}'",
         ),
         "signed by another agent": ([signed(agent, key, NAME), agent.certificate], "unknown_ca", "X509_V_ERR"),
-        "intermediate revoked": ([signed(ca, key, NAME)], "certificate_revoked", "Certificate 'CN=Puppet CA: puppet.lab.example' is revoked"),
+        "intermediate revoked": (
+            [signed(ca, key, NAME)],
+            "certificate_revoked",
+            "Certificate 'CN=Puppet CA: puppet.lab.example' is revoked",
+        ),
     }
     with proxied(lab) as proxy:
         for kind, (chain, alert, _) in chains.items():
