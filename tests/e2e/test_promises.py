@@ -23,6 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from OpenSSL import SSL
 
 from inspector.capture.store import Capture
+from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.lab import Lab
 from inspector.model import Exchange, Handshake
@@ -372,6 +373,14 @@ def test_a_key_that_others_can_read_is_never_used(lab: Lab, proxied: Proxied, ca
     reasons = [exchange.identity.reason or "" for exchange in exchanges(capture) if exchange.identity]
     assert f"chmod g-w,o= {file}" in reasons[2]
     assert any("sent without the agent's identity" in line and "mode 0644" in line for line in proxy.lines)
+
+
+@pytest.mark.both_roads
+def test_a_key_that_others_can_read_stops_the_start(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    pki.SslDirPaths(lab.proxy_ssldir, lab.proxy_name).key.chmod(0o644)
+    with pytest.raises(InspectorError, match="Other users can read or change the private key"), proxied(lab):
+        pass
+    assert not capture.exists()
 
 
 # -- what is exposed ------------------------------------------------------------------------------------
