@@ -211,8 +211,8 @@ def test_what_links_it_to_its_site_is_what_the_page_says(tmp_path: Path) -> None
     made = places.SAMPLES / "versions" / "puppet-8.sqlite"
     with Capture.open(made) as capture:
         before = [record for record in capture.records() if isinstance(record, Exchange)]
-    share.share(made, tmp_path / "shared.sqlite")
-    with Capture.open(tmp_path / "shared.sqlite") as capture:
+    share.share(made, tmp_path / "copy.sqlite")
+    with Capture.open(tmp_path / "copy.sqlite") as capture:
         after = [record for record in capture.records() if isinstance(record, Exchange)]
 
     def certificates(exchange: Exchange) -> list[tuple[object, ...]]:
@@ -229,6 +229,10 @@ def test_what_links_it_to_its_site_is_what_the_page_says(tmp_path: Path) -> None
     assert "app.conf" not in everything
     assert "node8.example" in text_of(before)
     assert "node8.example" not in everything
+    named = catalog(resources=[{"type": "Class", "title": "Acme::Web"}], classes=["acme::web"])
+    (own,) = shared(save(tmp_path / "acme.sqlite", *talk(named, certname="web1.acme.com")))
+    assert "web1.acme.com" not in text_of([own])
+    assert "acme::web" in text_of([own])
 
 
 def test_nothing_tells_whose_it_is(tmp_path: Path) -> None:
