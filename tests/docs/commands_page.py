@@ -48,8 +48,8 @@ def page() -> str:
     lines = [
         "# Options of several commands",
         "",
-        "An option means the same wherever it is. `puppet-inspector COMMAND --help` lists all of a command; what each is",
-        "for: [index.md](index.md#commands). Generated from the parsers with `make docs`.",
+        "An option means the same wherever it is. `puppet-inspector COMMAND --help` lists all of a command; what",
+        "each is for: [index.md](index.md#commands). Generated from the parsers with `make docs`.",
         "",
         "| option | meaning | commands |",
         "|---|---|---|",
