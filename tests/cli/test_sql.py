@@ -131,8 +131,6 @@ def test_standard_input_is_a_script(run: Run, root: Path, monkeypatch: pytest.Mo
     status, out, err = run("sql", root, "--json")
     assert (status, out) == (2, "")
     assert "of one statement" in err
-    scripted(monkeypatch, "")
-    assert run("sql", root) == (0, "", "")
 
 
 @pytest.mark.slow
