@@ -229,10 +229,19 @@ def test_what_links_it_to_its_site_is_what_the_page_says(tmp_path: Path) -> None
     assert "app.conf" not in everything
     assert "node8.example" in text_of(before)
     assert "node8.example" not in everything
-    named = catalog(resources=[{"type": "Class", "title": "Acme::Web"}], classes=["acme::web"])
+
+
+def test_the_sites_name_in_its_code_is_replaced(tmp_path: Path) -> None:
+    named = catalog(
+        resources=[{"type": "Class", "title": "Acme::Web", "parameters": {"acme_rack": "x"}}], classes=["acme::web"]
+    )
     (own,) = shared(save(tmp_path / "acme.sqlite", *talk(named, certname="web1.acme.com")))
-    assert "web1.acme.com" not in text_of([own])
-    assert "acme::web" in text_of([own])
+    everything = text_of([own])
+    assert "acme" not in everything.lower()
+    assert '"site1::web"' in everything
+    assert '"Site1::Web"' in everything
+    (other,) = shared(save(tmp_path / "other.sqlite", *talk(named, certname="web1.elsewhere.com")))
+    assert "acme::web" in text_of([other]), "nothing says that this is a site's name"
 
 
 def test_nothing_tells_whose_it_is(tmp_path: Path) -> None:
