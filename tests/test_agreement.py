@@ -163,9 +163,14 @@ def test_of_each_recording(tmp_path: Path, recording: Path) -> None:
 # -- captures with several nodes and runs ----------------------------------------------------------------------
 
 
+UNKNOWN = "something else"
+"""Why there is no answer."""
+
+
 def silent(name: str = NAME, address: str = ADDRESS, after: float = 0.0) -> Sequence[Record]:
-    """A run whose requests are not answered."""
-    return talk(unanswered(plugins()), unanswered(catalog()), certname=name, address=address, after=after)
+    """A run whose requests are not answered, for a reason that no rule knows."""
+    parts = (unanswered(part, UNKNOWN) for part in (plugins(), catalog()))
+    return talk(*parts, certname=name, address=address, after=after)
 
 
 def unnamed(after: float = 0.0, address: str = ADDRESS) -> Sequence[Record]:
@@ -196,7 +201,7 @@ SCENES: dict[str, tuple[tuple[Sequence[Record], ...], dict[str, tuple[str, str |
     "no name, then a name at that address": ((unnamed(), well(1, 1800)), {NAME: ("well", None)}),
     "never a name": ((unnamed(), well(2, 1800)), {ADDRESS: ("failing", "T08"), "web2.example": ("well", None)}),
     "the CA's CRL has ended, as another run shows": (
-        (*rule_of("B10").bad()[:1], talk(unanswered(ca()), address="192.0.2.8", after=60)),
+        (*rule_of("B10").bad()[:1], talk(unanswered(ca(), UNKNOWN), address="192.0.2.8", after=60)),
         {"192.0.2.8": ("failing", "B10")},
     ),
     "several days": (

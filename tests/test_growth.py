@@ -254,13 +254,14 @@ def test_an_answer_that_is_passed_on_whole_may_come_a_byte_at_a_time(tmp_path: P
     """A CA bundle to which something is added, from a master that nobody has verified yet."""
     reader = Reader()
     reader.feed(b"GET /puppet-ca/v1/certificate/ca HTTP/1.1\r\nHost: m\r\n\r\n")
-    head = reader.head(framing.request)
-    assert head
+    asked = reader.head(framing.request)
+    assert asked
 
     def take(pieces: int) -> None:
-        exchange, answers = OpenExchange(head, START, Copies(tmp_path, KEEP)), Reader()
+        exchange, answers = OpenExchange(asked, START, Copies(tmp_path, KEEP)), Reader()
         exchange.addition = Addition(b"-----BEGIN CERTIFICATE-----")
-        for data in (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", *repeat(b"1\r\na\r\n", pieces)):
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n" % (pieces + 1)
+        for data in (head, *repeat(b"a", pieces)):
             answers.feed(data)
             exchange.take_answer(answers)
 

@@ -73,6 +73,10 @@ to that of the first one."""
 COMMANDS = {name: line for commands in GROUPS.values() for name, line in commands.items()}
 FORMER = {"merge": "captures merge", "vacuum": "captures vacuum"}
 """Names that commands had before, and still answer to."""
+FORMER_OPTIONS = {
+    "rehearse": {"--certificate": "--cert"}, "tables": {"--closed": "--shared"}, "tap": {"--for": "--during"}
+}  # fmt: skip
+"""The same of options, by command."""
 DEFAULT = "open"
 """The command that runs if none is named."""
 DESCRIPTION = "Record and explain what Puppet or OpenVox agents and their master exchange."
@@ -114,10 +118,17 @@ class Command(Protocol):
 def name_of(command_line: Sequence[str]) -> tuple[str, list[str]]:
     """Return the command that a command line begins with, empty for none, and its words."""
     first, rest = next(iter(command_line), ""), list(command_line[1:])
-    first = FORMER.get(first, first)
-    if rest and f"{first} {rest[0]}" in COMMANDS:
-        return f"{first} {rest[0]}", rest[1:]
-    return (first, rest) if first in COMMANDS else ("", list(command_line))
+    name = FORMER.get(first, first)
+    if rest and f"{name} {rest[0]}" in COMMANDS:
+        name, rest = f"{name} {rest[0]}", rest[1:]
+    if name not in COMMANDS:
+        return "", list(command_line)
+    former = FORMER_OPTIONS.get(name, {})
+    return name, [former.get(option, option) + equals + value for option, equals, value in map(_parts, rest)]
+
+
+def _parts(word: str) -> tuple[str, str, str]:
+    return word.partition("=")
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "certificates that are made with the key of a throw-away CA")  # fmt: skip
     parser.add_argument("--stores-data-of-nodes", action="store_true", help="with keys: and mint:, let the master "
                         "store facts and catalogs of the nodes, if it does")  # fmt: skip
-    parser.add_argument("--certificate", type=Path, metavar="PEM", help="for v4: the certificate (default: this "
+    parser.add_argument("--cert", type=Path, metavar="PEM", help="for v4: the certificate (default: this "
                         "host's)")  # fmt: skip
     parser.add_argument("--key", type=Path, metavar="PEM", help="for v4: its key, if that is in another file")
     parser.add_argument("--ca", type=Path, metavar="PEM", help="the CA bundle by which the master's certificate is "
@@ -189,7 +189,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     if arguments.bisect_facts and not _RESOURCE.fullmatch(arguments.bisect_facts):
         raise InspectorError(f"{arguments.bisect_facts!r} is no resource.", "Name one like 'File[/etc/motd]'.")
     choices = Choices(ignored_of(arguments), tags=arguments.tags)
-    road = roads.road_of(arguments.road, arguments.certificate, arguments.key, stores=arguments.stores_data_of_nodes)
+    road = roads.road_of(arguments.road, arguments.cert, arguments.key, stores=arguments.stores_data_of_nodes)
     target = Target(host, port, _ca(arguments.ca, road), arguments.timeout, arguments.crl)
     return Plan(
         target, road, choices, arguments.environment, facts, arguments.twice, _old(arguments, target, facts),

@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FAULT",
-        help="inject a fault on purpose, as in '503=10 phase:catalog nth:1'; several are possible; `help` lists them",
+        help="inject a fault on purpose, as in '503=10 phase:catalog nth:1'; several are possible; `list` lists them",
     )
     parser.add_argument("--json", action="store_true", help="print the runs as JSON, after the agent's own output")
     add_rules(parser)
@@ -124,7 +124,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Run this host's agent once through a proxy of its own, whatever the state of its certificate. The agent's output
     and exit status are passed on; then the run and its findings are printed."""
-    if "help" in arguments.fault:
+    if {"list", "help"} & set(arguments.fault):
         for line in fault_help():
             print_line(line)
         return 0
@@ -220,7 +220,7 @@ def run(
 
 
 def fault_help() -> Iterator[str]:
-    """Yield the lines that `--fault help` prints."""
+    """Yield the lines that `--fault list` prints."""
     for name, kind in KINDS.items():
         value = kind.value.strip("[]")
         given = f"[={value}]" if kind.value.startswith("[") else f"={value}" if value else ""

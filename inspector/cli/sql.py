@@ -68,6 +68,10 @@ def execute(arguments: argparse.Namespace) -> int:
             sql_prompt.Prompt(database, show).run()
             return status
         statements = database.statements(statement or _script())
+        if not statements:
+            raise InspectorError(
+                "There is no statement.", "Write one after the captures, or name a query: --query NAME (--list)."
+            )
         if len(statements) > 1 and show is not results.print_table:
             raise InspectorError("--json and --csv print the result of one statement.", "Ask one at a time.")
         for number, one in enumerate(statements):

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="the directory of the tables")
     add_site(parser)
     parser.add_argument(
-        "--closed", action="store_true", help="tables that may leave: without values, names are pseudonyms, as `share`"
+        "--shared", action="store_true", help="tables that may leave: without values, names are pseudonyms, as `share`"
     )
     parser.add_argument("--compact", action="store_true", help="then make one file of those of each day that is over")
     add_master_logs(parser)
@@ -74,13 +74,13 @@ def execute(arguments: argparse.Namespace) -> int:
     converted again is there once, and one that did not change is left as it is. Secrets are masked as on the screen;
     the tables stay on the site."""
     captures = paths.chosen(arguments.captures)
-    site = arguments.site or ("closed" if arguments.closed else default_site())
+    site = arguments.site or ("closed" if arguments.shared else default_site())
     directory = TableDirectory.create(arguments.output)
     logs = MasterLogs(arguments.access_log, arguments.server_log)
     unreadable = Unreadable(captures)
     found: list[tuple[Path, conversion.Converted]] = []
     with shown() as watch:
-        for result in conversion.convert_all(captures, directory, site, watch, closed=arguments.closed, logs=logs):
+        for result in conversion.convert_all(captures, directory, site, watch, closed=arguments.shared, logs=logs):
             if result.error is not None:
                 unreadable.report(result.error)
             else:

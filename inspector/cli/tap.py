@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-EXAMPLE = "puppet-inspector tap --for 15m"
+EXAMPLE = "puppet-inspector tap --during 15m"
 
 NICE = 5
 """By how much the proxy stands back for the master."""
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="CAPTURE", help="the capture to write (default: captures/<UTC time>.sqlite)"
     )
     parser.add_argument(
-        "--for", dest="time", default="15m", metavar="TIME", help="how long: 90s, 15m, 2h (default: 15m)"
+        "--during", dest="time", default="15m", metavar="TIME", help="how long: 90s, 15m, 2h (default: 15m)"
     )
     parser.add_argument(
         "--agent", action="append", default=[], metavar="PATTERN",

@@ -153,7 +153,7 @@ class TableDirectory:
                 marker.touch(0o600)
         if not closed and marker.exists():
             raise InspectorError(
-                f"The tables in {self.root} are closed (--closed): real names do not belong there.",
+                f"The tables in {self.root} are closed (--shared): real names do not belong there.",
                 "Make others in a new directory with -o.",
             )
 

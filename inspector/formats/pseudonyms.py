@@ -18,6 +18,7 @@ import msgspec
 
 from inspector import regex
 from inspector.model import PROBE, RUN_CA
+from inspector.privacy.vocabulary import WORDS
 from inspector.protocol import documents, endpoints
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ _WORDS = frozenset(
        for word in regex.findall("[a-z_]+", f"{endpoint.name} {endpoint.path}")}
 )  # fmt: skip
 """Words of Puppet that look like host names without a domain."""
+_PUBLIC = frozenset({"com", "org", "net", "edu", "gov", "mil", "int", "info", "biz"})
+"""Labels below which domains of several owners are."""
 _HOST = regex.compile(r"(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
 _PUPPETS_CA = regex.compile(
     rf"Puppet (?:Root |Intermediate )?CA(?:: .*)?|(?:{regex.escape(PROBE)}|{regex.escape(RUN_CA)}).*"
@@ -85,7 +88,7 @@ class Pseudonyms:
         """The replaced names, by their labels."""
         self._domains: Labels = {}
         self._numbers = {
-            kind: itertools.count(1) for kind in ("agent", "master", "host", "Authority ", "Name ", "SERIAL")
+            kind: itertools.count(1) for kind in ("agent", "master", "host", "site", "Authority ", "Name ", "SERIAL")
         }
         self._v4 = (str(host) for network in _NETWORKS for host in ipaddress.IPv4Network(network).hosts())
         self._v6 = (f"2001:db8::{number:x}" for number in itertools.count(1))
@@ -106,6 +109,7 @@ class Pseudonyms:
             return
         short, _, domain = name.partition(".")
         self._domain(domain)
+        self._site(domain)
         new = self._names.get(short) if not domain else None
         number = next(self._numbers[kind])
         new = new or f"{kind}{number}" + (f".{_DOMAIN}" if domain else "")
@@ -117,6 +121,12 @@ class Pseudonyms:
         self._names[name] = new
         self._given.add(new)
         _plant(self._tree, name)
+
+    def _site(self, domain: str) -> None:
+        """Learn the words of a domain: a class or a fact may bear the site's name as well."""
+        for label in domain.split(".")[:-1]:
+            if len(label) > 2 and not any(label in known for known in (self._names, _WORDS, _PUBLIC, WORDS)):
+                self._name(label, f"site{next(self._numbers['site'])}")
 
     def _domain(self, domain: str) -> None:
         if domain and ("." in domain or domain in _ALONE):
@@ -158,6 +168,7 @@ class Pseudonyms:
                 self.host(value, "agent")
             elif name in ("domain", "dnsdomain"):
                 self._domain(value.strip().lower())
+                self._site(value.strip().lower())
             elif _SERIAL.fullmatch(name) and not _UNSPECIFIC.fullmatch(value.strip()):
                 self._serial(value.strip())
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 NEVER = Rotation(free=0)
 """A single capture, even on a full disk."""
 FLUSH = 0.2
-"""Seconds between commits: a killed proxy loses less than a second."""
+"""Seconds between commits: a killed proxy loses about a second, more only if a commit is delayed."""
 FINAL_RETRY = 5.0
 """Seconds during which writing the end of a capture is retried."""
 RETRY = 1.0
@@ -49,7 +49,7 @@ RETRY = 1.0
 CHANGED, SIGN_OF_LIFE = 1.0, 5.0
 """Seconds after which what is under way is written without any record: something began or ended; nothing did."""
 BATCH = 500
-"""Records per commit: a killed proxy loses less than a second even under constant load."""
+"""Records per commit: a killed proxy loses about a second even under constant load."""
 SPREAD = FLUSH / 2
 """Seconds over which a commit may be spread: written in one go, it would delay the answers that pass meanwhile."""
 MEMORY = 256 * 2**20

@@ -139,7 +139,7 @@ def _v4(certificate: Path | None, key: Path | None) -> V4:
     if not inputs.is_file(conf.certificate):
         raise InspectorError(
             f"This host has no certificate {conf.certificate}.",
-            "Name one that the new master's CA signed: --certificate PEM --key PEM.",
+            "Name one that the new master's CA signed: --cert PEM --key PEM.",
         )
     return V4(identity.load(conf.certificate, conf.key), conf.ca if inputs.is_file(conf.ca) else None)
 

@@ -37,6 +37,8 @@ def test_options_are_those_of_the_command() -> None:
         ("vacuum a", "captures vacuum", ["a"]),
         ("captures", "captures", []),
         ("captures ./merge", "captures", ["./merge"]),
+        ("rehearse a --certificate=b", "rehearse", ["a", "--cert=b"]),
+        ("tables a --closed -o b", "tables", ["a", "--shared", "-o", "b"]),
         ("a.sqlite --bell", "", ["a.sqlite", "--bell"]),
         ("", "", []),
     ],

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 WORDS = {
     "open": "{}/a.sqlite",
-    "demo": "--fault help",
+    "demo": "--fault list",
     "proxy": "--set puppet_nothing=1",
     "run": "-- no-such-command",
     "tap": "--config {}/none",

@@ -112,6 +112,12 @@ def test_without_duckdb_it_says_what_is_missing(run: Run, root: Path, monkeypatc
     assert "pip install 'puppet-inspector[sql]'" in err
 
 
+def test_an_empty_script_is_a_mistake(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, " \n")
+    status, out, err = run("sql", root)
+    assert (status, out, err.splitlines()[0]) == (2, "", "puppet-inspector: There is no statement.")
+
+
 def test_standard_input_is_a_script(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scripted(monkeypatch, "-- how many\nSELECT 1 AS a;\n\nSELECT certname\nFROM runs ORDER BY 1 LIMIT 1;")
     assert run("sql", root) == (0, "a\n1\n\ncertname\na.example\n", "")
@@ -125,8 +131,6 @@ def test_standard_input_is_a_script(run: Run, root: Path, monkeypatch: pytest.Mo
     status, out, err = run("sql", root, "--json")
     assert (status, out) == (2, "")
     assert "of one statement" in err
-    scripted(monkeypatch, "")
-    assert run("sql", root) == (0, "", "")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from inspector.explain import reference
-from tests.docs import columns, exported, man_page, queries, quotes, readiness, report_picture, schemas
+from tests.docs import columns, commands_page, exported, man_page, queries, quotes, readiness, report_picture, schemas
 from tests.docs.markdown import pages
 from tests.support import messages
 from tests.support.places import DOCS, ROOT
@@ -22,6 +22,7 @@ def main() -> None:
     for name, page in reference.PAGES.items():
         (DOCS / name).write_text(page(), encoding="utf-8")
     man_page.PLACE.write_text(man_page.page(), encoding="utf-8")
+    commands_page.PLACE.write_text(commands_page.page(), encoding="utf-8")
     for path in pages():
         text = path.read_text(encoding="utf-8")
         if (renewed := queries.renewed(columns.renewed(readiness.renewed(quotes.renewed(text))))) != text:

@@ -86,7 +86,8 @@ def test_a_console_that_nobody_reads_stops_nobody(lab: Lab, capture: Path, tmp_p
 def test_a_request_in_clear_is_not_answered(lab: Lab, proxied: Proxied) -> None:
     with proxied(lab) as proxy, socket.create_connection(proxy.address, timeout=300) as plain:
         plain.sendall(b"GET /puppet-ca/v1/certificate/ca HTTP/1.1\r\nHost: n\r\n\r\n")
-        assert b"CERTIFICATE" not in plain.recv(10_000)
+        answer = plain.makefile("rb").read()
+    assert answer == b"" or answer[0] == 0x15, "at most an alert"
     assert lab.master.received == []
 
 

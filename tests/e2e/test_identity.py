@@ -16,7 +16,7 @@ from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
 from inspector.model import Exchange, Handshake, Response
 from inspector.proxy.faults.injection import WITHHELD
-from tests.e2e.wire import Peer, Service, read
+from tests.e2e.wire import VERSIONS, Peer, Service, alert_of, read
 from tests.support.proxies import analyzed, exchanges, records
 
 if TYPE_CHECKING:
@@ -42,17 +42,6 @@ def place_with(tmp_path: Path, certificate: bytes, key: pki.PrivateKey, ca: byte
 
 def ask(lab: Lab, address: tuple[str, int], place: SslDirPaths | None, target: str = NODE) -> int:
     return Peer.of(address, lab.proxy_name, place).ask("GET", target).status
-
-
-VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
-
-
-def alert_of(peer: Peer, version: ssl.TLSVersion) -> str:
-    """The alert that a peer gets which only connects: in TLS 1.3 it comes after the handshake."""
-    peer.context().minimum_version = peer.context().maximum_version = version
-    with pytest.raises(ssl.SSLError) as caught, peer.connect() as connection:
-        connection.recv(1)
-    return caught.value.reason.lower().partition("_alert_")[2]
 
 
 def authenticated(lab: Lab) -> list[str | None]:

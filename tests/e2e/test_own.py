@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
-import sqlite3
 import struct
 import threading
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ import pytest
 from inspector.capture.store import Capture
 from inspector.cli import demo
 from inspector.lab.master import LabMaster
-from inspector.model import Exchange, Handshake
+from inspector.model import Exchange, Handshake, Response
 from inspector.proxy.engine.proxy_protocol import SIGNATURE
 from inspector.proxy.launcher import Proxy
 from tests.e2e.wire import Peer, read
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from inspector.lab import Lab
-    from inspector.model import Request, Response
+    from inspector.model import Request
     from tests.support.proxies import Proxied
 
 
@@ -207,14 +207,24 @@ def test_another_capture_begins_and_the_old_ones_go(lab: Lab, tmp_path: Path, wo
 
 
 def test_secrets_are_taken_out_before_they_are_recorded(lab: Lab, capture: Path, proxied: Proxied) -> None:
+    """What Puppet marks as sensitive, under names that mark nothing, and a header: both ends get them."""
+    place, path = lab.agent(NAME, enrolled=True).place, f"/puppet/v3/catalog/{NAME}"
+    parameters = {"note": {"__ptype": "Sensitive", "__pvalue": "first-Zq7"}, "comment": "second-Zq7", "home": "/srv"}
+    resource = {"type": "User", "title": "app", "parameters": parameters, "sensitive_parameters": ["comment"]}
+    body = json.dumps({"name": NAME, "environment": "production", "resources": [resource]}).encode()
+    lab.master.instead["POST", path] = Response((("Content-Type", "application/json"),), body, status=200)
     with proxied(lab, puppet_redact="write") as proxy:
-        Peer(proxy.address, lab.proxy_name).ask(
-            "GET", "/puppet/v3/status/x", headers={"Authorization": "Basic c2VjcmV0"}
+        answer = Peer.of(proxy.address, lab.proxy_name, place).ask(
+            "POST", path, b"environment=production", headers={"Authorization": "Basic third-Zq7"}
         )
-    with closing(sqlite3.connect(capture)) as db:
-        (data,) = db.execute("SELECT data FROM record").fetchone()
-    assert "Authorization" in data
-    assert "c2VjcmV0" not in data
+    assert answer.body == body
+    assert ("Authorization", "Basic third-Zq7") in lab.master.received[-1].request.headers
+    (exchange,) = exchanges(capture)
+    assert exchange.response is not None
+    assert b"/srv" in exchange.response.body
+    retained = repr(exchange).encode() + b"".join(each.read_bytes() for each in capture.parent.iterdir())
+    assert b"Authorization" in retained
+    assert b"-Zq7" not in retained
 
 
 def test_what_is_under_way_ends_before_the_proxy_does(lab: Lab, capture: Path) -> None:

@@ -23,10 +23,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from OpenSSL import SSL
 
 from inspector.capture.store import Capture
+from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.lab import Lab
 from inspector.model import Exchange, Handshake
-from tests.e2e.wire import Listener, Peer, read
+from tests.e2e.wire import VERSIONS, Listener, Peer, alert_of, read
 from tests.support.proxies import exchanges, records
 
 if TYPE_CHECKING:
@@ -91,25 +92,31 @@ def test_a_chain_that_is_not_sound_is_refused_in_the_handshake(
     place = lab.agent(OTHER, enrolled=True).place
     agent = pki.Authority(x509.load_pem_x509_certificate(place.certificate.read_bytes()), pki.read_key(place.key))
     chains = {
-        "not for clients": ([signed(ca, key, NAME, usage=SERVER)], "X509_V_ERR 26"),
+        "not for clients": ([signed(ca, key, NAME, usage=SERVER)], "unsupported_certificate", "X509_V_ERR 26"),
         "a CA of the same name": (
             [signed(same_name, key, NAME), same_name.certificate, root.certificate],
+            "decrypt_error",
             f"Invalid signature for certificate 'CN={NAME}'",
         ),
-        "signed by another agent": ([signed(agent, key, NAME), agent.certificate], "X509_V_ERR"),
-        "intermediate revoked": ([signed(ca, key, NAME)], "Certificate 'CN=Puppet CA: puppet.lab.example' is revoked"),
+        "signed by another agent": ([signed(agent, key, NAME), agent.certificate], "unknown_ca", "X509_V_ERR"),
+        "intermediate revoked": (
+            [signed(ca, key, NAME)],
+            "certificate_revoked",
+            "Certificate 'CN=Puppet CA: puppet.lab.example' is revoked",
+        ),
     }
     with proxied(lab) as proxy:
-        for kind, (chain, _) in chains.items():
+        for kind, (chain, alert, _) in chains.items():
             if kind == "intermediate revoked":
                 crls = pki.make_crl(lab.ca.root, [ca.certificate.serial_number], 1)
                 (lab.proxy_ssldir / "crl.pem").write_bytes(lab.ca.signing_crl + pki.pem(crls))
-            with pytest.raises((ssl.SSLError, ConnectionError)):
-                peer_with(lab, proxy.address, tmp_path / kind, key, *chain).ask("GET", NODE)
+            peer = peer_with(lab, proxy.address, tmp_path / kind, key, *chain)
+            assert [alert_of(peer, version) for version in VERSIONS] == [alert, alert], kind
     assert lab.master.received == []
-    for record, (kind, (_, reason)) in zip(records(capture), chains.items(), strict=True):
+    expected = [(kind, alert, reason) for kind, (_, alert, reason) in chains.items() for _ in VERSIONS]
+    for record, (kind, alert, reason) in zip(records(capture), expected, strict=True):
         assert isinstance(record, Handshake)
-        assert record.alert_by == "proxy"
+        assert (record.alert, record.alert_by) == (alert, "proxy"), kind
         assert reason in record.reason, kind
 
 
@@ -249,8 +256,9 @@ def test_renegotiating_changes_no_identity(lab: Lab, proxied: Proxied, capture: 
                 connection.do_handshake()
                 _show(connection, places[OTHER])
                 connection.renegotiate()
-                with contextlib.suppress(SSL.Error):
+                with pytest.raises(SSL.Error) as refused:
                     connection.do_handshake()
+                assert "no renegotiation" in str(refused.value)
                 with contextlib.suppress(SSL.Error):
                     connection.sendall(f"GET {NODE.replace(NAME, OTHER)} HTTP/1.1\r\nHost: n\r\n\r\n".encode())
                     connection.recv(1000)
@@ -328,6 +336,7 @@ def test_no_private_key_is_ever_written(
         secrets = [_secret(pki.read_key(key)) for key in ours]
         written = b"".join(file.read_bytes() for file in [*_files(room), *_files(capture.parent)])
         assert not any(secret in written for secret in secrets)
+        assert b"TRAFFIC_SECRET" not in written, "nor what decrypts a session"
     assert _files(room) == []
     with Capture.open(capture) as opened:
         bodies = [
@@ -364,6 +373,14 @@ def test_a_key_that_others_can_read_is_never_used(lab: Lab, proxied: Proxied, ca
     reasons = [exchange.identity.reason or "" for exchange in exchanges(capture) if exchange.identity]
     assert f"chmod g-w,o= {file}" in reasons[2]
     assert any("sent without the agent's identity" in line and "mode 0644" in line for line in proxy.lines)
+
+
+@pytest.mark.both_roads
+def test_a_key_that_others_can_read_stops_the_start(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    pki.SslDirPaths(lab.proxy_ssldir, lab.proxy_name).key.chmod(0o644)
+    with pytest.raises(InspectorError, match="Other users can read or change the private key"), proxied(lab):
+        pass
+    assert not capture.exists()
 
 
 # -- what is exposed ------------------------------------------------------------------------------------

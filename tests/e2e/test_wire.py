@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import ssl
 from typing import TYPE_CHECKING
@@ -71,7 +72,14 @@ def test_only_the_chosen_connections_leave(lab: Lab, capture: Path, tmp_path: Pa
     assert not any("b.lab.example" in uri for uri in uris)
     # Nothing else takes the wire along.
     share(capture, tmp_path / "shared.sqlite")
-    assert run("export", capture, "-o", tmp_path / "plain.pcapng")[0] == 0
+    for name in ("plain.pcapng", "plain.har", "plain.jsonl", "plain.mitm"):
+        assert run("export", capture, "-o", tmp_path / name)[0] == 0
+    (file,) = wire.files(capture)
+    decrypting = re.findall(rb"TRAFFIC_SECRET_0 [0-9a-f]+ ([0-9a-f]+)", file.read_bytes())
+    assert len(decrypting) > 4
+    assert any(secret in path.read_bytes() for secret in decrypting), "an export of the wire has them"
+    for left in ({*capture.parent.iterdir()} - {file}) | {*tmp_path.glob("shared.*"), *tmp_path.glob("plain.*")}:
+        assert not any(secret in left.read_bytes() for secret in decrypting), left
     assert fields(tmp_path / "plain.pcapng", "tls", "frame.number") == []
     assert wire.files(tmp_path / "shared.sqlite") == []
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from inspector.host.pki import SslDirPaths
 
 
+VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
+
+
 @dataclass(slots=True)
 class Peer:
     """Whom to call, and as whom."""
@@ -77,6 +80,17 @@ class Peer:
         if body:
             lines.append(f"Content-Length: {len(body)}")
         return self.send("\r\n".join([*lines, "", ""]).encode() + body, head=method == "HEAD")
+
+
+def alert_of(peer: Peer, version: ssl.TLSVersion) -> str:
+    """The alert that a peer gets which only connects: in TLS 1.3 it comes after the handshake."""
+    peer.context().minimum_version = peer.context().maximum_version = version
+    try:
+        with peer.connect() as connection:
+            connection.recv(1)
+    except ssl.SSLError as error:
+        return str(error.reason).lower().partition("_alert_")[2]
+    raise AssertionError("it was not refused")
 
 
 @dataclass(frozen=True, slots=True)

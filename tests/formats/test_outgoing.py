@@ -16,9 +16,11 @@ from inspector.analysis import limits
 from inspector.capture.store import Capture
 from inspector.formats import exporting, outgoing
 from inspector.formats.outgoing import ALL, Content, Outgoing, summary
+from inspector.formats.share import share
 from inspector.model import Exchange, Handshake, Leg, Request
 from inspector.privacy import redact
 from inspector.runs.examples import catalog, content, report, talk
+from tests.support.captures import save
 from tests.support.conversations import runs_of
 from tests.support.planted import ENCODINGS, PLACES, closed, core, everything, found, leaks, planted
 from tests.support.recorded import SAMPLES, name_of, records_of
@@ -40,6 +42,24 @@ QUICK = [
 def test_no_planted_secret_leaves(pseudonyms: bool) -> None:
     """A few hundred of some six thousand."""
     assert leaks(1, 0.02, pseudonyms=pseudonyms) == []
+
+
+def test_no_planted_secret_is_in_the_files_that_leave(tmp_path: Path) -> None:
+    """Their bytes, and what they have packed: a shared capture, and an export in each format."""
+    secrets = [*planted(3, 0.005)]
+    path = save(tmp_path / "own.sqlite", *(record for secret in secrets for record in secret.records))
+    folder = tmp_path / "leaving"
+    folder.mkdir()
+    share(path, folder / "shared.sqlite")
+    for kind in exporting.FORMATS:
+        exporting.Chosen.by(path).write(kind, folder / kind)
+    cores = [secret.core for secret in secrets]
+    assert len(cores) > 15
+    assert found(cores, path.read_bytes()), "else the search would prove nothing"
+    for file in folder.iterdir():
+        assert found(cores, file.read_bytes()) == [], file
+    with Capture.open(folder / "shared.sqlite") as capture:
+        assert found(cores, everything(capture.records())) == []
 
 
 @pytest.mark.slow

@@ -206,6 +206,44 @@ def conversation() -> list[Record]:
     return numbered([*made, failed, Gap(9e9, f"connection of {OWN} lost")])
 
 
+def test_what_links_it_to_its_site_is_what_the_page_says(tmp_path: Path) -> None:
+    """docs/privacy.md lists it: what is not replaced, so that it has the same findings."""
+    made = places.SAMPLES / "versions" / "puppet-8.sqlite"
+    with Capture.open(made) as capture:
+        before = [record for record in capture.records() if isinstance(record, Exchange)]
+    share.share(made, tmp_path / "copy.sqlite")
+    with Capture.open(tmp_path / "copy.sqlite") as capture:
+        after = [record for record in capture.records() if isinstance(record, Exchange)]
+
+    def certificates(exchange: Exchange) -> list[tuple[object, ...]]:
+        chains = [lib.load_der_x509_certificate(der) for leg in exchange.legs for der in leg.peer_chain]
+        return [(each.serial_number, each.not_valid_before_utc, each.not_valid_after_utc) for each in chains]
+
+    for one, other in zip(before, after, strict=True):
+        assert (one.request.started, one.agent.port, one.agent.cipher) == (
+            other.request.started, other.agent.port, other.agent.cipher)  # fmt: skip
+        assert certificates(one) == certificates(other)
+    everything = text_of(after)
+    assert "/srv/puppet/code/environments/production/modules/demo/files/logo.bin" in everything
+    assert "app.conf" in text_of(before)
+    assert "app.conf" not in everything
+    assert "node8.example" in text_of(before)
+    assert "node8.example" not in everything
+
+
+def test_the_sites_name_in_its_code_is_replaced(tmp_path: Path) -> None:
+    named = catalog(
+        resources=[{"type": "Class", "title": "Acme::Web", "parameters": {"acme_rack": "x"}}], classes=["acme::web"]
+    )
+    (own,) = shared(save(tmp_path / "acme.sqlite", *talk(named, certname="web1.acme.com")))
+    everything = text_of([own])
+    assert "acme" not in everything.lower()
+    assert '"site1::web"' in everything
+    assert '"Site1::Web"' in everything
+    (other,) = shared(save(tmp_path / "other.sqlite", *talk(named, certname="web1.elsewhere.com")))
+    assert "acme::web" in text_of([other]), "nothing says that this is a site's name"
+
+
 def test_nothing_tells_whose_it_is(tmp_path: Path) -> None:
     records = conversation()
     everything = text_of(shared(save(tmp_path / "own.sqlite", *records)))

@@ -5,14 +5,21 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from inspector.capture.store import Capture
+from inspector.model import Gap
 from inspector.privacy import patterns, redact, written
 from inspector.privacy.names import MASK
+from inspector.proxy.recorder import Recorder
 from inspector.runs.examples import bucket, catalog, content, talk
 from tests.support.planted import core, everything, found
 from tests.support.written import BINARY, FORMS, RECORDED
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def seeded(seed: str) -> random.Random:
@@ -47,6 +54,27 @@ def test_each_form_in_some_place_of_a_record() -> None:
 @pytest.mark.parametrize("place", RECORDED)
 def test_each_form_in_each_place_of_a_record(place: str, seed: int) -> None:
     assert [form for form in FORMS if left(seeded(f"{seed} {form}"), form, place)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("redact", ["write", "closed"])
+def test_no_form_is_in_the_bytes_of_a_capture(redact: Literal["write", "closed"], tmp_path: Path) -> None:
+    """As a proxy writes it, with `puppet_redact`."""
+    source, places, cores = seeded("file"), itertools.cycle(RECORDED), []
+    recording = Recorder(tmp_path / "c.sqlite", lambda _: None, analyzes=False, redact=redact)
+    recording.start()
+    for form, place in zip(FORMS, places, strict=False):
+        cores.append(core(source))
+        for record in RECORDED[place](FORMS[form](cores[-1])):
+            recording.put(record)
+    recording.finish(300)
+    with Capture.open(tmp_path / "c.sqlite") as capture:
+        records = [*capture.records()]
+    assert len(records) >= len(FORMS)
+    assert not any(isinstance(record, Gap) and record.lost for record in records)
+    written_ = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert [secret for secret in cores if secret.encode() in written_] == []
+    assert found(cores, everything(records)) == []
 
 
 @pytest.mark.parametrize("kind", BINARY)

@@ -76,7 +76,7 @@ def _rehearse(master: RealMaster, capture: Path, output: Path) -> subprocess.Com
     ssl = master.ssldir
     words = ["rehearse", capture, "--master", f"{NEW}:{PORT}", "--twice", "--files",
              "--ca", ssl / "certs/ca.pem", "--crl", master.cadir / "ca_crl.pem",
-             "--certificate", ssl / f"certs/{PROXY_NAME}.pem", "--key", ssl / f"private_keys/{PROXY_NAME}.pem",
+             "--cert", ssl / f"certs/{PROXY_NAME}.pem", "--key", ssl / f"private_keys/{PROXY_NAME}.pem",
              "-o", output]  # fmt: skip
     return subprocess.run([sys.executable, "-m", "inspector.cli", *map(str, words)], capture_output=True, text=True)
 

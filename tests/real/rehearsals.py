@@ -23,7 +23,7 @@ def target(stage: Stage) -> list[object]:
 def by_v4(stage: Stage) -> list[object]:
     """The words of a command that takes the road v4."""
     ssl = stage.master.ssldir
-    return [*target(stage), "--certificate", ssl / f"certs/{PROXY_NAME}.pem",
+    return [*target(stage), "--cert", ssl / f"certs/{PROXY_NAME}.pem",
             "--key", ssl / f"private_keys/{PROXY_NAME}.pem"]  # fmt: skip
 
 

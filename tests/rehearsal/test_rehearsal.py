@@ -203,7 +203,7 @@ def test_a_certificate_of_another_ca(run: Run, tmp_path: Path) -> None:
     other = LabCA("other").enrol(tmp_path / "other", "tool.example")
     with new_master(tmp_path) as master:
         words = ["--master", master.address, "--ca", master.tool.ca]
-        words += ["--certificate", other.certificate, "--key", other.key, "-o", tmp_path / "new.sqlite"]
+        words += ["--cert", other.certificate, "--key", other.key, "-o", tmp_path / "new.sqlite"]
         status, out, err = run("rehearse", fleet(tmp_path, "a.example", "b.example"), *words)
     assert (status, out) == (2, "")
     assert f"{master.address} does not accept the certificate of tool.example: its CA is unknown there." in err

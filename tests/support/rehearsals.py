@@ -98,7 +98,7 @@ class NewMaster:
     def v4(self) -> list[object]:
         """The words of a command that takes the road v4."""
         place = self.tool
-        return ["--master", self.address, "--ca", place.ca, "--certificate", place.certificate, "--key", place.key]
+        return ["--master", self.address, "--ca", place.ca, "--cert", place.certificate, "--key", place.key]
 
     def as_agents(self, road: str = "keys") -> list[object]:
         """The words of a command that asks as the agents do."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from prometheus_client import generate_latest
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, OpenRequest, Phase, Present, Response
+from inspector.proxy.telemetry.metrics import Metrics
 from inspector.proxy.telemetry.samples import (
     Ended,
     Found,
@@ -109,7 +112,12 @@ def test_a_status_that_is_none_is_no_label(status: int) -> None:
 def test_captured_text_is_no_label() -> None:
     strangers = (dataclasses.replace(record, identity=None) if isinstance(record, Exchange) else record
                  for record in hostile_records())  # fmt: skip
-    text = msgspec.json.encode(measured(*strangers)).decode()
+    samples = measured(*strangers)
+    text = msgspec.json.encode(samples).decode()
+    with contextlib.closing(Metrics(("127.0.0.1", 0))) as metrics:
+        metrics.observe(samples)
+        text += generate_latest(metrics.registry).decode()  # what a scraper gets
+    assert "puppet_inspector_request" in text
     assert HOSTILE[1:5] not in text
     assert "x1b" not in text
     assert "u001b" not in text

@@ -138,7 +138,7 @@ def rehearse(recorded: Recorded, master: RealMaster, road: str, *options: str, c
     """Ask the new master for the catalogs of a capture; return what is printed, which is kept as well."""
     ssl, way = master.ssldir, []
     if road == "v4":
-        way = ["--certificate", ssl / f"certs/{PROXY_NAME}.pem", "--key", ssl / f"private_keys/{PROXY_NAME}.pem"]
+        way = ["--cert", ssl / f"certs/{PROXY_NAME}.pem", "--key", ssl / f"private_keys/{PROXY_NAME}.pem"]
     else:
         way = ["--road", f"keys:{_keys(recorded)}", "--stores-data-of-nodes"]
     words = ["rehearse", recorded.capture(capture), "--master", f"{NEW}:{master.port}", "--twice", "--files",
