@@ -139,6 +139,11 @@ class Link:
         ):
             self.close()
 
+    def count_unsent(self) -> None:
+        """Count what waits until the agent takes it against its share of what may wait in memory."""
+        with contextlib.suppress(LookupError):
+            self.ticket.keep(self.transport(self._client).get_write_buffer_size())
+
     # -- TLS ----------------------------------------------------------------------------------------
 
     def fence_agent(self, tls: SSL.Connection) -> SSL.Connection:
@@ -356,7 +361,9 @@ class _Reader:
                 return b""
             if data:
                 await self._pass_on(data)
+                self._link.count_unsent()
                 await self._link.handler.drain_writers()
+                self._link.count_unsent()
 
     async def _wait(self) -> None:
         """Wait until there is room."""

@@ -36,6 +36,10 @@ class Transport:
 
     def __init__(self) -> None:
         self.log: list[Any] = []
+        self.unsent = 0
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
 
     def write(self, data: bytes) -> None:
         self.log.append(data)
@@ -195,6 +199,46 @@ def test_without_a_verified_certificate_a_connection_is_read_in_turns() -> None:
         assert arrived(made) == [b"hello", b"more"]
         assert not waiting, "a verified agent is read at once"
         reading.cancel()
+
+    asyncio.run(play())
+
+
+def test_what_an_agent_does_not_take_is_counted_and_the_longest_of_too_many_is_closed() -> None:
+    async def play() -> None:
+        made, other = linked(verified=True), linked(verified=True)
+        other.ticket.limits = made.ticket.limits
+        made.ticket.limits.bytes.share = Share(1000, 10_000)
+        for each in (made, other):
+            each.ticket.payer = "web1.example"
+            each.handler.transport.unsent = 600
+            each.count_unsent()
+        await asyncio.sleep(0)
+        closed = [bool(each.handler.cancelled) for each in (made, other)]
+        assert (closed, made.ticket.limits.bytes.total) == ([True, False], 600), "the only one of an agent never is"
+        other.handler.transport.unsent = 0
+        other.count_unsent()
+        assert made.ticket.limits.bytes.total == 0
+
+    asyncio.run(play())
+
+
+def test_what_is_read_is_counted_before_and_after_it_is_taken() -> None:
+    async def play() -> None:
+        made = linked(verified=True)
+        counted: list[int] = []
+        made.handler.transport.unsent = 7
+
+        async def drained() -> None:
+            counted.append(made.ticket.kept)
+            made.handler.transport.unsent = 0
+
+        made.handler.drain_writers = drained
+        reader = reader_of(made)
+        reader._reader.feed_data(b"hello")
+        reading = asyncio.create_task(reader.read(1))
+        await asyncio.sleep(0.01)
+        reading.cancel()
+        assert (counted, made.ticket.kept) == ([7], 0)
 
     asyncio.run(play())
 
