@@ -13,7 +13,7 @@ from inspector.model import Phase
 from inspector.protocol import kinds
 from inspector.runs.run import PAUSE
 from inspector.summaries import wording
-from inspector.text import clean, short
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -152,7 +152,7 @@ def _silence(before: Phase | None, after: Phase, *, usable: bool | None) -> Wait
 def _words(brief: Brief, certname: str | None) -> str:
     match brief.kind:
         case "exchange":
-            return f"{clean(brief.method)} {short(brief.target, certname, 400)}"
+            return f"{clean(brief.method)} {wording.path_of(brief, certname, 400)}"
         case "handshake":
             return f"TLS refused: {wording.refusal(brief.reason, brief.alert, brief.alert_by)}"
         case "gap":

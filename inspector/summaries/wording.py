@@ -51,7 +51,7 @@ def row(brief: Brief, run: RunLike | None, path: int = WIDTH) -> tuple[str, ...]
                 who,
                 str(brief.phase),
                 clean(brief.method),
-                short(brief.target, who, path),
+                path_of(brief, who, path),
                 str(brief.status) if answered else "none",
                 size(brief.received) if answered else "-",
                 seconds(brief.duration),
@@ -61,6 +61,12 @@ def row(brief: Brief, run: RunLike | None, path: int = WIDTH) -> tuple[str, ...]
             return (time, who, "handshake", "TLS", _free(brief.reason), "failed", "-", "-", ids)
         case "gap":
             return (time, "-", "gap", "-", _free(brief.reason), "lost", str(brief.lost), "-", ids)
+
+
+def path_of(brief: Brief, certname: str | None = None, width: int = WIDTH) -> str:
+    """A request's target as a line shows it, with masks instead of secrets: also of those that a cut would hide from
+    whoever looks for them."""
+    return short(redact.text(brief.target), certname, width)
 
 
 def _free(text: str) -> str:

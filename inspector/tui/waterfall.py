@@ -18,7 +18,7 @@ from inspector.model import Severity
 from inspector.pages import palette
 from inspector.pages.styles import BLUE, CYAN, DOUBT, GREEN, ORANGE, SLATE, VIOLET, YELLOW
 from inspector.summaries import wording
-from inspector.text import clean, lasting, seconds, short, size
+from inspector.text import clean, lasting, seconds, size
 from inspector.tui.columns import Column, drawn_line
 from inspector.tui.rows import Rows
 
@@ -473,7 +473,7 @@ def _sum(whole: float, parts: dict[str, float]) -> str:
 def request(brief: Brief, certname: str | None, width: int) -> str:
     """Method and path, fitted to a width."""
     method = clean(brief.method)
-    return f"{method} {short(brief.target, certname, max(8, width - len(method) - 1))}"
+    return f"{method} {wording.path_of(brief, certname, max(8, width - len(method) - 1))}"
 
 
 def _size(brief: Brief) -> Text:

@@ -17,7 +17,8 @@ from inspector.pages.tabs import known, tabs
 from inspector.privacy import hiding, secrets
 from inspector.privacy.secrets import MASK, Secret
 from inspector.runs.examples import catalog, talk
-from tests.support.planted import core, found
+from inspector.summaries import summary, wording
+from tests.support.planted import KINDS, PLACES, core, found
 from tests.support.written import FORMS, RECORDED
 
 if TYPE_CHECKING:
@@ -71,6 +72,13 @@ def test_of_a_text_only_the_secret_is_hidden() -> None:
     text = "user = app\npassword = hunter2-horse\n"
     assert hiding.text(text) == Secret(text, f"user = app\npassword = {MASK}\n")
     assert hiding.text("user = app") == "user = app"
+
+
+def test_a_path_that_is_cut_in_a_line_has_no_secret() -> None:
+    (record,) = PLACES["path"](KINDS["stripe key"]("Zq7R2mXw9KtLp4Vbq7Z"))
+    (step,) = retrace([record])
+    assert "Zq7R2" not in "\n".join(plain.lines(step, None))
+    assert "4Vbq7Z" not in wording.line(summary.brief_of(step), None)
 
 
 def test_names_decide_in_structures() -> None:
