@@ -71,7 +71,7 @@ def typed(*words: str) -> str:
     """Return a command line of this program that works where it was started, as it was started."""
     program = sys.argv[0]
     name = Path(program).name
-    if name == "__main__.py":
+    if Path(program).resolve() == PACKAGE / "cli/__main__.py":
         start = [sys.executable, "-m", "inspector.cli"]
     elif name.startswith("puppet-inspector"):
         found = shutil.which(name)

@@ -240,7 +240,8 @@ def test_the_sites_name_in_its_code_is_replaced(tmp_path: Path) -> None:
     assert "acme" not in everything.lower()
     assert '"site1::web"' in everything
     assert '"Site1::Web"' in everything
-    (other,) = shared(save(tmp_path / "other.sqlite", *talk(named, certname="web1.elsewhere.com")))
+    (tmp_path / "2").mkdir()
+    (other,) = shared(save(tmp_path / "2/other.sqlite", *talk(named, certname="web1.elsewhere.com")))
     assert "acme::web" in text_of([other]), "nothing says that this is a site's name"
 
 
