@@ -145,7 +145,9 @@ def test_an_enrolled_agent_runs_and_its_files_stay_as_they_are(enrolled: Node) -
 def test_a_fresh_agent_is_enrolled_and_nothing_of_ours_stays(node: Node) -> None:
     done = node.run()
     assert done.returncode in (0, 2), done.stdout + done.stderr
-    assert done.stdout.endswith(f"the bootstrap, step by step: puppet-inspector bootstrap {node.capture}\n")
+    *_, last = done.stdout.splitlines()
+    assert last.startswith("the bootstrap, step by step: ")
+    assert last.endswith(f" -m inspector.cli bootstrap {node.capture}"), "as it was started"
     assert (node.place.ca.read_bytes(), node.place.crl.read_bytes()) == (node.ca.ca_bundle, node.ca.crl_bundle)
     assert node.place.certificate.read_bytes() == node.ca.certificate(NAME)
     nothing_stays(node)

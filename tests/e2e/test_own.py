@@ -52,8 +52,10 @@ def replace_one(proxy: Proxy) -> None:
 
     def servers() -> set[int]:
         task = Path(f"/proc/{proxy.process.pid}/task")
-        children = [int(part) for one in task.iterdir() for part in (one / "children").read_text().split()]
-        found = set()
+        children, found = [], set()
+        for thread in task.iterdir():
+            with suppress(FileNotFoundError):  # it has just ended
+                children += [int(part) for part in (thread / "children").read_text().split()]
         for child in children:
             with suppress(FileNotFoundError):  # it has just ended
                 if "inspector.proxy.engine.server" in Path(f"/proc/{child}/cmdline").read_text():

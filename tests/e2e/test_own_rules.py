@@ -26,7 +26,8 @@ def test_they_appear_on_the_console_and_broken_ones_cost_nothing_else(run: Run, 
     (folder / "raises.py").write_text(PYTHON.replace("in ALLOWED", "in ALLOWED / 0").replace("U10", "U11"))
     (folder / "broken.py").write_text("\n1 / 0\n")
     status, out, err = run(
-        "demo", "-o", str(tmp_path / "c.sqlite"), "--rules", str(tmp_path / "rules.yaml"), "--rules-dir", str(folder),
+        "demo", "--healthy", "-o", str(tmp_path / "c.sqlite"),
+        "--rules", str(tmp_path / "rules.yaml"), "--rules-dir", str(folder),
         *(["--own"] if own else []),
     )  # fmt: skip
     assert status == 0

@@ -124,7 +124,13 @@ def test_a_run_says_what_its_node_was_after_it_however_few_wait(
 
     def quiet(number: int, after: float) -> Sequence[Record]:
         name, address = f"web{number}.example", f"192.0.2.{number}"
-        return talk(unanswered(plugins()), unanswered(catalog()), certname=name, address=address, after=after)
+        return talk(
+            unanswered(plugins(), "something else"),
+            unanswered(catalog(), "something else"),
+            certname=name,
+            address=address,
+            after=after,
+        )
 
     runs = together(well(1), uncompiled(2, 100), uncompiled(1, 600), well(2, 700), quiet(1, 1800), quiet(2, 1900))
     directory = of_records(tmp_path, sorted(runs, key=lambda record: record.time))

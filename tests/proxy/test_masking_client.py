@@ -132,7 +132,8 @@ def test_large_bodies_come_and_go_on_the_disk(masked: Masked, tmp_path: Path) ->
     harmless, large, shrinks = Spool(tmp_path), Spool(tmp_path), Spool(tmp_path)
     harmless.add(b'{"a": "' + b"x" * spool.MEMORY + b'"}')
     large.add(b'{"password": "' + WORD.encode() + b'", "x": "' + b"y" * spool.MEMORY + b'"}')
-    shrinks.add(b'{"password": "' + b"z" * spool.MEMORY + b'"}')
+    # A mask of a large value is as large as the value.
+    shrinks.add(b'{"password": [' + b", ".join([b'"' + b"z" * 1000 + b'"'] * (spool.MEMORY // 500)) + b"]}")
     masked.client.start()
     (record,) = talk(catalog())
     assert isinstance(record, Exchange)
@@ -154,7 +155,8 @@ def test_large_bodies_come_and_go_on_the_disk(masked: Masked, tmp_path: Path) ->
     assert not three.spools
     assert isinstance(three.record, Exchange)
     assert three.record.response
-    assert three.record.response.body == b'{"password": "MASKED"}'
+    assert three.record.response.body.startswith(b'{"password": ')
+    assert b"zz" not in three.record.response.body
     for body in (large, shrinks):
         with pytest.raises(AssertionError):
             next(body.chunks())

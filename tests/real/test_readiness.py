@@ -31,13 +31,13 @@ def _puppet() -> None:
 def surveyed(folder: Path, settings: dict[str, str]) -> Survey:
     """What a run of the agent shows, with its own facts and these settings."""
     folder.mkdir()
-    conf = folder / FOLDER / "conf"
+    conf = folder / "replay" / FOLDER / "conf"
     with replayed(folder, of_sample(folder, "first-run")) as master:
-        conf.mkdir(parents=True)
+        conf.mkdir(parents=True, exist_ok=True)
         for name, value in settings.items():
             command = ["puppet", "config", "set", name, value, "--section", "agent", "--confdir", str(conf)]
             subprocess.run(command, check=True, timeout=600)
-        words = Command(master.recording, folder, NAME, master.address[1]).words
+        words = Command(master.recording, folder / "replay", NAME, master.address[1]).words
         done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     survey = Survey(8)
