@@ -299,7 +299,8 @@ class Analyzer:
             placed.agent_version, placed.agent_version_from = agent_version(record, step.request)
             placed.tool = REHEARSAL if rehearsed is not None else tool
             placed.transaction_uuid = _transaction(match, step.request)
-            if match is not None and placed.tool is None:
+            # Of a request that was answered, or given up, before its body had come, nothing is known.
+            if match is not None and placed.tool is None and (record.error is None or record.request.ended):
                 placed.single = commands.without_run(match, step.request, placed.transaction_uuid)
         step.run = self._segmenter.place(placed)
 

@@ -486,3 +486,21 @@ def test_a_report_that_is_to_be_sent_again_later_ends_no_run(
     busy = altered(report(status=503), answers={"Retry-After": retry_after})
     talked = talk(plugins(), catalog(), *(busy for _ in range(times)), report(), version=version)
     assert len(runs_of(talked)) == runs
+
+
+def test_a_request_that_was_given_up_before_its_body_came_is_no_call_of_its_own() -> None:
+    error = "cannot connect to the master 192.0.2.9:8140: Connection refused"
+    whole = [
+        dataclasses.replace(
+            record,
+            error=error,
+            agent=dataclasses.replace(record.agent, id=f"connection {record.seq}"),
+            request=dataclasses.replace(record.request, body=b"", ended=record.time),
+        )
+        for record in talk(plugins(), catalog(uuid=None), report())
+        if isinstance(record, Exchange)
+    ]
+    assert len(runs_of(whole)) == 2, "`puppet catalog download` sends no transaction_uuid"
+    cut = [dataclasses.replace(record, request=dataclasses.replace(record.request, ended=None)) for record in whole]
+    (run,) = runs_of(cut)
+    assert list(run.seqs) == [record.seq for record in cut]
