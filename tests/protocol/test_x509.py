@@ -10,7 +10,7 @@ from cryptography import x509 as lib
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inspector.host import pki
@@ -188,6 +188,7 @@ def test_what_is_no_certificate_is_malformed(data: bytes) -> None:
 
 @pytest.mark.filterwarnings("ignore::cryptography.utils.CryptographyDeprecationWarning")
 @given(st.integers(0, len(der(LEAF)) - 1), st.binary(min_size=1, max_size=3))
+@example(92, b"\0")
 def test_a_damaged_certificate_is_read_or_malformed(at: int, piece: bytes) -> None:
     data = der(LEAF)[:at] + piece + der(LEAF)[at + len(piece) :]
     try:
