@@ -110,7 +110,9 @@ def test_silence_in_the_handshake_takes_no_agent_its_place(lab: Lab, proxied: Pr
 
 
 @pytest.mark.both_roads
-def test_connections_without_a_certificate_take_no_agent_its_place(lab: Lab, proxied: Proxied) -> None:
+def test_connections_without_a_certificate_take_no_agent_its_place(lab: Lab, proxied: Proxied, own: bool) -> None:
+    # mitmproxy's own handler of a connection, which stays, is 2 kB larger than the one that took its place (0136).
+    most = (64 if own else 80) * 2**20
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy, contextlib.ExitStack() as connections:
         agent, anybody = Peer.of(proxy.address, lab.proxy_name, place), Peer(proxy.address, lab.proxy_name)
@@ -123,7 +125,7 @@ def test_connections_without_a_certificate_take_no_agent_its_place(lab: Lab, pro
             if number % 500 == 0:
                 assert agent.ask("GET", NODE).status == 200
         assert agent.ask("GET", NODE).status == 200
-        assert resident(proxy.process.pid) - before < 64 * 2**20
+        assert resident(proxy.process.pid) - before < most
     assert any("gap: refused or closed before a certificate was verified" in line for line in proxy.lines)
 
 
