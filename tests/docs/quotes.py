@@ -24,8 +24,8 @@ WIDTH = 120
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 DEMO = (
     (r"\S+ +web1\.lab\.example +certificates PUT .* 400 .*", 1),
-    (r"\S+ +web1\.lab\.example +certificates GET .* 200 .*", 1),
     (r"== run 2 .*", 1),
+    (r"The capture is .*", 1),  # below it are the runs, each with its fix
     (r"run 1: .*", 1),
     (r"  fix: .*", 1),
     (r" {9,}.*", 6),
