@@ -87,7 +87,7 @@ class Spool:
         self.close()
 
     @property
-    def kept(self) -> int:
+    def in_memory(self) -> int:
         """Bytes in memory."""
         return len(self._head)
 

@@ -21,7 +21,7 @@ GROUPS = {
         "run": "run this host's agent once through the proxy",
         "proxy": "run the proxy between agents and their master",
         "tap": "record what all agents of this host's master do, for a while",
-        "demo": "record an embedded lab and print what happened",
+        "demo": "play a node that gets no certificate, and its fix, in a lab",
         "follow": "print the lines of a capture while a proxy writes it",
         "provision": "get a certificate for the proxy that agents trust",
         "addon": "print the path of the mitmproxy addon",
@@ -82,7 +82,7 @@ DEFAULT = "open"
 DESCRIPTION = "Record and explain what Puppet or OpenVox agents and their master exchange."
 STEPS = """\
 first steps:
-  puppet-inspector demo                    record and explain an embedded lab
+  puppet-inspector demo                    a failing node and its fix, in a lab
   puppet-inspector run -- puppet agent -t  run this host's agent once, recorded
   mitmdump -s "$(puppet-inspector addon)"  proxy between agents and their master
   puppet-inspector explain 'A RED LINE'    explain an error message

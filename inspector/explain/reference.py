@@ -200,8 +200,10 @@ def _names(kinds: Iterable[Kind]) -> list[str]:
 
 
 def rules_list() -> list[dict[str, str]]:
-    """Return id, severity and title of every rule."""
-    return [{"rule": rule.id, "severity": str(rule.severity), "title": rule.title} for rule in all_rules()]
+    """Return id, severity and title of every rule, as the site configured it."""
+    return [
+        {"rule": rule.id, "severity": str(rule.chosen or rule.severity), "title": rule.title} for rule in known_rules()
+    ]
 
 
 def endpoints_list() -> list[dict[str, str]]:

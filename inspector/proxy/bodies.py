@@ -62,9 +62,9 @@ class Body:
         return self._spool.size if self._spool else 0
 
     @property
-    def kept(self) -> int:
+    def in_memory(self) -> int:
         """Bytes of it in memory."""
-        return self._spool.kept if self._spool else 0
+        return self._spool.in_memory if self._spool else 0
 
     def finish(self) -> Copy:
         """Return the copy: the body is complete."""

@@ -239,8 +239,8 @@ class RealMaster:
         conf = self.confdir / "puppet.conf"
         before = conf.read_text()
         # Of a setting that is there twice, the first would count.
-        kept = [line for line in before.splitlines() if line.partition(" = ")[0] not in settings]
-        conf.write_text("\n".join([*kept, *(f"{name} = {value}" for name, value in settings.items()), ""]))
+        others = [line for line in before.splitlines() if line.partition(" = ")[0] not in settings]
+        conf.write_text("\n".join([*others, *(f"{name} = {value}" for name, value in settings.items()), ""]))
         try:
             self.reload()
             yield

@@ -123,9 +123,9 @@ class OpenExchange:
         return head.assembled((*fields, (b"Content-Length", b"%d" % len(body)))) + body
 
     @property
-    def kept(self) -> int:
+    def in_memory(self) -> int:
         """Bytes of it in memory."""
-        return len(self._held) + self._body.kept + self._answer_body.kept
+        return len(self._held) + self._body.in_memory + self._answer_body.in_memory
 
     @property
     def waits(self) -> bool:

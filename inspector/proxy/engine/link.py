@@ -821,17 +821,17 @@ class Link:
         self.agent.pause(paused=not self._over and (ahead or self._blocked))
         if self._master is not None:
             self._master.pause(paused=self.agent.blocked or (self._pace is not None and self._pace.pending))
-        self._ticket.keep(self._kept)
+        self._ticket.note_waiting(self._waiting_bytes)
 
     @property
-    def _kept(self) -> int:
+    def _waiting_bytes(self) -> int:
         """Bytes that wait in memory until somebody takes them."""
         exchange, master = self._exchange, self._master
         if self._alone:
             return 0
         size = self.agent.unsent + self._requests.unread
         if exchange is not None:
-            size += exchange.kept
+            size += exchange.in_memory
         if master is not None:
             size += master.unsent + master.answers.unread
         return size
@@ -870,7 +870,7 @@ class Link:
             exchange.left = self._ended
             self._break(AGENT_LEFT)
         elif agent.stuck(now) > STUCK:
-            end_with_reset(agent.socket)  # else the system kept for minutes what it does not take
+            end_with_reset(agent.socket)  # else the system holds for minutes what it does not take
             self._break("the agent took nothing more of the answer")
         elif self.stalled(now):
             self._break("the agent did not finish what it began to send")

@@ -150,7 +150,7 @@ class Admission(Limits):
         if ticket is None or ticket.pool is None:
             return
         ticket.end()
-        ticket.keep(0)
+        ticket.note_waiting(0)
         address, pool = ticket.address, ticket.pool
         ticket.verified, ticket.payer, ticket.heard = True, certname or address, time.monotonic()
         self.agents.add(ticket)
@@ -169,7 +169,7 @@ class Admission(Limits):
         """Take back what a connection has that ends."""
         self._remove(ticket)
         ticket.end()
-        ticket.keep(0)
+        ticket.note_waiting(0)
         self.agents.remove(ticket)
         if ticket.pool is not None:
             ticket.pool.free(ticket)

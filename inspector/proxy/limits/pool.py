@@ -95,7 +95,7 @@ class Ticket:
     """When that began."""
     answering: bool = False
     """Whether it waits for the answer of the master."""
-    kept: int = 0
+    waiting_bytes: int = 0
     """Bytes of it that wait in memory."""
 
     def __post_init__(self) -> None:
@@ -139,9 +139,9 @@ class Ticket:
         if self.verified:
             self.limits.agents.hear(self)
 
-    def keep(self, size: int) -> None:
+    def note_waiting(self, size: int) -> None:
         """Note how many bytes of it wait in memory."""
-        if size != self.kept:
+        if size != self.waiting_bytes:
             self.limits.bytes.note(self, size)
 
     def stop_waiting(self) -> None:

@@ -24,7 +24,7 @@ class Charged(Protocol):
     address: str
     payer: str
     heard: float
-    kept: int
+    waiting_bytes: int
 
     @property
     def close(self) -> Callable[[str], None]: ...

@@ -34,8 +34,8 @@ class WaitingBytes:
 
     def note(self, ticket: Charged, size: int) -> None:
         """Note how many bytes of a connection wait."""
-        more, payer = size - ticket.kept, ticket.payer
-        ticket.kept = size
+        more, payer = size - ticket.waiting_bytes, ticket.payer
+        ticket.waiting_bytes = size
         self.total += more
         self._sizes[payer] = self._sizes.get(payer, 0) + more
         tickets = self._tickets.setdefault(payer, OrderedDict())

@@ -18,15 +18,13 @@ from OpenSSL import SSL
 from inspector.proxy.connect import head as connect
 from inspector.proxy.engine import framing
 from inspector.proxy.engine.framing import CHUNKED, Refused
-from inspector.proxy.limits import BUSY, FULL, INTERIM, READ
+from inspector.proxy.limits import BUSY, FRAMING, FULL, INTERIM, READ
 
 if TYPE_CHECKING:
     from inspector.proxy.limits.pool import Ticket
 
 AHEAD = 256 * 2**10
 """Bytes of further requests that an agent may send before the current one is answered."""
-FRAMING = 4096
-"""Bytes of framing that a body in chunks may have besides its share."""
 TLS = b"\x16"
 """How a TLS handshake begins."""
 _LAST = b"0\r\n\r\n"

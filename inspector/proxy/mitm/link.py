@@ -142,7 +142,7 @@ class Link:
     def count_unsent(self) -> None:
         """Count what waits until the agent takes it against its share of what may wait in memory."""
         with contextlib.suppress(LookupError):
-            self.ticket.keep(self.transport(self._client).get_write_buffer_size())
+            self.ticket.note_waiting(self.transport(self._client).get_write_buffer_size())
 
     # -- TLS ----------------------------------------------------------------------------------------
 

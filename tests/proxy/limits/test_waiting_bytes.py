@@ -40,10 +40,10 @@ def test_of_who_has_too_much_the_one_that_waits_longest_ends() -> None:
     def act(waiting: WaitingBytes, connect: Callable[[str], Ticket]) -> None:
         tickets = [connect("a") for _ in range(4)]
         for ticket in tickets:
-            ticket.keep(30)
+            ticket.note_waiting(30)
         assert waiting.total == 90, "the first counts no more"
-        tickets[1].keep(0)
-        tickets[1].keep(35)
+        tickets[1].note_waiting(0)
+        tickets[1].note_waiting(35)
         assert waiting.total == 95
 
     assert play(act) == ["a0 True"]
@@ -51,8 +51,8 @@ def test_of_who_has_too_much_the_one_that_waits_longest_ends() -> None:
 
 def test_the_only_one_never_ends() -> None:
     def act(waiting: WaitingBytes, connect: Callable[[str], Ticket]) -> None:
-        connect("a").keep(1000)
-        connect("b").keep(1000)
+        connect("a").note_waiting(1000)
+        connect("b").note_waiting(1000)
         assert waiting.many
 
     assert play(act) == []
@@ -61,10 +61,10 @@ def test_the_only_one_never_ends() -> None:
 def test_of_all_together_who_has_most_loses() -> None:
     def act(waiting: WaitingBytes, connect: Callable[[str], Ticket]) -> None:
         for name, size in (("a", 20), ("a", 20), ("b", 45), ("b", 45)):
-            connect(name).keep(size)
+            connect(name).note_waiting(size)
         assert waiting.many
-        connect("c").keep(60)
-        connect("d").keep(15)
+        connect("c").note_waiting(60)
+        connect("d").note_waiting(15)
         assert waiting.total == 160
 
     assert play(act) == ["b2 True"]
@@ -75,7 +75,7 @@ def test_who_has_nothing_is_forgotten() -> None:
         tickets = [connect("a"), connect("a"), connect("b")]
         for size in (10, 20, 0):
             for ticket in tickets:
-                ticket.keep(size)
+                ticket.note_waiting(size)
         assert waiting.total == 0
         assert not any((waiting._sizes, waiting._tickets, waiting._several, waiting.many))
 
@@ -87,8 +87,8 @@ def test_nothing_is_counted_twice(size: int) -> None:
     def act(waiting: WaitingBytes, connect: Callable[[str], Ticket]) -> None:
         ticket = connect("a")
         for _ in range(50):
-            ticket.keep(10)
-        ticket.keep(size)
+            ticket.note_waiting(10)
+        ticket.note_waiting(size)
         assert waiting.total == size
 
     assert play(act) == []

@@ -15,7 +15,7 @@ from mitmproxy.test import taddons, tflow
 from OpenSSL import SSL
 
 from inspector.proxy.engine.framing import Refused
-from inspector.proxy.limits import BUSY, HEAD, INTERIM, LINE, LINES
+from inspector.proxy.limits import BUSY, FRAMING, HEAD, INTERIM, LINE, LINES
 from inspector.proxy.mitm import fence
 
 GET = b"GET / HTTP/1.1\r\nHost: n\r\n"
@@ -170,7 +170,7 @@ def test_framing_counts_against_the_limits_of_a_body(side: str) -> None:
     fenced, begin = (agent(), PUT) if side == "agent" else (master(), OK + CHUNKED)
     passed = read(fenced, begin + b"1\r\na\r\n" * 5000, 600)
     assert fenced.over
-    assert passed.count(b"a") < fence.FRAMING
+    assert passed.count(b"a") < FRAMING
     assert status(fenced) == (400 if side == "agent" else 0)
 
 

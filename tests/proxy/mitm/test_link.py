@@ -229,7 +229,7 @@ def test_what_is_read_is_counted_before_and_after_it_is_taken() -> None:
         made.handler.transport.unsent = 7
 
         async def drained() -> None:
-            counted.append(made.ticket.kept)
+            counted.append(made.ticket.waiting_bytes)
             made.handler.transport.unsent = 0
 
         made.handler.drain_writers = drained
@@ -238,7 +238,7 @@ def test_what_is_read_is_counted_before_and_after_it_is_taken() -> None:
         reading = asyncio.create_task(reader.read(1))
         await asyncio.sleep(0.01)
         reading.cancel()
-        assert (counted, made.ticket.kept) == ([7], 0)
+        assert (counted, made.ticket.waiting_bytes) == ([7], 0)
 
     asyncio.run(play())
 
@@ -562,7 +562,7 @@ class Parent:
         self.addons = [child]
 
 
-def told(*addons: Any) -> None:
+def trigger(*addons: Any) -> None:
     """Tell these addons of an event."""
 
     async def play() -> None:
@@ -607,13 +607,13 @@ def test_mitmproxy_asks_each_addon_about_every_event() -> None:
 def test_addons_are_called_in_their_order_and_then_notified_of_the_change() -> None:
     log: list[str] = []
     watching = SimpleNamespace(name="watching", update=lambda flows: log.append(f"{len(flows)} changed"), addons=[])
-    told(Addon(log, "first"), watching, Parent(Addon(log, "child")), Waiting(log, "waiting"), Addon(log, "last"))
+    trigger(Addon(log, "first"), watching, Parent(Addon(log, "child")), Waiting(log, "waiting"), Addon(log, "last"))
     assert log == ["first", "child", "waiting", "last", "1 changed"]
 
 
 def test_an_addon_that_fails_concerns_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
     log: list[str] = []
-    told(Addon(log, "a", ValueError("one")), Waiting(log, "b", ValueError("two")), Addon(log, "c"))
+    trigger(Addon(log, "a", ValueError("one")), Waiting(log, "b", ValueError("two")), Addon(log, "c"))
     assert log == ["a", "b", "c"]
     assert [str(record.exc_info and record.exc_info[1]) for record in caplog.records] == ["one", "two"]
 
@@ -622,7 +622,7 @@ def test_an_addon_can_be_the_last_to_be_asked() -> None:
     halt = AddonHalt()  # type: ignore[no-untyped-call]
     for kind in (Addon, Waiting):
         log: list[str] = []
-        told(kind(log, "a", halt), Addon(log, "b"))
+        trigger(kind(log, "a", halt), Addon(log, "b"))
         assert log == ["a"]
 
 
@@ -630,7 +630,7 @@ def test_a_module_of_an_events_name_is_no_function() -> None:
     log: list[str] = []
     script: Any = ModuleType("script")
     script.response = ModuleType("response")
-    told(script, Addon(log, "a"))
+    trigger(script, Addon(log, "a"))
     assert log == ["a"]
 
 
