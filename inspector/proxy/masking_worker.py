@@ -1,4 +1,4 @@
-"""The masking process of a proxy (`puppet_redact=write`): takes the secrets out of records before they are recorded.
+"""The masking process of a proxy (`puppet_redact`): takes the secrets out of records before they are recorded.
 
 Masking holds the interpreter's lock, for seconds if a body is large, and every agent would have to wait. So the proxy
 passes each record through this process, and writes only what it gets back.

@@ -8,7 +8,7 @@ from tests.support.places import DOCS
 PLACE = DOCS / "commands.md"
 MEANINGS = {
     "--access-log": "a puppetserver's access log, compressed or not",
-    "--agent": "the agent: its certname, or a shell pattern (`web*`)",
+    "--agent": "the agent: its certname; also a shell pattern (`web*`), but for `replay`; for `tap` and `report` an address",
     "--auth-conf": "the master's auth.conf",
     "--ca": "the CA bundle with which a certificate is verified",
     "--cadir": "the directory of a CA",
@@ -23,7 +23,7 @@ MEANINGS = {
     "--ignore": "a pattern of what is not compared",
     "--ignore-file": "a file with such patterns",
     "--jobs": "how many at a time",
-    "--json": "JSON on standard output, with a [schema](captures.md#json)",
+    "--json": "JSON on standard output, of most with a [schema](captures.md#json)",
     "--key": "the key of `--cert`, where it is in a file of its own",
     "--listen": "the address on which is listened",
     "--master": "the master that is asked",

@@ -42,6 +42,7 @@ def renewed(page: str) -> str:
 
 def _renewed(block: str) -> str:
     parts = []
+    assert block.startswith("$ "), f"what no command prints here is text, not console: {block[:60]!r}"
     for command in re.findall(r"^\$ (.+)$", block, re.MULTILINE):
         printed = output(command)
         before = block.partition(f"$ {command}\n")[2].partition("\n$ ")[0]

@@ -1,4 +1,4 @@
-"""The README's steps, pasted, on hosts whose names resolve as usual: to 127.0.1.1 as on a Debian, or to the LAN's."""
+"""The steps of docs/proxy.md, pasted, on hosts whose names resolve as usual: to 127.0.1.1 as on Debian, or to the LAN."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ eval "$(sed -n 's/^  try  *//p' proxy.log)"
 echo "status $?"
 leave
 """
-"""What somebody pastes: the README's first command, what that prints if it says so, and the agent's command."""
+"""What somebody pastes: the command that starts the proxy, what that prints if it says so, and the agent's command."""
 
 
 @contextmanager
