@@ -8,7 +8,7 @@ from tests.support.places import DOCS
 PLACE = DOCS / "commands.md"
 MEANINGS = {
     "--access-log": "a puppetserver's access log, compressed or not",
-    "--agent": "the agent: its certname; also a shell pattern (`web*`), but for `replay`; for `tap` and `report` an address",
+    "--agent": "the agent: its certname; a shell pattern (`web*`), but for `replay`; for `tap` and `report` an address",
     "--auth-conf": "the master's auth.conf",
     "--ca": "the CA bundle with which a certificate is verified",
     "--cadir": "the directory of a CA",

@@ -1,4 +1,4 @@
-"""The steps of docs/proxy.md, pasted, on hosts whose names resolve as usual: to 127.0.1.1 as on Debian, or to the LAN."""
+"""The steps of docs/proxy.md, pasted, on hosts whose names resolve as usual: to 127.0.1.1 as on Debian, or to LANs."""
 
 from __future__ import annotations
 
