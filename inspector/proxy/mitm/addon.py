@@ -40,7 +40,8 @@ from inspector.proxy.faults.injection import Pace, plain_answer
 from inspector.proxy.limits import BUSY, admission
 from inspector.proxy.mitm import commands, contentviews, reading
 from inspector.proxy.mitm.commands import PuppetCommands
-from inspector.proxy.mitm.link import REFUSED, Link, Links, Listeners
+from inspector.proxy.mitm.link import REFUSED, Link, Links
+from inspector.proxy.mitm.listeners import Listeners
 from inspector.proxy.mitm.reading import ReadFlows
 from inspector.proxy.runtime import DRAIN, Runtime, guarded
 from inspector.summaries import ruleset
