@@ -59,6 +59,7 @@ test-versions: .venv/installed  ## play the matrix of versions, with other Debia
 	$(BIN)/python -m tests.real.versions --write
 
 test-openvox-ca: .venv/installed  ## play with the openvox-ca that PUPPET_INSPECTOR_OPENVOX_CA names (root, real Puppet): into docs/coverage.md
+	@: $${PUPPET_INSPECTOR_OPENVOX_CA:?names the program, beside which openvox-ca-ctl lies}
 	$(BIN)/pytest tests/real/test_openvox_ca.py --update-golden
 	$(BIN)/pytest tests/test_coverage.py::test_the_page_is_current --update-golden
 

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -218,6 +219,15 @@ def release() -> Any:
     return _module("release")
 
 
+def _made_deb(path: Path, depends: str) -> None:
+    with tempfile.TemporaryDirectory() as tree:
+        (Path(tree) / "DEBIAN").mkdir(mode=0o755)
+        (Path(tree) / "DEBIAN/control").write_text(
+            f"Package: a\nVersion: 1\nArchitecture: all\nMaintainer: a <a@example>\nDepends: {depends}\nDescription: a\n"
+        )
+        subprocess.run(["dpkg-deb", "--build", tree, path], check=True, capture_output=True)
+
+
 def test_what_stands_against_a_release(release: Any, tmp_path: Path) -> None:
     def git(*words: str) -> None:
         names = {f"GIT_{who}_{what}": "x@example" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -239,6 +249,7 @@ def test_what_stands_against_a_release(release: Any, tmp_path: Path) -> None:
     git("tag", "v1.2.3")
     for name in ("a-1.2.3.whl", "a-1.2.3.tar.gz", "a-1.2.3-linux-x", "a_1.2.3.deb", "a-1.2.3.cdx.json"):
         (tmp_path / "dist" / name).write_text(name)
+    _made_deb(tmp_path / "dist/a_1.2.3.deb", "libc6 (>= 2.36)")
     names = sorted(path.name for path in (tmp_path / "dist").iterdir())
     sums = subprocess.run(["sha256sum", *names], cwd=tmp_path / "dist", check=True, capture_output=True)
     (tmp_path / "dist/SHA256SUMS").write_bytes(sums.stdout)
@@ -247,15 +258,17 @@ def test_what_stands_against_a_release(release: Any, tmp_path: Path) -> None:
     assert release.problems(tmp_path) == ["dist/a_1.2.3.deb is not the file that SHA256SUMS names: make package."]
 
 
-@pytest.mark.parametrize(("glibc", "found"), [("2.36", []), ("2.41", ["needs glibc 2.41: build it on Debian 12."])])
+@pytest.mark.parametrize(
+    ("glibc", "found"),
+    [
+        ("libc6 (>= 2.36)", []),
+        ("libc6 (>= 2.41)", ["needs glibc 2.41: build it on Debian 12."]),
+        ("adduser", ["does not say which glibc it needs: make package."]),
+    ],
+)
 def test_what_needs_a_newer_glibc_is_not_released(release: Any, tmp_path: Path, glibc: str, found: list[str]) -> None:
-    text = (
-        f"Package: a\nVersion: 1\nArchitecture: all\nMaintainer: a <a@example>\nDepends: adduser, libc6 (>= {glibc})\n"
-    )
-    (tmp_path / "tree/DEBIAN").mkdir(parents=True)
-    (tmp_path / "tree/DEBIAN/control").write_text(f"{text}Description: a\n")
     deb = tmp_path / "a_1.deb"
-    subprocess.run(["dpkg-deb", "--build", tmp_path / "tree", deb], check=True, capture_output=True)
+    _made_deb(deb, glibc)
     digest = subprocess.run(["sha256sum", deb.name], cwd=tmp_path, check=True, capture_output=True)
     (tmp_path / "SHA256SUMS").write_bytes(digest.stdout)
     problems = release._wrong_files(tmp_path, "1")

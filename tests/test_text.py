@@ -67,7 +67,7 @@ def test_what_cannot_be_seen_is_written_whatever_its_category() -> None:
     assert text.clean("".join(EVERYTHING)) == "".join(map(text.clean, EVERYTHING))
 
 
-def test_names_that_look_alike_are_told_apart() -> None:
+def test_names_that_look_alike_look_different() -> None:
     for hidden in "\u200b\u200d\u00ad\u2060\ufeff\u2028\u202e\u2066\ufe0f\U000e0041\u00a0":
         assert text.clean(f"web1{hidden}.example") == f"web1\\x{ord(hidden):02x}.example"
 

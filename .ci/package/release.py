@@ -53,13 +53,20 @@ def _wrong_files(dist: Path, version: str) -> list[str]:
         path = dist / name
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
             found.append(f"dist/{name} is not the file that SHA256SUMS names: make package.")
-        elif name.endswith(".deb") and (glibc := _glibc(path)) > STATED_GLIBC:
-            found.append(f"dist/{name} needs glibc {'.'.join(map(str, glibc))}: build it on Debian 12.")
+        elif name.endswith(".deb"):
+            found += _unfit(f"dist/{name}", _glibc(path))
     return found
 
 
+def _unfit(name: str, glibc: tuple[int, ...]) -> list[str]:
+    if not glibc:
+        return [f"{name} does not say which glibc it needs: make package."]
+    needed = ".".join(map(str, glibc))
+    return [f"{name} needs glibc {needed}: build it on Debian 12."] if glibc > STATED_GLIBC else []
+
+
 def _glibc(deb: Path) -> tuple[int, ...]:
-    """The glibc that a package depends on."""
+    """The glibc that a package depends on; empty if it does not say so."""
     done = subprocess.run(["dpkg-deb", "--field", deb, "Depends"], capture_output=True, text=True)
     needed = re.search(r"libc6 \(>= ([\d.]+)\)", done.stdout)
     return tuple(map(int, needed[1].split("."))) if needed else ()

@@ -20,6 +20,7 @@ CASES = {
     "open --theme ": {"dark", "light", "contrast"},
     "check --fail-on w": {"warning"},
     "completion ": {"bash", "zsh", "fish"},
+    "captures m": {"merge"},
     "--ver": {"--version", "--verbose"},
 }
 

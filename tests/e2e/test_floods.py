@@ -167,7 +167,7 @@ def test_one_agent_takes_no_other_its_place(
         for number in range(80):
             connection = connections.enter_context(attacker.connect())
             connection.sendall(f"GET {NODE} HTTP/1.1\r\nHost: n\r\n\r\n".encode())
-            assert read(connection).status in (200, 403), number
+            assert read(connection).status == 403, number
         with agent.connect() as run:
             for _ in range(5):
                 run.sendall(f"GET {NODE} HTTP/1.1\r\nHost: n\r\n\r\n".encode())
@@ -188,12 +188,12 @@ def test_answers_that_one_agent_does_not_read_do_not_fill_the_memory(lab: Lab, p
         slow = stack.enter_context(agent.connect())
         slow.sendall(large)
         before = resident(proxy.process.pid)
-        for _ in range(130):
+        for _ in range(400):
             connection = stack.enter_context(attacker.connect())
             connection.sendall(large)
             assert connection.recv(1)
         assert agent.ask("GET", NODE).status == 200
-        assert resident(proxy.process.pid) - before < 100 * 2**20, "of 160 MB"
+        assert resident(proxy.process.pid) - before < 80 * 2**20
         assert len(read(slow).body) == 20_000_000, "another agent's answer is left to it"
     assert any("too much waited" in line and "bad.lab.example" in line for line in proxy.lines)
 

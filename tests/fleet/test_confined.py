@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import threading
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -106,5 +105,4 @@ def test_a_terminal_that_sends_the_signal_to_all_ends_nothing_by_itself(connecti
     assert connection._process.pid is not None
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         os.kill(connection._process.pid, number)
-    time.sleep(0.05)
     assert connection.execute("SELECT 7").fetchall() == [(7,)]

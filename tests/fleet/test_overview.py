@@ -141,7 +141,6 @@ def finding(number: int, name: str, at: float, rule: str, severity: str = "error
                       message="m")  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("value", ["'infinity'::TIMESTAMP", "NULL::TIMESTAMP"])
 def test_times_that_are_none_are_refused_in_a_sentence(tmp_path: Path, value: str) -> None:
     root = tables_with(tmp_path, run_row(1, "a", HOUR), until=DAY).root
@@ -154,6 +153,7 @@ def test_times_that_are_none_are_refused_in_a_sentence(tmp_path: Path, value: st
         overview_of(TableDirectory.open(root))
 
 
+@pytest.mark.slow
 def test_rules_say_where_they_found_something_first_and_how_often_each_day(tmp_path: Path) -> None:
     found = of(
         tmp_path, run_row(1, "a", 100), run_row(2, "b", DAY + 5), finding(1, "a", 200, "R16", "notice"),

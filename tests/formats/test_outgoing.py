@@ -266,8 +266,7 @@ def test_alone_a_record_reveals_no_secret_and_nothing_unknown(place: str) -> Non
     forms = {"unknown": lambda core: f"nobody knows {core}", **dict(itertools.islice(FORMS.items(), 0, None, 9))}
     for form, how in forms.items():
         secret = core(source)
-        made = RECORDED[place](how(secret))
-        left = [outgoing.alone(record, b"k" * 32) for record in (made if isinstance(made, list) else [made])]
+        left = [outgoing.alone(record, b"k" * 32) for record in RECORDED[place](how(secret))]
         assert not found([secret], everything(left)), form
 
 

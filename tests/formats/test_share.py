@@ -206,8 +206,8 @@ def conversation() -> list[Record]:
     return numbered([*made, failed, Gap(9e9, f"connection of {OWN} lost")])
 
 
-def test_what_links_it_to_its_site_is_what_the_page_says(tmp_path: Path) -> None:
-    """docs/privacy.md lists it: what is not replaced, so that it has the same findings."""
+def test_times_and_certificates_and_names_in_code_stay(tmp_path: Path) -> None:
+    """So it has the same findings; docs/privacy.md lists what links it to its site."""
     made = places.SAMPLES / "versions" / "puppet-8.sqlite"
     with Capture.open(made) as capture:
         before = [record for record in capture.records() if isinstance(record, Exchange)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,23 +20,15 @@ from inspector.summaries import summary, wording
 from tests.support.planted import KINDS, PLACES, core, found
 from tests.support.written import FORMS, RECORDED
 
-if TYPE_CHECKING:
-    from inspector.model import Record
-
 UNSEEN = {"connection's error"}
 """Places that no page shows."""
-
-
-def records(place: str, text: str) -> list[Record]:
-    made: list[Record] | Record = RECORDED[place](text)
-    return made if isinstance(made, list) else [made]
 
 
 def pages(place: str, form: str, *, masks: bool) -> tuple[str, bytes]:
     """The secret, and everything that is shown of a record with it."""
     secret = core(random.Random(f"{place} {form}"))  # noqa: S311 - nothing to protect
     shown = b""
-    for record in records(place, FORMS[form](secret)):
+    for record in RECORDED[place](FORMS[form](secret)):
         (step,) = retrace([record])
         shown += "\n".join(plain.lines(step, None, masks=masks)).encode()
         for part in (part for tab in tabs(step, known(step)) for part in tab.parts):

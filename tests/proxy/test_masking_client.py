@@ -311,7 +311,7 @@ def test_closed_records_nothing_that_is_not_known_to_be_harmless(tmp_path: Path)
     masked = Masked(tmp_path, closed=True)
     masked.client.start()
     unknown = "Zq7R2mXw9KtLp4Vb"
-    records = [record for make in RECORDED.values() for record in together_of(make(f"nobody knows {unknown}"))]
+    records = [record for make in RECORDED.values() for record in make(f"nobody knows {unknown}")]
     masked.put(*records, Connection(Leg("x", "agent", cipher=unknown)))
     masked.client.put(None)
     assert eventually(lambda: None in masked.items)
@@ -321,7 +321,3 @@ def test_closed_records_nothing_that_is_not_known_to_be_harmless(tmp_path: Path)
     assert unknown not in str(connection)
     masked.client.finish(0)
     masked.client.close()
-
-
-def together_of(made: list[Record] | Record) -> list[Record]:
-    return made if isinstance(made, list) else [made]

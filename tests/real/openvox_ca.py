@@ -115,7 +115,7 @@ class Compiler(RealMaster):
     """A puppetserver without a CA service, whose ssldir has certificates of an openvox-ca."""
 
     def __init__(self, authority: OpenvoxCa, name: str = "compiler.example", host: str = "127.0.8.3") -> None:
-        super().__init__(name, host=host, idle_timeout=2)
+        super().__init__(name, host=host)
         self.authority, self.cadir = authority, authority.cadir
 
     @property

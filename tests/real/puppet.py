@@ -61,9 +61,10 @@ class RealMaster:
 
         `base` must not exist and be reachable for user puppet; it shows in catalogs and reports. Without
         it a new directory in /tmp is used. After `idle_timeout` seconds the server closes a silent
-        connection: 30 by default, but a first run without a proxy, and `clean`, wait for just that. A server that gets
-        no processor for as long closes connections on which a request has just arrived, and that run fails. `system`:
-        another release of Debian whose server it is, instead of this machine's. `ca_settings`: more for its ca.conf.
+        connection (30 by its own default); a first run without a proxy, and `clean`, wait for just that. A server that
+        gets no processor for as long closes connections on which a request has just arrived, and that run fails.
+        `system`: another release of Debian whose server it is, instead of this machine's.
+        `ca_settings`: more for its ca.conf.
         `heir_of`: the directory of a master of this name whose CA and certificate it takes over, as in an upgrade.
         `port`: 0 for one that is free.
         """

@@ -15,20 +15,26 @@ FILE = places.GOLDEN / "openvox_ca.json"
 
 
 def dump(date: str, version: str, rows: Sequence[tuple[str, str, str]]) -> str:
-    """As it is kept: scenario, agent and road, and what came of each."""
+    """As it is stored: scenario, agent and road, and what came of each."""
     return json.dumps({"date": date, "version": version, "rows": rows}, indent=1, ensure_ascii=False) + "\n"
+
+
+def number() -> int:
+    """How many rows were written last."""
+    return len(json.loads(FILE.read_text())["rows"])
 
 
 def lines() -> Iterator[str]:
     """The section of docs/coverage.md."""
-    kept = json.loads(FILE.read_text())
+    played = json.loads(FILE.read_text())
     yield "## openvox-ca"
     yield ""
-    yield f"Played on {kept['date']} with a real openvox-ca ({kept['version']}) as the CA of all agents, whose master"
+    version = played["version"]
+    yield f"Played on {played['date']} with a real openvox-ca ({version}) as the CA of all agents, whose master"
     yield "is a puppetserver 7.9.5 with its CA service disabled. All was as expected. `make test-openvox-ca` plays it,"
     yield "with the program that `PUPPET_INSPECTOR_OPENVOX_CA` names: it is no package of Debian's."
     yield ""
     yield "| scenario | agent, road | came of it |"
     yield "|---|---|---|"
-    for row in kept["rows"]:
+    for row in played["rows"]:
         yield f"| {' | '.join(row)} |"

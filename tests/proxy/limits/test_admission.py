@@ -336,14 +336,14 @@ def test_if_nobody_has_too_many_the_newcomer_is_one_too_many() -> None:
     run(play())
 
 
-def test_several_workers_share_what_they_have_together(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_workers_share_what_they_have_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     one, four = Admission(65536, print), Admission(65536, print, workers=4)
     assert four.exchanges.share.total == one.exchanges.share.total // 4
     assert four.sizes.share.total == one.sizes.share.total // 4
     assert four.bytes.share.total == one.bytes.share.total // 4
     assert four.agents.limit == one.agents.limit // 4
-    assert all(4 * few.share.total <= pool.share.total for few, pool in zip(four._pools, one._pools, strict=True))
+    assert all(4 * part.share.total <= pool.share.total for part, pool in zip(four._pools, one._pools, strict=True))
 
 
 def test_where_many_have_a_place_silence_gets_none() -> None:

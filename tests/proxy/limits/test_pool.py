@@ -120,7 +120,7 @@ def test_the_newest_work_is_done_first() -> None:
     assert log == [2, 1, 0]
 
 
-def test_each_agent_has_some_time_of_a_round_and_then_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_agent_has_some_time_of_a_round_and_then_turns() -> None:
     async def play() -> None:
         turns = Turns()
         turns.spend("a", pool.AT_ONCE * 2)

@@ -376,7 +376,7 @@ def test_mitmproxy_fails_at_trailers() -> None:
         handled(stock(_http1.Http1Client), OK + CHUNKED + b"0\r\nX: 1\r\n\r\n")
 
 
-def test_each_byte_of_a_head_is_examined_once() -> None:
+def test_each_byte_of_a_head_is_examined_four_times_at_most() -> None:
     fenced = agent()
     examined = 0
     find = bytearray.find
@@ -392,4 +392,5 @@ def test_each_byte_of_a_head_is_examined_once() -> None:
     fenced._reader._data += b"a"
     for _ in range(20_000):
         read(fenced, b"a")
-    assert examined < 8 * len(fenced._reader._data)
+    size = len(fenced._reader._data)
+    assert size <= examined <= 4 * size, "the end of a head, of four bytes, may have begun before"

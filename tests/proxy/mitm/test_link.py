@@ -273,6 +273,13 @@ def test_a_turn_is_counted_in_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
     made: Any = None
 
+    async def all_taken(pieces: int) -> None:
+        for _ in range(100_000):
+            if sum(map(len, arrived(made))) == pieces * PIECE:
+                return
+            await asyncio.sleep(0)
+        raise AssertionError("something was not read")
+
     async def play() -> None:
         nonlocal made
         made = linked(handle, verified=True)
@@ -280,14 +287,14 @@ def test_a_turn_is_counted_in_work(monkeypatch: pytest.MonkeyPatch) -> None:
         reader = reader_of(made)
         reader._reader.feed_data(b"a" * 2 * PIECE)
         reading = asyncio.create_task(reader.read(1))
-        await asyncio.sleep(0.1)
+        await all_taken(2)
         sizes = [len(data) for data in arrived(made)]
         assert sizes[:4] == [PIECE, PIECE // 2, PIECE // 4, PIECE // 8]
         assert LEAST in sizes
         assert added == list(range(1, len(sizes)))
         costly[0] = False
         reader._reader.feed_data(b"a" * 4 * PIECE)
-        await asyncio.sleep(0.1)
+        await all_taken(6)
         assert len(arrived(made)[-2]) == PIECE
         reading.cancel()
 
@@ -367,10 +374,13 @@ def test_the_next_request_is_read_when_an_exchange_is_over() -> None:
         made.exchange.begin(b"GET")
         made.pace = Pace(1)
         made.agent = SimpleNamespace(since=0.0, waiting=True)
+        ended: list[Any] = []
+        made.ticket.limits.agents.rest = ended.append
         flow = tflow.tflow(resp=True)
         flow.live, flow.client_conn = True, made._client
         Links().response(flow)
-        assert (made.exchange.under_way, made.pace) == (False, None)
+        assert (made.exchange.under_way, made.pace, ended) == (False, None, [made.ticket])
+        assert made.agent.since > 0, "what was sent ahead counts from the answer on"
         await asyncio.sleep(0)
         assert arrived(made) == [b""], "mitmproxy reads what had arrived before"
         del Link.open[made._client.id]
