@@ -222,9 +222,8 @@ def release() -> Any:
 def _made_deb(path: Path, depends: str) -> None:
     with tempfile.TemporaryDirectory() as tree:
         (Path(tree) / "DEBIAN").mkdir(mode=0o755)
-        (Path(tree) / "DEBIAN/control").write_text(
-            f"Package: a\nVersion: 1\nArchitecture: all\nMaintainer: a <a@example>\nDepends: {depends}\nDescription: a\n"
-        )
+        fields = "Package: a\nVersion: 1\nArchitecture: all\nMaintainer: a <a@example>\nDescription: a\n"
+        (Path(tree) / "DEBIAN/control").write_text(f"{fields}Depends: {depends}\n")
         subprocess.run(["dpkg-deb", "--build", tree, path], check=True, capture_output=True)
 
 
