@@ -166,10 +166,10 @@ class End(asyncio.BufferedProtocol):
     def arrived(self, received: memoryview) -> None:
         """Take what arrived, now or when it is its turn."""
         if self._at_once:
-            began = time.monotonic()
+            began = time.thread_time()
             self.guard(lambda: self.take(received))
             if self.ticket is not None:
-                self.ticket.limits.turns.spend(self.ticket.payer, time.monotonic() - began)
+                self.ticket.limits.turns.spend(self.ticket.payer, time.thread_time() - began)
         else:
             data = bytes(received)
             self.postpone(lambda: self.take(data))

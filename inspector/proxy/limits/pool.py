@@ -26,6 +26,8 @@ LONGEST = 60.0
 """Seconds after which it does so even if it is not silent."""
 SLICE = 0.001
 """Seconds of a turn at least: a piece of work. A handshake takes longer."""
+LONG = 0.004
+"""Seconds after which no other piece of work begins in the same turn."""
 AT_ONCE = 0.002
 """Seconds of a round of the event loop in which an agent's work is done at once. What it causes beyond has turns."""
 
@@ -241,7 +243,8 @@ class Turns:
     """Work that is due, some of which is done in each round of the event loop: much at once would delay other agents.
 
     A handshake occupies the processor for milliseconds. Hundreds of them may be due in the same round, in which no
-    other connection is served. In turns they get some time of each round: as much as all others took. The newest work
+    other connection is served. In turns they get some time of each round: as much as all others took, but little where
+    these have much to do. Time is the processor's: while another program has it, nothing is done. The newest work
     is done first: a handshake that has begun is completed before others begin, and a flood delays nobody who comes
     later. A connection has one piece of work from each side here at the most, so nothing is done in the wrong order.
 
@@ -257,12 +260,12 @@ class Turns:
         self._spent: dict[str, float] = {}
         """By payer: seconds of this round in which work was done at once."""
         self._ended = 0.0
-        """When the last turn ended."""
+        """When the last turn ended, in seconds that this thread has had the processor."""
 
     def add(self, work: Callable[[], None], payer: str = "") -> None:
         """Do some work when it is due; ``payer``: of a verified agent."""
         if not self._due and not self._crowds:
-            self._ended = time.monotonic()
+            self._ended = time.thread_time()
             asyncio.get_running_loop().call_soon(self._run)
         if payer:
             self._crowds.setdefault(payer, deque()).append(work)
@@ -291,12 +294,12 @@ class Turns:
         return work
 
     def _run(self) -> None:
-        now = time.monotonic()
-        until = now + max(SLICE, now - self._ended)
+        now = time.thread_time()
+        until = now + min(max(SLICE, now - self._ended), LONG)
         try:
             while (self._due or self._crowds) and now < until:
                 self._next()()
-                now = time.monotonic()
+                now = time.thread_time()
         finally:
             self._ended = now
             if self._due or self._crowds:

@@ -261,7 +261,7 @@ def test_what_comes_last_is_read_whole() -> None:
 
 def test_work_for_an_agent_is_counted_and_waits_if_it_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(100))
-    monkeypatch.setattr(ends, "time", SimpleNamespace(monotonic=lambda: next(clock), time=time.time))
+    monkeypatch.setattr(ends, "time", SimpleNamespace(thread_time=lambda: next(clock), time=time.time))
     work = Work(at_once=True)
     end = Reading(Records(), verified(work))
     end.arrived(memoryview(b"abc"))

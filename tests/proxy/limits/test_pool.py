@@ -6,13 +6,17 @@ import asyncio
 import functools
 import socket
 import time
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from inspector.proxy.limits import pool
 from inspector.proxy.limits.pool import Limits, Pool, Ticket, Turns
 from inspector.proxy.limits.quota import Quota, Refusals, Share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @pytest.mark.parametrize("busy", ["", "answering", "due", "unread"])
@@ -68,43 +72,68 @@ def test_a_request_that_takes_long_loses_its_place_when_others_wait() -> None:
     asyncio.run(play())
 
 
-def test_others_get_as_much_time_as_what_is_done_in_turns() -> None:
-    log: list[str] = []
+class Clock:
+    """The processor's time, in seconds; what happens with it."""
 
-    def work() -> None:
-        log.append("work")
-        time.sleep(0.005)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.log: list[str] = []
+        monkeypatch.setattr(pool, "time", SimpleNamespace(thread_time=lambda: self.now, monotonic=time.monotonic))
+
+    def spend(self, who: str, seconds: float) -> None:
+        self.log.append(who)
+        self.now += seconds
+
+    def work(self, seconds: float) -> Callable[[], None]:
+        return lambda: self.spend("work", seconds)
+
+
+def test_others_get_as_much_time_as_what_is_done_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
 
     async def play() -> None:
         turns = Turns()
         for _ in range(3):
-            turns.add(work)
+            turns.add(clock.work(0.005))
         for _ in range(4):
             await asyncio.sleep(0)
-            log.append("others")
+            clock.spend("others", 0)
 
     asyncio.run(play())
-    assert log == ["work", "others", "work", "others", "work", "others", "others"]
+    assert clock.log == ["work", "others", "work", "others", "work", "others", "others"]
 
 
-def test_where_others_take_long_more_is_done_in_a_turn() -> None:
-    log: list[str] = []
+@pytest.mark.parametrize(("others", "turns"), [(0.0003, [2, 2, 1]), (0.0021, [4, 1]), (0.05, [5])])
+def test_where_others_take_longer_more_is_done_in_a_turn(
+    monkeypatch: pytest.MonkeyPatch, others: float, turns: list[int]
+) -> None:
+    clock = Clock(monkeypatch)
 
-    def work() -> None:
-        log.append("work")
-        time.sleep(0.006)
+    async def play() -> None:
+        waiting = Turns()
+        for _ in range(5):
+            waiting.add(clock.work(0.0006))
+        while clock.log.count("work") < 5:
+            clock.spend("others", others)
+            await asyncio.sleep(0)
+
+    asyncio.run(play())
+    assert [len(turn.split()) for turn in " ".join(clock.log).split("others")[1:]] == turns
+
+
+def test_a_turn_is_short_where_others_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
 
     async def play() -> None:
         turns = Turns()
-        for _ in range(4):
-            turns.add(work)
+        for _ in range(5):
+            turns.add(clock.work(0.003))
+        clock.spend("others", 1.0)
         await asyncio.sleep(0)
-        log.append("others")
-        time.sleep(0.05)
-        await asyncio.sleep(0)
+        clock.spend("others", 1.0)
 
     asyncio.run(play())
-    assert log == ["work", "others", "work", "work", "work"]
+    assert clock.log[:4] == ["others", "work", "work", "others"]
 
 
 def test_the_newest_work_is_done_first() -> None:
