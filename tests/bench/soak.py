@@ -217,9 +217,9 @@ def flooded(given: argparse.Namespace) -> Iterator[str]:
     """Floods beside good agents, with each proxy."""
     yield (
         "| good agents beside | runs | failed | request p50 | p99 | max | connect p50 | p99 | max "
-        "| p99 of a request, beside none | aim | memory at most | after 10 s | aim |"
+        "| p99 while the flood goes elsewhere | times that | aim | memory at most | after 10 s | aim |"
     )
-    yield "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
     for name, own in PROXIES.items():
         yield from floods.table(name, own=own)
 
