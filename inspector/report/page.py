@@ -31,7 +31,7 @@ TOGETHER = 10
 LARGE = 20_000_000
 """Bytes from which a page says that it is large."""
 _TICKED = regex.compile("`([^`]+)`")
-_JOINT = regex.compile(r"([/:])([^/:\s])")
+_JOINTS = {"/": regex.compile(r"(/)([^/\s])"), ":": regex.compile(r"(:)([^:\s])")}
 _LOADER = FileSystemLoader(installation.PACKAGE / "report" / "templates")
 
 
@@ -67,9 +67,9 @@ def _environment() -> Environment:
     return made
 
 
-def _breakable(text: str) -> Markup:
-    """Return a text whose lines may break after a slash or a colon: a path, a fingerprint."""
-    return Markup(_JOINT.sub(r"\1<wbr>\2", str(escape(clean(text)))))  # noqa: S704 - it is escaped
+def _breakable(text: str, joint: str = "/") -> Markup:
+    """Return a text whose lines may break after a joint: a path's slash, a fingerprint's colon."""
+    return Markup(_JOINTS[joint].sub(r"\1<wbr>\2", str(escape(clean(text)))))  # noqa: S704 - it is escaped
 
 
 def _marked(text: str) -> Markup:

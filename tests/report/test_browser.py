@@ -187,7 +187,7 @@ BROKEN_WORDS = """() => {
 """Words of usual length that are on two lines."""
 
 
-@pytest.mark.parametrize("name", ["first-run", "mismatched-key", "fleet"])
+@pytest.mark.parametrize("name", ["first-run", "mismatched-key", "compile-error", "fleet"])
 def test_no_word_is_broken_on_a_telephone(chromium: Browser, tmp_path: Path, fleet_page: Path, name: str) -> None:
     path = fleet_page if name == "fleet" else written(tmp_path, sample(name))
     with opened(chromium, path, "#record-1", viewport={"width": 400, "height": 900}) as (page, troubles):

@@ -125,7 +125,8 @@ def test_every_link_leads_to_something() -> None:
 
 
 def test_paths_may_be_broken_where_they_have_joints() -> None:
-    assert page._breakable("a/b:<c>\u202e ::d//e: f/") == "a/<wbr>b:<wbr>&lt;c&gt;\\x202e ::<wbr>d//<wbr>e: f/"
+    assert page._breakable("a/b:<c>\u202e //d/ e") == "a/<wbr>b:&lt;c&gt;\\x202e //<wbr>d/ e"
+    assert page._breakable("A1:B2 ::c: /", ":") == "A1:<wbr>B2 ::<wbr>c: /"
 
 
 def test_hostile_records_leave_no_control_character(tmp_path: Path) -> None:

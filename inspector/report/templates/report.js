@@ -26,9 +26,9 @@
     return made;
   }
 
-  // A path may be broken after a slash, and nowhere else if that is not necessary.
+  // A path may be broken after a slash, a query between its parameters.
   function breakable(made, text) {
-    text.split(/(?<=[/:](?![/:\s]))/).forEach((part, at) => made.append(...(at ? [element("wbr")] : []), part));
+    text.split(/(?<=[/&=](?![/&=\s]))/).forEach((part, at) => made.append(...(at ? [element("wbr")] : []), part));
     return made;
   }
 
@@ -533,7 +533,7 @@
   }
 
   function lines(list, rows) {
-    for (const [name, value] of rows) if (value) list.append(element("dt", name), element("dd", value));
+    for (const [name, value] of rows) if (value) list.append(element("dt", name), breakable(element("dd"), value));
     return list;
   }
 
