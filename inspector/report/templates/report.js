@@ -615,6 +615,11 @@
   }
 
   function prepare(root) {
+    // What breaks is what somebody looks for, on a telephone too.
+    for (const breaks of root.querySelectorAll("svg.chain .breaks")) {
+      const box = breaks.closest(".scroll"), [inner, outer] = [breaks, box].map((each) => each.getBoundingClientRect());
+      box.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+    }
     for (const button of root.querySelectorAll("button.copy")) { button.hidden = false; button.addEventListener("click", () => copy(button)); }
     for (const host of root.querySelectorAll("details.part")) {
       const searched = host.querySelector(".searched");
