@@ -29,7 +29,7 @@ def compare(before: RunDocuments, after: RunDocuments, found: Differences) -> No
 def _about(documents: RunDocuments) -> Iterator[tuple[str, str | None]]:
     run, report = documents.run, documents.report
     yield "agent", run.certname
-    yield "outcome", run.outcome
+    yield "outcome", run.ending
     yield "catalog", ": ".join(filter(None, (documents.without_catalog, documents.catalog_failure))) or "received"
     yield "agent version", run.agent_version
     yield "master version", run.master_version

@@ -209,7 +209,7 @@ def word(value: Any) -> str:
 def _side(label: str, documents: RunDocuments) -> Line:
     run = documents.run
     began = local_second(run.started)
-    text = f"{label:<7} {documents.label}  {began}  {run.name}  {run.outcome}, {seconds(run.duration)}"
+    text = f"{label:<7} {documents.label}  {began}  {run.name}  {run.ending}, {seconds(run.duration)}"
     return Line("head", clean(text))
 
 

@@ -36,6 +36,8 @@ MACHINE = {
     BootstrapState.RUN: "Done",
 }
 """The names of the states in 6.4 and later (docs/protocol.md#ssl-state-machine)."""
+_LATER = (BootstrapState.CSR_LOOKUP, BootstrapState.CERTIFICATE, BootstrapState.RENEWAL)
+"""What may not be there yet."""
 RISKS = {
     BootstrapState.CA: "an attacker in between could have delivered their own CA and act as this node's master from "
     "then on",
@@ -96,7 +98,9 @@ class BootstrapStep:
         last = self.answers[-1]
         if last.startswith(("2", "3")):
             return Condition.SOUND
-        return Condition.WAITING if last.startswith("404") or REQUESTED in last else Condition.BROKEN
+        # A CA and its CRL are there, or the agent stops; up to 6.3 it goes on without a CRL.
+        later = self.state in _LATER or (self.state is BootstrapState.CRL and self.old)
+        return Condition.WAITING if (later and last.startswith("404")) or REQUESTED in last else Condition.BROKEN
 
     @property
     def risk(self) -> str:

@@ -118,7 +118,7 @@ def _page(run: RunBrief, sentence: Callable[[str], str]) -> dict[str, Any]:
     page = {
         "startedDateTime": utc(run.started),
         "id": f"run-{run.number}",
-        "title": clean(f"run {run.number} of {name}: {run.outcome}"),
+        "title": clean(f"run {run.number} of {name}: {run.ending}"),
         "pageTimings": {"onContentLoad": -1, "onLoad": _ms(run.duration)},
     }
     verdict = run.verdict

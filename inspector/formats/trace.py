@@ -206,7 +206,7 @@ class _Trace:
             "agent version": run.agent_version, "master version": run.master_version,
         }  # fmt: skip
         shown = {key: self._sentence(value) if value else None for key, value in args.items()}
-        self._slice(f"run {run.number}: {run.outcome}", "run", run.started, run.ended, process, thread, shown)
+        self._slice(f"run {run.number}: {run.ending}", "run", run.started, run.ended, process, thread, shown)
         self._busy[thread] = max(self._busy[thread], ended)
 
     def _phase(self, stretch: Stretch) -> None:

@@ -109,9 +109,9 @@ def sparkline(runs: Sequence[RunBrief], width: int) -> Text:
     most = max((run.duration for run in runs), default=0.0) or 1.0
     text = Text()
     for group in groups:
-        worst = max(group, key=lambda run: _GRAVITY.index(OUTCOMES[run.outcome]))
+        worst = max(group, key=lambda run: _GRAVITY.index(OUTCOMES[run.result]))
         longest = max(run.duration for run in group)
-        text.append(BLOCKS[max(1, round(longest / most * 8))], style=OUTCOMES[worst.outcome])
+        text.append(BLOCKS[max(1, round(longest / most * 8))], style=OUTCOMES[worst.result])
     return text
 
 

@@ -59,6 +59,8 @@ class Endpoint(NamedTuple):
     """The agent's settings that control it (docs/protocol.md#default-settings)."""
     removed: str = ""
     """The first version of masters without it."""
+    absent: tuple[str, ...] = ()
+    """Methods whose 404 only says that it is not there, or not yet: the agent expects that, and goes on."""
 
     @property
     def source(self) -> str:
@@ -88,7 +90,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              "ca_refresh_interval (8.1 and later, 1d)"),
     Endpoint("certificate", Kind.CERTIFICATE, _CERT, "ca", _GET, "certificate/(?P<name>[^/]+)",
              "ask for the signed certificate", "every agent without a certificate, until it is signed", _ANY,
-             response=decode.certificates, needed=True,
+             response=decode.certificates, needed=True, absent=_GET,
              settings="certname; waitforcert (2m; less than 1: the agent exits), maxwaitforcert"),
     Endpoint("certificate_request", Kind.CSR, _CERT, "ca", _PUT, "certificate_request/(?P<name>[^/]+)",
              "submit a certificate signing request", "every agent without a certificate; 6.4 and later with each poll",
@@ -96,7 +98,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              settings="certname, dns_alt_names, csr_attributes.yaml; waitforcert (each poll since 6.4)"),
     Endpoint("certificate_request_lookup", Kind.CSR_LOOKUP, _CERT, "ca", _GET, "certificate_request/(?P<name>[^/]+)",
              "look for a signing request that waits already", "agents of 2.7 to 6.3", _ANY, response=decode.csr,
-             settings="certname; waitforcert"),
+             settings="certname; waitforcert", absent=_GET),
     Endpoint("crl", Kind.CRL, _CERT, "ca", _GET, "certificate_revocation_list/[^/]+",
              "download the certificate revocation lists", "6.0 and later before the signing request; older ones once, "
              "with their certificate; refreshed by crl_refresh_interval (8.1 and later daily)", _ANY,
@@ -142,7 +144,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              "digest_algorithm"),
     Endpoint("file_metadata", Kind.FILE_METADATA, _FILE, "master", _READ, "file_metadata/(?P<key>.+)",
              "look up one file that a file resource copies", "file resources with a source, each candidate in turn",
-             _CRT, response=decode.metadata,
+             _CRT, response=decode.metadata, absent=_READ,
              settings="no agent settings: the resource's source, links, source_permissions; digest_algorithm"),
     Endpoint("file_content", Kind.FILE_CONTENT, _FILE, "master", _READ, "file_content/(?P<key>.+)",
              "fetch a file's content", "file resources that are out of sync", _CRT,
@@ -150,7 +152,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("file_bucket_file", Kind.BACKUP, _FILE, "master", ("HEAD", "GET", "PUT", "POST"),
              f"file_bucket_file/(?P<key>{DIGESTS}/[0-9a-f]+(?:/.*)?)", "back a file up, or get one back",
              "file resources with a remote filebucket, before they change a file; restore and diff", _CRT,
-             request=decode.bucket, settings="no agent settings: the resource's backup, with a remote filebucket"),
+             request=decode.bucket, absent=("HEAD",),
+             settings="no agent settings: the resource's backup, with a remote filebucket"),
     # -- facts, report ---------------------------------------------------------------------------
     Endpoint("facts", Kind.FACTS, Phase.REPORT, "master", _PUT, "facts/(?P<name>[^/]+)", "send the facts again",
              "resubmit_facts at the end of a run; `puppet facts upload`", _OWN, request=decode.facts,
@@ -165,7 +168,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     # -- probes and tools: never dropped, but no phase of a run ------------------------------------
     Endpoint("status_simple", Kind.SERVER_STATUS, _OTHER, "root", _GET, "/status/v1/simple(?:/(?P<key>[^/]+))?",
              "is the server up?", "agents with server_list (5.5.22 and later); load balancers", _ANY,
-             response=decode.text, dialects=_V3, settings="server_list"),
+             response=decode.text, dialects=_V3, settings="server_list", absent=_GET),
     Endpoint("status_services", Kind.TOOL, _OTHER, "root", _GET, "/status/v1/services(?:/(?P<key>[^/]+))?",
              "status of the server's services", "monitoring", _ANY, response=decode.anything, dialects=_V3),
     Endpoint("certificate_status", Kind.CERTIFICATE_STATUS, _OTHER, "ca", ("GET", "PUT", "DELETE"),

@@ -66,13 +66,10 @@ class Answer:
 
     @property
     def state(self) -> str:
-        """The result of the run, in a word."""
-        errors = any(found.severity == Severity.ERROR for found in self.run.findings)
-        if self.run.outcome == "waiting" and not errors:
-            return "waiting"
-        if self.severity is Severity.ERROR:
-            return "error" if self.run.outcome == "complete" else "failed"
-        return str(self.severity)
+        """How the run ended, in the word that all lists have for it; one that completed, with what."""
+        if self.run.result == "complete":
+            return f"complete with {self.severity}s"
+        return self.run.ending
 
     @property
     def where(self) -> str:

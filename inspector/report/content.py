@@ -10,7 +10,7 @@ from inspector.explain.master_log.measured import NOTHING
 from inspector.formats.outgoing import summary as withheld_summary
 from inspector.progress import unwatched, watched
 from inspector.report.answers import answers_of
-from inspector.report.data import MessageBlocks, RecordColumns, order
+from inspector.report.data import MessageBlocks, RecordColumns, by_gravity, newest
 from inspector.report.ladders import ladder
 from inspector.report.parts import parts_of
 from inspector.report.sequences import sequence
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from inspector.progress import Watch
     from inspector.report.answers import Answers
     from inspector.report.copies import LeavingCapture
-    from inspector.report.drawings import Drawing
     from inspector.report.ladders import Ladder
+    from inspector.report.parts import RunParts
     from inspector.report.sequences import SequenceDiagram
     from inspector.report.validity import ValidityAxis
     from inspector.report.waterfalls import Waterfall
@@ -57,7 +57,7 @@ class RunSection:
     findings: tuple[FoundDeviation, ...]
     waterfall: Waterfall
     sequence: SequenceDiagram
-    parts: tuple[Drawing, ...]
+    parts: RunParts
 
     @property
     def name(self) -> str:
@@ -80,8 +80,9 @@ class ReportContent:
     copy: LeavingCapture
     answers: Answers
     runs: list[RunBrief]
-    """Those that did not go well first, then the latest first."""
+    """The newest first."""
     sections: list[RunSection]
+    """Of those that did not go well first, then of the newest."""
     ladders: list[Ladder]
     axis: ValidityAxis | None
     records: RecordColumns
@@ -105,8 +106,8 @@ def gathered(
 ) -> ReportContent:
     """Gather what a page shows of the chosen runs; ``times`` is what a master's logs say. Raises CaptureError."""
     source = copy.source
-    runs = order(copy.runs)
-    drawn = runs[:SECTIONS]
+    runs = newest(copy.runs)
+    drawn = by_gravity(copy.runs)[:SECTIONS]
     sections = []
     with source.capture() as capture:
         for run in watched(drawn, watch, len(drawn), "drawing run"):
@@ -117,7 +118,7 @@ def gathered(
                     tuple(FoundDeviation(each, rule_of(each.rule), each.rule in run.symptoms) for each in run.ordered),
                     waterfall(run, briefs, times),
                     sequence(run, briefs),
-                    tuple(parts_of(source, capture, run, briefs)),
+                    parts_of(source, capture, run, briefs),
                 )
             )
     ladders, axis = _bootstraps(copy, runs, watch)

@@ -19,7 +19,7 @@ from inspector.summaries import wording
 from inspector.text import clean, utc_second
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from inspector.model import Message, Record
     from inspector.summaries.summary import Brief, RunBrief
@@ -176,6 +176,7 @@ class RecordColumns:
             "method": name(brief.method),
             "target": clean(brief.target),
             "status": brief.status or 0,
+            "failed": int(brief.failed),
             "sent": brief.sent,
             "received": brief.received,
             "reason": name(reason),
@@ -202,7 +203,8 @@ def runs_plain(runs: Iterable[RunBrief]) -> list[dict[str, Any]]:
             "cells": _cells(run),
             "certname": clean(run.certname or ""),
             "address": clean(run.address or ""),
-            "outcome": run.ending,
+            "outcome": run.outcome,
+            "ending": run.ending,
             "version": clean(run.agent_version or ""),
             "env": [clean(name or "") for name in (run.environment, run.environment_asked)],
             "started": run.started,
@@ -226,8 +228,13 @@ def _cells(run: RunBrief) -> list[str]:
     return [row[0], began, wording.agent(run), row[3], row[4], run.ending, row[6], row[8]]
 
 
-def order(runs: Sequence[RunBrief]) -> list[RunBrief]:
-    """Return runs, those that did not go well first, then the latest first."""
+def newest(runs: Iterable[RunBrief]) -> list[RunBrief]:
+    """Return runs, the newest first."""
+    return sorted(runs, key=lambda run: -run.started)
+
+
+def by_gravity(runs: Iterable[RunBrief]) -> list[RunBrief]:
+    """Return runs, those that did not go well first, then the newest first."""
 
     def rank(run: RunBrief) -> tuple[bool, int, float]:
         worst = max((finding.severity.rank for finding in run.findings), default=0)

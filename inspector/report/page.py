@@ -31,6 +31,7 @@ TOGETHER = 10
 LARGE = 20_000_000
 """Bytes from which a page says that it is large."""
 _TICKED = regex.compile("`([^`]+)`")
+_JOINTS = {"/": regex.compile(r"(/)([^/\s])"), ":": regex.compile(r"(:)([^:\s])")}
 _LOADER = FileSystemLoader(installation.PACKAGE / "report" / "templates")
 
 
@@ -54,6 +55,7 @@ def _environment() -> Environment:
         "steps": answers.fix_steps,
         "begun": begun,
         "marked": _marked,
+        "breakable": _breakable,
     }
     made.globals |= {
         "plural": plural,
@@ -63,6 +65,11 @@ def _environment() -> Environment:
         "validity": validity,
     }
     return made
+
+
+def _breakable(text: str, joint: str = "/") -> Markup:
+    """Return a text whose lines may break after a joint: a path's slash, a fingerprint's colon."""
+    return Markup(_JOINTS[joint].sub(r"\1<wbr>\2", str(escape(clean(text)))))  # noqa: S704 - it is escaped
 
 
 def _marked(text: str) -> Markup:

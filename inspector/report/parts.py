@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inspector.compare import documents
@@ -27,11 +28,22 @@ _WORST_FILES = {state: place for place, state in enumerate(FileState)}
 _WORST = {status: place for place, status in enumerate(resource_outcomes.Status)}
 
 
-def parts_of(source: IndexedCapture, capture: Capture, run: RunBrief, briefs: Sequence[Brief]) -> list[Drawing]:
+@dataclass(frozen=True, slots=True)
+class RunParts:
+    """What is folded below a run's waterfall; nothing in it is empty."""
+
+    documents: tuple[Drawing, ...]
+    """Facts, catalog, files and report."""
+    connections: tuple[Drawing, ...]
+
+
+def parts_of(source: IndexedCapture, capture: Capture, run: RunBrief, briefs: Sequence[Brief]) -> RunParts:
     """Return the parts of a run that are not empty."""
     found = documents.of_run(capture, source.seqs(run.number), run, f"run {run.number}", source.unanalyzed_all())
-    made = [*_documents(found), _connections(capture, briefs)]
-    return [part for part in made if not part.empty]
+    connections = _connections(capture, briefs)
+    return RunParts(
+        tuple(part for part in _documents(found) if not part.empty), () if connections.empty else (connections,)
+    )
 
 
 def _documents(found: RunDocuments) -> Iterator[Drawing]:

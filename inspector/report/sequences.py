@@ -88,7 +88,7 @@ def _answer(brief: Brief, y: int) -> Arrow:
         text = f"no answer: {clean(brief.reason) or 'reason not known'}"
         return Arrow("answer", y, beginning(text, LONGEST), bad=True, reaches=False, seq=brief.seq)
     text = f"{brief.status}, {size(brief.received)}, {seconds(brief.duration)}"
-    return Arrow("answer", y, text, str(brief.status), brief.status >= 400, brief.master is not None, brief.seq)
+    return Arrow("answer", y, text, str(brief.status), brief.failed, brief.master is not None, brief.seq)
 
 
 def _pair(own: str | None, other: str | None) -> str:

@@ -24,6 +24,22 @@ THINNEST = 2.0
 MOST = 400
 """Lines of a run."""
 
+WORDS: dict[Work | Literal["whole", "silence"], str] = {
+    "whole": "the agent's exchange",
+    "connect": "connect",
+    "tls": "TLS",
+    "sending": "request",
+    "waiting": "master works",
+    "network": "network",
+    "queue": "queue: no JRuby free",
+    "serve": "master serves",
+    "compile": "master compiles",
+    "receiving": "answer",
+    "proxy": "proxy",
+    "silence": "no traffic (≈ shortened)",
+}
+"""What a colour means."""
+
 type Leg = Literal["agent", "master"]
 
 
@@ -65,6 +81,12 @@ class Waterfall:
     spent: str = ""
     """Where the run's time went, if a master's logs say it."""
 
+    @property
+    def legend(self) -> list[str]:
+        """What the colours of its bars mean, in the order in which it happens."""
+        drawn = {bar.work for line in self.lines for bar in line.bars}
+        return [work for work in WORDS if work in drawn]
+
 
 def waterfall(run: RunBrief, briefs: Sequence[Brief], times: MasterTimes = NOTHING) -> Waterfall:
     """Return a run's lines, in the order in which they began; ``times`` is what a master's logs say."""
@@ -95,9 +117,8 @@ def _line(
         for piece in pieces(brief, opens_agent_leg=agent, opens_master_leg=master, master=times.get(brief.seq))
     ]
     status = str(brief.status) if brief.status is not None else "none" if brief.kind == "exchange" else brief.kind
-    bad = brief.kind != "exchange" or brief.status is None or brief.status >= 400
     signs = tuple((sign.rule, str(sign.severity)) for sign in brief.signs)
-    return WaterfallLine("record", entry.text, offset, brief.seq, status, seconds(brief.duration), bad, signs,
+    return WaterfallLine("record", entry.text, offset, brief.seq, status, seconds(brief.duration), brief.failed, signs,
                          tuple(bars))  # fmt: skip
 
 

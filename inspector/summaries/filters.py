@@ -33,7 +33,7 @@ from inspector.protocol import decode
 from inspector.protocol.bodies import content_type
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules, is_own
-from inspector.runs.snapshot import Outcome
+from inspector.runs.snapshot import Outcome, RunSnapshot
 from inspector.summaries import summary, terms
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Finding, Message, Record
-    from inspector.runs.snapshot import RunSnapshot
     from inspector.summaries.summary import Brief, RunLike, Sign
     from inspector.summaries.terms import TypedTerm
 
@@ -264,7 +263,12 @@ def _size(value: str) -> Asks:
 
 def _outcome(value: str) -> Asks:
     wanted = {_one_of(each, OUTCOMES) for each in value.split(",")}
-    return _of_run(lambda run: run.outcome in wanted)
+
+    def fits(run: RunLike) -> bool:
+        # By the word of lists and pages, and by that of JSON and tables.
+        return run.outcome in wanted or (isinstance(run, RunSnapshot) and run.ending in wanted)
+
+    return _of_run(fits)
 
 
 def _run(value: str) -> Asks:

@@ -336,14 +336,14 @@ def _silent(node: Node, end: float) -> bool:
 def _state_after(run: RunBrief) -> NodeState:
     """The state of a node whose latest run is this one, once it is over."""
     severity = run.verdict.severity if run.verdict and run.verdict.cause else None
-    match run.outcome, severity:
+    match run.result, severity:
         case "complete", Severity.ERROR:
             return NodeState.ERRORS
         case "complete", Severity.WARNING:
             return NodeState.WARNINGS
         case "complete", _:
             return NodeState.WELL
-        case "waiting", (Severity.WARNING | Severity.NOTICE | None):
+        case "waiting", _:
             return NodeState.WAITING
     return NodeState.FAILING
 

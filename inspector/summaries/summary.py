@@ -14,7 +14,10 @@ import msgspec
 from inspector.analysis.verdicts import Certainty
 from inspector.columns import about
 from inspector.model import Exchange, Handshake, Phase, Severity
+from inspector.protocol import documents as d
+from inspector.protocol.certificates import REQUESTED, SIGNED
 from inspector.protocol.endpoints import KINDS
+from inspector.protocol.kinds import Kind
 from inspector.rules import rule_of
 from inspector.rules.fixes import Fix, advice, plain, proved
 from inspector.rules.puppet_commands import UNKNOWN, FixContext, fill
@@ -27,8 +30,8 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Finding
-    from inspector.protocol import kinds
     from inspector.runs.run import Run
+    from inspector.runs.snapshot import Outcome
 
 REASON = 400
 """Maximum length of a run's reason: masters and agents send whole backtraces."""
@@ -39,6 +42,7 @@ type RunLike = Run | RunSnapshot
 """A run while it is analyzed, or its facts."""
 
 SETTLED = (advice("nothing to do: the request was signed"),)
+_POLLED = (REQUESTED, SIGNED)
 
 
 class Sign(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -120,11 +124,23 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     """Somebody else recorded it, who perhaps asked nobody for a certificate: whether the agent has one is not known."""
     injected: str = ""
     """The fault that the proxy injected on purpose; empty: none."""
+    expected: bool = False
+    """The answer reports an error with which an agent reckons: that something is not there, or not yet."""
 
     @property
-    def request_kind(self) -> kinds.Kind | None:
+    def request_kind(self) -> Kind | None:
         """The kind of request; None if it is not a request of Puppet's."""
         return KINDS.get(self.endpoint) if self.endpoint else None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it failed: a handshake, a gap, no answer, or one that reports an error, unless that is expected and
+        no finding says otherwise."""
+        if self.status is None:
+            return True
+        if self.expected:
+            return any(sign.severity is Severity.ERROR for sign in self.signs)
+        return self.status >= 400
 
     @property
     def duration(self) -> float:
@@ -211,9 +227,16 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
     """Rules with nothing left to do: what kept the request from being signed did not."""
 
     @property
+    def result(self) -> Outcome:
+        """How it ended, or would have so far, in the word that every list, page and screen has for it: its outcome, but
+        who will not get a certificate, whatever is signed, does not wait for one."""
+        error = self.verdict is not None and self.verdict.severity is Severity.ERROR
+        return "failed" if self.outcome == "waiting" and error else self.outcome
+
+    @property
     def ending(self) -> str:
-        """How it ended; or that it is open, or was cut off."""
-        return str(self.outcome if self.state is RunState.OVER or self.verdict else self.state)
+        """Its result; or that it is open, or was cut off."""
+        return str(self.result if self.state is RunState.OVER or self.verdict else self.state)
 
     @property
     def well(self) -> bool:
@@ -406,4 +429,17 @@ def _exchange(step: Step, exchange: Exchange, signs: tuple[Sign, ...]) -> Brief:
             response.ended if response else None,
         ),
         signs=signs,
+        expected=_is_expected(step, exchange),
     )
+
+
+def _is_expected(step: Step, exchange: Exchange) -> bool:
+    """Whether an answer that reports an error belongs to healthy runs, too."""
+    if step.match is None or exchange.response is None:
+        return False
+    endpoint, answer = step.match.endpoint, step.response
+    refused = answer if isinstance(answer, d.ErrorDocument) else None
+    if exchange.response.status == 404:
+        return exchange.request.method in endpoint.absent and not (refused and refused.no_environment)
+    # Agents send their request with each poll: the CA still has it, or has signed it since.
+    return endpoint.kind is Kind.CSR and refused is not None and any(text in refused.message for text in _POLLED)

@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
-from inspector.model import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,9 +34,8 @@ class Following:
 
 
 def _failed(run: RunBrief) -> bool:
-    # One that is unfinished may be in progress, and one that waits is as it should be, unless something is wrong.
-    errors = any(finding.severity is Severity.ERROR for finding in run.findings)
-    return run.outcome in ("failed", "refused") or (run.outcome == "waiting" and errors)
+    # One that is unfinished may be in progress, and one that waits is as it should be.
+    return run.result in ("failed", "refused")
 
 
 def newer(capture: Path) -> Path | None:

@@ -301,7 +301,7 @@ class RunView(Paned, Played, Filtered, OnRecord):
     def _proof(self, finding: Finding) -> int:
         """The best evidence for a finding: a record of this run, if possible one that failed."""
         mine = [self._whole[seq] for seq in finding.seqs if seq in self._whole]
-        wrong = [brief for brief in mine if brief.kind == "handshake" or brief.status is None or brief.status >= 400]
+        wrong = [brief for brief in mine if brief.failed]
         return next((brief.seq for brief in (*wrong, *mine)), finding.seqs[0])
 
     def _start(self, run: RunBrief) -> tuple[int | None, Finding | None]:

@@ -127,7 +127,7 @@ def _answer(brief: Brief, first: int, second: int) -> Text:
         label = Text(f"no answer: {clean(brief.reason or 'unknown reason')}", style=_BAD)
         beyond = Text(_fill(BROKEN if brief.master else "", second, " "), style=_BAD)
         return Text.assemble("│", _left(label, first), "│", beyond, "│")
-    bad = _BAD if brief.status >= 400 else ""
+    bad = _BAD if brief.failed else ""
     label = Text.assemble((str(brief.status), bad), f" {size(brief.received)}, {seconds(brief.duration)}")
     return Text.assemble("│", _left(label, first), "│", _left(Text(str(brief.status), style=bad), second), "│")
 

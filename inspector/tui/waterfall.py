@@ -237,7 +237,7 @@ def anonymous(brief: Brief) -> bool:
 def status(brief: Brief) -> Text:
     """The status of a record."""
     if brief.kind == "exchange" and brief.status is not None:
-        return Text(str(brief.status), style=_BAD if brief.status >= 400 else "")
+        return Text(str(brief.status), style=_BAD if brief.failed else "")
     return Text({"exchange": "none", "handshake": "TLS", "gap": "gap"}[brief.kind], style=_BAD)
 
 

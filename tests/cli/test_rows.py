@@ -101,6 +101,6 @@ def test_a_run_shows_what_is_wrong_in_colour() -> None:
     cells = dict(zip(wording.RUN_COLUMNS, run_row(found), strict=True))
     assert [str(cell) for cell in cells.values()] == list(wording.run_row(found))
     assert isinstance(cells["outcome"], Text)
-    assert cells["outcome"].style == OUTCOMES["waiting"]
+    assert cells["outcome"].style == OUTCOMES["failed"]
     assert isinstance(cells["findings"], Text)
     assert {str(span.style) for span in cells["findings"].spans} == {"bold red"}

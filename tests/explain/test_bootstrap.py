@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.explain import bootstrap as module
-from inspector.explain.bootstrap import AgentBootstrap, Bootstraps
+from inspector.explain.bootstrap import AgentBootstrap, Bootstraps, Condition
 from inspector.explain.bootstrap_requests import BootstrapState
 from inspector.explain.bootstrap_text import lines, plain
 from inspector.host.pki import make_ca
@@ -92,6 +92,21 @@ def test_an_agent_that_waits_stops_at_its_certificate_and_tries_again() -> None:
     text = " ".join(" ".join(lines(bootstrap)).split())
     assert "certificate 404 x15 over 28 min, every 2 min" in text
     assert "for 28 min: its request is waiting to be signed; it retries at 20" in text
+
+
+@pytest.mark.parametrize(
+    ("records", "conditions"),
+    [
+        (talk(ca(), crl(), csr(), not_issued()), "sound sound sound waiting"),
+        (talk(ca(status=404)), "broken"),
+        (talk(ca(), crl(status=404)), "sound broken"),
+        (talk(ca(), crl(status=404), csr(), not_issued(), version="5.5.22"), "sound waiting sound waiting"),
+        (talk(ca(), crl(), csr(status=404)), "sound sound broken"),
+    ],
+)
+def test_only_for_what_may_come_later_a_404_is_waiting(records: Sequence[Record], conditions: str) -> None:
+    (name,) = climbed(records).names()
+    assert [step.condition for step in bootstrap_of(records, name).steps] == [*map(Condition, conditions.split())]
 
 
 def test_an_agent_that_was_stopped_did_not_come_back() -> None:

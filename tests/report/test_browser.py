@@ -170,6 +170,106 @@ def test_nothing_is_wider_than_the_screen(chromium: Browser, tmp_path: Path, nam
         assert troubles == []
 
 
+BROKEN_WORDS = """() => {
+  const broken = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const parent = node.parentElement;
+    if (!parent.checkVisibility() || parent.closest("script, style, noscript, svg, pre, code")) continue;
+    for (const word of node.data.matchAll(/[\\p{L}\\p{N}]{2,24}(?![\\p{L}\\p{N}])/gu)) {
+      if (/[\\p{L}\\p{N}]/u.test(node.data[word.index - 1] || "")) continue;  // the end of a longer one
+      const range = document.createRange();
+      range.setStart(node, word.index); range.setEnd(node, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) broken.push(word[0]);
+    }
+  }
+  return broken;
+}"""
+"""Words of usual length that are on two lines."""
+
+
+@pytest.mark.parametrize("name", ["first-run", "mismatched-key", "compile-error", "fleet"])
+def test_no_word_is_broken_on_a_telephone(chromium: Browser, tmp_path: Path, fleet_page: Path, name: str) -> None:
+    path = fleet_page if name == "fleet" else written(tmp_path, sample(name))
+    with opened(chromium, path, "#record-1", viewport={"width": 400, "height": 900}) as (page, troubles):
+        page.wait_for_selector("#record h3")
+        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+        assert page.evaluate(BROKEN_WORDS) == []
+        assert troubles == []
+
+
+def test_on_a_telephone_a_waterfall_is_as_visible_as_its_legend(chromium: Browser, tmp_path: Path) -> None:
+    for width in (400, 800):
+        with opened(chromium, written(tmp_path, sample("first-run")), viewport={"width": width, "height": 900}) as (
+            page,
+            _,
+        ):
+            assert page.locator("article.run .legend").is_visible()
+            for bars in page.locator("table.waterfall td.axis svg").all():
+                box = bars.bounding_box()
+                assert box is not None
+                assert 0 < box["x"] < box["x"] + box["width"] < width
+            assert page.locator("article.run .legend .legs").is_visible() is (width == 400)
+            assert page.evaluate(
+                "document.querySelector('.stacks').scrollWidth <= document.querySelector('.stacks').clientWidth"
+            )
+
+
+def test_the_picture_of_trust_is_scrolled_in_its_own_box(chromium: Browser, tmp_path: Path) -> None:
+    with opened(chromium, written(tmp_path, sample("mismatched-key")), viewport={"width": 400, "height": 900}) as (
+        page,
+        _,
+    ):
+        box = page.locator(".scroll:has(> svg.chain)")
+        assert box.evaluate("box => box.scrollWidth > box.clientWidth + 100")
+        assert page.locator("svg.chain").evaluate("svg => svg.getBoundingClientRect().height") > 200, "it can be read"
+        bounds = page.locator("svg.chain .breaks").first.bounding_box()
+        assert bounds is not None
+        assert 20 <= bounds["x"] < bounds["x"] + bounds["width"] <= 380, "what breaks is visible at once"
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_the_heads_of_lists_are_not_cut(chromium: Browser, fleet_page: Path, width: int) -> None:
+    with opened(chromium, fleet_page, "#records?", viewport={"width": width, "height": 900}) as (page, _):
+        page.wait_for_selector("#list-records .view .row")
+        cut = """() => [...document.querySelectorAll(".list .head [role=columnheader]")]
+            .filter((head) => head.checkVisibility() && head.scrollWidth > head.clientWidth)
+            .map((head) => head.textContent)"""
+        assert page.evaluate(cut) == []
+
+
+def test_red_is_what_failed(chromium: Browser, tmp_path: Path) -> None:
+    """A certificate that is not signed yet, and the first of several sources, are answered 404."""
+    path = written(tmp_path, sample("bootstrap-waiting"))
+    with opened(chromium, path, "#records?status:>=400", viewport=TALL) as (page, _):
+        page.wait_for_selector("output[for=filter-records]:has-text('7 of')")
+        assert page.locator("#list-records .view .row").count() == 7
+        assert page.locator("#list-records .bad, table.waterfall tr.bad, svg.sequence .bad").count() == 0
+    with opened(chromium, written(tmp_path, sample("compile-error")), "#records?", viewport=TALL) as (page, _):
+        page.wait_for_selector("#list-records .view .row")
+        for place in (
+            "#list-records .bad",
+            "table.waterfall tr.bad td:nth-child(4)",
+            "svg.sequence .bad text >> nth=0",
+        ):
+            assert "500" in (page.locator(place).text_content() or "")
+
+
+def test_the_order_of_runs_is_named(chromium: Browser, fleet_page: Path) -> None:
+    with opened(chromium, fleet_page, viewport=TALL) as (page, troubles):
+        heads, order = page.locator("#list-runs .head [role=columnheader]"), page.locator("#runs-order")
+        began = page.locator("#list-runs .view .row > :nth-child(2)").all_inner_texts()
+        assert began == sorted(began, reverse=True)
+        assert (order.inner_text(), heads.nth(1).get_attribute("aria-sort")) == ("the newest first", "descending")
+        heads.nth(5).locator("button").click()
+        assert order.inner_text() == "by outcome, ascending"
+        assert [head.get_attribute("aria-sort") for head in heads.all()].count(None) == 7
+        for _ in range(2):
+            heads.nth(5).locator("button").click()
+        assert (order.inner_text(), heads.nth(1).get_attribute("aria-sort")) == ("the newest first", "descending")
+        assert troubles == []
+
+
 def test_it_is_printed_black_on_white_without_controls(chromium: Browser, fleet_page: Path) -> None:
     with opened(chromium, fleet_page, color_scheme="dark") as (page, troubles):
         page.emulate_media(media="print", color_scheme="dark")

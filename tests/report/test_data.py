@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from inspector.model import Exchange, Handshake, Leg, Request, Response
 from inspector.report import data as module
-from inspector.report.data import COLUMNS, Block, MessageBlocks, order, runs_plain
+from inspector.report.data import COLUMNS, Block, MessageBlocks, by_gravity, newest, runs_plain
 from tests.support.captures import save
 from tests.support.hostile import harmless, hostile_records
 from tests.support.nodes import uncompiled, well
@@ -124,10 +124,31 @@ def test_a_run_has_its_cells_and_what_filters_look_at() -> None:
     assert "no role for this node" in run["words"]
 
 
-def test_runs_that_failed_come_first_then_the_latest(tmp_path: Path) -> None:
+def test_runs_that_failed_have_sections_first_then_the_latest(tmp_path: Path) -> None:
     path = save(tmp_path / "a.sqlite", *[*well(1), *uncompiled(2, 1000), *well(3, 2000)])
     with copied(path) as copy:
-        assert [run.certname for run in order(copy.runs)] == [
+        assert [run.certname for run in by_gravity(copy.runs)] == [
             run.certname for run in sorted(copy.runs, key=lambda run: (run.outcome == "complete", -run.started))
         ]
-        assert order(copy.runs)[0].outcome == "failed"
+        assert by_gravity(copy.runs)[0].outcome == "failed"
+
+
+def test_the_list_has_the_newest_runs_first(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.sqlite", *[*uncompiled(2), *well(1, 1000), *uncompiled(3, 2000), *well(4, 3000)])
+    content = content_of(path)
+    assert [run.certname for run in content.runs] == [f"web{number}.example" for number in (4, 3, 1, 2)]
+    assert newest(content.runs[::-1]) == content.runs
+    assert [section.run.certname for section in content.sections][:2] == ["web3.example", "web2.example"]
+
+
+def test_a_run_has_its_word_and_its_outcome_for_filters() -> None:
+    (run,) = runs_plain(content_of(sample("mismatched-key")).runs)
+    assert (run["outcome"], run["ending"], run["cells"][5]) == ("waiting", "failed", "failed")
+
+
+def test_which_answers_are_failures_is_not_for_the_script_to_decide() -> None:
+    columns = content_of(sample("bootstrap-waiting")).records.plain()["columns"]
+    refused = [status for status in columns["status"] if status >= 400]
+    assert (refused.count(404), refused.count(400)) == (4, 3)
+    assert not any(columns["failed"])
+    assert content_of(sample("compile-error")).records.plain()["columns"]["failed"].count(1) == 1

@@ -45,6 +45,49 @@ def test_who_only_waits_did_not_fail(tmp_path: Path) -> None:
     assert "1 node failing, 2 errors failed the CA has" in visible(html_of(sample("mismatched-key")))
 
 
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [("mismatched-key", "failed"), ("compile-error", "failed"), ("revoked", "refused"), ("first-run", "complete")],
+)
+def test_a_run_is_called_by_one_word(name: str, word: str) -> None:
+    made = html_of(sample(name))
+    badges = re.findall(r'<span class="(?:outcome|sign) [\w ]+">([a-z ]+)</span>', made)
+    assert set(badges) == {word}, "in the answer, in the list and above the run"
+    assert len(badges) == (2 if word == "complete" else 3)
+    blocks = dict(re.findall(r'id="data-([\w-]+)">([^<]*)<', made))
+    (run,) = Block("runs", blocks["runs"]).unpacked()["runs"]
+    assert run["ending"] == word
+
+
+def test_the_list_of_runs_says_that_it_begins_with_the_newest(tmp_path: Path) -> None:
+    made = html_of(save(tmp_path / "a.sqlite", *[*uncompiled(1), *well(2, 1000), *well(3, 2000)]))
+    assert "Runs the newest first" in visible(made)
+    table = made[made.index('aria-label="Runs"><table>') :]
+    assert re.findall(r"<td>(web\d)\.example</td>", table)[:3] == ["web3", "web2", "web1"]
+
+
+@pytest.mark.parametrize("name", ["first-run", "mismatched-key", "compile-error"])
+def test_a_run_has_three_headings_at_most(name: str) -> None:
+    made = html_of(sample(name))
+    run = made[made.index('<article class="run"') :]
+    run = run[: run.index("</article>")]
+    heads = re.findall(r"<h4>([^<]*)</h4>", run)
+    assert heads == [head for head in ("Findings", "Traffic", "Documents") if head in heads]
+    assert {"Findings", "Traffic"} <= set(heads)
+    folded = re.split(r'<div class="parts">', run)
+    assert '<details class="part">' not in folded[0], "what is folded stands below a heading, in a line"
+
+
+def test_the_legend_explains_what_is_drawn() -> None:
+    made = html_of(sample("revoked"))
+    legend = made[made.index('<p class="legend"') :]
+    legend = legend[: legend.index("</p>")]
+    drawn = made[made.index('<table class="waterfall">') :]
+    drawn = drawn[: drawn.index("</table>")]
+    kinds = re.compile('<rect class="([a-z]+)"')
+    assert set(kinds.findall(legend)) == set(kinds.findall(drawn))
+
+
 def test_backticks_are_code_and_nothing_else_is() -> None:
     assert page._marked("`a<b>` & \u202e `x") == "<code>a&lt;b&gt;</code> &amp; \\x202e `x"
 
@@ -79,6 +122,11 @@ def test_every_link_leads_to_something() -> None:
     links = set(re.findall(r'href="#([^"]+)"', made))
     assert {link for link in links if not re.match(r"record-|runs\?", link)} <= targets
     assert len(targets) == len(re.findall(r'\bid="', made))
+
+
+def test_paths_may_be_broken_where_they_have_joints() -> None:
+    assert page._breakable("a/b:<c>\u202e //d/ e") == "a/<wbr>b:&lt;c&gt;\\x202e //<wbr>d/ e"
+    assert page._breakable("A1:B2 ::c: /", ":") == "A1:<wbr>B2 ::<wbr>c: /"
 
 
 def test_hostile_records_leave_no_control_character(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def parts_of(name: str, **given: Any) -> dict[str, Drawing]:
     (section,) = content_of(sample(name), **given).sections
-    return {part.title: part for part in section.parts}
+    return {part.title: part for part in (*section.parts.documents, *section.parts.connections)}
 
 
 def test_a_run_has_facts_catalog_files_report_and_connections() -> None:

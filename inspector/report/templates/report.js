@@ -26,6 +26,12 @@
     return made;
   }
 
+  // A path may be broken after a slash, a query between its parameters.
+  function breakable(made, text) {
+    text.split(/(?<=[/&=](?![/&=\s]))/).forEach((part, at) => made.append(...(at ? [element("wbr")] : []), part));
+    return made;
+  }
+
   function link(text, target) {
     const made = element("a", text);
     made.href = `#${target}`;
@@ -146,7 +152,7 @@
 
   // Each makes the tests of a term for a record and for a run; without one for a run, only records have the property.
   const KEYS = {
-    outcome: (value) => { const wanted = value.split(",").map((one) => oneOf(one, OUTCOMES)); return ofRun((run) => wanted.includes(run.outcome)); },
+    outcome: (value) => { const wanted = value.split(",").map((one) => oneOf(one, OUTCOMES)); return ofRun((run) => wanted.includes(run.outcome) || wanted.includes(run.ending)); },
     agent: (value) => { const fits = glob(value); return {
       record: (r) => (r.owner !== null && fits(r.owner.certname)) || fits(r.certname) || fits(r.address || (r.owner ? r.owner.address : "")),
       run: (run) => fits(run.certname) || fits(run.address) }; },
@@ -226,7 +232,7 @@
       get certname() { return named("certname", this.at); }, get address() { return named("address", this.at); },
       get endpoint() { return named("endpoint", this.at); }, get env() { return named("env", this.at); },
       get method() { return named("method", this.at); }, get target() { return columns.target[this.at]; },
-      get status() { return columns.status[this.at]; }, get sent() { return columns.sent[this.at]; },
+      get status() { return columns.status[this.at]; }, get failed() { return columns.failed[this.at] === 1; }, get sent() { return columns.sent[this.at]; },
       get received() { return columns.received[this.at]; }, get reason() { return named("reason", this.at); },
       get identity() { return named("identity", this.at); },
       get signs() { const all = named("signs", this.at); return all ? all.split(" ") : []; },
@@ -299,7 +305,9 @@
   const ORDER = new Intl.Collator("en", { numeric: true });
 
   class List {
-    constructor(host, kind, heads, draw, open, key) {
+    // ``first`` is the column of the order in which rows come, and whether it descends.
+    constructor(host, kind, heads, draw, open, key, first) {
+      this.first = first; this.note = $(`${kind}-order`); this.titles = heads;
       this.draw = draw; this.open = open; this.key = key; this.found = []; this.rows = []; this.chosen = -1; this.drawn = new Map();
       this.column = -1; this.descends = false;
       this.root = element("div", undefined, `list ${kind}`);
@@ -320,6 +328,7 @@
       this.view.append(this.space);
       this.root.append(top, this.view);
       host.replaceChildren(this.root);
+      this.mark();
       this.view.addEventListener("scroll", () => requestAnimationFrame(() => this.paint()), { passive: true });
       this.view.addEventListener("keydown", (event) => this.press(event));
       this.view.addEventListener("click", (event) => {
@@ -333,8 +342,16 @@
       if (this.column !== column) { this.column = column; this.descends = false; }
       else if (!this.descends) this.descends = true;
       else this.column = -1;
-      this.heads.forEach((cell, at) => { if (at === this.column) cell.setAttribute("aria-sort", this.descends ? "descending" : "ascending"); else cell.removeAttribute("aria-sort"); });
+      this.mark();
       this.show(this.found);
+    }
+
+    mark() {
+      const [sorted, descends] = this.column < 0 ? this.first : [this.column, this.descends];
+      this.heads.forEach((cell, at) => { if (at === sorted) cell.setAttribute("aria-sort", descends ? "descending" : "ascending"); else cell.removeAttribute("aria-sort"); });
+      if (!this.note) return;
+      this.unsorted ??= this.note.textContent;
+      this.note.textContent = this.column < 0 ? this.unsorted : `by ${this.titles[sorted]}, ${descends ? "descending" : "ascending"}`;
     }
 
     sorted(rows) {
@@ -461,7 +478,7 @@
   function sketch(run, all) {
     const made = element("article", undefined, "run"), title = element("h3", `Run ${run.number} of ${run.certname || run.address} `);
     made.id = `run-${run.number}`; made.tabIndex = -1;
-    title.append(element("span", run.outcome, `outcome ${run.outcome}`));
+    title.append(element("span", run.ending, `outcome ${run.ending}`));
     const cells = element("dl", undefined, "cells");
     for (const [name, value] of [["began", `${stamp(run.started).slice(0, 19)} UTC`], ["took", took(run.ms * 1000)], ["agent", run.version], ["environment", run.env[0]], ["address", run.address]]) {
       if (value) lines(cells.appendChild(element("div")), [[name, value]]);
@@ -471,7 +488,7 @@
       const found = made.appendChild(element("p", "Findings "));
       for (const sign of run.findings) found.append(signed(sign), " ");
     }
-    const host = element("div", undefined, "scroll"), table = host.appendChild(element("table", undefined, "waterfall")), cursor = all.cursor;
+    const host = element("div", undefined, "scroll stacks"), table = host.appendChild(element("table", undefined, "waterfall")), cursor = all.cursor;
     host.tabIndex = 0; host.setAttribute("role", "group"); host.setAttribute("aria-label", "Waterfall");
     const head = table.appendChild(element("thead")).appendChild(element("tr"));
     for (const name of ["record", "at", "what", "status", "time"]) head.append(cell("th", name, "", "col"));
@@ -485,14 +502,14 @@
     }
     for (cursor.at of own.slice(0, SKETCHED)) {
       if (cursor.phase !== phase) { phase = cursor.phase; const row = body.appendChild(element("tr", undefined, "phase")).appendChild(cell("th", phase, "", "rowgroup")); row.colSpan = 6; }
-      const bad = cursor.kind !== "exchange" || !cursor.status || cursor.status >= 400, [seq, , , method, what, status, time] = cursor.cells();
-      const row = body.appendChild(element("tr", undefined, bad ? "bad" : "")), name = element("td", `${method} ${what.split("?", 1)[0]} `, "what");
+      const [seq, , , method, what, status, time] = cursor.cells();
+      const row = body.appendChild(element("tr", undefined, cursor.failed ? "bad" : "")), name = breakable(element("td", undefined, "what"), `${method} ${what.split("?", 1)[0]} `);
       for (const sign of cursor.signs) name.append(signed(sign), " ");
       row.append(element("td", undefined, "number"), element("td", (cursor.time - begin).toFixed(3), "number"), name, element("td", status), element("td", time, "number"), bar((cursor.time - begin) / (end - begin || 1), cursor.us / 1e6 / (end - begin || 1)));
       row.firstChild.append(link(seq, `record-${seq}`));
     }
     const more = own.length > SKETCHED ? `… ${(own.length - SKETCHED).toLocaleString("en")} more in the list of records. ` : "";
-    made.append(element("h4", "Waterfall"), host, element("p", `${more}Its documents are not in this page: puppet-inspector report CAPTURE --run ${run.number} makes one of it.`, "aside"));
+    made.append(element("h4", "Traffic"), host, element("p", `${more}Its documents are not in this page: puppet-inspector report CAPTURE --run ${run.number} makes one of it.`, "aside"));
     return made;
   }
 
@@ -516,7 +533,7 @@
   }
 
   function lines(list, rows) {
-    for (const [name, value] of rows) if (value) list.append(element("dt", name), element("dd", value));
+    for (const [name, value] of rows) if (value) list.append(element("dt", name), breakable(element("dd"), value));
     return list;
   }
 
@@ -526,7 +543,7 @@
     const found = await messagesOf(seq);
     const cursor = all.cursor; cursor.at = at;
     const made = element("article");
-    made.append(element("h3", `Record ${seq}: ${cursor.kind === "exchange" ? `${cursor.method} ${cursor.target.split("?", 1)[0]}` : cursor.reason}`));
+    made.append(breakable(element("h3"), `Record ${seq}: ${cursor.kind === "exchange" ? `${cursor.method} ${cursor.target.split("?", 1)[0]}` : cursor.reason}`));
     lines(made.appendChild(element("dl")), [
       ["began (UTC)", stamp(cursor.time)], ["took", took(cursor.us)], ["phase", cursor.phase], ["endpoint", cursor.endpoint],
       ["status", cursor.kind === "exchange" ? (cursor.status ? String(cursor.status) : "no answer") : cursor.kind], ["reason", cursor.reason],
@@ -598,6 +615,11 @@
   }
 
   function prepare(root) {
+    // What breaks is what somebody looks for, on a telephone too.
+    for (const breaks of root.querySelectorAll("svg.chain .breaks")) {
+      const box = breaks.closest(".scroll"), [inner, outer] = [breaks, box].map((each) => each.getBoundingClientRect());
+      box.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+    }
     for (const button of root.querySelectorAll("button.copy")) { button.hidden = false; button.addEventListener("click", () => copy(button)); }
     for (const host of root.querySelectorAll("details.part")) {
       const searched = host.querySelector(".searched");
@@ -628,17 +650,16 @@
     const pages = { runs: $("filter-runs"), records: $("filter-records") };
     if (!pages.runs) return;
     const known = await loadRuns();
-    runList = new List($("list-runs"), "runs", known.columns, (run) => run.cells.map((cell, at) => (at === 0 ? link(cell, `run-${run.number}`) : at === 5 ? element("span", cell, `outcome ${run.outcome}`) : cell)), (run) => { location.hash = `run-${run.number}`; },
-      (run, column) => [run.number, run.started, run.cells[2], run.version, run.cells[4], run.outcome, run.ms, run.findings.length][column]);
+    runList = new List($("list-runs"), "runs", known.columns, (run) => run.cells.map((cell, at) => (at === 0 ? link(cell, `run-${run.number}`) : at === 5 ? element("span", cell, `outcome ${run.ending}`) : cell)), (run) => { location.hash = `run-${run.number}`; },
+      (run, column) => [run.number, run.started, run.cells[2], run.version, run.cells[4], run.ending, run.ms, run.findings.length][column], [1, true]);
     runList.show(known.runs);
     recordList = new List($("list-records"), "records", ["record", "began (UTC)", "agent", "method", "what", "status", "time", "findings"], (at) => {
       const cursor = records.cursor; cursor.at = at;
-      const bad = cursor.kind !== "exchange" || !cursor.status || cursor.status >= 400;
-      return cursor.cells().map((cell, column) => (column === 0 ? link(cell, `record-${cell}`) : column === 5 && bad ? element("span", cell, "bad") : cell));
+      return cursor.cells().map((cell, column) => (column === 0 ? link(cell, `record-${cell}`) : column === 5 && cursor.failed ? element("span", cell, "bad") : cell));
     }, (at) => { location.hash = `record-${records.seqs[at]}`; }, (at, column) => {
       const cursor = records.cursor; cursor.at = at;
       return [cursor.seq, cursor.time, null, cursor.method, null, cursor.status, cursor.us, cursor.signs.length][column] ?? cursor.cells()[column];
-    });
+    }, [0, false]);
     for (const [which, input] of Object.entries(pages)) {
       input.addEventListener("input", delayed(() => filtered(which)));
       input.form.addEventListener("submit", (event) => { event.preventDefault(); filtered(which); });
