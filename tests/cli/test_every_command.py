@@ -53,7 +53,7 @@ WORDS = {
     "diff": "{}/a.sqlite:1 {}/a.sqlite:1",
     "tables": "{} -o {}/tables",
     "sql": "{} --query versions",
-    "fleet": "report {}/made -o {}/fleet.html",
+    "fleet": "report {}/made --json",
     "certificates": "{}",
     "captures merge": "{}/a.sqlite {}/b.sqlite -o {}/new.sqlite",
     "captures vacuum": "{}/a.sqlite",
