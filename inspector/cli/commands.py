@@ -55,8 +55,8 @@ GROUPS = {
         "import": "create a capture from mitmproxy flows, HAR or jsonl",
     },
     "fleet": {
-        "fleet": "analyse the captures of many proxies together",
-        "tables": "turn captures into tables for SQL and other tools",
+        "tables": "turn captures of many proxies into tables, and compare them",
+        "fleet": "write one HTML file of what a fleet's tables show",
         "sql": "ask tables or captures in SQL, or a named query",
     },
     "maintain": {
@@ -71,12 +71,13 @@ GROUPS = {
 """The commands by what they are for, in the order of the help, each with its line there. A command of two words belongs
 to that of the first one."""
 COMMANDS = {name: line for commands in GROUPS.values() for name, line in commands.items()}
-FORMER = {"merge": "captures merge", "vacuum": "captures vacuum"}
+FORMER = {"merge": "captures merge", "vacuum": "captures vacuum", "fleet analyse": "tables"}
 """Names that commands had before, and still answer to."""
 FORMER_OPTIONS = {
-    "rehearse": {"--certificate": "--cert"}, "tables": {"--closed": "--shared"}, "tap": {"--for": "--during"}
+    "rehearse": {"--certificate": "--cert"}, "tables": {"--closed": "--shared", "--compact": ""},
+    "tap": {"--for": "--during"},
 }  # fmt: skip
-"""The same of options, by command."""
+"""The same of options, by command; empty: it is what the command does without."""
 DEFAULT = "open"
 """The command that runs if none is named."""
 DESCRIPTION = "Record and explain what Puppet or OpenVox agents and their master exchange."
@@ -118,13 +119,16 @@ class Command(Protocol):
 def name_of(command_line: Sequence[str]) -> tuple[str, list[str]]:
     """Return the command that a command line begins with, empty for none, and its words."""
     first, rest = next(iter(command_line), ""), list(command_line[1:])
+    if rest and f"{first} {rest[0]}" in FORMER:
+        first, rest = f"{first} {rest[0]}", rest[1:]
     name = FORMER.get(first, first)
     if rest and f"{name} {rest[0]}" in COMMANDS:
         name, rest = f"{name} {rest[0]}", rest[1:]
     if name not in COMMANDS:
         return "", list(command_line)
     former = FORMER_OPTIONS.get(name, {})
-    return name, [former.get(option, option) + equals + value for option, equals, value in map(_parts, rest)]
+    words = [former.get(option, option) + equals + value for option, equals, value in map(_parts, rest)]
+    return name, [word for word, given in zip(words, rest, strict=True) if word or not given]
 
 
 def _parts(word: str) -> tuple[str, str, str]:

@@ -1,12 +1,13 @@
-"""``puppet-inspector tables``: turn captures into tables for SQL and other tools."""
+"""``puppet-inspector tables``: turn captures into tables, and find what only several of them show."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,87 +16,157 @@ from inspector.cli.arguments import add_captures, add_master_logs, add_rules
 from inspector.cli.output import print_json, print_line
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable
-from inspector.columns import Count
+from inspector.columns import Count, Utc
 from inspector.errors import InspectorError
-from inspector.fleet import conversion
+from inspector.fleet import analysis, conversion, database
 from inspector.fleet.directory import TableDirectory, default_site, site_of
 from inspector.formats.master_logs import MasterLogs
-from inspector.text import clean, plural
+from inspector.model import Severity
+from inspector.text import clean, plural, utc
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from inspector.progress import Watch
 
 EXAMPLE = "puppet-inspector tables captures/ -o tables/ --site paris"
+PRINTED = 20
+"""Findings that are printed."""
 
 
 class ConvertedCapture(conversion.Converted, frozen=True, kw_only=True):
-    """A capture that was converted."""
+    """A capture, and what became of it."""
 
     path: str
     """The capture's path."""
+    error: str | None = None
+    """Why it could not be converted; null if it could."""
+
+
+class FleetFinding(msgspec.Struct):
+    """What only several captures show."""
+
+    certname: str | None
+    """The node; null: it is about several."""
+    time: Utc
+    """When the run that completes it began."""
+    rule: str
+    """The rule, as ``explain`` takes it."""
+    severity: Severity
+    message: str
+    runs: list[str]
+    """The runs that show it, as capture:run."""
+    places: list[str]
+    """The same, with the names of the captures' files."""
 
 
 class Tables(msgspec.Struct):
-    """The captures that were converted."""
+    """What became of each capture, and what only several of them show."""
 
     directory: str
     """The directory of the tables."""
     site: str
     """The name of the site in it."""
     captures: list[ConvertedCapture]
+    """By path."""
     compacted: Count
-    """Files that became part of others (--compact)."""
+    """Files that became part of others."""
+    findings: list[FleetFinding]
+    """The rows of the table fleet_findings, the worst first."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_captures(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="the directory of the tables")
-    add_site(parser)
+    parser.add_argument(
+        "--site", type=site_of, metavar="NAME", help="where they were recorded (default: this host's name)"
+    )
     parser.add_argument(
         "--shared", action="store_true", help="tables that may leave: without values, names are pseudonyms, as `share`"
     )
-    parser.add_argument("--compact", action="store_true", help="then make one file of those of each day that is over")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--jobs", type=int, metavar="N", help="processes on this machine (default: one for each core)")
+    where.add_argument("--scheduler", metavar="ADDRESS", default="", help="a Dask scheduler, tcp://host:8786: its "
+                       "workers see captures and tables by the same paths")  # fmt: skip
     add_master_logs(parser)
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/tables.schema.json)")
     add_rules(parser)
 
 
-def add_site(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names where captures were recorded."""
-    parser.add_argument(
-        "--site", type=site_of, metavar="NAME", help="where they were recorded (default: this host's name)"
-    )
-
-
 def execute(arguments: argparse.Namespace) -> int:
-    """Turn captures into Parquet files that DuckDB, pandas, Spark and others read: runs, exchanges, findings,
-    connections, handshakes, certificates, CRLs, facts, resources and their changes (docs/tables.md). A capture that is
-    converted again is there once, and one that did not change is left as it is. Secrets are masked as on the screen;
-    the tables stay on the site."""
+    """Turn captures into Parquet files that DuckDB, pandas, Spark and others read, several at once: runs, exchanges,
+    findings, connections, handshakes, certificates, CRLs, facts, resources and their changes (docs/tables.md); and find
+    what no single capture shows, such as two hosts with one certname (docs/fleet.md). A capture that is converted again
+    is there once, and one that did not change is left as it is. Secrets are masked as on the screen; the tables stay on
+    the site."""
+    database.check()
     captures = paths.chosen(arguments.captures)
+    jobs = arguments.jobs if arguments.jobs is not None else len(os.sched_getaffinity(0))
+    if jobs < 1:
+        raise InspectorError(f"{jobs} processes cannot convert anything.", "Give --jobs a number from 1 on.")
+    if arguments.shared and (arguments.jobs is not None or arguments.scheduler):
+        raise InspectorError(
+            "Captures to pass on get their pseudonyms together, in one process.",
+            "Leave --jobs and --scheduler out, or --shared.",
+        )
     site = arguments.site or ("closed" if arguments.shared else default_site())
     directory = TableDirectory.create(arguments.output)
-    logs = MasterLogs(arguments.access_log, arguments.server_log)
     unreadable = Unreadable(captures)
-    found: list[tuple[Path, conversion.Converted]] = []
+    found: list[conversion.Result] = []
     with shown() as watch:
-        for result in conversion.convert_all(captures, directory, site, watch, closed=arguments.shared, logs=logs):
+        for result in _results(captures, directory, site, jobs, watch, arguments):
+            found.append(result)
             if result.error is not None:
                 unreadable.report(result.error)
-            else:
-                found.append((result.path, result.converted))
-                for note in result.converted.notes:
-                    print(f"puppet-inspector: {clean(result.path.name)}: {clean(note)}", file=sys.stderr)
-                if not arguments.json:
-                    print_line(line(result.path, result.converted))
-        gone = directory.compact(conversion.today()) if arguments.compact else 0
+                continue
+            for note in result.converted.notes:
+                print(f"puppet-inspector: {clean(result.path.name)}: {clean(note)}", file=sys.stderr)
+            if not arguments.json:
+                print_line(line(result.path, result.converted))
+        gone = directory.compact(conversion.today())
+        findings = directory.conclude()
     if arguments.json:
-        rows = [ConvertedCapture(**msgspec.structs.asdict(converted), path=str(path)) for path, converted in found]
-        print_json(Tables(str(arguments.output), site, rows, gone))
-    elif gone:
-        print(f"{plural(gone, 'file')} {'was' if gone == 1 else 'were'} compacted into others")
+        rows = [
+            ConvertedCapture(
+                **msgspec.structs.asdict(each.converted),
+                path=str(each.path),
+                error=each.error.message if each.error else None,
+            )
+            for each in sorted(found, key=lambda each: each.path)
+        ]
+        dated = [FleetFinding(**finding | {"time": utc(finding["time"])}) for finding in findings]
+        print_json(Tables(str(arguments.output), site, rows, gone, dated))
+    elif len(found) > 1 or findings:
+        _print_findings(findings)
+        converted = [each.converted for each in found if each.error is None]
+        print_line(_summary(len(converted), sum(each.records for each in converted), len(findings)))
     return unreadable.status
+
+
+def _results(
+    captures: Sequence[Path], directory: TableDirectory, site: str, jobs: int, watch: Watch,
+    arguments: argparse.Namespace,
+) -> Iterator[conversion.Result]:  # fmt: skip
+    """Convert captures: one alone, and those to pass on, in this process, the others in several."""
+    logs = MasterLogs(arguments.access_log, arguments.server_log)
+    if arguments.shared or (len(captures) == 1 and arguments.jobs is None and not arguments.scheduler):
+        return conversion.convert_all(captures, directory, site, watch, closed=arguments.shared, logs=logs)
+    return analysis.analyse(captures, directory, site, jobs=jobs, scheduler=arguments.scheduler, logs=logs, watch=watch)
+
+
+def _print_findings(findings: Sequence[Mapping[str, Any]]) -> None:
+    for finding in findings[:PRINTED]:
+        node = f"{finding['certname']}: " if finding["certname"] else ""
+        print_line(f"{finding['rule']} {finding['severity']}: {clean(node + finding['message'])}")
+        print_line(f"    in {clean(', '.join(finding['places'][:6]))}")
+    if len(findings) > PRINTED:
+        print_line(f"... and {len(findings) - PRINTED:,} more in the table fleet_findings, the worst first")
+
+
+def _summary(captures: int, records: int, findings: int) -> str:
+    what = plural(findings, "finding") if findings else "nothing"
+    return f"{plural(captures, 'capture')}, {plural(records, 'record')}; {what} that only several captures show"
 
 
 def line(path: Path, converted: conversion.Converted) -> str:

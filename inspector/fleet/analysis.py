@@ -23,8 +23,10 @@ from inspector.analysis import limits
 from inspector.capture import paths
 from inspector.errors import CaptureError, InspectorError
 from inspector.fleet import conversion
-from inspector.fleet.conversion import NOTHING, Converted, Result
+from inspector.fleet.conversion import NO_LOGS, NOTHING, Converted, Result
 from inspector.fleet.directory import TableDirectory
+from inspector.formats import master_logs
+from inspector.formats.master_logs import MasterLogs
 from inspector.progress import unwatched
 from inspector.summaries import ruleset
 from inspector.text import size
@@ -52,6 +54,8 @@ class Task(NamedTuple):
     site: str
     rules: tuple[str, ...] = ()
     """The options with the site's rules."""
+    logs: MasterLogs = NO_LOGS
+    """The master's."""
 
 
 def perform(task: Task) -> Outcome:
@@ -62,7 +66,7 @@ def perform(task: Task) -> Outcome:
     try:
         if task.rules:
             rules.use(ruleset.load_options(task.rules, time.time()))
-        return conversion.convert(Path(task.capture), TableDirectory(Path(task.directory)), task.site)
+        return conversion.convert(Path(task.capture), TableDirectory(Path(task.directory)), task.site, logs=task.logs)
     except InspectorError as error:
         return error
 
@@ -74,14 +78,18 @@ def analyse(
     *,
     jobs: int = 1,
     scheduler: str = "",
+    logs: MasterLogs = NO_LOGS,
     watch: Watch = unwatched,
 ) -> Iterator[Result]:
     """Convert captures with ``jobs`` processes, or on the cluster of a Dask scheduler; yield what became of each, as
-    soon as it is known. One whose process dies is tried again by another. Raises InspectorError."""
+    soon as it is known. One whose process dies is tried again by another. ``logs`` are the master's. Raises
+    InspectorError."""
+    master_logs.check(logs)
     directory.check(closed=False)
     options = rules.in_use().arguments
     root = directory.root.resolve()
-    tasks = {path: Task(str(path.resolve()), str(root), site, options) for path in dict.fromkeys(captures)}
+    there = MasterLogs._make([path.resolve() for path in paths_of] for paths_of in logs)
+    tasks = {path: Task(str(path.resolve()), str(root), site, options, there) for path in dict.fromkeys(captures)}
     sizes = {path: paths.size(path) for path in tasks}
     done, total = 0, sum(sizes.values())
     found = _on_cluster(tasks, scheduler) if scheduler else _here(tasks, jobs)

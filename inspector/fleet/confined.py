@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from inspector import processes
 from inspector.errors import InspectorError
 from inspector.fleet import database
-from inspector.fleet.database import DatabaseError, reported
+from inspector.fleet.database import DatabaseError, reported, text
+from inspector.fleet.tables import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
 
@@ -38,8 +39,16 @@ PIECE = 2**24
 """Bytes of rows that are passed on at once, or one row more."""
 ROW = 2**26
 """Bytes of the largest row."""
-TOO_MUCH = "Out of Memory Error: the process that executes statements has a limit"
-"""The message of whatever exceeds it; DuckDB's own begin in the same way."""
+LINGER = 5.0
+"""Seconds in which a process that closed its pipe has ended."""
+ANSWER = 2**28
+"""Bytes of all rows that ``fetchall`` returns."""
+OUT_OF_MEMORY = "Out of Memory Error"
+"""How messages begin of what needs more than it gets, also DuckDB's own."""
+TOO_MUCH = f"{OUT_OF_MEMORY}: the process that executes statements has a limit"
+"""The message of whatever exceeds that."""
+TOO_LONG = "Out of Time Error: the process that executes statements has a limit"
+"""The message of what takes longer than it may."""
 
 
 class Statement(NamedTuple):
@@ -53,19 +62,25 @@ class ConfinedConnection:
     """The part of DuckDB's connection that reading needs. A new process is started when the last one had to be ended:
     ``prepare`` gets its connection before anything else. All methods raise DatabaseError."""
 
-    def __init__(self, work: Path, prepare: Callable[[DuckDBPyConnection], None]) -> None:
-        """``work`` is a directory for what does not fit into memory; ``prepare`` must be a function of a module."""
+    def __init__(self, work: Path, prepare: Callable[[DuckDBPyConnection], None], seconds: int | None = None) -> None:
+        """``work`` is a directory for what does not fit into memory; ``prepare`` must be a function of a module.
+        ``seconds`` of computing time are what a process may take for all statements; None: as long as it takes."""
         self._work = work
         self._prepare = prepare
+        self._seconds = seconds
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
         self.description: list[tuple[str, str]] = []
         """The names and types of the columns of the last result."""
         self.generation = 0
         """How many processes there were: a new one has no views."""
+        self._received = 0
+        """Bytes of all answers."""
 
-    def execute(self, statement: str, values: Mapping[str, object] | None = None) -> ConfinedConnection:
-        self.description = self._ask("execute", statement, dict(values) if values else None)
+    def execute(
+        self, statement: str, values: Mapping[str, object] | Sequence[object] | None = None
+    ) -> ConfinedConnection:
+        self.description = self._ask("execute", statement, values or None)
         return self
 
     def fetchmany(self, number: int) -> list[Row]:
@@ -75,8 +90,11 @@ class ConfinedConnection:
 
     def fetchall(self) -> list[Row]:
         rows: list[Row] = []
+        before = self._received
         while found := self.fetchmany(1000):
             rows += found
+            if self._received - before > ANSWER:
+                raise DatabaseError(TOO_MUCH)
         return rows
 
     def extract_statements(self, script: str) -> list[Statement]:
@@ -96,16 +114,26 @@ class ConfinedConnection:
         pipe = self._started()
         try:
             pipe.send(question)
-            answer = pipe.recv()
-        except (EOFError, OSError) as error:  # it has ended: it was refused memory where nothing handles that
-            self.close()
-            raise DatabaseError(TOO_MUCH) from error
+            received = pipe.recv_bytes()
+        except (EOFError, OSError) as error:  # it has ended: it was refused memory where nothing handles that, or time
+            raise DatabaseError(TOO_LONG if self._ended_by(signal.SIGXCPU) else TOO_MUCH) from error
         except BaseException:  # whoever asked waits no longer
             self.close()
             raise
+        self._received += len(received)
+        answer = pickle.loads(received)  # noqa: S301 - our own process has sent it
         if isinstance(answer, InspectorError):
             raise answer
         return answer
+
+    def _ended_by(self, number: signal.Signals) -> bool:
+        """End the process; return whether a signal had ended it already."""
+        process = self._process
+        if process is not None:
+            process.join(LINGER)
+        found = process is not None and process.exitcode == -number
+        self.close()
+        return found
 
     def start(self) -> None:
         """Start a process if there is none."""
@@ -118,7 +146,10 @@ class ConfinedConnection:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(
-            target=_serve, args=(os.getpid(), theirs, str(self._work), self._prepare), name="sql", daemon=True
+            target=_serve,
+            args=(os.getpid(), theirs, str(self._work), self._prepare, self._seconds),
+            name="sql",
+            daemon=True,
         )
         process.start()
         theirs.close()
@@ -128,15 +159,34 @@ class ConfinedConnection:
         return ours
 
 
+def only_tables(connection: DuckDBPyConnection, root: Path) -> None:
+    """Let a connection read the tables in a directory, and nothing else: no other file, no network, no extension, no
+    variable of this program. The directory itself is not open: the key of its hashes is there."""
+    folders = ", ".join(text(f"{root / name}/") for name in TABLES)
+    for setting in (
+        "TimeZone = 'UTC'",
+        "enable_progress_bar = false",
+        "python_enable_replacements = false",
+        f"allowed_directories = [{folders}]",
+        "enable_external_access = false",
+        "lock_configuration = true",
+    ):
+        connection.execute(f"SET {setting}")
+
+
 # -- in the process -------------------------------------------------------------------------------------------
 
 
-def _serve(parent: int, pipe: Connection, work: str, prepare: Callable[[DuckDBPyConnection], None]) -> None:
+def _serve(
+    parent: int, pipe: Connection, work: str, prepare: Callable[[DuckDBPyConnection], None], seconds: int | None
+) -> None:
     """Answer questions until there is nobody who asks."""
     processes.end_with(parent, signal.SIGKILL)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the parent decides
         signal.signal(number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if seconds is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
     with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - where a library writes that it gives up
         os.dup2(nothing.fileno(), 2)
     os.environ["TMPDIR"] = work

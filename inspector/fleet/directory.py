@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import platform
 import secrets
@@ -17,13 +18,15 @@ import shutil
 import tempfile
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from inspector import inputs, regex
 from inspector.capture import paths
 from inspector.errors import InspectorError
 from inspector.fleet import database, parquet, spanning
+from inspector.fleet.confined import OUT_OF_MEMORY, TOO_LONG, ConfinedConnection, only_tables
 from inspector.fleet.layout import CLOSED, KEY, PARTS, has_tables
+from inspector.fleet.names import CaptureNames
 from inspector.fleet.statements import RANK
 from inspector.fleet.tables import TABLES
 from inspector.text import plural
@@ -45,6 +48,8 @@ ALL = "all"
 _LOCK, _WORK = ".lock", ".work-"
 _KEY = 32
 """Bytes of the key."""
+SECONDS, SECONDS_PER_MB = 120, 20
+"""Seconds of computing time in which tables are read, and more for each MB: fifty times what real ones take."""
 OLDER = "SELECT count(*) FROM captures WHERE version < 2"
 """How many captures were converted when runs did not yet say what their nodes were."""
 
@@ -195,28 +200,24 @@ class TableDirectory:
                 for path in parquet.with_rows_of(connection, capture, compacted):
                     parquet.remove_rows(connection, capture, path, table, work / "rewritten.parquet")
 
-    def conclude(self) -> int:
-        """Compute what only several captures show, instead of what was computed before; return how much that is.
-        Raises InspectorError."""
+    def conclude(self) -> list[dict[str, Any]]:
+        """Compute what only several captures show, instead of what was computed before; return it, the worst first,
+        with times in seconds since the epoch. Raises InspectorError."""
+        columns = "certname, epoch(time) AS time, rule, severity, message, runs"
         with self.working() as work, self.locked(), _written(self.root):
             with database.opened(work) as connection:
                 with self._blamed(connection):
                     self.show(connection)
                     connection.execute(f"CREATE TABLE rows AS {spanning.find(connection)}")
                 staged = list(parquet.split(connection, TABLES["fleet_findings"], ALL, parquet.FLEET, work / "staged"))
-                ((number,),) = connection.execute("SELECT count(*) FROM rows").fetchall()
+                found = connection.execute(f"SELECT {columns} FROM rows ORDER BY {RANK}, rule, certname, time")
+                fields = [column[0] for column in found.description]
+                rows = [dict(zip(fields, row, strict=True)) for row in found.fetchall()]
+                names = CaptureNames.of(connection)
             for path in self.root.glob(f"fleet_findings/date=*/site=*/{PARTS}"):
                 path.unlink()
             self._take(staged, work)
-        return int(number)
-
-    def concluded(self) -> list[dict[str, Any]]:
-        """The findings of all captures together, the worst first; times in seconds since the epoch."""
-        columns = "certname, epoch(time) AS time, rule, severity, message, runs"
-        with self.reading() as connection:
-            found = connection.execute(f"SELECT {columns} FROM fleet_findings ORDER BY {RANK}, rule, certname, time")
-            names = [column[0] for column in found.description]
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        return [row | {"places": [names.run(run) for run in row["runs"]]} for row in rows]
 
     def compact(self, before: str) -> int:
         """Make one part of those of each day before a date (``YYYY-MM-DD``); return how many are gone. Raises
@@ -262,22 +263,33 @@ class TableDirectory:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[DuckDBPyConnection]:
-        """Open a database that shows the tables; nobody writes meanwhile. Nothing is written here. Raises
-        InspectorError."""
+        """Open a database that shows the tables, in a process with a limit of its own: they may be somebody else's.
+        Nobody writes meanwhile, and nothing is written here. Raises InspectorError."""
+        database.check()
+        shown = TableDirectory(self.root.resolve())
         with (
-            tempfile.TemporaryDirectory(prefix="puppet-inspector-") as work,
+            tempfile.TemporaryDirectory(prefix="puppet-inspector-", ignore_cleanup_errors=True) as work,
             self.locked(shared=True),
-            database.opened(Path(work)) as connection,
-            self._blamed(connection),
+            contextlib.closing(
+                ConfinedConnection(Path(work), functools.partial(only_tables, root=shown.root), self._seconds())
+            ) as confined,
         ):
-            self.show(connection)
+            confined.start()
+            connection = cast("DuckDBPyConnection", confined)
             try:
-                yield connection
+                with shown._blamed(connection):
+                    shown.show(connection)
+                    yield connection
             except _STRANGE as error:
                 raise InspectorError(
                     f"The tables in {self.root} have values that puppet-inspector does not write there.",
                     "Convert their captures again, into a new directory: puppet-inspector tables CAPTURES -o NEW",
                 ) from error
+
+    def _seconds(self) -> int:
+        """Seconds of computing time in which tables of their size are read."""
+        parts = (part for name in TABLES for part in self.root.glob(f"{name}/date=*/site=*/{PARTS}"))
+        return SECONDS + round(SECONDS_PER_MB * sum(map(paths.size, parts)) / 1e6)
 
     @contextlib.contextmanager
     def _blamed(self, connection: DuckDBPyConnection) -> Iterator[None]:
@@ -285,7 +297,14 @@ class TableDirectory:
         try:
             with database.reported():
                 yield
-        except database.DatabaseError:
+        except database.DatabaseError as error:
+            if error.message == TOO_LONG or error.message.startswith(OUT_OF_MEMORY):
+                what = "time" if error.message == TOO_LONG else "memory"
+                raise InspectorError(
+                    f"The tables in {self.root} take more {what} to read than tables of their size need.",
+                    "They may be made to do that. Convert their captures again: puppet-inspector tables CAPTURES "
+                    "-o NEW",
+                ) from error
             self.check_parts(connection)
             raise
 

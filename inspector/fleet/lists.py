@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from inspector.rules.fixes import plain
 from inspector.summaries.judgement import NodeState
 from inspector.text import clean, utc_second
 
@@ -36,23 +37,25 @@ def lists_of(found: Overview) -> tuple[TopList, ...]:
         TopList("nodes", ("node", "state", "cause", "version", "environment", "runs", "not completed", "last run"),
                 tuple((clean(node.certname), str(node.now), clean(node.cause or ""), clean(node.version or ""),
                        clean(node.environment or ""), node.runs, node.bad, utc_second(node.last)) for node in nodes)),
-        TopList("why nodes are not well", ("rule", "what", "nodes", "first", "on", "reason"),
+        TopList("why nodes are not well", ("rule", "what", "nodes", "since", "first on", "reason", "latest run with it",
+                                           "fix"),
                 tuple((clean(each.rule or ""), clean(each.title), each.nodes, utc_second(each.since),
-                       clean(each.first), clean(each.reason)) for each in found.causes)),
+                       clean(each.first), clean(each.reason), clean(each.run), clean(plain(each.steps)))
+                      for each in found.causes)),
         TopList("several captures show", ("node", "rule", "severity", "what", "runs"),
                 tuple((clean(each.certname or ""), clean(each.rule), clean(each.severity), clean(each.message),
-                       clean(", ".join(each.runs[:5]))) for each in found.spanning)),
+                       clean(", ".join(each.places[:5]))) for each in found.spanning)),
         TopList("findings", ("rule", "severity", "what", "nodes", "findings", "first", "on"),
                 tuple((clean(line.rule), clean(line.severity), clean(line.title), line.nodes, line.findings,
                        utc_second(line.first), clean(line.node or "")) for line in found.rules)),
         TopList("end within 90 days", ("what", "name", "serial", "ends", "replaced", "issuer"),
                 tuple((each.role, clean(each.name), clean(each.serial), utc_second(each.end or 0.0),
                        "yes" if each.replaced else "no", clean(each.issuer)) for each in found.ending)),
-        TopList("run and compile times", ("by", "name", "runs", "run, median (s)", "90 of 100", "99 of 100",
-                                          "catalog, median (s)", "catalog, 99 of 100"),
+        TopList("run and compile times", ("by", "name", "runs", "run, median (s)", "p90", "p99",
+                                          "catalog, median (s)", "catalog, p90", "catalog, p99"),
                 tuple((each.kind, clean(each.name), each.runs, *(round(value, 1) for value in each.duration),
-                       round(each.compile[0], 2) if each.compile else "",
-                       round(each.compile[2], 2) if each.compile else "") for each in found.times)),
+                       *([round(value, 2) for value in each.compile] if each.compile else ("", "", "")))
+                      for each in found.times)),
         TopList("resources that never settle", ("resource", "manifest", "nodes", "changes", "in runs"),
                 tuple((clean(each.resource), _place(each), each.nodes, each.changes, each.runs)
                       for each in found.unsettled)),

@@ -9,16 +9,20 @@ import dataclasses
 import datetime
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from inspector import clocks
 from inspector.explain.readiness.changes import CHANGES
+from inspector.fleet.causes import EXPLAINED, Troubled, causes_of, title_of
 from inspector.fleet.directory import OLDER
-from inspector.fleet.statements import AGENTS, ENDED, NAMED, RANK, RUNS, SERIES, SIGNS, asked_for
+from inspector.fleet.names import CaptureNames
+from inspector.fleet.statements import AGENTS, ENDED, NAMED, RANK, RUN, RUNS, SERIES, SIGNS, asked_for
 from inspector.fleet.trust import inventory, listing, text
 from inspector.progress import unwatched
+from inspector.protocol.ca_service import OPENVOX_CA
 from inspector.protocol.kinds import Kind
-from inspector.rules import in_use, rule_of
+from inspector.rules import fixes
+from inspector.rules.puppet_commands import UNKNOWN, FixContext
 from inspector.runs.snapshot import RunState
 from inspector.summaries import judgement
 from inspector.summaries.judgement import NodeState, Standing, in_words
@@ -29,9 +33,11 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
+    from inspector.fleet.causes import Cause
     from inspector.fleet.directory import TableDirectory
     from inspector.fleet.trust.listing import Entry
     from inspector.progress import Watch
+    from inspector.runs.snapshot import Outcome
 
 TOP = 50
 """Rows of a list."""
@@ -39,8 +45,10 @@ SOON = 90
 """Days within which a certificate ends soon."""
 MONTHS = 36
 """Months of the calendar."""
-NAMES = 20
-"""Nodes of a cause that are named."""
+RULES = 500
+"""Rules with findings."""
+DAYS = 3653
+"""Days of which there is a number: the latest ones."""
 WHAT = "reading tables"
 _MOMENTS = frozenset({"began", "ended", "last", "since", "first"})
 """Fields that are times."""
@@ -58,12 +66,13 @@ WITH {NAMED}, ordered AS (
            arg_max(site, (time, capture)) AS site,
            arg_max({{'outcome': outcome, 'run_state': run_state}}, (time, capture, run)) AS latest,
            arg_max({{'outcome': outcome, 'state': state, 'cause': standing_cause, 'reason': standing_reason,
-                     'since': standing_since}}, (time, capture, run)) FILTER (WHERE state IS NOT NULL) AS deciding
+                     'since': standing_since, 'run': {RUN}, 'server': server, 'master': master_version,
+                     'ca': ca_service}}, (time, capture, run)) FILTER (WHERE state IS NOT NULL) AS deciding
     FROM ordered GROUP BY certname
 ), ends AS (SELECT site, max(coalesce(until, last)) AS until FROM captures GROUP BY site)
 SELECT certname, runs, bad, epoch(last), pause, captures, version, environment, latest.outcome,
        coalesce(latest.run_state, 'over'), epoch(until), deciding.outcome, deciding.state, deciding.cause,
-       deciding.reason, epoch(deciding.since)
+       deciding.reason, epoch(deciding.since), deciding.run, deciding.server, deciding.master, deciding.ca
 FROM each LEFT JOIN ends USING (site) ORDER BY certname
 """
 _SERIES = f"""
@@ -75,7 +84,7 @@ WITH {NAMED}, judged AS (
         PARTITION BY certname ORDER BY time, capture, run ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     ) AS latest FROM judged
 )
-SELECT certname, state, cause, reason, since, certainty FROM ordered
+SELECT certname, state, cause, reason, since, certainty, {RUN} FROM ordered
 QUALIFY coalesce(sum((state <> latest)::INTEGER) OVER (
     PARTITION BY certname ORDER BY time, capture, run ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
 ), 0) = 0
@@ -114,27 +123,21 @@ class _Found(NamedTuple):
     """Whether it is in several captures."""
     latest: RunState
     """Whether its latest run is over."""
+    run: str = ""
+    """The run with the cause of its state, as ``capture:run``."""
+    context: FixContext = UNKNOWN
+
+    @property
+    def troubled(self) -> Troubled:
+        """The node as its cause is found."""
+        node = self.node
+        return Troubled(node.certname, node.now, cast("Outcome", node.state), node.cause, self.reason,
+                        node.since or 0.0, node.last, self.run, self.context)  # fmt: skip
 
     @property
     def again(self) -> bool:
         """Whether another run than the one that decides is under way, or was when the recording ended."""
         return self.node.now is not NodeState.OPEN and self.latest is not RunState.OVER
-
-
-class Cause(NamedTuple):
-    """Why nodes are not well."""
-
-    rule: str | None
-    """None: the cause is not visible in the traffic."""
-    title: str
-    nodes: int
-    since: float
-    first: str
-    """The node on which it was found first."""
-    reason: str
-    """The sentence of one of the runs."""
-    names: tuple[str, ...]
-    """The first nodes by name."""
 
 
 class RuleLine(NamedTuple):
@@ -160,7 +163,8 @@ class Day(NamedTuple):
     runs: int
     bad: int
     compile: float | None
-    """Seconds: the median, and what 95 of 100 were faster than."""
+    """Seconds: the median, and what 90 and 95 of 100 were faster than."""
+    compile_90: float | None
     compile_95: float | None
 
 
@@ -224,6 +228,9 @@ class Spanning(NamedTuple):
     severity: str
     message: str
     runs: tuple[str, ...]
+    """As ``capture:run``, with the identity of the capture."""
+    places: tuple[str, ...]
+    """The same with the names of the captures' files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +284,8 @@ def fields(found: Overview) -> dict[str, Any]:
         value = getattr(found, each.name)
         rows = isinstance(value, tuple) and value and hasattr(value[0], "_asdict")
         plain[each.name] = [_dated(row._asdict()) for row in value] if rows else value
+    for cause in plain["causes"]:
+        cause["fix"] = fixes.fields(cause.pop("steps"))
     plain["ending"] = [text.plain_entry(entry, found.ended) for entry in found.ending]
     return _dated(plain)
 
@@ -298,6 +307,7 @@ def overview(connection: DuckDBPyConnection) -> Overview:
     found = _nodes(rows)
     nodes = tuple(each.node for each in found)
     days = _days(rows)
+    names = CaptureNames.of(connection)
     known = Counter(node.state for node in nodes)
     standing = Counter(node.now for node in nodes)
     going = any(each.latest is RunState.OPEN for each in found)
@@ -308,21 +318,13 @@ def overview(connection: DuckDBPyConnection) -> Overview:
         began, ended, captures, sum(day.runs for day in days), int(records),
         tuple(site for (site,) in rows("SELECT DISTINCT site FROM captures ORDER BY site")),
         nodes, {state: known[state] for state in OUTCOMES}, {state: standing[state] for state in NodeState}, headline,
-        _causes(rows, found), _rules(rows, [day.date for day in days]), days, _times(rows),
+        _causes(rows, found, names), _rules(rows, [day.date for day in days]), days, _times(rows),
         _calendar(entries, ended), _ending(entries, ended), _in_use(rows), _readiness(rows),
-        _unsettled(rows), tuple(silent[:TOP]), _spanning(rows),
+        _unsettled(rows), tuple(silent[:TOP]), _spanning(rows, names),
     )  # fmt: skip
 
 
 type _Rows = Any
-
-
-def _title(rule: str | None) -> str:
-    """A rule's title; of one that is not in use here, its id."""
-    known = {each.id for each in in_use().rules}
-    if rule is None:
-        return "the cause is not visible in the traffic"
-    return rule_of(rule).title if rule in known else rule
 
 
 def _nodes(rows: _Rows) -> list[_Found]:
@@ -330,7 +332,7 @@ def _nodes(rows: _Rows) -> list[_Found]:
     found = []
     for row in rows(_NODES):
         (name, runs, bad, last, pause, captures, version, environment, outcome, latest, until,
-         decided, state, cause, reason, since) = row  # fmt: skip
+         decided, state, cause, reason, since, place, server, master, ca) = row  # fmt: skip
         now = NodeState(state) if state else NodeState.OPEN
         run = RunState(latest)
         if (
@@ -341,52 +343,36 @@ def _nodes(rows: _Rows) -> list[_Found]:
             now = NodeState.SILENT
         shown = "silent" if now is NodeState.SILENT else decided or outcome
         node = Node(name, shown, version, environment, runs, bad, last, cause, now, since)
-        found.append(_Found(node, reason or "", captures > 1, run))
+        context = FixContext.of_versions(name, server, version, master, OPENVOX_CA if ca == OPENVOX_CA else None)
+        found.append(_Found(node, reason or "", captures > 1, run, place or "", context))
     return _across(rows, found)
 
 
 def _across(rows: _Rows, found: list[_Found]) -> list[_Found]:
     """Return the nodes with beginning and cause of their states, where those are in an earlier capture."""
-    names = [each.node.certname for each in found if each.several and each.node.now in _EXPLAINED]
-    standing: dict[str, Standing] = {}
-    for name, state, cause, reason, since, certainty in rows(_SERIES, names) if names else ():
+    names = [each.node.certname for each in found if each.several and each.node.now in EXPLAINED]
+    standing: dict[str, tuple[Standing, str]] = {}
+    for name, state, cause, reason, since, certainty, run in rows(_SERIES, names) if names else ():
         explained = certainty is not None and certainty != "not visible"
-        standing[name] = Standing(NodeState(state), cause, reason, since, explained).after(standing.get(name))
-    return [
-        each._replace(node=each.node._replace(cause=now.cause, since=now.since), reason=now.reason or "")
-        if (now := standing.get(each.node.certname))
-        else each
-        for each in found
-    ]
+        before, earlier = standing.get(name, (None, ""))
+        now = Standing(NodeState(state), cause, reason, since, explained).after(before)
+        standing[name] = now, earlier if now is before else run
+    return [_with(each, *standing[each.node.certname]) if each.node.certname in standing else each for each in found]
 
 
-_EXPLAINED = (NodeState.FAILING, NodeState.ERRORS, NodeState.WAITING, NodeState.WARNINGS)
-"""The states that have a cause, seen or not; the worst first."""
+def _with(found: _Found, standing: Standing, run: str) -> _Found:
+    node = found.node._replace(cause=standing.cause, since=standing.since)
+    return found._replace(node=node, reason=standing.reason or "", run=run)
 
 
-def _causes(rows: _Rows, found: Iterable[_Found]) -> tuple[Cause, ...]:
-    by_cause: dict[str | None, list[_Found]] = {}
-    for each in found:
-        if each.node.now in _EXPLAINED:
-            by_cause.setdefault(each.node.cause, []).append(each)
-    ordered = sorted(
-        by_cause.items(),
-        key=lambda pair: (min(_EXPLAINED.index(each.node.now) for each in pair[1]), -len(pair[1]), pair[0] or ""),
-    )
+def _causes(rows: _Rows, found: Iterable[_Found], names: CaptureNames) -> tuple[Cause, ...]:
     firsts = {
         rule: (since, node)
         for rule, since, node in rows(
             "SELECT rule, epoch(min(time)), arg_min(certname, (time, certname)) FROM findings WHERE cause GROUP BY rule"
         )
     }
-    made = []
-    for rule, nodes in ordered[:TOP]:
-        earliest = min(nodes, key=lambda each: (each.node.since or 0.0, each.node.certname))
-        latest = min(nodes, key=lambda each: (each.node.last, each.node.certname))
-        since, first = firsts.get(rule, (earliest.node.since or 0.0, None))
-        names = tuple(each.node.certname for each in nodes[:NAMES])
-        made.append(Cause(rule, _title(rule), len(nodes), since, first or earliest.node.certname, latest.reason, names))
-    return tuple(made)
+    return causes_of((each.troubled for each in found if each.node.now in EXPLAINED), firsts, names)
 
 
 def _rules(rows: _Rows, days: Iterable[str]) -> tuple[RuleLine, ...]:
@@ -397,11 +383,11 @@ def _rules(rows: _Rows, days: Iterable[str]) -> tuple[RuleLine, ...]:
         f"""
         SELECT rule, arg_min(severity, {RANK}) AS worst, count(*) AS number, count(DISTINCT certname) AS nodes,
                epoch(min(time)) AS first, arg_min(certname, (time, certname)) AS node
-        FROM findings GROUP BY rule ORDER BY min({RANK}), nodes DESC, rule
+        FROM findings GROUP BY rule ORDER BY min({RANK}), nodes DESC, rule LIMIT {RULES}
         """
     )
     return tuple(
-        RuleLine(rule, _title(rule), severity, number, nodes, first, node,
+        RuleLine(rule, title_of(rule), severity, number, nodes, first, node,
                  tuple(counted[rule].get(day, 0) for day in days))
         for rule, severity, number, nodes, first, node in found
     )  # fmt: skip
@@ -413,16 +399,16 @@ def _days(rows: _Rows) -> tuple[Day, ...]:
         for row in rows(
             f"""
             SELECT date::VARCHAR, count(outcome), count(*) FILTER (WHERE outcome <> 'complete'),
-                   quantile_cont(compile_time, 0.5), quantile_cont(compile_time, 0.95)
+                   quantile_cont(compile_time, 0.5), quantile_cont(compile_time, 0.9), quantile_cont(compile_time, 0.95)
             FROM (
                 SELECT date, outcome, compile_time FROM runs WHERE {RUNS}
                 UNION ALL
                 SELECT DISTINCT date, NULL, NULL FROM findings
             )
-            GROUP BY date ORDER BY date
+            GROUP BY date ORDER BY date DESC LIMIT {DAYS}
             """
         )
-    )
+    )[::-1]
 
 
 def _times(rows: _Rows) -> tuple[Times, ...]:
@@ -524,9 +510,9 @@ def _unsettled(rows: _Rows) -> tuple[Unsettled, ...]:
     return tuple(Unsettled(*row) for row in found)
 
 
-def _spanning(rows: _Rows) -> tuple[Spanning, ...]:
+def _spanning(rows: _Rows, names: CaptureNames) -> tuple[Spanning, ...]:
     found = rows(
         f"SELECT rule, certname, severity, message, runs FROM fleet_findings "
         f"ORDER BY {RANK}, rule, certname, time LIMIT {TOP}"
     )
-    return tuple(Spanning._make((*about, tuple(runs))) for *about, runs in found)
+    return tuple(Spanning._make((*about, tuple(runs), tuple(map(names.run, runs)))) for *about, runs in found)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 from inspector import regex
 from inspector.errors import InspectorError
 from inspector.fleet import database
-from inspector.fleet.confined import ConfinedConnection
-from inspector.fleet.database import DatabaseError, text
+from inspector.fleet.confined import ConfinedConnection, only_tables
+from inspector.fleet.database import DatabaseError
 from inspector.fleet.directory import OLDER, TableDirectory
 from inspector.fleet.tables import PARTITIONS, TABLES
 
@@ -73,25 +73,10 @@ def opened(root: Path) -> Iterator[Database]:
     database.check()
     directory = TableDirectory.open(root.resolve())
     with tempfile.TemporaryDirectory(prefix="puppet-inspector-", ignore_cleanup_errors=True) as work:
-        connection = ConfinedConnection(Path(work), functools.partial(_close, root=directory.root))
+        connection = ConfinedConnection(Path(work), functools.partial(only_tables, root=directory.root))
         with contextlib.closing(connection):
             connection.start()
             yield Database(directory, connection)
-
-
-def _close(connection: DuckDBPyConnection, root: Path) -> None:
-    """Let a connection read the tables, and nothing else: no other file, no network, no extension, no variable of this
-    program. The directory itself is not open: the key of its hashes is there."""
-    folders = ", ".join(text(f"{root / name}/") for name in TABLES)
-    for setting in (
-        "TimeZone = 'UTC'",
-        "enable_progress_bar = false",
-        "python_enable_replacements = false",
-        f"allowed_directories = [{folders}]",
-        "enable_external_access = false",
-        "lock_configuration = true",
-    ):
-        connection.execute(f"SET {setting}")
 
 
 class Database:

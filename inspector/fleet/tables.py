@@ -282,7 +282,7 @@ _ORDER = ("certname", "time", "capture", "seq", "fingerprint", "role", "rule", "
 
 
 class FleetFindingRow(Row, kw_only=True):
-    """One deviation that only several captures show (`fleet analyse`)."""
+    """One deviation that only several captures show."""
 
     certname: Annotated[str | None, about("The node; null: it is about several.")] = None
     time: Annotated[int, moment("When the run that completes it began.")]

@@ -18,6 +18,8 @@ from inspector.rules.fixes import begun
 from inspector.text import clean, plural, size, stamp, utc_minute, utc_second
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jinja2 import Template
 
     from inspector.report.content import ReportContent
@@ -81,9 +83,9 @@ def _template(name: str) -> Template:
     return _environment().get_template(name)
 
 
-def rendered(name: str, *, script: str = "report.js", **values: Any) -> str:
-    """Return a page from a template, with style, script and policy."""
-    style, script = _file("report.css"), _file(script)
+def rendered(name: str, *, script: str = "report.js", styles: Sequence[str] = ("report.css",), **values: Any) -> str:
+    """Return a page from a template, with styles, script and policy."""
+    style, script = "".join(map(_file, styles)), _file(script)
     return _template(name).render(
         version=__version__, style=style, script=script, policy=policy(style, script), **values
     )

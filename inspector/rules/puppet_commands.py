@@ -269,6 +269,16 @@ class FixContext(msgspec.Struct, frozen=True, array_like=True, gc=False):
         )  # fmt: skip
 
     @classmethod
+    def of_versions(
+        cls, name: str, host: str | None, agent: str | None, master: str | None, ca_service: CaService | None
+    ) -> FixContext:
+        """Return what is known without a run of a node, its name for the master, and the versions of both."""
+        node = _major(agent)
+        renews = node > 8 or (node == 8 and _major((agent or "").partition(".")[2]) > 10)
+        return cls(name, host, early_ca=0 < _major(master) < 6, early_node=0 < node < 6, renews=renews,
+                   ca_service=ca_service)  # fmt: skip
+
+    @classmethod
     def of_generation(cls, name: str | None = None, host: str | None = None, *, old: bool | None = None) -> FixContext:
         """Return what is known without a run: ``old`` says whether the fix is for agents up to version 5."""
         return cls(name, host, early_ca=None if old else old, early_node=old, renews=False if old else None)

@@ -124,7 +124,7 @@ OUTCOMES: dict[Outcome, str] = {
 
 _AGENTS_LOG = advice("read the agent's log")
 _ON_PURPOSE = (advice("nothing to do: a run without the fault (puppet_fault, run --fault) shows how the agent does"),)
-_NEXT: dict[Outcome, Fix] = {
+NEXT: dict[Outcome, Fix] = {
     "complete": (advice("nothing to do"),),
     "refused": (
         on_node("check its certificate and what it trusts", "{verify}"),
@@ -156,7 +156,7 @@ def _next(run: Run) -> Fix:
         return _OF_COMMAND if run.command.certain else _LIKELY_COMMAND
     if run.outcome == "unfinished" and run.bootstrapping:
         return _STOPPED
-    return _NEXT[run.outcome]
+    return NEXT[run.outcome]
 
 
 def _other_key(run: Run) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
@@ -154,7 +156,14 @@ class FleetApp(ThemedApp[None]):
     ) -> None:
         super().__init__(driver=driver, theme=theme)
         self._directory = directory
+        # What starts the process that reads the tables inherits standard error, which this app will replace.
+        resource_tracker.ensure_running()
 
     def on_mount(self) -> None:
         """Show the lists."""
         self.push_screen(FleetView(self._directory))
+
+    def on_unmount(self) -> None:
+        """End what is still reading: whoever leaves does not wait for tables that take long."""
+        for process in multiprocessing.active_children():
+            process.kill()

@@ -39,6 +39,8 @@ def test_options_are_those_of_the_command() -> None:
         ("captures ./merge", "captures", ["./merge"]),
         ("rehearse a --certificate=b", "rehearse", ["a", "--cert=b"]),
         ("tables a --closed -o b", "tables", ["a", "--shared", "-o", "b"]),
+        ("fleet analyse a b --compact -o c", "tables", ["a", "b", "-o", "c"]),
+        ("fleet report a", "fleet", ["report", "a"]),
         ("a.sqlite --bell", "", ["a.sqlite", "--bell"]),
         ("", "", []),
     ],

@@ -53,7 +53,7 @@ WORDS = {
     "diff": "{}/a.sqlite:1 {}/a.sqlite:1",
     "tables": "{} -o {}/tables",
     "sql": "{} --query versions",
-    "fleet": "analyse {} -o {}/fleet --jobs 1",
+    "fleet": "report {}/made --json",
     "certificates": "{}",
     "captures merge": "{}/a.sqlite {}/b.sqlite -o {}/new.sqlite",
     "captures vacuum": "{}/a.sqlite",
@@ -78,6 +78,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, sample in (("a", "first-run"), ("b", "compile-error")):
         shutil.copy(places.SAMPLES / f"{sample}.sqlite", folder / f"{name}.sqlite")
     assert cli.main(["export", str(folder / "a.sqlite"), "-o", str(folder / "a.jsonl")]) == 0
+    assert cli.main(["tables", str(folder / "a.sqlite"), "-o", str(folder / "made")]) == 0
     (folder / "rules.yaml").write_text("rules: {U01: {title: a title, when: 'phase:catalog'}}\n")
     (folder / "auth.conf").write_text("authorization: { version: 1, rules: [] }\n")
     return folder

@@ -30,8 +30,8 @@ def main() -> None:
     schemas.write()
     subprocess.run([sys.executable, "-m", "tests.docs.pictures"], cwd=ROOT, check=True)
     exported.draw(DOCS)
-    if report_picture.drawn_of(report_picture.PLACE.read_bytes()) != report_picture.shown(report_picture.page()):
-        report_picture.draw(report_picture.PLACE)
+    for name in report_picture.PAGES:
+        report_picture.draw(name)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,6 @@ MEANINGS = {
     "--server-log": "a master's puppetserver.log, compressed or not",
     "--set": "`NAME=VALUE`: sets an option of the proxy, or a parameter of a query",
     "--shared": "made for strangers, as `share` does: without values, names are pseudonyms",
-    "--site": "the name of the site in tables",
     "--ssldir": "an agent's ssldir",
     "--tags": "the tags of resources are compared, too",
     "--with": "[kinds of values](privacy.md#what-is-withheld) that are not withheld; secrets in them are masked",

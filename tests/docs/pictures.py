@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from tests.docs import made_site
+from tests.docs import made_failure, made_site
 from tests.docs.animation import Frame, animate
 from tests.support.captures import save
 from tests.support.places import DOCS, SAMPLES
@@ -39,8 +39,8 @@ NOW = 1_795_305_600.0
 
 ALL = "samples"
 """Instead of a sample: all of them as one capture."""
-SITE = "site"
-"""Instead of a sample: a run of a large site, which is made (``made_site``)."""
+MADE = {"site": made_site.records, "failure": made_failure.records}
+"""Instead of a sample: what is made, as no sample has it; a run of a large site, and one with a failed resource."""
 
 
 class Still(NamedTuple):
@@ -52,20 +52,20 @@ class Still(NamedTuple):
 
 
 STILLS = (
-    Still("inspector", "compile-error", ("enter",)),
-    Still("inspector-causes", "revoked", (), size=(100, 34)),
-    Still("inspector-sequence", "first-run", ("r", "enter", "w"), "light"),
-    Still("inspector-catalog", "first-run", ("r", "enter", "C", "w"), size=(120, 40)),
-    Still("inspector-bootstrap", "mismatched-key", ("B",)),
-    Still("inspector-narrow", "revoked", (), size=(80, 24)),
+    Still("inspector", "compile-error", ("enter",), size=(150, 40)),
+    Still("inspector-causes", ALL, (), size=(132, 34)),
+    Still("inspector-sequence", "mismatched-key", ("r", "enter", "w"), "light", size=(150, 40)),
+    Still("inspector-catalog", "failure", ("r", "enter", "C", "w"), size=(120, 32)),
+    Still("inspector-bootstrap", "mismatched-key", ("B",), size=(160, 40)),
+    Still("inspector-narrow", "mismatched-key", (), size=(80, 24)),
     Still("inspector-runs", ALL, ("r", "up", "up"), size=(120, 30)),
-    Still("inspector-exchange", "first-run", ("r", "enter", *["down"] * 15, "enter"), size=(120, 40)),
-    Still("inspector-findings", ALL, ("F", "right", "down"), size=(120, 40)),
+    Still("inspector-exchange", "compile-error", ("enter", "enter"), size=(120, 18)),
+    Still("inspector-findings", ALL, ("F", "right", "down"), size=(150, 40)),
     Still("inspector-files", "first-run", ("r", "enter", "F"), size=(120, 36)),
-    Still("inspector-relations", "first-run", ("r", "enter", "C", *["down"] * 6, "r"), size=(100, 20)),
+    Still("inspector-relations", "failure", ("r", "enter", "C", "r"), size=(100, 24)),
     Still("inspector-rehearsal", "upgrade/rehearsed", ("down",), size=(120, 36)),
-    Still("inspector-site", SITE, ("r", "enter", "C", "w", "down", "right", "down", "down"), size=(120, 40)),
-    Still("inspector-connections", "first-run", ("r", "enter", "O"), "contrast", size=(120, 30)),
+    Still("inspector-site", "site", ("r", "enter", "C", "w", "down", "right", "down", "down"), size=(120, 40)),
+    Still("inspector-connections", "revoked", ("r", "enter", "O"), "contrast", size=(120, 30)),
 )
 
 SIZE = (112, 32)
@@ -120,8 +120,8 @@ def main(folder: Path) -> None:
 
 def _capture(sample: str, place: Path) -> Path:
     """Return what a still shows."""
-    if sample == SITE:
-        return save(place / f"{SITE}.sqlite", *made_site.records())
+    if sample in MADE:
+        return save(place / f"{sample}.sqlite", *MADE[sample]())
     return _all(place) if sample == ALL else _copied(SAMPLES / f"{sample}.sqlite", place)
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAliasType, Union, ge
 import msgspec
 
 from inspector import columns
-from inspector.cli import fix, fleet, rules, share, tables
+from inspector.cli import fix, rules, share, tables
 from inspector.compare import plain, why_text
 from inspector.doctor import migration_text
 from inspector.doctor import report as doctor
@@ -87,9 +87,6 @@ DOCUMENTS = {
         json_output.PlainExchange | json_output.PlainHandshake | json_output.PlainGap | lossless.ConnectionLine,
     ),
     "fix": Document("fix --json", "What becomes of each CRL of a CA's directory.", fix.Planned),
-    "fleet": Document(
-        "fleet analyse --json", "What became of each capture, and what only several of them show.", fleet.Analysed
-    ),
     "list": Document(
         "list CAPTURE --json",
         "The records of a capture that match the filter, one summary each, in order.",
@@ -119,7 +116,9 @@ DOCUMENTS = {
         "One record of a capture in full: an exchange, a failed handshake, or a gap.",
         json_output.PlainExchange | json_output.PlainHandshake | json_output.PlainGap,
     ),
-    "tables": Document("tables --json", "The captures that were converted.", tables.Tables),
+    "tables": Document(
+        "tables --json", "What became of each capture, and what only several of them show.", tables.Tables
+    ),
     "why": Document(
         "why --json", "Why a resource changed, failed or stayed as it was. Secrets are masked.", why_text.Explained
     ),

@@ -38,14 +38,25 @@ def test_pictures_of_exports_are_what_is_drawn(name: str, tmp_path: Path) -> Non
     assert drawn == (places.DOCS / f"{name}.svg").read_text(encoding="utf-8"), "run `make docs`, and look at it"
 
 
-def test_the_picture_of_a_report_shows_todays() -> None:
-    picture = report_picture.PLACE.read_bytes()
+@pytest.mark.parametrize("name", report_picture.PAGES)
+def test_the_picture_of_a_report_shows_todays(name: str) -> None:
+    picture = (places.DOCS / name).read_bytes()
     assert len(picture) < 150_000
-    assert report_picture.drawn_of(picture) == report_picture.shown(report_picture.page()), "run `make docs`"
+    assert report_picture.drawn_of(picture) == report_picture.shown(report_picture.PAGES[name]()), "run `make docs`"
 
 
 def test_every_picture_is_drawn() -> None:
     assert {path.stem for path in places.DOCS.glob("*.svg")} == set(NAMES)
+    assert {path.name for path in places.DOCS.glob("*.png")} == set(report_picture.PAGES)
+
+
+def test_each_task_in_the_index_has_a_picture() -> None:
+    tasks = (places.DOCS / "index.md").read_text(encoding="utf-8").partition("\n## By question\n")[2]
+    tasks = tasks.partition("\n## ")[0]
+    sections = re.split(r"^### ", tasks, flags=re.MULTILINE)[1:]
+    assert [len(re.findall(r"^!\[[^]]+\]\([a-z-]+\.(?:svg|png)\)$", each, re.MULTILINE)) for each in sections] == [
+        1
+    ] * 5
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.fleet import confined
-from inspector.fleet.confined import TOO_MUCH, ConfinedConnection
+from inspector.fleet.confined import TOO_LONG, TOO_MUCH, ConfinedConnection
 from inspector.fleet.database import DatabaseError
 
 if TYPE_CHECKING:
@@ -60,6 +60,21 @@ def test_what_needs_more_than_the_limit_is_an_error(connection: ConfinedConnecti
     with pytest.raises(DatabaseError, match="Out of Memory"):
         connection.execute(statement).fetchmany(1000)
     assert connection.execute("SELECT 7").fetchall() == [(7,)]
+
+
+def test_what_takes_longer_than_it_may_is_an_error(tmp_path: Path) -> None:
+    with contextlib.closing(ConfinedConnection(tmp_path, prepare, 2)) as connection:
+        connection.start()
+        with pytest.raises(DatabaseError, match=TOO_LONG):
+            connection.execute("SELECT sum(hash(a.range, b.range)) FROM range(1000000) a, range(1000000) b")
+        assert connection.execute("SELECT 7").fetchall() == [(7,)]
+
+
+def test_all_rows_together_are_limited(connection: ConfinedConnection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confined, "ANSWER", 100_000)
+    assert len(connection.execute("SELECT range FROM range(?)", [2000]).fetchall()) == 2000
+    with pytest.raises(DatabaseError, match=TOO_MUCH):
+        connection.execute("SELECT range, repeat('x', 100) FROM range(2000)").fetchall()
 
 
 def test_large_rows_come_in_pieces(connection: ConfinedConnection) -> None:

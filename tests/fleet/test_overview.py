@@ -8,6 +8,9 @@ import duckdb
 import pytest
 
 from inspector.errors import InspectorError
+from inspector.fleet import directory
+from inspector.fleet.confined import TOO_LONG, ConfinedConnection
+from inspector.fleet.database import DatabaseError
 from inspector.fleet.directory import TableDirectory
 from inspector.fleet.overview import TOP, InUse, Overview, Unsettled, fields, overview_of
 from inspector.fleet.spools import Spools
@@ -151,6 +154,53 @@ def test_times_that_are_none_are_refused_in_a_sentence(tmp_path: Path, value: st
         connection.execute(f"COPY made TO '{part}' (FORMAT parquet)")
     with pytest.raises(InspectorError, match="have values that puppet-inspector does not write there"):
         overview_of(TableDirectory.open(root))
+
+
+@pytest.mark.slow
+def test_tables_that_take_more_than_they_need_end_in_a_sentence(tmp_path: Path) -> None:
+    """Of 100 kB, 700 MB of names; DuckDB has its own limit, and what it has read was beyond any."""
+    root = tables_with(tmp_path, run_row(1, "a", HOUR)).root
+    (part,) = root.glob("runs/date=*/site=*/*.parquet")
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        connection.execute(f"CREATE TABLE made AS FROM read_parquet('{part}', hive_partitioning=false)")
+        for number in range(7):
+            made = (
+                f"SELECT made.* REPLACE (range || repeat('x', 1000000) AS certname) FROM made, range({number * 100}, "
+            )
+            made += f"{number * 100 + 100})"
+            connection.execute(f"COPY ({made}) TO '{part.with_stem(f'part-{number:016x}')}' (COMPRESSION zstd)")
+    assert sum(part.stat().st_size for part in part.parent.iterdir()) < 1_000_000
+    with pytest.raises(InspectorError, match="take more memory to read than tables of their size need"):
+        overview_of(TableDirectory.open(root))
+
+
+def test_reading_tables_has_a_limit_of_time_that_grows_with_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = tables_with(tmp_path, run_row(1, "a", HOUR))
+    given: list[int | None] = []
+
+    class Slow(ConfinedConnection):
+        def __init__(self, work: Path, prepare: Any, seconds: int | None = None) -> None:
+            super().__init__(work, prepare, seconds)
+            given.append(seconds)
+
+        def fetchall(self) -> list[tuple[Any, ...]]:
+            raise DatabaseError(TOO_LONG)
+
+    monkeypatch.setattr(directory, "ConfinedConnection", Slow)
+    monkeypatch.setattr(directory, "SECONDS_PER_MB", 1e6)
+    with pytest.raises(InspectorError, match="take more time to read than tables of their size need"):
+        overview_of(tables)
+    assert given == [directory.SECONDS + sum(part.stat().st_size for part in tables.root.rglob("*.parquet"))]
+
+
+@pytest.mark.slow
+def test_causes_and_their_runs_are_named_by_the_files_of_captures(tmp_path: Path) -> None:
+    found = of(tmp_path, run_row(7, "a", HOUR, "failed", cause="S01", reason="no role", server="puppet.example"))
+    assert [(cause.run, cause.first) for cause in found.causes] == [("a.sqlite:7", "a")]
+    assert fields(found)["causes"][0]["fix"][-1].command == "puppet agent -t"
 
 
 @pytest.mark.slow

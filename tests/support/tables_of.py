@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inspector.fleet import conversion
+from inspector.fleet import conversion, database
 from inspector.fleet.directory import TableDirectory
 from tests.support.captures import save
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from duckdb import DuckDBPyConnection
 
@@ -35,8 +36,13 @@ def of_records(folder: Path, records: Iterable[Record], name: str = "a.sqlite") 
 
 @contextlib.contextmanager
 def shown(directory: TableDirectory) -> Iterator[DuckDBPyConnection]:
-    """A database with the tables."""
-    with directory.reading() as connection:
+    """A database with the tables, in this process: it takes no time to start."""
+    with (
+        tempfile.TemporaryDirectory() as work,
+        database.opened(Path(work)) as connection,
+        directory._blamed(connection),
+    ):
+        directory.show(connection)
         yield connection
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 from textual.widgets import Static
 
+from inspector.fleet.confined import TOO_MUCH
+from inspector.fleet.database import DatabaseError
 from inspector.tui.fleet import FleetApp, FleetView
 from inspector.tui.rows import Rows
 from tests.support.fleets import fleet, tables_with
@@ -89,6 +92,33 @@ def test_tables_that_cannot_be_read_are_said(tmp_path: Path) -> None:
         assert "arquet" in str(view.query_one("#message", Static).render())
 
     played(directory, play)
+
+
+@pytest.mark.slow
+def test_whoever_leaves_does_not_wait_for_tables_that_take_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, ended = threading.Event(), list[str]()
+
+    def reading(directory: TableDirectory) -> None:
+        with directory.reading() as connection:
+            began.set()
+            try:
+                connection.execute("SELECT sum(hash(a.range, b.range)) FROM range(100000) a, range(20000) b")
+                ended.append("it was waited for")
+            except DatabaseError as error:
+                ended.append(error.message)
+                raise
+
+    monkeypatch.setattr("inspector.tui.fleet.overview_of", reading)
+
+    async def run() -> None:
+        async with FleetApp(tables_with(tmp_path)).run_test() as pilot:
+            while not began.is_set():
+                await pilot.pause(0.05)
+
+    asyncio.run(run())
+    assert ended == [TOO_MUCH]
 
 
 @pytest.mark.slow

@@ -120,5 +120,12 @@
     document.documentElement.dataset.ready = "";
   }
 
+  for (const button of document.querySelectorAll("button.copy")) {
+    button.hidden = !navigator.clipboard;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(button.previousElementSibling.textContent);
+      button.textContent = "Copied";
+    });
+  }
   begin();
 })();
