@@ -73,8 +73,9 @@ def test_the_group_it_is_the_match_and_its_neighbours_are_not_consumed() -> None
 
 @pytest.mark.parametrize("pattern", ["(a", r"(a)\1", "(?=a)", "(?<!a)b", "a{2000}"])
 def test_what_cannot_be_linear_is_an_error(pattern: str) -> None:
-    with pytest.raises(regex.error):
-        regex.compile(pattern)
+    for use in (regex.Pattern[str].check, lambda unusable: unusable.search("a")):
+        with pytest.raises(regex.error):
+            use(regex.compile(pattern))
 
 
 @pytest.mark.parametrize("template", [r"\x", "\\", r"\g<name>"])
