@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import io
 import os
 import signal
@@ -44,6 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _executed(command_line: list[str], mask: Iterable[int]) -> int:
     arguments = _parsed(command_line)
+    if not gc.isenabled():  # ``__main__`` is waiting for this
+        gc.freeze()
+        gc.enable()
     if _in_main_thread():
         _take_signals(next(iter(command_line), ""))
         limits.arm()
