@@ -328,10 +328,13 @@ def silent(last: float, pause: float | None, end: float) -> bool:
 
 
 def _silent(node: Node, end: float) -> bool:
+    last = max(each.run.ended for each in node.runs)
+    pauses = [later.run.started - earlier.run.started for earlier, later in pairwise(node.runs)]
+    if not pauses:
+        return silent(last, None, end)
     from statistics import median
 
-    pauses = [later.run.started - earlier.run.started for earlier, later in pairwise(node.runs)]
-    return silent(max(each.run.ended for each in node.runs), median(pauses) if pauses else None, end)
+    return silent(last, median(pauses), end)
 
 
 def _state_after(run: RunBrief) -> NodeState:
