@@ -7,7 +7,6 @@ them together narrow it. What is never observed stays None.
 from __future__ import annotations
 
 import datetime
-import email.utils
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -78,8 +77,10 @@ def of_date_header(date: str | None, request_time: float | None, response_time: 
 @lru_cache(maxsize=1024)
 def http_date(text: str) -> float | None:
     """A date of an HTTP header; None if it is none."""
+    from email.utils import parsedate_to_datetime
+
     try:
-        return email.utils.parsedate_to_datetime(text).timestamp()
+        return parsedate_to_datetime(text).timestamp()
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
 

@@ -10,8 +10,12 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inspector.errors import InspectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PACKAGE = Path(__file__).resolve().parent
 """The directory of the package ``inspector``."""
@@ -48,6 +52,12 @@ def messages() -> bytes:
 def origins() -> bytes:
     """Return where programs print their messages (``inspector.analysis.origins``)."""
     return (PACKAGE / "messages/origins.msgpack").read_bytes()
+
+
+def rule_texts() -> Iterator[tuple[str, bytes]]:
+    """Yield the names and the source texts of the modules in ``inspector.rules``; none in the one-file build."""
+    for path in PACKAGE.glob("rules/*.py"):
+        yield path.stem, path.read_bytes()
 
 
 def _file(in_checkout: str, in_package: str, name: str) -> Path:

@@ -8,6 +8,8 @@ end of the text, and a repetition counts up to 1000. Offsets are those of the te
 Instead of look-around, a group ``it`` is the match, and what surrounds it in the pattern is only required: it has no
 number, and the next match may begin in what follows it. ``(?:^|[^0-9])(?P<it>[0-9]{4})(?:$|[^0-9])`` finds both years
 in ``1999-2001``. Where it took no part, the whole is the match.
+
+A pattern is compiled when it is first used: the modules have some hundred, of which a command uses a few.
 """
 
 from __future__ import annotations
@@ -89,14 +91,34 @@ class Match[AnyStr: (str, bytes)]:
 
 
 class Pattern[AnyStr: (str, bytes)]:
-    """A compiled pattern."""
+    """A pattern. What uses it first raises ``error`` if RE2 cannot take it."""
 
-    __slots__ = ("_compiled", "_it", "_names", "_numbers", "pattern")
+    __slots__ = ("_compiled", "_flags", "_it", "_names", "_numbers", "pattern")
+
+    _compiled: Any
+    _it: int
+    """The number of the group ``it`` in what is compiled; 0 without one."""
+    _names: dict[str, int]
+    _numbers: tuple[int, ...]
+    """The groups' numbers in what is compiled, by those that they have here."""
 
     def __init__(self, pattern: AnyStr, flags: Flag = NONE) -> None:
-        """Compile a pattern. Raises ``error``."""
         self.pattern: AnyStr = pattern
-        letters = "".join(letter for flag, letter in _LETTERS.items() if flag in flags)
+        self._flags = flags
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Compile it for what that sets."""
+            if name not in ("_compiled", "_it", "_names", "_numbers"):
+                raise AttributeError(name)
+            self.check()
+            return getattr(self, name)
+
+    def check(self) -> None:
+        """Compile it. Raises ``error``."""
+        pattern = self.pattern
+        letters = "".join(letter for flag, letter in _LETTERS.items() if flag in self._flags)
         options = re2.Options()
         options.log_errors = False
         prefix = f"(?{letters})" if letters else ""
@@ -106,11 +128,11 @@ class Pattern[AnyStr: (str, bytes)]:
             compiled = re2.compile(prefix.encode() + pattern, options)
         else:
             compiled = re2.compile(prefix + pattern, options)
-        self._compiled: Any = compiled
         names = {name if isinstance(name, str) else name.decode(): at for name, at in compiled.groupindex.items()}
         self._it = names.pop("it", 0)
         self._numbers = (self._it, *(at for at in range(1, compiled.groups + 1) if at != self._it))
         self._names = {name: self._numbers.index(at) for name, at in names.items()}
+        self._compiled = compiled
 
     def search(self, text: AnyStr, begin: int = 0) -> Match[AnyStr] | None:
         """Return the first match, at or after ``begin``."""
@@ -255,7 +277,7 @@ _compile: Any = functools.lru_cache(maxsize=512)(Pattern)
 
 
 def compile[AnyStr: (str, bytes)](pattern: AnyStr, flags: Flag = NONE) -> Pattern[AnyStr]:  # noqa: A001 - as in re
-    """Compile a pattern, once. Raises ``error``."""
+    """Return a pattern, the same one for the same text."""
     compiled: Pattern[AnyStr] = _compile(pattern, flags)
     return compiled
 

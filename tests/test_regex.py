@@ -5,12 +5,15 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector import regex
+from tests.support import places
 
 TEXTS = ["", "a", "aab", "xaab-b", "é abb ü", "\ud800ab", "a\nb\n", "1999-2001", "line\r\n b", "\U0001f600ab"]
 
@@ -73,8 +76,9 @@ def test_the_group_it_is_the_match_and_its_neighbours_are_not_consumed() -> None
 
 @pytest.mark.parametrize("pattern", ["(a", r"(a)\1", "(?=a)", "(?<!a)b", "a{2000}"])
 def test_what_cannot_be_linear_is_an_error(pattern: str) -> None:
-    with pytest.raises(regex.error):
-        regex.compile(pattern)
+    for use in (regex.Pattern[str].check, lambda unusable: unusable.search("a")):
+        with pytest.raises(regex.error):
+            use(regex.compile(pattern))
 
 
 @pytest.mark.parametrize("template", [r"\x", "\\", r"\g<name>"])
@@ -106,3 +110,24 @@ def test_the_named_groups_of_a_match_are_its_parts() -> None:
 )
 def test_the_words_within_a_text_are_those_that_it_contains(words: list[str], text: str) -> None:
     assert regex.Words(words).within(text) == tuple(word for word in words if word in text)
+
+
+ALL = """
+import importlib, pkgutil
+import inspector
+from inspector import regex
+made = regex.Pattern.__init__
+def checked(self, *given):
+    made(self, *given)
+    self.check()
+regex.Pattern.__init__ = checked
+for module in pkgutil.walk_packages(inspector.__path__, "inspector."):
+    importlib.import_module(module.name)
+"""
+
+
+@pytest.mark.slow
+def test_every_pattern_of_the_program_can_be_compiled() -> None:
+    """They are compiled when they are first used, which may be at an odd record."""
+    done = subprocess.run([sys.executable, "-c", ALL], cwd=places.ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,5 +1,6 @@
 """The program: until the command line is read, Ctrl-C ends it without a word."""
 
+import gc
 import signal
 
 
@@ -7,9 +8,13 @@ def main() -> int:
     """Run it; return its exit status."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, in the background
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from inspector.cli.main import main as run
+    gc.disable()  # until the command is imported: code has no garbage, and looking for it was a quarter of a start
+    try:
+        from inspector.cli.main import main as run
 
-    return run()
+        return run()
+    finally:
+        gc.enable()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Arguments that several commands share, and their conversion."""
+"""Arguments that several commands share, and their conversion.
+
+Every command waits for this module, so what a conversion alone needs is imported there.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import clocks, inputs, rules
-from inspector.compare.differences import Patterns, Section, patterns_in
+from inspector import inputs
 from inspector.errors import InspectorError
-from inspector.proxy.options import capture_path
-from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from inspector.compare.differences import Patterns
     from inspector.formats.outgoing import Content
 
 WARNING = 400
@@ -67,7 +68,9 @@ def rules_of(arguments: argparse.Namespace) -> Iterator[None]:
     if not (file or directory):
         yield
         return
+    from inspector import rules
     from inspector.summaries import ruleset
+    from inspector.text import beginning, clean
 
     loaded = ruleset.load(file, directory, time.time())
     for warning in loaded.warnings:
@@ -91,6 +94,8 @@ def add_ignoring(command: argparse.ArgumentParser) -> None:
 
 def ignored_of(arguments: argparse.Namespace) -> Patterns:
     """Return what is not compared. Raises InspectorError."""
+    from inspector.compare.differences import Patterns, Section, patterns_in
+
     ignored = list(arguments.ignore)
     if arguments.ignore_file:
         try:
@@ -116,11 +121,15 @@ def add_full(command: argparse.ArgumentParser, example: str) -> None:
 
 def capture_to_write(arguments: argparse.Namespace) -> Path:
     """Return the path of the capture that a command creates: --output, or a new one in captures/."""
+    from inspector.proxy.options import capture_path
+
     return capture_path(arguments.output or "")
 
 
 def moment(text: str) -> float:
     """Convert a date or a time in ISO 8601 (UTC by default) to seconds since the epoch. Raises InspectorError."""
+    from inspector import clocks
+
     try:
         return clocks.iso(text)
     except (ValueError, OverflowError) as error:

@@ -20,11 +20,8 @@ from inspector.cli.output import (
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, whole_message
 from inspector.errors import InspectorError
-from inspector.formats import baseline, json_output, junit, sarif
+from inspector.formats import baseline
 from inspector.model import Severity
-from inspector.report import page
-from inspector.report.content import gathered
-from inspector.report.copies import leaving
 from inspector.summaries import reading, wording
 from inspector.text import counts
 
@@ -80,14 +77,24 @@ def execute(arguments: argparse.Namespace) -> int:
     limit = None if arguments.fail_on == "never" else Severity(arguments.fail_on)
     match kind:
         case "html":
+            from inspector.report import page
+            from inspector.report.content import gathered
+            from inspector.report.copies import leaving
+
             with shown() as watch, leaving(captures[0], watch=watch) as copy:
                 print(page.html(gathered(copy, watch)))
         case "json":
+            from inspector.formats import json_output
+
             print_json(json_output.check(findings, unanalyzed, whole_message if arguments.full else None, judgement))
         case "sarif":
+            from inspector.formats import sarif
+
             print_json(sarif.document(findings))
             _print_unanalyzed(unanalyzed, captures, aside=True)
         case "junit":
+            from inspector.formats import junit
+
             print(junit.document(findings, [*runs, *apart], limit))
             _print_unanalyzed(unanalyzed, captures, aside=True)
         case _ if read:

@@ -1,13 +1,13 @@
 """The commands and their parsers.
 
 To add a command, add a module with ``EXAMPLE``, ``add_arguments`` and ``execute`` to this package, and a line to
-``COMMANDS``.
+``GROUPS``. Only the module of the command that is called is imported, and it imports what only some of its calls need
+where that is used: a start is what people wait for most often (tests/cli/test_start.py counts).
 """
 
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
@@ -191,6 +191,8 @@ def near(word: str) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """A hint with the names most like a word; empty if none is."""
+    import difflib
+
     found = difflib.get_close_matches(word, known, 2)
     ratios = [difflib.SequenceMatcher(None, name, word).ratio() for name in found]
     found = [name for name, ratio in zip(found, ratios, strict=True) if ratio == ratios[0]]

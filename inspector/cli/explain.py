@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from inspector import installation
 from inspector.cli.arguments import add_rules
 from inspector.cli.output import columns, print_json, print_markdown
-from inspector.cli.rows import print_rows
 from inspector.explain import protocol_page, reference
 from inspector.rules import fixes
 from inspector.summaries import wording
@@ -48,6 +47,8 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print_json({topic: rows})
         else:
+            from inspector.cli.rows import print_rows
+
             print_rows(list(rows[0]), [list(row.values()) for row in rows])
         return 0
     if (anchor := protocol_page.cited_anchor(topic)) is not None:

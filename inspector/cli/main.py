@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import io
 import os
 import signal
-import sqlite3
 import sys
 import threading
 from typing import TYPE_CHECKING
 
 from inspector.analysis import limits
 from inspector.cli import commands
-from inspector.cli.arguments import rules_of
 from inspector.errors import InspectorError
-from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
     import argparse
@@ -47,12 +45,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _executed(command_line: list[str], mask: Iterable[int]) -> int:
     arguments = _parsed(command_line)
+    if not gc.isenabled():  # ``__main__`` is waiting for this
+        gc.freeze()
+        gc.enable()
     if _in_main_thread():
         _take_signals(next(iter(command_line), ""))
         limits.arm()
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     try:
-        with rules_of(arguments):
+        with _rules_of(arguments):
             status: int = arguments.function(arguments)
     except UnicodeEncodeError as error:
         odd = next((word for word in command_line if _is_odd(word)), None)
@@ -60,6 +61,15 @@ def _executed(command_line: list[str], mask: Iterable[int]) -> int:
             raise
         raise InspectorError(f"{odd!r} is not UTF-8.", "Write it as UTF-8.") from error
     return status
+
+
+def _rules_of(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Apply the rules that a command line names; a command without these options does without their module."""
+    if not hasattr(arguments, "rules"):
+        return contextlib.nullcontext()
+    from inspector.cli.arguments import rules_of
+
+    return rules_of(arguments)
 
 
 def _is_odd(word: str) -> bool:
@@ -85,7 +95,7 @@ def _reported(work: Callable[[], int | None]) -> int:
             _complain(f"Cannot write the output: {error.strerror}.", "Free some space, or write it elsewhere.")
         else:
             raise
-    except sqlite3.Error as error:
+    except _errors_of_sqlite() as error:
         _complain(f"A capture cannot be read or written: {error}.", "Check it and its disk.")
     except KeyboardInterrupt:
         _discard_output()
@@ -98,7 +108,14 @@ def _reported(work: Callable[[], int | None]) -> int:
     return 2
 
 
+def _errors_of_sqlite() -> tuple[type[Exception], ...]:
+    """Return what SQLite raises; nothing if no command has imported it."""
+    return (sys.modules["sqlite3"].Error,) if "sqlite3" in sys.modules else ()
+
+
 def _complain(message: str, hint: str) -> None:
+    from inspector.text import beginning, clean
+
     with contextlib.suppress(OSError):  # nobody reads it
         sys.stdout.flush()
         # It may quote a file that somebody else made.

@@ -1,13 +1,13 @@
-"""Print JSON, lines and verdicts: in colour and as wide as the terminal, or plain in a pipe."""
+"""Print JSON, lines and verdicts: in colour and as wide as the terminal, or plain in a pipe.
+
+Rich takes as long to import as a small capture to be read, so it is imported where something is coloured.
+"""
 
 from __future__ import annotations
 
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
-from rich.text import Text
 
 from inspector import regex
 from inspector.model import Severity
@@ -16,6 +16,8 @@ from inspector.text import as_json, beginning, clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from rich.text import Text
 
     from inspector.compare.diff_lines import Line, Sort
     from inspector.summaries.summary import Brief, RunBrief
@@ -51,6 +53,8 @@ def print_text(text: Text) -> None:
     if columns() is None:
         print(text.plain)
     else:
+        from rich.console import Console
+
         Console(highlight=False, markup=False, emoji=False).print(text, soft_wrap=True)
 
 
@@ -60,6 +64,7 @@ def print_markdown(text: str) -> None:
     if (columns() or 0) < ROOM:
         print(text)
         return
+    from rich.console import Console
     from rich.markdown import Markdown
     from rich.theme import Theme
 
@@ -75,9 +80,15 @@ def print_line(line: str) -> None:
 def print_lines(lines: Iterable[Line]) -> None:
     """Print the lines of a comparison, on a terminal wrapped and in colour; lines of texts as they are."""
     width = columns()
+    if width is None:
+        for line in lines:
+            print(line.text)
+        return
+    from rich.text import Text
+
     for line in lines:
         parts = [line.text]
-        if width is not None and len(line.text) > width and line.sort not in ("hunk", "old", "new", "same"):
+        if len(line.text) > width and line.sort not in ("hunk", "old", "new", "same"):
             # The sign of a difference never stands alone on a line.
             parts = wording.flowing(_SIGN.sub("\\1\0", line.text), width)
         print_text(Text("\n".join(parts), SORTS[line.sort]))
@@ -85,6 +96,11 @@ def print_lines(lines: Iterable[Line]) -> None:
 
 def print_block(block: Block) -> None:
     """Print lines, on a terminal what has a severity in its colour."""
+    if columns() is None:
+        print(*block.lines, sep="\n")
+        return
+    from rich.text import Text
+
     text = Text("\n".join(block.lines))
     if block.severity:
         text.stylize(SEVERITIES[block.severity], 0, len(block.marked))
@@ -97,6 +113,8 @@ def print_record(brief: Brief, lines: list[str]) -> None:
     if not brief.signs or columns() is None:
         print(text)
         return
+    from rich.text import Text
+
     styled = Text(text)
     for sign in brief.signs:
         if (at := text.rfind(sign.rule)) >= 0:

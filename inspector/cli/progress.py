@@ -7,13 +7,12 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from inspector import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rich.console import Console
     from rich.progress import Progress, TaskID
 
     from inspector.progress import Watch
@@ -30,7 +29,13 @@ NARROW = 70
 def shown(console: Console | None = None, *, after: float = AFTER) -> Iterator[Watch]:
     """Show how far the work within is, if it takes more than ``after`` seconds: on the terminal (standard error, or
     ``console``), and nowhere else. The bar is gone at the end, whatever the end is."""
-    console = console or Console(stderr=True, force_terminal=sys.stderr.isatty())
+    if console is None:
+        if not sys.stderr.isatty():
+            yield progress.unwatched
+            return
+        from rich.console import Console
+
+        console = Console(stderr=True, force_terminal=True)
     if not console.is_terminal:
         yield progress.unwatched
         return

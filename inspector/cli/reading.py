@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from inspector.capture import paths
 from inspector.capture.store import Capture
-from inspector.compare import documents
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import REPLAY_OF
 from inspector.summaries import whole_messages
@@ -62,6 +61,8 @@ class Unreadable:
 
 def documents_of(capture: Capture, chosen: ChosenRun) -> RunDocuments:
     """Return what is compared of a run. Raises CaptureError."""
+    from inspector.compare import documents
+
     found, run = chosen
     label = f"{found.capture.name} run {run.brief.number}"
     return documents.of_run(capture, run.seqs, run.brief, label, found.unanalyzed)

@@ -1,16 +1,10 @@
-"""``puppet-inspector --version --verbose``: what a bug report needs, and nothing about the site."""
+"""``puppet-inspector --version``, and with ``--verbose`` what a bug report needs, and nothing about the site."""
 
 from __future__ import annotations
 
-import platform
-import socket
-import sqlite3
-import sys
-from importlib import metadata
 from typing import TYPE_CHECKING
 
-from inspector import __version__, installation
-from inspector.cli.output import print_line
+from inspector import __version__
 
 if TYPE_CHECKING:
     import argparse
@@ -21,16 +15,27 @@ PACKAGES = ("mitmproxy", "cryptography", "pyOpenSSL", "textual", "rich", "msgspe
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the version; with ``--verbose`` also those of what it stands on."""
-    for line in _verbose() if arguments.verbose else [f"puppet-inspector {__version__}"]:
+    if not arguments.verbose:
+        print(f"puppet-inspector {__version__}")
+        return 0
+    from inspector.cli.output import print_line
+
+    for line in _verbose():
         print_line(line)
     return 0
 
 
 def _verbose() -> Iterator[str]:
+    import platform
+    import socket
+    import sqlite3
+    import sys
+
     from cryptography.hazmat.backends.openssl.backend import backend
 
+    libc = " ".join(platform.libc_ver()).strip() or "another libc"
     yield f"puppet-inspector {__version__} ({_kind()})"
-    yield f"Python {platform.python_version()} ({sys.implementation.name}, {platform.machine()}, {_libc()})"
+    yield f"Python {platform.python_version()} ({sys.implementation.name}, {platform.machine()}, {libc})"
     for name in PACKAGES:
         yield f"{name} {_version(name)}"
     yield f"OpenSSL {backend.openssl_version_text().removeprefix('OpenSSL ')}"
@@ -39,16 +44,16 @@ def _verbose() -> Iterator[str]:
 
 
 def _kind() -> str:
+    from inspector import installation
+
     if installation.ONE_FILE:
         return "one-file build"
     return "checkout" if (installation.PACKAGE.parent / "pyproject.toml").is_file() else "installed package"
 
 
-def _libc() -> str:
-    return " ".join(platform.libc_ver()).strip() or "another libc"
-
-
 def _version(name: str) -> str:
+    from importlib import metadata
+
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -18,11 +18,12 @@ from urllib.parse import quote
 import msgspec
 
 from inspector import regex
+from inspector.lazily import Lazily
 from inspector.model import Exchange, Gap, Handshake, Message, Request, Response
 from inspector.privacy import names, patterns, rewrite, secrets, written
 from inspector.privacy.names import MASK
 from inspector.privacy.rewrite import Fields, Leaf
-from inspector.protocol import bodies, endpoints, files, rich, x509
+from inspector.protocol import bodies, endpoints, files, rich
 from inspector.protocol.kinds import Kind
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
     from inspector.model import Headers, Leg, Record
     from inspector.privacy.rewrite import Tree, ValueNode
+    from inspector.protocol import x509
+else:
+    x509 = Lazily("inspector.protocol.x509")
 
 _WORK = 2_000_000_000
 """Bytes that are searched for all the secrets of a record together: this takes some seconds."""

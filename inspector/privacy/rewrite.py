@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
-import yaml
 
 from inspector import regex
 from inspector.model import Request
@@ -25,6 +24,8 @@ from inspector.protocol.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import yaml
 
     from inspector.model import Message
 
@@ -266,6 +267,8 @@ def _quoted(_leaf: Leaf, new: str | float) -> str:
 
 
 def _yaml(body: bytes, between: Callable[[str], str] | None = None) -> Tree:
+    import yaml  # few agents write it
+
     try:
         ruby_yaml.load(bodies.utf8(body))  # limits depth, number of values and cycles
     except bodies.WRONG as error:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Callable
-from html import unescape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from inspector import regex
+from inspector.lazily import Lazily
 from inspector.model import Message, Request, Response
-from inspector.protocol import catalog_reading, x509
+from inspector.protocol import catalog_reading
 from inspector.protocol.bodies import (
     MAX_FIELD,
     PACKED,
@@ -61,6 +61,11 @@ from inspector.protocol.documents import (
     Undecodable,
 )
 from inspector.protocol.files import ChecksumResult, bucket_file
+
+if TYPE_CHECKING:
+    from inspector.protocol import x509
+else:
+    x509 = Lazily("inspector.protocol.x509")
 
 type Decoder = Callable[[Message], Document]
 
@@ -159,6 +164,8 @@ def _error(message: Response, body: bytes, longest: int = MAX_TEXT) -> Document:
 
 def _title(body: bytes) -> str:
     """The message of an HTML page: its title, or else its first words."""
+    from html import unescape
+
     page = body[: MAX_TEXT * 4].decode("utf-8", "replace")
     if found := regex.search(r"<(title|h1)\b[^>]{0,200}>([^<]{1,400})", page, regex.IGNORECASE):
         return " ".join(unescape(found[2]).split())

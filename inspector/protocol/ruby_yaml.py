@@ -11,11 +11,12 @@ import binascii
 import math
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
-
-import yaml
+from typing import TYPE_CHECKING, Any
 
 from inspector import regex
+
+if TYPE_CHECKING:
+    import yaml
 
 MAX_BYTES = 16 * 2**20
 """Maximum bytes: for hostile text the parser's events take some 100 bytes per byte, one after the other."""
@@ -98,6 +99,8 @@ def typed(event: yaml.ScalarEvent) -> bool | float | None:
 
 def load(body: bytes) -> Any:
     """Return a document's value as plain dicts, lists and scalars; ``body`` must be UTF-8. Raises Refused."""
+    import yaml  # few agents write it
+
     if len(body) > MAX_BYTES:
         raise Refused(f"{len(body)} bytes of YAML, more than {MAX_BYTES} are not read")
     try:
@@ -127,6 +130,8 @@ class _Builder:
         """The pending key of each open collection."""
 
     def build(self, body: bytes) -> Any:
+        import yaml
+
         for events, event in enumerate(yaml.parse(body, Loader=yaml.CSafeLoader)):
             if isinstance(event, yaml.ScalarEvent):
                 self.nodes += 1

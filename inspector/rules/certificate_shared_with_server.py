@@ -2,7 +2,9 @@ from inspector.model import Leg
 from inspector.rules.kit import *
 from inspector.rules.trust import leaf
 
-_MASTER = Leg(id="to-master", side="master", peer_chain=carried(made(MASTER)))
+
+def _to_master() -> Leg:
+    return Leg(id="to-master", side="master", peer_chain=carried(made(MASTER)))
 
 
 @rule(
@@ -19,9 +21,9 @@ _MASTER = Leg(id="to-master", side="master", peer_chain=carried(made(MASTER)))
                   only_if="PuppetDB is on the same host", destroys="the copies that PuppetDB has"),
     ),
     source="docs/protocol.md#issued-certificates",
-    good=lambda: [talk(altered(catalog(), master=_MASTER), report())],
+    good=lambda: [talk(altered(catalog(), master=_to_master()), report())],
     bad=lambda: [
-        talk(*(altered(part, leg={"peer_chain": carried(made(MASTER))}, master=_MASTER)
+        talk(*(altered(part, leg={"peer_chain": carried(made(MASTER))}, master=_to_master())
                for part in (catalog(), report())), certname=MASTER),
     ],
 )  # fmt: skip

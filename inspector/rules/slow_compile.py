@@ -1,7 +1,5 @@
 """S08 and S29: slow compilation."""
 
-from statistics import median
-
 from inspector.rules.kit import *
 
 
@@ -74,8 +72,12 @@ def compile_slower_than_usual(
     if case.status != 200 or case.run.tool:
         return
     before = [past.compile_time for past in case.ledger.fleet.before(case.run) if past.compile_time is not None]
-    usual, seconds = median(before) if len(before) >= max(1, runs) else None, waited(case.exchange)
-    if usual is not None and seconds >= times * usual and seconds - usual >= least_s:
+    if len(before) < max(1, runs):
+        return
+    from statistics import median
+
+    usual, seconds = median(before), waited(case.exchange)
+    if seconds >= times * usual and seconds - usual >= least_s:
         yield Statement(
             f"the catalog took {seconds:.1f} s; in this node's last {len(before)} runs the median was {usual:.1f} s",
             at=places.timing("waiting for the master"),

@@ -6,17 +6,19 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from inspector.clocks import SKEW
+from inspector.lazily import Lazily
 from inspector.protocol import documents as d
-from inspector.protocol import x509
-from inspector.protocol.signatures import signed_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from inspector.model import Exchange, Handshake
+    from inspector.protocol import signatures, x509
     from inspector.rules.cases import Case, ExchangeCase
     from inspector.runs.history import Presented
     from inspector.runs.run import Run
+else:
+    signatures, x509 = Lazily("inspector.protocol.signatures"), Lazily("inspector.protocol.x509")
 
 
 def leaf(chain: Sequence[bytes]) -> d.Certificate | None:
@@ -74,7 +76,7 @@ def made_by(crl: d.RevocationList, authorities: Iterable[d.Certificate]) -> list
 def forged(crl: d.RevocationList, authorities: Iterable[d.Certificate]) -> bool:
     """Return True if a CA with the CRL's issuer name is known and no such CA signed it."""
     signers = made_by(crl, authorities)
-    return bool(signers) and not any(signed_by(crl, authority) is not False for authority in signers)
+    return bool(signers) and not any(signatures.signed_by(crl, authority) is not False for authority in signers)
 
 
 def crl_trouble(run: Run, at: float) -> bool:

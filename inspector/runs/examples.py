@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import email.utils
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -17,14 +16,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlencode
 
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.serialization import Encoding
-
-from inspector.host import pki
+from inspector.lazily import Lazily
 from inspector.model import Exchange, Handshake, Headers, Leg, Record, Request, Response
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives import serialization
     from cryptography.x509 import Certificate, CertificateSigningRequest
+
+    from inspector.host import pki
+else:
+    pki, serialization = Lazily("inspector.host.pki"), Lazily("cryptography.hazmat.primitives.serialization")
 
 NAME = "node1.example"
 MASTER = "puppet.example"
@@ -88,7 +89,7 @@ def _chain(certname: str, key: str, issuer: str = "own") -> tuple[bytes, ...]:
     # "renewed" is issued by the same CA, but is another certificate.
     authority = _foreign() if issuer == "foreign" else authorities()[1]
     leaf = pki.sign(authority, private_key(key).public_key(), certname)
-    return (leaf.public_bytes(Encoding.DER),)
+    return (leaf.public_bytes(serialization.Encoding.DER),)
 
 
 @cache
@@ -96,7 +97,7 @@ def weakly_signed(digest: Literal["md5", "sha1"]) -> CertificateSigningRequest:
     """A signing request whose signature algorithm is given as MD5 or SHA-1; its signature does not verify."""
     from cryptography.x509 import load_der_x509_csr
 
-    strong = pki.make_csr(NAME, pki.new_key(2048)).public_bytes(Encoding.DER)
+    strong = pki.make_csr(NAME, pki.new_key(2048)).public_bytes(serialization.Encoding.DER)
     algorithm = bytes.fromhex("2a864886f70d0101")  # PKCS #1; the following byte says which algorithm
     weak = {"md5": b"\x04", "sha1": b"\x05"}[digest]
     return load_der_x509_csr(strong.replace(algorithm + b"\x0b", algorithm + weak))
@@ -125,7 +126,7 @@ def made(
 
 def carried(certificate: Certificate) -> tuple[bytes, ...]:
     """A certificate as stored for a connection, for ``altered(..., leg={"peer_chain": carried(made())})``."""
-    return (certificate.public_bytes(Encoding.DER),)
+    return (certificate.public_bytes(serialization.Encoding.DER),)
 
 
 def _time() -> float:
@@ -237,7 +238,9 @@ def skewed(part: ExamplePart, seconds: float) -> ExamplePart:
     """A part answered by a master whose clock is this far ahead."""
 
     def other(scene: Scene) -> Record | None:
-        date = email.utils.formatdate(scene.time + seconds, usegmt=True)
+        from email.utils import formatdate
+
+        date = formatdate(scene.time + seconds, usegmt=True)
         return altered(part, answers={"Date": date})(scene)
 
     return other
@@ -453,6 +456,7 @@ def csr(
 def asking_for(extensions: Mapping[str, str], certname: str = NAME) -> CertificateSigningRequest:
     """A signing request with extensions (dotted OID and value), as csr_attributes.yaml adds them: ``csr(made=...)``."""
     from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
 
     builder = x509.CertificateSigningRequestBuilder().subject_name(
         x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, certname)])
@@ -661,4 +665,4 @@ def _metadata(path: str, relative: str | None, content: bytes | None, algorithm:
 def _pem(chain: tuple[bytes, ...]) -> bytes:
     from cryptography import x509
 
-    return b"".join(x509.load_der_x509_certificate(der).public_bytes(Encoding.PEM) for der in chain)
+    return b"".join(x509.load_der_x509_certificate(der).public_bytes(serialization.Encoding.PEM) for der in chain)

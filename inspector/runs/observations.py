@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
-from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from inspector import regex
@@ -134,6 +133,8 @@ class Polling:
         if len(bursts) < 2:
             return None
         bursts.insert(0, polls[0].time)
+        from statistics import median
+
         gaps = [later - earlier for earlier, later in pairwise(bursts)]
         usual = median(gaps)
         if sum(abs(gap - usual) <= STEADY * usual for gap in gaps) < 0.75 * len(gaps):

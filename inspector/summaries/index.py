@@ -11,6 +11,7 @@ import hashlib
 import os
 import sqlite3
 from array import array
+from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -90,7 +91,7 @@ class IndexedRun:
     @classmethod
     def unpacked(cls, data: bytes) -> Self:
         """Return what ``packed`` made. Raises msgspec.MsgspecError."""
-        return cls(*_RUN.decode(data))
+        return cls(*_runs().decode(data))
 
 
 class IndexState(NamedTuple):
@@ -310,7 +311,7 @@ class Index:
             return known
         with _readable():
             row = self._db.execute("SELECT data FROM page WHERE number = ?", (number,)).fetchone()
-            page = _BRIEFS.decode(_frame(row[0], zstandard.ZstdDecompressor())) if row else []
+            page = _briefs().decode(_frame(row[0], zstandard.ZstdDecompressor())) if row else []
         if last >= (number + 1) * PAGE - 1:
             self._share(page)
             if len(self._pages) >= KEPT:
@@ -353,9 +354,17 @@ def _readable() -> Iterator[None]:
 
 _FRAME = b"\x28\xb5\x2f\xfd"
 """How a zstd frame begins; what ``packed`` makes begins otherwise."""
-_BRIEFS = msgspec.msgpack.Decoder(list[Brief])
 _ALIKE = ("certname", "address", "endpoint", "environment", "method", "target", "reason", "identity", "leg", "master",
           "presented", "master_presented")  # fmt: skip
 """The values that many records have in common."""
-_RUN = msgspec.msgpack.Decoder(tuple[RunBrief, bytes])
 _STEPS = msgspec.msgpack.Decoder(list[int])
+
+
+@cache  # what only reads a capture waits for neither
+def _briefs() -> msgspec.msgpack.Decoder[list[Brief]]:
+    return msgspec.msgpack.Decoder(list[Brief])
+
+
+@cache
+def _runs() -> msgspec.msgpack.Decoder[tuple[RunBrief, bytes]]:
+    return msgspec.msgpack.Decoder(tuple[RunBrief, bytes])

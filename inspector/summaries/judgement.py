@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -329,8 +328,13 @@ def silent(last: float, pause: float | None, end: float) -> bool:
 
 
 def _silent(node: Node, end: float) -> bool:
+    last = max(each.run.ended for each in node.runs)
     pauses = [later.run.started - earlier.run.started for earlier, later in pairwise(node.runs)]
-    return silent(max(each.run.ended for each in node.runs), median(pauses) if pauses else None, end)
+    if not pauses:
+        return silent(last, None, end)
+    from statistics import median
+
+    return silent(last, median(pauses), end)
 
 
 def _state_after(run: RunBrief) -> NodeState:

@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from importlib import metadata
 
 from cryptography.hazmat.backends.openssl import backend
@@ -55,7 +56,7 @@ def circumstances(name: str, busy: float) -> str:
     """When, where and with what a bench was made; ``busy``: the machine's load before it began."""
     versions = [
         f"mitmproxy {metadata.version('mitmproxy')}",
-        f"Python {platform.python_version()}",
+        f"Python {platform.python_version()} (built {_how()} --enable-optimizations)",
         " ".join(backend.openssl_version_text().split()[:2]),
         *(f"{tool} {_version(tool)}" for tool in ("puppet", "puppetserver") if shutil.which(tool)),
     ]
@@ -65,6 +66,11 @@ def circumstances(name: str, busy: float) -> str:
         f"`{command}`, {datetime.datetime.now(datetime.UTC):%Y-%m-%d}: {', '.join(versions)}; "
         f"{os.cpu_count()} cores, {memory:.0f} GB ({platform.machine()}), load {busy:.1f} before it began."
     )
+
+
+def _how() -> str:
+    """Whether this Python was built with its profile, which makes it a fifth to a third faster."""
+    return "with" if "--enable-optimizations" in str(sysconfig.get_config_var("CONFIG_ARGS")) else "without"
 
 
 def _version(tool: str) -> str:

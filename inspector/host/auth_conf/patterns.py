@@ -65,7 +65,7 @@ def read(text: str, engine: Engine) -> Pattern:
     translated = "".join(reader.pieces)
     if not reader.obstacle:
         try:
-            regex.compile(translated)
+            regex.compile(translated).check()
         except regex.error:
             reader.obstacle = "the expression is too large"
     return Pattern(
