@@ -62,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Get a certificate for the proxy that agents trust: this host's own, one from this host's CA (prints the command),
-    or one made with a CA directory. Then check it as an agent would, and print how to use it and how to undo this."""
+    or one made with a CA directory. Then check it as an agent would, and print how to use it and how to undo this. The
+    exit status is 1 if a check fails, or a step is left to be done."""
     result = provision(
         arguments.name,
         alt_names=arguments.alt_name,
