@@ -39,9 +39,10 @@ READ = 20_000
 _REPORTERS = regex.compile(
     r"(?:Error: |Evaluation Error: |(?:5\d\d )?(?:Internal )?Server Error: |Error \d{3} on SERVER: "
     r"|Could not retrieve catalog from remote server: |Failed to compile catalog for node \S+: "
-    r"|Error while evaluating an? [A-Za-z' ]{1,60}, |(?:[a-z][a-z0-9_]*\.)+(?P<thrown>[A-Z][A-Za-z0-9_$]*: ))+"
+    r"|Error while evaluating an? [A-Za-z' ]{1,60}, |\([A-Z][A-Za-z0-9_:]*(?:Error|Exception)\) "
+    r"|(?:[a-z][a-z0-9_]*\.)+(?P<thrown>[A-Z][A-Za-z0-9_$]*: ))+"
 )
-"""The beginnings of error messages that say only who reports it: agent, master, compiler, Java."""
+"""The beginnings of error messages that say only who reports it: agent, master, compiler, Java, JRuby."""
 _NODE = regex.compile(r" on node [^\s,;]+$")
 _PLACE = regex.compile(r" ?\((?:file|at|line)[^()]*\)$")
 _PATH = regex.compile(r"(?:/[^\s/:,()']+){5,}")

@@ -69,7 +69,7 @@ def test_brief_cuts_the_middle_of_a_sentence() -> None:
             "Server Error: java.util.concurrent.ExecutionException: java.net.ConnectException: Connection refused",
             "Connection refused",
         ),
-        ("org.jruby.exceptions.RuntimeError: (RuntimeError) broken pipe", "(RuntimeError) broken pipe"),
+        (f"Server Error: org.jruby.exceptions.RuntimeError: (PreformattedError) Evaluation Error: {REASON}", REASON),
         ("java.net.UnknownHostException: puppetdb.example", "UnknownHostException: puppetdb.example"),
         ("java.lang.NullPointerException", "java.lang.NullPointerException"),
         ("Internal Server Error: java.lang.NullPointerException", "java.lang.NullPointerException"),

@@ -45,7 +45,7 @@ def print_rows(
     heads: Sequence[str], rows: Iterable[Sequence[Cell]], below: str = "", spare: Sequence[str] = ()
 ) -> None:
     """Print an aligned table. Nothing is cut: where a terminal has no room for it, the long column ``below`` is printed
-    below each line, then columns that are to ``spare`` are left out, then the last column is wrapped, and at last each
+    below each line, then the last column is wrapped, then columns that are to ``spare`` are left out, and at last each
     line becomes a paragraph."""
     lines = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     head = [Text(name, "bold") for name in heads]
@@ -55,14 +55,14 @@ def print_rows(
         return
     at = heads.index(below) if below else len(heads)
     within = [[*line[:at], *line[at + 1 :]] for line in (head, *lines)]
-    for name in spare:
-        if _width(within) > width:
-            place = [cell.plain for cell in within[0]].index(name)
-            within = [[*line[:place], *line[place + 1 :]] for line in within]
-    room = width - _width([line[:-1] for line in within]) - GAP
-    if room >= min(LAST, max(line[-1].cell_len for line in within)):
-        _print_table(within, room, [line[at] for line in lines] if below else ())
-        return
+    last = min(LAST, max(line[-1].cell_len for line in within))
+    for name in ("", *spare):
+        place = [cell.plain for cell in within[0]].index(name) if name else len(within[0])
+        within = [[*line[:place], *line[place + 1 :]] for line in within]
+        room = width - _width([line[:-1] for line in within]) - GAP
+        if room >= last:
+            _print_table(within, room, [line[at] for line in lines] if below else ())
+            return
     for line in lines:
         _print_paragraph(heads, line, width)
 

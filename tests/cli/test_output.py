@@ -35,7 +35,7 @@ COMMANDS = {
 }
 
 
-BRIEF = {("list", 80), ("captures", 80)}
+BRIEF = {("list", 80), ("captures", 80), ("runs", 80), ("runs --full", 80)}
 """Tables that leave something out there, rather than take two lines."""
 
 
