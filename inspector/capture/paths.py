@@ -58,7 +58,8 @@ def chosen(given: Sequence[Path]) -> list[Path]:
             continue
         within = sorted(path.glob("*.sqlite"), key=written)
         if not within:
-            raise InspectorError(f"There is no capture in {path}/.", "Captures are the files that end in .sqlite.")
+            where = f"{path}".rstrip("/")
+            raise InspectorError(f"There is no capture in {where}/.", "Captures are the files that end in .sqlite.")
         found += within
     return found
 
