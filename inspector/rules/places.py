@@ -59,7 +59,8 @@ def meaning(needle: str, part: str = "", fallback: str = "") -> Place:
 def error(needle: str) -> Place:
     """Return a place in the text of an error that the master answered with."""
     line = needle.strip()[:READ].partition("\n")[0]
-    return Place("meaning", "error", decisive(line)[:SENTENCE], line[:NEEDLE])
+    wrong, begin = decisive(line)[:SENTENCE], line[:NEEDLE]
+    return Place("meaning", "error", wrong, begin if begin != wrong else "")
 
 
 def tls(needle: str, fallback: str = "") -> Place:
