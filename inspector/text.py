@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from inspector import clocks
+from inspector import clocks, regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +30,22 @@ _BLANK = frozenset(
 
 WIDTH = 46
 """Characters of a path that a console line shows."""
+ERROR = 200
+"""Characters of an error message in a sentence."""
+TAIL = 60
+"""Characters at the end of a sentence that stay when its middle is left out: there it often names what is wrong."""
+READ = 20_000
+"""Characters of a message that are looked at."""
+_REPORTERS = regex.compile(
+    r"(?:Error: |Evaluation Error: |(?:5\d\d )?(?:Internal )?Server Error: |Error \d{3} on SERVER: "
+    r"|Could not retrieve catalog from remote server: |Failed to compile catalog for node \S+: "
+    r"|Error while evaluating an? [A-Za-z' ]{1,60}, |\([A-Z][A-Za-z0-9_:]*(?:Error|Exception)\) "
+    r"|(?:[a-z][a-z0-9_]*\.)+(?P<thrown>[A-Z][A-Za-z0-9_$]*: ))+"
+)
+"""The beginnings of error messages that say only who reports it: agent, master, compiler, Java, JRuby."""
+_NODE = regex.compile(r" on node [^\s,;]+$")
+_PLACE = regex.compile(r" ?\((?:file|at|line)[^()]*\)$")
+_PATH = regex.compile(r"(?:/[^\s/:,()']+){5,}")
 
 
 def is_shown(character: str) -> bool:
@@ -198,6 +214,48 @@ def ends(text: str, width: int, front: int | None = None) -> str:
 def excerpt(text: str, length: int) -> str:
     """The first characters of a long text, and how many it has."""
     return text if len(text) <= length else f"{text[:length]}… ({len(text):,} characters)"
+
+
+def decisive(text: str) -> str:
+    """An error message from the words on that say what is wrong, without who reports it.
+
+    The class of an exception of Java stays, without its package, where only one word follows it.
+    """
+    found = _REPORTERS.match(text)
+    rest = text[found.end() :] if found else ""
+    if found and found["thrown"] and found.end("thrown") == found.end() and " " not in rest:
+        return text[found.start("thrown") :]
+    return rest or text
+
+
+def brief(text: str, width: int = ERROR) -> str:
+    """An error message on one line of at most ``width`` characters, what is wrong first.
+
+    Who reports it is left out, then as much as must be: the node's name, which is known, the directories of the file,
+    the middle. File and line at the end stay.
+    """
+    line = decisive(" ".join(text[:READ].split()))
+    for shorten in (_without_node, without_directories):
+        if len(line) <= width:
+            return line
+        line = shorten(line)
+    place = _PLACE.search(line)
+    tail = min(TAIL, width // 3)
+    return ends(line, width, width - min(len(place[0]) if place else 0, width // 2) - tail)
+
+
+def essence(text: str) -> str:
+    """What an error message says, without who reports it and for which node."""
+    return _without_node(decisive(" ".join(text[:READ].split())))
+
+
+def _without_node(line: str) -> str:
+    return _NODE.sub("", line)
+
+
+def without_directories(line: str) -> str:
+    """A text with the last three parts of each long path."""
+    return _PATH.sub(lambda path: f".../{'/'.join(path[0].split('/')[-4:])}", line)
 
 
 def short(target: str, certname: str | None = None, width: int = WIDTH) -> str:

@@ -33,6 +33,65 @@ def test_an_excerpt_says_how_long_the_text_is() -> None:
     assert text.excerpt("x" * 1234, 3) == "xxx… (1,234 characters)"
 
 
+REASON = "Class[Profile::Web]: parameter 'port' expects an Integer value, got String"
+PLACE = "(file: {}/profile/manifests/web/server.pp, line: 33, column: 5)"
+NESTED = "Evaluation Error: Error while evaluating a Function Call, "
+
+
+def test_brief_says_what_is_wrong_and_where() -> None:
+    assert text.brief("a\n b\tc") == "a b c"
+    assert text.brief(f"Server Error: {REASON}") == REASON
+    place = PLACE.format("/etc/puppetlabs/code/environments/production/site")
+    whole = f"Server Error: Evaluation Error: Error while evaluating a Resource Statement, {NESTED}{REASON} {place}"
+    assert text.brief(f"{whole} on node web1.example.com") == f"{REASON} {place}"
+    longer = REASON + ", expected an Integer from 1 to 65535"
+    assert text.brief(f"{NESTED}{longer} {place} on node web1.example.com") == f"{longer} {PLACE.format('...')}"
+
+
+def test_brief_cuts_the_middle_of_a_sentence() -> None:
+    """Its end often names what is wrong; behind it stands the place."""
+    long = text.brief("Evaluation Error: " + "x" * 5000 + " when the library is present (file: /site.pp, line: 3)")
+    assert len(long) == text.ERROR
+    assert long.startswith("xxx")
+    assert "x…x" in long
+    assert long.endswith(" when the library is present (file: /site.pp, line: 3)")
+    assert len(text.brief("(file: " * 50_000)) == text.ERROR
+    assert text.brief("Error: " * 5000)
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (f"Error: Could not retrieve catalog from remote server: Error 500 on SERVER: Server Error: {REASON}", REASON),
+        (f"Failed to compile catalog for node web1.example: {NESTED}{REASON}", REASON),
+        ("500 Internal Server Error: java.io.IOException: No space left on device", "No space left on device"),
+        (
+            "Server Error: java.util.concurrent.ExecutionException: java.net.ConnectException: Connection refused",
+            "Connection refused",
+        ),
+        (f"Server Error: org.jruby.exceptions.RuntimeError: (PreformattedError) Evaluation Error: {REASON}", REASON),
+        ("java.net.UnknownHostException: puppetdb.example", "UnknownHostException: puppetdb.example"),
+        ("java.lang.NullPointerException", "java.lang.NullPointerException"),
+        ("Internal Server Error: java.lang.NullPointerException", "java.lang.NullPointerException"),
+        ("Internal Server Error", "Internal Server Error"),
+        ("500 Internal Server Error", "500 Internal Server Error"),
+        ("404 Not Found: Could not find environment 'x'", "404 Not Found: Could not find environment 'x'"),
+        ("www.example.com: Name or service not known", "www.example.com: Name or service not known"),
+        ("", ""),
+    ],
+)
+def test_an_error_begins_with_what_is_wrong(message: str, words: str) -> None:
+    assert text.decisive(message) == text.brief(message) == words
+
+
+def test_an_error_is_as_short_as_it_must_be() -> None:
+    message = f"Server Error: {NESTED}{REASON} {PLACE.format('/etc/puppetlabs/code/environments/production/site')}"
+    for width in range(20, 200, 7):
+        short = text.brief(message, width)
+        assert len(short) <= width
+        assert short.startswith(REASON[: width // 8])
+
+
 def test_moments_in_utc_are_cut_not_rounded() -> None:
     time = 1_795_788_359.9996
     assert text.utc(time) == "2026-11-27T14:05:59.999Z"

@@ -33,7 +33,7 @@ from inspector.runs.segmenter import OneRun, Segmenter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from inspector.model import Leg, Record
+    from inspector.model import Leg, Place, Record
     from inspector.protocol.endpoints import Match
     from inspector.rules import Ignore, Rule
     from inspector.runs.snapshot import VersionSource
@@ -389,14 +389,14 @@ def _made_before(run: Run, finding: Finding) -> bool:
 
 
 def _redacted(finding: Finding, secrets: set[str]) -> Finding:
-    # Text that is masked in a record cannot be found there either.
-    places = tuple(
-        dataclasses.replace(place, needle=place.fallback)
-        if redact.quoted(place.needle, secrets) != place.needle
-        else place
-        for place in finding.places
-    )
+    places = tuple(_without(place, secrets) for place in finding.places)
     return dataclasses.replace(finding, message=redact.quoted(finding.message, secrets), places=places)
+
+
+def _without(place: Place, secrets: set[str]) -> Place:
+    # Text that is masked in a record cannot be found there either.
+    texts = [text for text in (place.needle, place.fallback) if redact.quoted(text, secrets) == text]
+    return dataclasses.replace(place, needle=next(iter(texts), ""), fallback=texts[1] if len(texts) > 1 else "")
 
 
 def _secrets(step: Step, exchange: Exchange) -> set[str]:

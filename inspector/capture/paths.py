@@ -33,6 +33,14 @@ def newest() -> Path:
     return found
 
 
+def one(given: Path | None) -> Path:
+    """Return the capture that a command is about: the newest if none is given, or in the directory that is. Raises
+    InspectorError."""
+    if given is None:
+        return newest()
+    return chosen([given])[-1]
+
+
 def newest_in(folder: Path) -> Path | None:
     """Return the most recently written capture in a directory, which need not exist; None if there is none."""
     return max(folder.glob("*.sqlite"), key=written, default=None)
@@ -50,7 +58,8 @@ def chosen(given: Sequence[Path]) -> list[Path]:
             continue
         within = sorted(path.glob("*.sqlite"), key=written)
         if not within:
-            raise InspectorError(f"There is no capture in {path}/.", "Captures are the files that end in .sqlite.")
+            where = f"{path}".rstrip("/")
+            raise InspectorError(f"There is no capture in {where}/.", "Captures are the files that end in .sqlite.")
         found += within
     return found
 
@@ -89,8 +98,8 @@ def companion(path: Path, ending: str) -> Path:
 
 
 def made_from(path: Path, ending: str) -> Path:
-    """Return the default name of a file that is made from a capture: beside it, with another ending."""
-    return path.parent / f"{path.stem}{ending}"
+    """Return the default name of a file that is made from a capture: in the working directory, never beside it."""
+    return Path(f"{path.stem}{ending}")
 
 
 def fresh(folder: Path) -> Path:

@@ -52,6 +52,23 @@ def add_captures(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_capture(command: argparse.ArgumentParser) -> None:
+    """Add the capture that a command is about; ``paths.one`` finds it."""
+    command.add_argument(
+        "capture", type=Path, nargs="?", help="a capture, or a directory: the newest in it (default: captures/)"
+    )
+
+
+def add_agent(command: argparse.ArgumentParser, what: str = "only this agent") -> None:
+    """Add the option that chooses agents."""
+    command.add_argument("--agent", metavar="PATTERN", help=f"{what}: its certname, or a shell pattern (web*)")
+
+
+def add_run(command: argparse.ArgumentParser, what: str = "only this run") -> None:
+    """Add the option that chooses a run."""
+    command.add_argument("--run", type=int, metavar="N", help=f"{what}, by the number that `runs` prints")
+
+
 def add_rules(command: argparse.ArgumentParser) -> None:
     """Add the options with the site's rules; ``rules_of`` applies them."""
     command.add_argument("--rules", type=Path, metavar="YAML", help="the site's severities, thresholds, findings to "

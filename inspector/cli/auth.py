@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector import inputs
-from inspector.capture import paths
 from inspector.capture.store import Capture
+from inspector.cli.arguments import add_captures, add_rules
 from inspector.cli.output import print_json
 from inspector.cli.progress import shown
+from inspector.cli.reading import as_one
 from inspector.errors import InspectorError
 from inspector.explain.authorization import decision, decision_text
 from inspector.explain.authorization.decision import ANONYMOUS, Client, Question
@@ -31,7 +32,7 @@ _WARNINGS = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/")
+    add_captures(parser)
     parser.add_argument(
         "--auth-conf", type=Path, metavar="FILE", required=True,
         help="the master's auth.conf: puppetserver's (HOCON), or that of Puppet 2.7 to 5 in Ruby",
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cert", type=Path, metavar="PEM", help="with --request: the client's certificate, for rules "
                         "that ask for extensions or alternative names")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/auth.schema.json)")
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -56,7 +58,7 @@ def execute(arguments: argparse.Namespace) -> int:
     change or cannot be decided."""
     if not arguments.request and (arguments.certname or arguments.cert):
         raise InspectorError("--certname and --cert belong to --request.", "Recorded requests have certificates.")
-    if arguments.request and arguments.capture:
+    if arguments.request and arguments.captures:
         raise InspectorError("A capture and --request cannot be used together.", "Leave one of them out.")
     conf = reading.read(arguments.auth_conf)
     new = reading.read(arguments.new) if arguments.new else None
@@ -69,7 +71,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.request:
         traffic.ask(_question(arguments))
     else:
-        with Capture.open(arguments.capture or paths.newest()) as records, shown() as watch:
+        with shown() as watch, as_one(arguments.captures, watch) as capture, Capture.open(capture) as records:
             for record in watched(records.records(), watch, records.count()):
                 if isinstance(record, Exchange):
                     traffic.add(record)

@@ -35,7 +35,8 @@ def execute(arguments: argparse.Namespace) -> int:
         print_json([found.plain() for found in inventories])
         return 0
     if inventories:
-        print_rows(inventory.COLUMNS, [capture.row() for capture in inventories])
+        rows = [capture.row() for capture in inventories]
+        print_rows(inventory.COLUMNS, rows, below="state", spare=inventory.SPARE)
     total = size(sum(capture.size for capture in inventories))
     print_line(f"{plural(len(inventories), 'capture')} in {folder}, {total}")
     return 0

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from inspector.cli import tables
-from inspector.cli.arguments import add_captures
+from inspector.cli.arguments import add_captures, add_rules
 from inspector.cli.output import columns, print_json, print_line
 from inspector.cli.rows import print_rows
 from inspector.errors import InspectorError
@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     what.add_argument("--expiring", type=int, metavar="DAYS", help="only what ends within so many days, or has ended")
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/certificates.schema.json)")
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -44,7 +45,8 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.expiring is not None and not 0 <= arguments.expiring <= LONGEST:
         raise InspectorError(f"{arguments.expiring} days are too many or too few.", "Use for example --expiring 60.")
     asked = scenario.assumptions(arguments.what_if, now)
-    with tables.opened(arguments.captures) as (directory, status), directory.reading() as connection:
+    rules = bool(arguments.rules or arguments.rules_dir)
+    with tables.opened(arguments.captures, rules=rules) as (directory, status), directory.reading() as connection:
         found = inventory.read(connection)
     if arguments.what_if:
         _what_if(asked, found, now, as_json=arguments.json)

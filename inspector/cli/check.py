@@ -55,7 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Report every deviation from the protocol, the worst first: what, where, why, and how to fix it."""
+    """Report every deviation from the protocol, the worst first: what, where, why, and how to fix it. The exit status
+    is 1 if a finding has at least the severity of --fail-on."""
     captures = paths.chosen(arguments.captures)
     kind = "json" if arguments.json else arguments.format
     if kind == "html" and (len(captures) > 1 or arguments.baseline):

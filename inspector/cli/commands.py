@@ -91,8 +91,9 @@ first steps:
   puppet-inspector check CAPTURE           what was wrong, and how to fix it
 """
 STATUS = """\
-exit status: 0 success, 1 findings at or above --fail-on, 2 wrong usage or
-unusable input (see the message), 130 ended with Ctrl-C.
+exit status: 0 all is well, 1 the command found what is not in order (a finding,
+a difference, a refusal: see its help), 2 wrong usage or unusable input (see the
+message), 130 ended with Ctrl-C. `run` ends with that of the agent.
 """
 
 

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="CAPTURE", help="the capture to write (default: captures/<UTC time>.sqlite)"
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--fault", metavar="NAME", help="break one thing on purpose; `list` lists the faults")
+    what.add_argument("--fault", metavar="FAULT", help="break one thing on purpose; `list` lists the faults")
     what.add_argument("--healthy", action="store_true", help="break nothing: a node's first run and its second")
     parser.add_argument("--own", action="store_true", help="through `puppet-inspector proxy` instead of mitmdump")
     parser.add_argument("--serve", action="store_true", help="keep the lab running and open the terminal inspector on "

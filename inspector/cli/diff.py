@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector import regex
 from inspector.capture import paths
 from inspector.capture.store import Capture
-from inspector.cli.arguments import add_ignoring, add_opening, ignored_of, opened_by
+from inspector.cli.arguments import add_agent, add_ignoring, add_opening, add_rules, ignored_of, opened_by
 from inspector.cli.output import print_json, print_line, print_lines
 from inspector.cli.progress import shown
 from inspector.cli.reading import documents_of
@@ -60,10 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", nargs="*", metavar="capture[:run]",
         help="a capture and the number of a run in it; of one capture the last failed and the last good run of a node "
-        "are compared, of two each node's runs (default: the newest in captures/)",
+        "are compared, of two each node's runs; of a directory the newest in it (default: captures/)",
     )  # fmt: skip
-    parser.add_argument("--agent", metavar="PATTERN", help="the node, or a shell pattern: of several nodes, what is "
-                        "different is grouped")  # fmt: skip
+    add_agent(parser, "only these nodes, what is different is grouped")
     add_ignoring(parser)
     parser.add_argument(
         "--volatile", metavar="PATTERN", action="append", default=[],
@@ -75,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "page to pass on, in which values are withheld")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="same as --format json (docs/json/diff.schema.json)")
     add_opening(parser)
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -87,7 +87,7 @@ def execute(arguments: argparse.Namespace) -> int:
     opened = opened_by(arguments.opened)
     if opened and kind != "html":
         raise InspectorError("--with is for pages.", "Add --format html, or leave it out: nothing is withheld.")
-    names = [_named(name) for name in arguments.runs] or [Named(paths.newest(), None)]
+    names = [_named(name) for name in arguments.runs] or [Named(paths.one(None), None)]
     if len(names) > 2:
         raise InspectorError("Two runs are compared at a time.", f"For example: `{EXAMPLE}`.")
     if rehearsal := _rehearsal(names, kind):
@@ -116,7 +116,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _rehearsal(names: list[Named], kind: str) -> Path | None:
     """The capture that is named, if it is that of a rehearsal. Raises InspectorError if more is wanted than it has."""
-    named = next((name for name in names if not name.path.is_dir() and pairs.recorded(name.path)), None)
+    named = next((name for name in names if pairs.recorded(name.path)), None)
     found = named.path if named else None
     if named and named.number is not None:
         raise InspectorError(
@@ -163,7 +163,7 @@ def _named(given: str) -> Named:
     """A capture and a run, as the user named them: the name of a file may end like a run."""
     found = _NUMBERED.fullmatch(given)
     if found is None or Path(given).exists():
-        return Named(Path(given), None)
+        return Named(paths.one(Path(given)), None)
     return Named(Path(found[1]), int(found[2]))
 
 
@@ -171,8 +171,6 @@ def _read(names: list[Named], watch: Watch) -> list[CaptureRuns]:
     """The runs of each capture that is named, read once. Raises InspectorError."""
     known: dict[Path, CaptureRuns] = {}
     for name in names:
-        if name.path.is_dir():
-            raise InspectorError(f"{name.path} is a directory.", "Name a capture in it.")
         if name.path not in known:
             known[name.path] = reading.read(name.path, watch=named(watch, clean(name.path.name)))
     return [known[name.path] for name in names]

@@ -67,8 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Diagnose a capture, an agent's or a CA's directory, or a running master, and print what is wrong and how to fix
     it. Several of them are also compared with each other. With --compare: what a CA answers differently that takes the
-    place of another one, and which nodes notice. Nothing is changed; --fix-script writes one file. The exit status is 1
-    if an agent's latest run, a diagnosis or a difference is an error (`check` uses --fail-on and only its findings)."""
+    place of another one, and which nodes notice. Nothing is changed: --fix-script writes one file, and `fix new-crl`
+    signs a CA's CRL anew. The exit status is 1 if an agent's latest run, a diagnosis or a difference is an error
+    (`check` uses --fail-on and only its findings)."""
     if arguments.compare:
         return _compare(arguments)
     captures = _captures(arguments)

@@ -6,9 +6,18 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.arguments import add_filter, add_master_logs, add_opening, add_rules, logs_named, opened_by
+from inspector.cli.arguments import (
+    add_captures,
+    add_filter,
+    add_master_logs,
+    add_opening,
+    add_rules,
+    logs_named,
+    opened_by,
+)
 from inspector.cli.master_logs import times_of
 from inspector.cli.progress import beside_output, shown
+from inspector.cli.reading import as_one
 from inspector.errors import InspectorError
 from inspector.formats import exporting, files, wire
 from inspector.formats.outgoing import summary
@@ -20,7 +29,7 @@ EXAMPLE = "puppet-inspector export captures/FILE.sqlite -o FILE.har"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, help="the capture file")
+    add_captures(parser)
     parser.add_argument(
         "--format", choices=tuple(exporting.FORMATS), help="default: from the file name's ending, or jsonl"
     )
@@ -59,9 +68,9 @@ def execute(arguments: argparse.Namespace) -> int:
         exporting.text_of(kind)
     else:
         files.must_be_new(output)
-    with shown() as watch:
-        chosen = exporting.Chosen.by(arguments.capture, arguments.filter, opened, watch)
-        chosen.times = times_of(arguments, arguments.capture, watch)
+    with shown() as watch, as_one(arguments.captures, watch) as capture:
+        chosen = exporting.Chosen.by(capture, arguments.filter, opened, watch)
+        chosen.times = times_of(arguments, capture, watch)
         if output is None:
             for line in chosen.lines(kind, watch, beside_output(watch)):
                 print(line)
@@ -81,8 +90,8 @@ def _export_wire(arguments: argparse.Namespace, kind: str) -> int:
     if kind != "pcapng" or output is None:
         raise InspectorError("--wire needs a file for packets.", "Pass a file: -o FILE.pcapng")
     files.must_be_new(output)
-    with shown() as watch:
-        legs = exporting.Chosen.by(arguments.capture, arguments.filter, None, watch).legs()
-        number = wire.write(arguments.capture, legs, output)
+    with shown() as watch, as_one(arguments.captures, watch) as capture:
+        legs = exporting.Chosen.by(capture, arguments.filter, None, watch).legs()
+        number = wire.write(capture, legs, output)
     print(f"{number} connections written to {output}, with the secrets that decrypt them: everything in it can be read")
     return 0

@@ -16,7 +16,8 @@ EXAMPLE = "puppet-inspector follow --filter 'status:>=400'"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/, then every new one")
+    parser.add_argument("capture", type=Path, nargs="?", help="a capture, or a directory: the newest in it, then every "
+                        "new one (default: captures/)")  # fmt: skip
     parser.add_argument("--all", action="store_true", help="start at the beginning of the capture, not at its end")
     add_filter(parser)
     add_rules(parser)

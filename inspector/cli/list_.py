@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter, add_rules
-from inspector.cli.output import columns, print_json, print_record
+from inspector.cli.output import columns, print_json, print_record, print_text
 from inspector.cli.progress import beside_output, shown
 from inspector.cli.reading import Unreadable
 from inspector.errors import CaptureError
@@ -44,10 +46,16 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print_json([listing.row(brief, run, capture) for capture, brief, run in found])
             return unreadable.status
-        width = columns()
+        width, last = columns(), None
         for capture, brief, run in found:
             printed = True
-            print_record(brief, listing.lines(brief, run, width, f"{capture.name} " if several else ""))
+            lines = listing.lines(brief, run, width)
+            if several and width is None:
+                lines = [f"{capture.name} {line}" for line in lines]
+            elif several and capture != last:  # its name may be long
+                print_text(Text(clean(str(capture)), "bold"))
+                last = capture
+            print_record(brief, lines)
     if not printed and unreadable.others:
         every = sum(map(_total, captures))
         where = f"{unreadable.others} captures" if several else captures[0]

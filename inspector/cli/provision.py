@@ -51,10 +51,14 @@ EXAMPLE = "puppet-inspector provision proxy.example"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="the name that agents use for the proxy")
     parser.add_argument("--alt-name", action="append", default=[], metavar="NAME", help="an additional name")
-    parser.add_argument("--cadir", type=Path, help="make the certificate with the key of this CA directory")
-    parser.add_argument("--ca", type=Path, help="preflight: the agents' CA bundle (default: the ssldir's)")
-    parser.add_argument("--crl", type=Path, help="preflight: the agents' CRLs (default: the ssldir's)")
-    parser.add_argument("--cert", type=Path, help="only check this PEM file with key and certificate")
+    parser.add_argument(
+        "--cadir", type=Path, metavar="DIR", help="make the certificate with the key of this CA directory"
+    )
+    parser.add_argument(
+        "--ca", type=Path, metavar="PEM", help="preflight: the agents' CA bundle (default: the ssldir's)"
+    )
+    parser.add_argument("--crl", type=Path, metavar="PEM", help="preflight: the agents' CRLs (default: the ssldir's)")
+    parser.add_argument("--cert", type=Path, metavar="PEM", help="only check this PEM file with key and certificate")
     parser.add_argument("--execute", action="store_true", help="run the command on this CA host instead of printing it")
     parser.add_argument("-o", "--output", type=Path, metavar="PEM", help="the file to create with key and certificate")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -62,7 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Get a certificate for the proxy that agents trust: this host's own, one from this host's CA (prints the command),
-    or one made with a CA directory. Then check it as an agent would, and print how to use it and how to undo this."""
+    or one made with a CA directory. Then check it as an agent would, and print how to use it and how to undo this. The
+    exit status is 1 if a check fails, or a step is left to be done."""
     result = provision(
         arguments.name,
         alt_names=arguments.alt_name,

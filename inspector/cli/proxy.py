@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set",
         action="append",
         default=[],
-        metavar="OPTION=VALUE",
+        metavar="NAME=VALUE",
         help="set an option of the addon, as for mitmdump (docs/proxy.md lists them)",
     )
     parser.add_argument("--options", type=Path, metavar="FILE", help="YAML with options of the addon, like mitmproxy's "

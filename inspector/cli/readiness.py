@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
-from inspector.cli.arguments import add_captures
+from inspector.cli.arguments import add_captures, add_rules
 from inspector.cli.output import columns, print_json, print_line
 from inspector.cli.progress import shown
 from inspector.cli.reading import Unreadable, of_nodes
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="8: Puppet 8 and OpenVox 8; 9: OpenVox 9, with all that came before (default)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/readiness.schema.json)")
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.capture import paths
+from inspector.capture import merge, paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import REPLAY_OF
@@ -15,10 +17,10 @@ from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from inspector.compare.documents import RunDocuments
     from inspector.model import Finding
+    from inspector.progress import Watch
     from inspector.summaries.pairing import ChosenRun
 
 REASON = 400
@@ -57,6 +59,23 @@ class Unreadable:
             yield
         except CaptureError as error:
             self.report(error)
+
+
+@contextlib.contextmanager
+def as_one(given: Sequence[Path], watch: Watch) -> Iterator[Path]:
+    """Return the capture that a command is about; several, or those of a directory, are merged for as long as it runs.
+    Raises InspectorError."""
+    captures = paths.chosen(given)
+    if len(captures) == 1:
+        yield captures[0]
+        return
+    with tempfile.TemporaryDirectory(prefix="puppet-inspector-") as folder:
+        name = given[0].resolve().name if len(given) == 1 else "captures"
+        path = Path(folder) / f"{name}.sqlite"
+        merge.merge(captures, path, watch)
+        note = "are read as one: records have the numbers that `puppet-inspector captures merge` gives them"
+        print(f"puppet-inspector: {len(captures)} captures {note}", file=sys.stderr)
+        yield path
 
 
 def documents_of(capture: Capture, chosen: ChosenRun) -> RunDocuments:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from inspector import regex
 from inspector.capture import paths
-from inspector.cli.arguments import add_ignoring, add_opening, capture_to_write, ignored_of, opened_by
+from inspector.cli.arguments import (
+    add_agent,
+    add_captures,
+    add_ignoring,
+    add_opening,
+    add_rules,
+    capture_to_write,
+    ignored_of,
+    opened_by,
+)
 from inspector.cli.output import print_json, print_line, print_lines
 from inspector.cli.progress import shown
 from inspector.cli.reading import of_nodes
@@ -47,10 +56,10 @@ _ENVIRONMENT = regex.compile(r"[A-Za-z0-9_]{1,255}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("captures", nargs="+", type=Path, metavar="capture", help="captures with runs of the agents")
+    add_captures(parser)
     parser.add_argument("--master", metavar="HOST[:PORT]", required=True, help="the master to ask; nothing is sent to "
                         "any other")  # fmt: skip
-    parser.add_argument("--agent", metavar="PATTERN", help="only these nodes: a name or a shell pattern")
+    add_agent(parser, "only these nodes")
     parser.add_argument("--environment", metavar="NAME", help="ask for catalogs of this environment, instead of the "
                         "recorded one")  # fmt: skip
     parser.add_argument("--road", metavar="ROAD", default="v4", help="v4: compile with one certificate and store "
@@ -92,6 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "page to pass on, in which values are withheld")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="same as --format json (docs/json/rehearse.schema.json)")
     add_opening(parser)
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspector import regex
-from inspector.capture import replacing
-from inspector.cli.arguments import capture_to_write
+from inspector.capture import paths, replacing
+from inspector.cli.arguments import add_agent, add_capture, add_rules, add_run, capture_to_write
 from inspector.cli.output import columns, print_line
 from inspector.cli.progress import shown
 from inspector.errors import InspectorError
@@ -47,10 +47,9 @@ _POLL = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, help="the capture with the recorded run")
-    parser.add_argument("--run", type=int, metavar="N", help="replay this run (default: the latest with a catalog, of "
-                        "the only agent)")  # fmt: skip
-    parser.add_argument("--agent", metavar="CERTNAME", help="replay the latest run of this agent")
+    add_capture(parser)
+    add_run(parser, "the run to replay (default: the latest with a catalog, of the only agent)")
+    add_agent(parser, "replay the latest run of this agent")
     parser.add_argument("--listen", metavar="HOST[:PORT]", default="127.0.0.1",
                         help="where to listen (default: a free port of 127.0.0.1)")  # fmt: skip
     parser.add_argument("--name", metavar="NAME", help="the name by which the agent calls the master (default: "
@@ -63,12 +62,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "captures/<UTC time>.sqlite)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each event "
                         "(docs/json/replay.schema.json)")  # fmt: skip
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Be the master of a recorded run for a real agent, until Ctrl-C. There is no other master behind it: what was not
     recorded is answered with 404, and others than the agent of the printed command are refused; both are listed at the
-    end. The exit status is 1 if there was such a request."""
+    end. The exit status is 1 if a request was not recorded, or was refused."""
     if arguments.run is not None and arguments.agent is not None:
         raise InspectorError("--run and --agent cannot be used together.", "Leave one of them out.")
     pace = _pace(arguments)
@@ -77,13 +77,14 @@ def execute(arguments: argparse.Namespace) -> int:
     target = capture_to_write(arguments)
     replacing.must_be_new(target)
     with shown() as watch:
-        replayed = recording.read(arguments.capture, watch, arguments.run, arguments.agent)
+        capture = paths.one(arguments.capture)
+        replayed = recording.read(capture, watch, arguments.run, arguments.agent)
     with (
-        contextlib.closing(Journal(target, f"{arguments.capture.name} run {replayed.run}")) as journal,
+        contextlib.closing(Journal(target, f"{capture.name} run {replayed.run}")) as journal,
         _folder(arguments.dir) as folder,
     ):
         master = _listening(replayed, folder, name, listen, pace)
-        printer = (_Events if arguments.json else _Lines)(master, journal, name, folder, arguments.capture)
+        printer = (_Events if arguments.json else _Lines)(master, journal, name, folder, capture)
         with master, contextlib.suppress(KeyboardInterrupt):
             printer.begin()
             while True:

@@ -7,9 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture import paths
-from inspector.cli.arguments import add_filter, add_master_logs, add_opening, add_rules, logs_named, opened_by
+from inspector.cli.arguments import (
+    add_agent,
+    add_captures,
+    add_filter,
+    add_master_logs,
+    add_opening,
+    add_rules,
+    add_run,
+    logs_named,
+    opened_by,
+)
 from inspector.cli.master_logs import times_of
 from inspector.cli.progress import shown
+from inspector.cli.reading import as_one
 from inspector.errors import InspectorError
 from inspector.formats import files
 from inspector.formats.outgoing import summary
@@ -32,13 +43,12 @@ EXAMPLE = "puppet-inspector report captures/FILE.sqlite --agent web1.example"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/")
-    parser.add_argument("--run", type=int, metavar="N", help="only this run")
-    parser.add_argument("--agent", metavar="NAME", help="only runs of this agent: a certname or an address, `*` for "
-                        "any part")  # fmt: skip
+    add_captures(parser)
+    add_run(parser)
+    add_agent(parser)
     add_filter(parser)
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the file to create (default for HTML: the "
-                        "capture's name with .html; for the other formats: standard output)")  # fmt: skip
+                        "capture's name with .html, in the working directory; otherwise: standard output)")  # fmt: skip
     parser.add_argument("--format", choices=("html", "markdown", "json"), default="html", help="default: html; "
                         "markdown is the answer for a ticket")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="same as --format json (docs/json/report.schema.json)")
@@ -55,16 +65,15 @@ def execute(arguments: argparse.Namespace) -> int:
     """Write what a capture shows into one file that any browser opens without a network: the answer first (what failed,
     since when, where, why, what to do), then runs, waterfalls, bootstraps, certificates and records. Secrets are
     masked. Facts, parameters, logs and file contents are withheld unless `--with` opens them."""
-    capture = arguments.capture or paths.newest()
     kind = "json" if arguments.json else arguments.format
-    output = arguments.output or (paths.made_from(capture, ".html") if kind == "html" else None)
-    if output is not None:
-        files.must_be_new(output)
     if logs_named(arguments) and kind != "html":
         raise InspectorError("Only the page in HTML shows what a master's logs say.", "Leave out --format and --json.")
     opened = opened_by(arguments.opened)
     selection = Selection(arguments.run, arguments.agent, arguments.filter)
-    with shown() as watch:
+    with shown() as watch, as_one(arguments.captures, watch) as capture:
+        output = arguments.output or (paths.made_from(capture, ".html") if kind == "html" else None)
+        if output is not None:
+            files.must_be_new(output)
         # The lines are about the requests as they were; their numbers are the same in the copy.
         times = times_of(arguments, capture, watch)
         with leaving(capture, selection, opened, watch, shared=arguments.shared) as copy:

@@ -41,9 +41,12 @@ def run_row(run: RunBrief) -> list[Cell]:
     return list(cells.values())
 
 
-def print_rows(heads: Sequence[str], rows: Iterable[Sequence[Cell]], below: str = "") -> None:
+def print_rows(
+    heads: Sequence[str], rows: Iterable[Sequence[Cell]], below: str = "", spare: Sequence[str] = ()
+) -> None:
     """Print an aligned table. Nothing is cut: where a terminal has no room for it, the long column ``below`` is printed
-    below each line, then the last column is wrapped, and at last each line becomes a paragraph."""
+    below each line, then the last column is wrapped, then columns that are to ``spare`` are left out, and at last each
+    line becomes a paragraph."""
     lines = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     head = [Text(name, "bold") for name in heads]
     width = columns()
@@ -52,10 +55,14 @@ def print_rows(heads: Sequence[str], rows: Iterable[Sequence[Cell]], below: str 
         return
     at = heads.index(below) if below else len(heads)
     within = [[*line[:at], *line[at + 1 :]] for line in (head, *lines)]
-    room = width - _width([line[:-1] for line in within]) - GAP
-    if room >= min(LAST, max(line[-1].cell_len for line in within)):
-        _print_table(within, room, [line[at] for line in lines] if below else ())
-        return
+    last = min(LAST, max(line[-1].cell_len for line in within))
+    for name in ("", *spare):
+        place = [cell.plain for cell in within[0]].index(name) if name else len(within[0])
+        within = [[*line[:place], *line[place + 1 :]] for line in within]
+        room = width - _width([line[:-1] for line in within]) - GAP
+        if room >= last:
+            _print_table(within, room, [line[at] for line in lines] if below else ())
+            return
     for line in lines:
         _print_paragraph(heads, line, width)
 
@@ -80,7 +87,7 @@ def _print_table(lines: Sequence[Line], room: int | None = None, below: Sequence
         parts = _wrapped(line[-1], room) if room else [line[-1]]
         text.append_text(Text(f"\n{' ' * before}").join(parts))
         text.rstrip()
-        if below and number and room:
+        if below and number and room and below[number - 1].plain:
             for part in _wrapped(below[number - 1], before + room - INDENT):
                 text.append(f"\n{' ' * INDENT}{part.plain}", "dim")
         print_text(text)

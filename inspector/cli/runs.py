@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from inspector.summaries.whole_messages import Whole
 
 EXAMPLE = "puppet-inspector runs captures/FILE.sqlite"
+SPARE = ("environment", "version", "began")
+"""What a narrow terminal goes without, the first one first."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +117,7 @@ def print_runs(
     if rows:
         heads = ("capture", *wording.RUN_COLUMNS)
         first = 0 if several else 1
-        print_rows(heads[first:], [row[first:] for row in rows], below="phases")
+        print_rows(heads[first:], [row[first:] for row in rows], below="phases", spare=SPARE)
     elif listed and not present:
         print(_nothing(listed, captures))
     for line in present:

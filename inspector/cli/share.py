@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from inspector.capture import paths
-from inspector.cli.arguments import add_opening, opened_by
+from inspector.cli.arguments import add_captures, add_opening, add_rules, opened_by
 from inspector.cli.output import print_json
 from inspector.cli.progress import shown
+from inspector.cli.reading import as_one
 from inspector.columns import Count
 from inspector.formats.outgoing import Content, summary
 from inspector.formats.share import share
@@ -33,12 +34,13 @@ class Shared(msgspec.Struct):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, help="the capture file")
+    add_captures(parser)
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="default: CAPTURE-shared.sqlite beside CAPTURE"
+        "-o", "--output", type=Path, metavar="FILE", help="default: CAPTURE-shared.sqlite in the working directory"
     )
     add_opening(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -47,10 +49,9 @@ def execute(arguments: argparse.Namespace) -> int:
     parameters, logs and file contents are withheld unless `--with` opens them: stand-ins take their place. Only what
     is known to reveal nothing stays: types, versions, small numbers, words of Puppet, names of classes and
     environments."""
-    capture = arguments.capture
-    target = arguments.output or paths.made_from(capture, "-shared.sqlite")
     opened = opened_by(arguments.opened)
-    with shown() as watch:
+    with shown() as watch, as_one(arguments.captures, watch) as capture:
+        target = arguments.output or paths.made_from(capture, "-shared.sqlite")
         number, withheld = share(capture, target, opened, watch)
     if arguments.json:
         print_json(Shared(str(target), number, {content: withheld[content] for content in Content}))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.analysis.analyzer import Analyzer, masked, retrace
 from inspector.capture import paths
 from inspector.capture.store import Capture
-from inspector.cli.arguments import add_master_logs, add_rules, logs_named
+from inspector.cli.arguments import add_capture, add_master_logs, add_rules, logs_named
 from inspector.cli.master_logs import times_of
 from inspector.cli.output import print_json
 from inspector.cli.progress import shown
@@ -22,6 +21,7 @@ from inspector.text import seconds
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+    from pathlib import Path
 
     from inspector.analysis.analyzer import Step
     from inspector.explain.time_split import Split
@@ -33,7 +33,7 @@ EXAMPLE = "puppet-inspector show captures/FILE.sqlite 27"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/")
+    add_capture(parser)
     parser.add_argument("record", help="the record's number, as `list` and `check` print it")
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/show.schema.json)")
     parser.add_argument("--with-secrets", action="store_true", help="do not mask secrets")
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Show one record in full: both TLS legs, headers, bodies, decoded documents and findings. Secrets are masked."""
     seq = _number(arguments.record, arguments.capture)
-    capture = arguments.capture or paths.newest()
+    capture = paths.one(arguments.capture)
     found = _of_index(capture, seq) or _of_records(capture, seq)
     if found is None:
         raise InspectorError(f"{capture} has no record {seq}.", "`puppet-inspector list` prints the record numbers.")

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """On the host of a master, as root: record what its agents do, for a while; nothing is changed on them or on the
     server. The kernel hands new connections to a proxy as long as that answers. At the end, or if anything is wrong,
-    they are direct again."""
+    they are direct again. The exit status is 1 if it ended before it should."""
     if os.geteuid() != 0:
         raise InspectorError("Only root can take over connections to the master.", "Run it as root.")
     if arguments.remove:
@@ -81,7 +81,7 @@ def execute(arguments: argparse.Namespace) -> int:
     for line in _announcement(found, goal, capture):
         _note(line)
     if not arguments.yes and not _agreed():
-        return 1
+        raise InspectorError("Nothing was changed.", "Answer with y, or use --yes.")
     ended = _tap(found, goal, capture)
     print_runs([capture], as_json=arguments.json)
     if not arguments.json:

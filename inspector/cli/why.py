@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector import regex
-from inspector.capture import paths
 from inspector.capture.store import Capture
+from inspector.cli.arguments import add_agent, add_captures, add_rules, add_run
 from inspector.cli.output import print_json, print_lines
 from inspector.cli.progress import shown
-from inspector.cli.reading import documents_of
+from inspector.cli.reading import as_one, documents_of
 from inspector.compare import why, why_text
 from inspector.compare.why import Resources
 from inspector.errors import InspectorError
@@ -32,13 +31,13 @@ REASON = 200
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/")
+    add_captures(parser)
     parser.add_argument("resource", help="the resource, for example 'File[/etc/motd]'")
-    parser.add_argument("--agent", metavar="PATTERN", help="the node, or a shell pattern (default: every node)")
-    parser.add_argument("--run", type=int, metavar="NUMBER", help="the run (default: the latest in which the resource "
-                        "changed or failed, or else the latest that has it)")  # fmt: skip
+    add_agent(parser)
+    add_run(parser, "the run (default: the latest in which the resource changed or failed, or that has it)")
     parser.add_argument("--full", action="store_true", help="print whole values and texts")
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/why.schema.json)")
+    add_rules(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -47,8 +46,8 @@ def execute(arguments: argparse.Namespace) -> int:
     instead. Secrets are masked."""
     if not regex.fullmatch(r"[\w:]+\[.+\]", arguments.resource, regex.DOTALL):
         raise InspectorError(f"{arguments.resource!r} is no resource.", "Use the form 'File[/etc/motd]'.")
-    with shown() as watch:
-        found = reading.read(arguments.capture or paths.newest(), watch=watch)
+    with shown() as watch, as_one(arguments.captures, watch) as path:
+        found = reading.read(path, watch=watch)
         runs = _runs(found, arguments.agent, arguments.run)
         with Capture.open(found.capture) as capture:
             resources, applied, chosen = _search(capture, runs, arguments.resource)

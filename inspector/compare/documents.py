@@ -13,6 +13,7 @@ from inspector.explain import file_transfers
 from inspector.protocol import bodies, decode
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import CONTENT, Kind
+from inspector.text import decisive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -202,7 +203,7 @@ def _add_catalog(found: RunDocuments, step: Step, exchange: Exchange) -> None:
     found.catalog = None
     match answer:
         case d.ErrorDocument() if response:
-            found.catalog_failure = f"{response.status} {answer.message}"
+            found.catalog_failure = decisive(f"{response.status} {answer.message}")
         case d.Undecodable():
             found.catalog_failure = answer.reason
         case _:

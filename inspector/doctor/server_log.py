@@ -30,10 +30,9 @@ from inspector.model import Exchange, Handshake
 from inspector.privacy import redact
 from inspector.protocol import endpoints
 from inspector.protocol.kinds import Kind
-from inspector.rules import words
 from inspector.rules.fixes import Host, advice, on_master
 from inspector.rules.puppet_commands import fill
-from inspector.text import clean, ends
+from inspector.text import brief, clean, essence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -225,7 +224,7 @@ class _Case:
         near = [found for found in possible if found.grave and math.isfinite(found.away)]
         chosen: list[tuple[str, Quote]] = []
         for found in about or sorted(near, key=lambda found: found.away):
-            core = words.core(_SAYS.sub("", "; ".join(found.lines)))
+            core = essence(_SAYS.sub("", "; ".join(found.lines)))
             if len(chosen) < MOST and not any(core in other or other in core for other, _ in chosen):
                 quote = self._quote(found)
                 if quote.steps or found.causes or not self._says(core):
@@ -241,13 +240,13 @@ class _Case:
     def _says(self, core: str) -> bool:
         """Whether the verdict says it already."""
         reason = self.agent.verdict.reason
-        return core in reason or words.brief(core) in reason
+        return core in reason or brief(core) in reason
 
     def _quote(self, found: _Found) -> Quote:
         lines = [clean(redact.quoted(redact.text(line), self.secrets)) for line in found.lines]
         text = "; ".join(lines)
         meaning, steps = _refused(text) or self._known(text)
-        entry, shown = found.entry, "; ".join(ends(line, LINE) for line in lines)
+        entry, shown = found.entry, "; ".join(line if len(line) <= LINE else brief(line, LINE) for line in lines)
         return Quote(found.log, entry.time, entry.clock, entry.level, shown, meaning, steps)
 
     def _known(self, text: str) -> tuple[str, Fix]:

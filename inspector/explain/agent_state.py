@@ -9,7 +9,7 @@ from inspector.explain.bootstrap import short
 from inspector.protocol import documents as d
 from inspector.protocol.files import PLUGIN_MOUNTS, is_plugin
 from inspector.summaries import wording
-from inspector.text import beginning, clean, clock, plural, utc_day
+from inspector.text import brief, clean, clock, plural, utc_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,8 +49,7 @@ def known(run: Run, asked: d.CatalogRequest | None = None, got: d.Catalog | None
 
 
 def _quoted(text: str) -> str:
-    line = text.partition("\n")[0].strip()
-    return beginning(line, WORDS + 1)
+    return brief(text.strip().partition("\n")[0], WORDS)
 
 
 # -- trust --------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.certificates import REQUESTED, REVOKED, SIGNED
 from inspector.rules.words import cut, some
 from inspector.runs.observations import Bounded
-from inspector.text import utc_day
+from inspector.text import brief, utc_day
 
 if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
@@ -30,6 +30,8 @@ MANY = 100
 """Maximum number of keys and addresses per agent."""
 ANSWERS = 5
 """Maximum number of different answers to one request."""
+WORDS = 120
+"""Characters of an answer's message."""
 NEAR = 3
 """How many steps back a request counts as a repetition: polls alternate between two requests."""
 FEW = 50
@@ -252,7 +254,7 @@ def _answer(status: str, message: str) -> str:
         if refusal in message:
             return f"{status} {refusal}"
     plain = status < "4" or message.startswith(("Could not find", "Not Found"))
-    return status if plain else f"{status} {cut(message, 120)}".strip()
+    return status if plain else f"{status} {brief(message, WORDS)}".strip()
 
 
 def _verified(run: Run, state: BootstrapState, exchange: Exchange) -> bool | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from inspector.compare import diff_lines
 from inspector.compare.diff_lines import Line
 from inspector.rehearsal.result import HALF, PERCENTILES, SLOWEST
-from inspector.text import clean, excerpt, plural, seconds
+from inspector.text import clean, decisive, excerpt, plural, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,8 +95,8 @@ def _logs(result: Result, *, full: bool) -> Iterator[Line]:
     yield Line("head", "what the master logged while it compiled")
     for each in found if full else found[: diff_lines.MOST]:
         place = f"  ({clean(each.place)})" if each.place else ""
-        message = clean(excerpt(each.message, diff_lines.WHOLE if full else 600))
-        yield Line("plain", f"  {clean(each.level)} {message}{place}")
+        message = excerpt(each.message, diff_lines.WHOLE) if full else excerpt(decisive(each.message), 600)
+        yield Line("plain", f"  {clean(each.level)} {clean(message)}{place}")
         yield Line("note", f"    {plural(len(each.nodes), 'node')}: {diff_lines.names(each.nodes, full=full)}")
     if not full and len(found) > diff_lines.MOST:
         yield Line("note", f"  ... {len(found) - diff_lines.MOST:,} more (--full)")

@@ -129,7 +129,8 @@ def _chosen(path: Path, runs: list[IndexedRun], number: int | None, agent: str |
         found = [run for run in real if run.brief.number == number]
         problem = f"There is no run {number} of an agent in {path}."
     elif agent is not None:
-        found = [run for run in real if run.brief.certname == agent.lower()]
+        wanted = regex.glob(agent.lower())
+        found = [run for run in real if wanted.fullmatch(run.brief.certname or "")]
         problem = f"There is no run of {clean(agent)!r} in {path}."
     else:
         agents = {run.brief.certname for run in real}

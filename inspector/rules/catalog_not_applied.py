@@ -157,7 +157,6 @@ def _incomplete(case: ExchangeCase, report: d.Report, words: str) -> Iterator[St
 
 def _not_applied(report: d.Report) -> str:
     """Return the agent's own reason why it did not apply the catalog (P15); empty without one."""
-    cause = reason(report)
     # 7 reports so an error whose text is not UTF-8: an answer that it could not unpack.
-    own = cause.removeprefix('Received a Log attribute with invalid encoding:"')
-    return cause if own.startswith(("Failed to apply catalog: ", "Could not retrieve catalog from ")) else ""
+    own = last_error(report).lstrip().removeprefix('Received a Log attribute with invalid encoding:"')
+    return reason(report) if own.startswith(("Failed to apply catalog: ", "Could not retrieve catalog from ")) else ""

@@ -53,8 +53,8 @@ def csr_rejected(case: ExchangeCase) -> Iterator[Statement]:
     waitforcert seconds."""
     if case.run.tool or any(phrase in case.answer for phrase in _EXPLAINED) or _unreadable(case):
         return
-    message = " ".join(case.answer.split())
-    yield Statement(f"the request for {case.name} was answered {case.status}{': ' + message[:120] if message else ''}")
+    message = brief(case.answer)
+    yield Statement(f"the request for {case.name} was answered {case.status}{f': {message}' if message else ''}")
 
 
 _BROKEN = {"body": b"-----BEGIN CERTIFICATE REQUEST-----\nMIIC"}

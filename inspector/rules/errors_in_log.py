@@ -1,6 +1,6 @@
 from inspector.rules.kit import *
-from inspector.rules.words import FIRST, READ, errors, line
-from inspector.text import beginning
+from inspector.rules.words import FIRST, errors, line
+from inspector.text import READ, beginning
 
 _FACT = regex.compile(r"(?i)resolving (?:a )?custom fact|\bfact[ =]|fact file")
 """An error of a fact: what the catalog was compiled from is incomplete."""

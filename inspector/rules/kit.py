@@ -30,7 +30,6 @@ from inspector.rules.cases import ExchangeCase, HandshakeCase, RunCase, Statemen
 from inspector.rules.fixes import Fix, advice, at_openvox_ca, group, on_ca, on_master, on_node, on_proxy
 from inspector.rules.words import (
     as_printed,
-    brief,
     compile_error,
     cut,
     in_a_row,
@@ -77,6 +76,7 @@ from inspector.runs.examples import (
     wait,
 )  # fmt: skip
 from inspector.runs.run import Run
+from inspector.text import brief
 
 __all__ = [
     "AFTER_BOOTSTRAP", "ALREADY", "ANOTHER_KEY", "BOOTSTRAP", "CONTENT", "DAY", "MASTER", "METADATA", "NAME",

@@ -2,8 +2,7 @@
 
 from inspector.protocol.facts import LEGACY, LEGACY_STARTS
 from inspector.rules.kit import *
-from inspector.rules.words import READ
-from inspector.text import beginning
+from inspector.text import READ, beginning
 
 
 @rule(

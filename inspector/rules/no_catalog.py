@@ -38,7 +38,7 @@ def cached_catalog(case: ExchangeCase) -> Iterator[Statement]:
         )
         return
     catalog = case.run.catalogs[-1] if case.run.catalogs else None
-    reasons = [cut(catalog.text) if catalog else "", reason(report)]
+    reasons = [brief(catalog.text) if catalog else "", reason(report)]
     cause = next((f": {text}" for text in reasons if text), "")
     seqs = (catalog.seq, case.exchange.seq) if catalog else (case.exchange.seq,)
     yield Statement(
@@ -90,11 +90,11 @@ def run_skipped(case: ExchangeCase) -> Iterator[Statement]:
     if report.status != "failed" or report.resource_statuses or report.cached_catalog_status == "on_failure":
         return
     if catalog.status is None:
-        cause = f"the request got no answer ({cut(catalog.text)})" if catalog.text else "the request got no answer"
+        cause = f"the request got no answer ({brief(catalog.text)})" if catalog.text else "the request got no answer"
     elif catalog.status >= 300:
-        cause = f"{catalog.status} {cut(catalog.text)}".rstrip()
+        cause = f"{catalog.status} {brief(catalog.text)}".rstrip()
     else:
-        cause = reason(report) or cut(catalog.text)
+        cause = reason(report) or brief(catalog.text)
     yield Statement(
         f"nothing was applied because there was no catalog: {cause}",
         (catalog.seq, case.exchange.seq),

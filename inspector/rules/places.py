@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from inspector.model import Place
 from inspector.protocol import documents as d
+from inspector.text import READ, decisive
 
 if TYPE_CHECKING:
     from inspector.model import Message
@@ -21,6 +22,8 @@ REFUSAL = Place("tls", "tls", "failed: ")
 """Why a handshake failed."""
 NEEDLE = 120
 """Characters of a text that is looked for."""
+SENTENCE = 400
+"""The same of an error message, which is marked to its end."""
 
 
 def request_header(case: ExchangeCase, name: str) -> Place:
@@ -44,8 +47,8 @@ def _header(message: Message, name: str, side: Literal["request", "response"]) -
 
 def answer(document: d.Document | None) -> tuple[Place, ...]:
     """Return the place of the master's reason for refusing; without one, of the status line."""
-    reason = document.message.strip()[:NEEDLE].partition("\n")[0] if isinstance(document, d.ErrorDocument) else ""
-    return (Place("meaning", "error", reason), STATUS, NO_ANSWER) if reason else (STATUS, NO_ANSWER)
+    place = error(document.message) if isinstance(document, d.ErrorDocument) else None
+    return (place, STATUS, NO_ANSWER) if place and place.needle else (STATUS, NO_ANSWER)
 
 
 def meaning(needle: str, part: str = "", fallback: str = "") -> Place:
@@ -55,7 +58,9 @@ def meaning(needle: str, part: str = "", fallback: str = "") -> Place:
 
 def error(needle: str) -> Place:
     """Return a place in the text of an error that the master answered with."""
-    return Place("meaning", "error", needle.strip()[:NEEDLE].partition("\n")[0])
+    line = needle.strip()[:READ].partition("\n")[0]
+    wrong, begin = decisive(line)[:SENTENCE], line[:NEEDLE]
+    return Place("meaning", "error", wrong, begin if begin != wrong else "")
 
 
 def tls(needle: str, fallback: str = "") -> Place:

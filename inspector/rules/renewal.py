@@ -64,7 +64,7 @@ def renewal_refused(case: ExchangeCase, *, days: float = 30) -> Iterator[Stateme
     elif status == 400:
         yield Statement("the CA refuses to renew (400): it did not receive the agent's certificate")
     else:
-        yield Statement(brief(f"the CA refuses to renew ({status}): {case.answer or 'no reason given'}"))
+        yield Statement(f"the CA refuses to renew ({status}): {brief(case.answer) or 'no reason given'}")
 
 
 def _ending(case: ExchangeCase, days: float) -> str:

@@ -1,8 +1,9 @@
 """P01 and P06: resources that failed, or did not restart."""
 
 from inspector.rules.kit import *
-from inspector.rules.words import FIRST, READ, TEXT, errors, failure, line, located
+from inspector.rules.words import FIRST, TEXT, errors, failure, line, located
 from inspector.runs.observations import ObservedFiles, refusal
+from inspector.text import READ
 
 COMPARED = 50
 """Failed resources whose messages are compared."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from inspector import clocks, regex
 from inspector.protocol import documents as d
-from inspector.text import beginning, ends
+from inspector.text import ERROR, READ, TAIL, beginning, decisive, ends, without_directories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,25 +16,13 @@ if TYPE_CHECKING:
     from inspector.model import Exchange
     from inspector.rules.cases import ExchangeCase
 
-TEXT = 200
+TEXT = ERROR
 """Most characters of captured text in a message."""
-TAIL = 60
-"""Characters at the end of a sentence that stay when its middle is left out: there it often names what is wrong."""
 FIRST = 3
 """How many names of a long list a message contains."""
 MANY = 10**12
 """A limit above which a number of things, or of seconds, is not plausible."""
-READ = 20_000
-"""Characters of a message that are looked at."""
-_PREFIXES = regex.compile(
-    r"(?:Error: |Server Error: |Evaluation Error: |Internal Server Error: |Error \d{3} on SERVER: "
-    r"|Could not retrieve catalog from remote server: |Failed to compile catalog for node \S+: "
-    r"|Error while evaluating an? [A-Za-z' ]{1,60}, )+"
-)
 _CALL = regex.compile(r" with \{:?[a-z_\"]{1,40}=>.*$")
-_NODE = regex.compile(r" on node [^\s,;]+$")
-_PLACE = regex.compile(r" ?\((?:file|at|line)[^()]*\)$")
-_PATH = regex.compile(r"(?:/[^\s/:,()']+){5,}")
 GRAVE = frozenset({"err", "crit", "alert", "emerg"})
 YEAR = 365 * clocks.DAY
 
@@ -46,7 +34,7 @@ def cut(text: object, limit: int = TEXT) -> str:
 
 
 def line(text: str, limit: int = TEXT) -> str:
-    """Return the first line of a log's message (with --trace a backtrace follows).
+    """Return the first line of a log's message (with --trace a backtrace follows), what is wrong first.
 
     For a failed change the values before and after are left out: the reason follows them; and the options of the
     request, in which old masters end.
@@ -54,7 +42,7 @@ def line(text: str, limit: int = TEXT) -> str:
     first = _CALL.sub("", text.lstrip().partition("\n")[0][:READ])
     if first.startswith("change from "):
         first = first.partition(" failed: ")[2] or first
-    return ends(" ".join(first[:READ].split()), limit, limit - TAIL)
+    return ends(decisive(" ".join(first.split())), limit, limit - TAIL)
 
 
 def some(names: Sequence[str], first: int = FIRST) -> str:
@@ -107,7 +95,7 @@ def located(report: d.Report, ref: str) -> str:
     """Return a resource of a report, with its place in the manifest."""
     status = report.resource_statuses[ref]
     place = f"{cut(status.file)}:{cut(status.line, 20)}" if status.file and status.line else cut(status.file or "")
-    return cut(ref, 100) + (f" ({_without_directories(place)})" if place else "")
+    return cut(ref, 100) + (f" ({without_directories(place)})" if place else "")
 
 
 def failure(report: d.Report, ref: str) -> str:
@@ -145,40 +133,6 @@ def as_printed(case: ExchangeCase, text: str | None) -> str:
 def in_a_row(flags: Iterable[bool]) -> int:
     """Return how many flags are true before the first that is false."""
     return sum(1 for _ in takewhile(bool, flags))
-
-
-def brief(text: str) -> str:
-    """Return captured text on one line, as much as there is room for.
-
-    Of an error message the prefixes that say only who reports it go first, then the node's name, which is known, then
-    the directories of the file, then the middle. What is wrong stays, and at the end file and line.
-    """
-    line = " ".join(text[:READ].split())
-    for shorten in (_without_prefixes, _without_node, _without_directories):
-        if len(line) <= TEXT:
-            return line
-        line = shorten(line)
-    place = _PLACE.search(line)
-    return ends(line, TEXT, TEXT - min(len(place[0]) if place else 0, TEXT // 2) - TAIL)
-
-
-def core(text: str) -> str:
-    """Return what an error message says, without who reports it and for which node."""
-    return _without_node(_without_prefixes(" ".join(text[:READ].split())))
-
-
-def _without_prefixes(line: str) -> str:
-    found = _PREFIXES.match(line)
-    rest = line[found.end() :] if found else ""
-    return rest or line
-
-
-def _without_node(line: str) -> str:
-    return _NODE.sub("", line)
-
-
-def _without_directories(line: str) -> str:
-    return _PATH.sub(lambda path: f".../{'/'.join(path[0].split('/')[-4:])}", line)
 
 
 def major(version: str | None) -> int:

@@ -17,7 +17,7 @@ from inspector.rules.fixes import advice, group, on_node
 from inspector.rules.puppet_commands import FixContext, destroying
 from inspector.summaries import wording
 from inspector.summaries.summary import REASON, Conclusion, RunBrief
-from inspector.text import beginning, clean
+from inspector.text import beginning, clean, decisive
 
 if TYPE_CHECKING:
     from inspector.model import Finding
@@ -166,6 +166,10 @@ def _other_key(run: Run) -> bool:
     return bool(answered and run.csrs and run.csrs[-1].key != answered.key)
 
 
+def _first_line(message: str) -> str:
+    return clean(decisive(message.partition("\n")[0]))
+
+
 def _shortened(reason: str) -> str:
     return beginning(redact.text(beginning(reason, 10 * REASON)), REASON + 1)
 
@@ -195,7 +199,7 @@ def _outcome(run: Run) -> str | None:
             return f"the agent got its {got} and asked for nothing else: likely it was `{run.command.name}`, not a run"
         case "failed" if run.catalogs and not run.catalogs[-1].usable:
             last = run.catalogs[-1]
-            message = clean(last.text.partition(chr(10))[0])
+            message = _first_line(last.text)
             return (
                 f"no catalog: {last.status} {message}".rstrip() if last.status else f"no catalog, no answer: {message}"
             )
@@ -204,7 +208,7 @@ def _outcome(run: Run) -> str | None:
         case "failed":
             logs = (run.reports[-1].report.logs if run.reports and run.reports[-1].report else None) or []
             first = next((log for log in logs if log.level.lstrip(":") in ("err", "crit", "alert", "emerg")), None)
-            return f"the report says failed{': ' + clean(first.message.partition(chr(10))[0]) if first else ''}"
+            return f"the report says failed{': ' + _first_line(first.message) if first else ''}"
         case "unfinished" if run.reports:
             return f"the master did not accept the report ({run.reports[-1].status or 'no answer'})"
         case "unfinished" if run.bootstrapping and (run.cas or run.crls) and not run.certificates:
@@ -223,6 +227,6 @@ def _why_waiting(run: Run) -> str:
         return "the CA returned a certificate for another key than the agent's"
     last = run.csrs[-1] if run.csrs else None
     if last and (last.status is None or last.status >= 400) and "already has a requested" not in last.text:
-        message = clean(last.text.partition("\n")[0])
+        message = _first_line(last.text)
         return f"the CA did not accept the certificate request: {last.status or 'no answer'} {message}".rstrip()
     return "the certificate request is waiting to be signed"

@@ -65,12 +65,13 @@ def follow(
     """Lines for what is added to a capture (with ``everything``: first for its existing records), without end;
     ``width`` is that of the terminal.
 
-    Without a path it is the capture in ``captures.FOLDER`` that was written last, and then every new one that appears
-    there. ``pause`` is called whenever there is nothing new, and may stop the loop with an exception. Raises
+    Of a directory, by default ``captures.FOLDER``, it is the capture that was written last, and then every new one that
+    appears there. ``pause`` is called whenever there is nothing new, and may stop the loop with an exception. Raises
     InspectorError.
     """
-    known = set() if path else set(paths.FOLDER.glob("*.sqlite"))
-    followed = path or paths.newest()
+    folder = path or paths.FOLDER
+    known = set(folder.glob("*.sqlite"))
+    followed = paths.one(path)
     chosen = filters.parse(text, reading.latest(followed))
     follower = Follower(followed, chosen, after=0 if everything else last(followed))
     while True:
@@ -79,7 +80,7 @@ def follow(
                 yield from listing.lines(summary.brief_of(line.step), line.step.run, width)
             else:
                 yield from wording.flowing(line.text, width)
-        if path is None and (fresh := set(paths.FOLDER.glob("*.sqlite")) - known):
+        if followed != path and (fresh := set(folder.glob("*.sqlite")) - known):
             known |= fresh
             followed = max(fresh, key=paths.written)
             yield f"-- new capture: {clean(str(followed))}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from inspector.progress import Watch
     from inspector.summaries.index import IndexState
 
-COLUMNS = ("capture", "from", "to", "size", "agents", "runs", "findings", "state")
+COLUMNS = ("capture", "from", "to", "size", "agents", "runs", "errors", "warnings", "notices", "state")
+SPARE = ("to", "notices", "size", "agents", "from")
+"""What a narrow terminal goes without, the first one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +100,16 @@ class CaptureEntry:
         state = "; ".join(filter(None, ("open" if self.live else "", left, text.clean(self.trouble))))
         name, size = text.clean(self.path.name), text.size(self.size)
         if known is None:
-            return name, "-", "-", size, "-", "-", "-", state or "empty"
+            return name, "-", "-", size, "-", "-", "-", "-", "-", state or "empty"
+        found = Counter(finding.severity for finding in known.findings)
         return (
             name,
-            text.local_second(known.begun),
-            text.local_second(known.ended),
+            text.local_second(known.begun)[:-3],
+            text.local_second(known.ended)[:-3],
             size,
             str(known.agents),
             str(known.runs),
-            text.counts(known.findings) or "none",
+            *(str(found[severity]) for severity in (Severity.ERROR, Severity.WARNING, Severity.NOTICE)),
             state,
         )
 

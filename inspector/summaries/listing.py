@@ -32,18 +32,14 @@ if TYPE_CHECKING:
 LISTING = "listing record"
 NUMBER = 7
 """Columns of a record's number."""
-ENOUGH = 60
-"""Columns for a record behind its capture's name."""
 
 
-def lines(brief: Brief, run: RunLike | None, width: int | None, where: str = "") -> list[str]:
+def lines(brief: Brief, run: RunLike | None, width: int | None) -> list[str]:
     """A record's lines, preceded by its number, which ``show`` accepts, for a terminal of some width; one line in a
-    pipe. ``where`` names the capture."""
-    prefix, below = f"{where}{brief.seq:>5}  ", " " * NUMBER
+    pipe."""
+    prefix, below = f"{brief.seq:>5}  ", " " * NUMBER
     if width is None:
         return [f"{prefix}{wording.line(brief, run)}"]
-    if where and width - len(prefix) < ENOUGH:  # the names of captures may be long
-        return [prefix.rstrip(), *(f"{below}{line}" for line in wording.lines(brief, run, width - NUMBER))]
     first, *others = wording.lines(brief, run, width - len(prefix))
     return [f"{prefix}{first}", *(f"{below}{line}" for line in others)]
 

@@ -14,7 +14,7 @@ from inspector.model import Severity
 from inspector.privacy import redact
 from inspector.rules import fixes, rule_of
 from inspector.runs.snapshot import RunState
-from inspector.text import WIDTH, clean, clock, counts, ends, seconds, short, size
+from inspector.text import WIDTH, beginning, clean, clock, counts, ends, seconds, short, size
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -35,6 +35,8 @@ NOTES = 11
 """Columns for two findings."""
 SHORTEST, LONG = 20, 60
 """Characters of a path that are shown at least; columns after which longer ones are not aligned any more."""
+NAME, PATH = 16, 12
+"""Columns of an agent's name, and those of a path at least, in a line in brief."""
 
 
 def row(brief: Brief, run: RunLike | None, path: int = WIDTH) -> tuple[str, ...]:
@@ -90,11 +92,13 @@ def line(brief: Brief, run: RunLike | None) -> str:
 
 
 def lines(brief: Brief, run: RunLike | None, width: int) -> list[str]:
-    """A record as lines of text for a terminal: an exchange in one line if its path has room there, otherwise in two.
-    Of the path nothing is cut for which there is room."""
-    if brief.kind != "exchange":
-        return flowing(line(brief, run), width, 2)
+    """A record as lines of text for a terminal: one line, in brief where there is no room for more, or several where
+    that is not enough either. Of the path nothing is cut for which there is room."""
     cells = row(brief, run, len(brief.target) + 1)
+    if brief.kind != "exchange":
+        whole = line(brief, run)
+        in_brief = "" if len(whole) <= width or width >= PLAIN else _in_brief(cells, asides(brief), width)
+        return [in_brief] if in_brief else flowing(whole, width, 2)
     head, notes = _head(cells), asides(brief)
     if width < len(head):
         return flowing("  ".join(filter(None, [*cells, *notes])), width, 2)
@@ -102,6 +106,8 @@ def lines(brief: Brief, run: RunLike | None, width: int) -> list[str]:
     room = width - len(head) - 1 - FIGURES - NOTES
     if room >= SHORTEST:
         return flowing(f"{head} {_rest(cells, room, notes, spare)}", width, 2)
+    if in_brief := _in_brief(cells, notes, width):
+        return [in_brief]
     rest = _rest(cells, max(width - 2 - FIGURES - NOTES, SHORTEST), notes, spare)
     return [head.rstrip(), *flowing(f"  {rest}", width, 2)]
 
@@ -117,6 +123,19 @@ def _rest(cells: Sequence[str], room: int, notes: Sequence[str], spare: int = 0)
     path, status, volume, duration, ids = cells[4:]
     text = f"{ends(path, room + max(spare, 0)):<{min(room, LONG)}} {status:>4} {volume:>9} {duration:>8}"
     return "  ".join(filter(None, [text, ids, *notes]))
+
+
+def _in_brief(cells: Sequence[str], notes: Sequence[str], width: int) -> str:
+    """A record in one line without its phase and size, its path last; empty if a terminal is too narrow for that."""
+    time, who, _, method, path, status, _, duration, ids = cells
+    head = f"{time[:8]}  {beginning(who, NAME):<{NAME}} {status:>6} {duration:>8}  {method:<4} "
+    room = width - len(head)
+    if room < PATH + NOTES:
+        return ""
+    most = room - PATH - 2
+    shown = ids if len(ids) <= most else f"{ids[: most - 1].rpartition(' ')[0]} …"
+    path = ends(path, room - (len(shown) + 2 if shown else 0))
+    return beginning(head + "  ".join(filter(None, [path, shown, *notes])), width)
 
 
 def asides(brief: Brief) -> list[str]:

@@ -351,7 +351,9 @@ def test_bootstrap_prints_the_steps_of_each_agent(run: Run, broken: Path) -> Non
     assert [step["state"] for step in bootstrap["rungs"]][:2] == ["CA", "CRL"]
     assert [step["verified"] for step in bootstrap["rungs"]][:2] == [False, True]
     assert {key["kind"] for key in bootstrap["keys"]} == {"csr", "certificate"}
-    assert run("bootstrap", broken, "lost.example")[1].startswith("lost.example ")
+    assert run("bootstrap", broken, "--agent", "lost.*")[1].startswith("lost.example ")
+    for words in ((broken, "lost.example"), (broken, "--agent", "lost.example")):
+        assert run("bootstrap", *words) == run("bootstrap", broken, "--agent", "lost.*")
 
 
 def test_bootstrap_at_a_future_date(run: Run, broken: Path) -> None:

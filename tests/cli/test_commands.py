@@ -82,9 +82,9 @@ def test_a_capture_is_opened_without_a_command(run: Run, tmp_path: Path, monkeyp
 
 
 def test_a_parsers_error_is_a_sentence_and_a_hint(run: Run) -> None:
-    status, out, err = run("export")
+    status, out, err = run("import")
     assert (status, out) == (2, "")
     assert err.splitlines() == [
-        "puppet-inspector: `puppet-inspector export`: the following arguments are required: capture.",
-        "  See `puppet-inspector export --help`.",
+        "puppet-inspector: `puppet-inspector import`: the following arguments are required: FILE.",
+        "  See `puppet-inspector import --help`.",
     ]

@@ -193,7 +193,7 @@ def test_tags(run: Run, tmp_path: Path) -> None:
         (["{}/a.sqlite:1", "{}/other.sqlite"], "has no run of node1.example."),
         (["{}/a.sqlite:1"], "No earlier run of node1.example"),
         (["{}/other.sqlite"], "has only one run of node2.example"),
-        (["{}"], "is a directory."),
+        (["{}/none"], "There is no capture at"),
         (["{}/text.sqlite"], "is not a capture"),
         (["{}/a.sqlite", "--ignore-file", "{}/none"], "Cannot read"),
         (["{}/a.sqlite", "--ignore-file", "{}/a.sqlite"], "is not text."),

@@ -113,7 +113,7 @@ def test_an_empty_filter_says_of_how_many(run: Run, mixed: Path, command: str) -
         (("show", "x.sqlite"), "'x.sqlite' is not a record number.", "For example: puppet-inspector show x.sqlite 4"),
         (("show", "4", "x.sqlite"), "'x.sqlite' is not a record number.", "puppet-inspector show x.sqlite 4"),
         (("show", "{folder}", "9" * 30), "is not a record number.", "`puppet-inspector list` prints the numbers."),
-        (("show", "{folder}", "1"), "is a directory.", "`puppet-inspector captures` lists them."),
+        (("captures", "vacuum", "{folder}"), "is a directory.", "`puppet-inspector captures` lists them."),
         (("runs", "{folder}"), "There is no capture in", "Captures are the files that end in .sqlite."),
     ],
 )  # fmt: skip

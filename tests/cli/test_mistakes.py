@@ -32,7 +32,11 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["import", "{tmp}/text.sqlite", "-o", "{tmp}/x.sqlite"], "is not a flow file"),
     (["import", "{tmp}/text.sqlite", "-o", "{tmp}/text.sqlite/x.sqlite"], "is not a flow file"),
     # Paths without a name.
-    *(([command, path], f"{path} is a directory.") for command in ("report", "share") for path in (".", "/", "..")),
+    *(
+        ([command, path], f"There is no capture in {path.rstrip('/')}/.")
+        for command in ("report", "share")
+        for path in (".", "/", "..")
+    ),
     (["import", ".", "-o", "{tmp}/x.sqlite"], "Cannot read ."),
     (["import", "{tmp}/good.sqlite", "-o", "~nobody-of-this-name/x"], "~nobody-of-this-name/x has no home directory"),
     (

@@ -153,6 +153,7 @@ def test_a_temporary_directory_does_not(run: Run, tmp_path: Path, plays: Plays) 
     [
         (["--run", "9"], "There is no run 9 of an agent in {capture}."),
         (["--agent", "c.example"], "There is no run of 'c.example' in {capture}."),
+        (["--agent", "c*", "--name", "a"], "There is no run of 'c*' in {capture}."),
         ([], "{capture} has runs of 2 agents."),
         (["--run", "1", "--agent", "a"], "--run and --agent cannot be used together."),
         (["--run", "1", "--slow", "fast"], "'fast' is no factor."),

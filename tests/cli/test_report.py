@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +12,6 @@ from inspector.report import page
 from tests.support.pages import sample
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.conftest import Run
 
 
@@ -28,11 +27,21 @@ def test_it_writes_one_file_for_its_owner_and_says_what_was_withheld(run: Run, t
     assert (status, "already exists" in err) == (2, True)
 
 
-def test_without_a_name_it_is_beside_the_capture(run: Run, tmp_path: Path) -> None:
+def test_without_a_name_it_is_never_beside_the_capture(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     capture = tmp_path / "one.sqlite"
     capture.write_bytes(sample("revoked").read_bytes())
     assert run("report", capture)[0] == 0
-    assert (tmp_path / "one.html").is_file()
+    assert [path.name for path in Path().iterdir()] == ["one.html"]
+    status, out, err = run("report", capture)
+    assert (status, out) == (2, "")
+    assert "already" in err
+    assert run("share", capture)[0] == 0
+    assert sorted(path.name for path in Path().iterdir()) == ["one-shared.sqlite", "one.html"]
+    assert {path.name for path in tmp_path.iterdir()} <= {"here", "one.sqlite", "one.sqlite.index"}
 
 
 @pytest.mark.parametrize("form", ["markdown", "json"])

@@ -73,6 +73,20 @@ def test_then_the_last_column_is_wrapped(monkeypatch: pytest.MonkeyPatch, capsys
     ]
 
 
+def test_then_columns_are_left_out(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
+    pretend(monkeypatch, 38)
+    print_rows(HEADS, ROWS, below="phases", spare=("run", "agent"))
+    assert plain(capsys.readouterr().out).splitlines() == [
+        "agent                    findings",
+        "web1.example             B01 B17 R21",
+        "                         B39",
+        "    catalog 1 (808 ms), files 10 (442",
+        "    ms)",
+        "database-server.example  -",
+        "    report 1 (1 ms)",
+    ]
+
+
 def test_and_at_last_each_line_is_a_paragraph(monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
     assert plain(printed(monkeypatch, capsys, 30)).splitlines() == [
         "run 1  agent web1.example",

@@ -411,7 +411,8 @@ def test_hosts_elsewhere_at_the_same_site() -> None:
 # -- the command ------------------------------------------------------------------------------------------------
 
 
-def test_the_command(run: Run, tmp_path: Path) -> None:
+def test_the_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     own = save(tmp_path / "own.sqlite", *conversation())
     status, out, _ = run("share", own)
     made = tmp_path / "own-shared.sqlite"

@@ -51,7 +51,7 @@ def test_what_is_no_catalog() -> None:
 def test_why_there_is_no_catalog_with_the_rule() -> None:
     exchange = dataclasses.replace(v4(), response=failing())
     documents = answered.gathered(OF, [exchange], "label")
-    assert answered.failure(OF, exchange, documents) == "500 Server Error: no role for this node (S01)"
+    assert answered.failure(OF, exchange, documents) == "no role for this node (S01)"
     nothing = dataclasses.replace(exchange, response=None, error="reset")
     assert answered.failure(OF, nothing, documents) == "reset"
     empty = v4({"catalog": {"name": "node1.example", "resources": []}})

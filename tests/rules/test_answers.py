@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector.analysis import verdicts
-from inspector.analysis.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer, retrace
+from inspector.pages import tabs
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules, fixes, rule_of, words
 from inspector.rules.kit import *
@@ -75,32 +76,6 @@ def test_there_are_endpoints_of_each_kind_that_rules_name() -> None:
     kinds = {endpoint.kind for endpoint in ENDPOINTS}
     assert kinds == set(Kind)
     assert {kind for rule in all_rules() for kind in rule.at} <= kinds
-
-
-REASON = "Class[Profile::Web]: parameter 'port' expects an Integer value, got String"
-PLACE = "(file: {}/profile/manifests/web/server.pp, line: 33, column: 5)"
-NESTED = "Evaluation Error: Error while evaluating a Function Call, "
-
-
-def test_brief_says_what_is_wrong_and_where() -> None:
-    assert words.brief("a\n b\tc") == "a b c"
-    assert words.brief(f"Server Error: {REASON}") == f"Server Error: {REASON}", "there is room for it"
-    place = PLACE.format("/etc/puppetlabs/code/environments/production/site")
-    whole = f"Server Error: Evaluation Error: Error while evaluating a Resource Statement, {NESTED}{REASON} {place}"
-    assert words.brief(f"{whole} on node web1.example.com") == f"{REASON} {place}"
-    longer = REASON + ", expected an Integer from 1 to 65535"
-    assert words.brief(f"{NESTED}{longer} {place} on node web1.example.com") == f"{longer} {PLACE.format('...')}"
-
-
-def test_brief_cuts_the_middle_of_a_sentence() -> None:
-    """Its end often names what is wrong; behind it stands the place."""
-    long = words.brief("Evaluation Error: " + "x" * 5000 + " when the library is present (file: /site.pp, line: 3)")
-    assert len(long) == words.TEXT
-    assert long.startswith("xxx")
-    assert "x…x" in long
-    assert long.endswith(" when the library is present (file: /site.pp, line: 3)")
-    assert len(words.brief("(file: " * 50_000)) == words.TEXT
-    assert words.brief("Error: " * 5000)
 
 
 @pytest.mark.parametrize(
@@ -186,9 +161,7 @@ def test_s01_of_a_command_is_no_failed_run() -> None:
 
 
 def test_s01_is_about_what_the_master_could_not_compile() -> None:
-    assert messages("S01", catalog(status=500, text="Server Error: x\n  y")) == [
-        "no catalog for node1.example: Server Error: x y"
-    ]
+    assert messages("S01", catalog(status=500, text="Server Error: x\n  y")) == ["no catalog for node1.example: x y"]
     assert messages("S01", altered(catalog(status=500), response={"body": b""})) == [
         "no catalog for node1.example: status 500 without a reason"
     ]
@@ -672,7 +645,30 @@ def test_s01_a_command_that_sends_no_facts_shows_no_mistake_of_the_code(
 def test_p17_facts_that_were_not_taken_are_reported_of_a_command_and_of_an_agent() -> None:
     facts = altered(report(), request={"target": "/puppet/v3/facts/node1.example?environment=production"})
     failed = altered(facts, response={"status": 500, "body": b'{"message": "Server Error: connect timed out"}'})
-    assert messages("P17", failed) == ["the master answered the facts with 500: Server Error: connect timed out"]
+    assert messages("P17", failed) == ["the master answered the facts with 500: connect timed out"]
     assert len(messages("P17", catalog(), failed, report())) == 1
     for status in (200, 403, 503):
         assert messages("P17", altered(facts, response={"status": status})) == []
+
+
+def test_what_is_marked_of_an_error_begins_with_what_is_wrong_and_does_not_stop_in_it() -> None:
+    wrong = f"{'no such value of a parameter, ' * 8}as the last words say"
+    (finding,) = found("S01", talk(catalog(status=500, text=f"Server Error: Evaluation Error: {wrong}\n  at x")))
+    place = finding.places[0]
+    assert (place.part, place.needle, place.fallback) == (
+        "error",
+        wrong,
+        f"Server Error: Evaluation Error: {wrong}"[:120],
+    )
+    (step,) = retrace(talk(catalog(status=500, text=f"Server Error: {wrong}")))
+    shown = tabs.locate(finding.places, tabs.tabs(step, tabs.known(step)))
+    assert shown is not None
+    assert shown.needle == wrong
+
+
+@pytest.mark.parametrize("before", ["", "x " * 70])
+def test_what_is_marked_of_an_error_has_no_secret(before: str) -> None:
+    text = f"Server Error: {before}cannot log in as root with hunter2hunter2"
+    (finding,) = found("S01", talk(catalog(status=500, text=text, facts={"db_password": "hunter2hunter2"})))
+    assert "hunter2" not in f"{finding.message}{finding.places}"
+    assert (finding.places[0].needle == text[:120]) is bool(before), "of a long one the beginning is found"

@@ -336,7 +336,7 @@ def test_f06_one_resource_may_choose() -> None:
 def test_f07_quotes_both_sides() -> None:
     text = "Server Error: Unable to find a common checksum type between agent 'md5' and master 'sha256'"
     (message,) = messages("F07", catalog(status=500, text=text, form={"checksum_type": "md5"}))
-    assert message == f"{text} (the agent sent checksum_type=md5)"
+    assert message == f"{text.removeprefix('Server Error: ')} (the agent sent checksum_type=md5)"
     assert messages("F07", catalog(status=500, text="Server Error: x")) == []
     assert messages("F07", bucket(method="HEAD", algorithm="md5", status=404)) == []
     assert messages("F07", bucket(method="HEAD", status=500)) == []

@@ -169,6 +169,15 @@ def test_without_a_name_the_latest_capture_is_followed_and_every_new_one(
     assert [line.split()[0] for line in lines] == ["2", "--", "1", "2"]
     assert lines[1] == "-- new capture: captures/b-new.sqlite"
     assert [line[:2] for line in follow_lines(young, lambda: save(tmp_path / "captures" / "n.sqlite"))] == []
+    os.utime(young, (3, 3))
+    for other in (new, new.with_name("n.sqlite")):
+        os.utime(other, (2, 2))
+    elsewhere = (tmp_path / "captures").rename(tmp_path / "elsewhere")
+    newest = elsewhere / "c-newest.sqlite"
+    lines = follow_lines(
+        elsewhere, lambda: add(elsewhere / young.name, *failing()[1:2]), lambda: save(newest, *failing())
+    )
+    assert [line.split()[0] for line in lines][:3] == ["3", "--", "1"], "the same of another directory"
 
 
 def test_follow_leaves_nothing_beside_a_capture(path: Path) -> None:

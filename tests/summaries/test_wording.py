@@ -123,7 +123,7 @@ WHYS = [
         "S02 catalog was refused with 403, requested with the certificate of a.example",
     ),
     (Agent().csr().poll(), "the certificate request is waiting to be signed"),
-    (Agent(leg="1").catalog(status=500), "S01 no catalog for a.example: Server Error: nothing"),
+    (Agent(leg="1").catalog(status=500), "S01 no catalog for a.example: nothing"),
     (Agent(leg="1").catalog(status=None), "T28 no answer to catalog: the master closed the connection"),
     (Agent(leg="1").catalog().report("failed"), "the report says failed"),
     (Agent(leg="1").catalog().report(status=415), "the master did not accept the report (415)"),
@@ -210,11 +210,29 @@ def fitted(target: str, width: int) -> list[str]:
     return wording.lines(summary.brief_of(step), step.run, width)
 
 
-def test_an_exchange_takes_one_line_where_there_is_room_and_two_where_there_is_not() -> None:
-    assert [len(fitted("catalog/x", width)) for width in (200, 120, 95, 80, 60)] == [1, 1, 2, 2, 2]
-    first, second = fitted("catalog/x", 80)
+def test_an_exchange_takes_one_line_in_brief_where_there_is_no_room_and_two_where_that_is_not_enough() -> None:
+    assert [len(fitted("catalog/x", width)) for width in (200, 120, 95, 73, 60)] == [1, 1, 1, 1, 2]
+    (line,) = fitted("catalog/x", 73)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d  a\.example           200    \d+ ms  GET  catalog/x  T04", line)
+    first, second = fitted("catalog/x", 60)
     assert re.fullmatch(rf"{CLOCK}  a\.example            catalog      GET", first)
     assert re.match(r"  catalog/x +200 +\d+ B +\d+ ms", second)
+
+
+def test_a_line_in_brief_has_what_decides_before_the_path() -> None:
+    agent = Agent("database-server-17.example").ask("GET", f"/puppet/v3/{PATH}", own=True, status=404)
+    agent.refused("certificate revoked by the CA of the other site").catalog(status=None)
+    printed = []
+    for step in steps(Analyzer(), together(agent)):
+        brief = summary.brief_of(step)
+        brief.signs = tuple(summary.Sign(f"X{number:02}", Severity.ERROR) for number in range(9))
+        (line,) = wording.lines(brief, step.run, 73)
+        printed.append(line[10:])
+    assert printed == [
+        "database-server…    404    50 ms  GET  file_…le.conf  X00 X01 …",
+        "192.0.2.1        failed        -  TLS  certi…er site  X00 X01 …",
+        "database-server…   none    10 ms  POST catalog/~  X00 X01 …  n…",
+    ]
 
 
 @pytest.mark.parametrize("width", range(40, 180, 9))
@@ -227,7 +245,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 def test_a_path_is_only_cut_where_there_is_no_room() -> None:
     assert PATH in fitted(PATH, 170)[0]
     assert "…" in fitted(PATH, 110)[0]
-    assert PATH in fitted(PATH, 98)[1], "on a line of its own"
+    assert "content/modules/x/y.conf" in fitted("file_content/modules/x/y.conf", 66)[1], "on a line of its own"
     columns = {line.index(" 200 ") for path in ("catalog/x", "report/x") for line in fitted(path, 170)}
     assert len(columns) == 1, "they are aligned"
 
