@@ -108,3 +108,8 @@ def test_a_run_of_which_nothing_can_be_said_yet_has_the_word_for_that() -> None:
     assert msgspec.structs.replace(run, state=RunState.OPEN).ending == "failed"
     assert msgspec.structs.replace(run, state=RunState.OPEN, verdict=None).ending == "open"
     assert msgspec.structs.replace(run, state=RunState.CUT_OFF, verdict=None).ending == "cut off"
+
+
+@pytest.mark.parametrize(("text", "found"), [("failed", 1), ("waiting", 1), ("refused", 0), ("complete,failed", 1)])
+def test_a_filter_finds_a_run_by_its_word_and_by_its_outcome(text: str, found: int) -> None:
+    assert len(reading.read(sample("mismatched-key"), f"outcome:{text}").runs) == found
