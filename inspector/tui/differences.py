@@ -14,6 +14,7 @@ from inspector.pages.styles import ADDED, BAD, DOUBT, REMOVED
 from inspector.summaries import incidents
 from inspector.text import beginning, clean, plural
 from inspector.tui.columns import Column
+from inspector.tui.panes import NARROW
 from inspector.tui.part import Details, PartView, middle
 
 if TYPE_CHECKING:
@@ -45,6 +46,14 @@ def _what(line: DifferenceLine, width: int) -> Text:
     return Text.assemble((f"{_SIGNS[line.change][0]} ", _style(line)), (what, style))
 
 
+def _with_values(line: DifferenceLine, width: int) -> Text:
+    """What differs and its values, where there is no room for columns of them."""
+    values = " -> ".join(filter(None, (line.before, line.after)))
+    if not values:
+        return _what(line, width)
+    return _what(line, width // 2).append(f": {values}", "" if line.counts else "dim")
+
+
 class ComparedView(PartView[DifferenceLine]):
     """What is different between two sides. Enter opens the record that shows it."""
 
@@ -56,9 +65,10 @@ class ComparedView(PartView[DifferenceLine]):
     COLUMNS = (
         Column("section", lambda line, _: Text(line.section, style="" if line.counts else "dim"), 8),
         Column("what", _what, 30, 4, sort=lambda line: line.what),
-        Column("before", lambda line, width: beginning(line.before, width), 10, 2, least=90),
-        Column("after", lambda line, width: beginning(line.after, width), 10, 2, least=90),
+        Column("before", lambda line, width: beginning(line.before, width), 10, 2),
+        Column("after", lambda line, width: beginning(line.after, width), 10, 2),
     )
+    NARROW_COLUMNS = (COLUMNS[0], Column("what", _with_values, 30, 4, sort=lambda line: line.what))
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -74,6 +84,14 @@ class ComparedView(PartView[DifferenceLine]):
         most = int(self.app.size.height * PART)
         self.query_one("#upper").styles.height = max(LEAST, len(items) + 3) if len(items) + 3 < most else "1fr"
         self.query_one("#lower").styles.height = "1fr" if len(items) + 3 < most else None
+
+    def lay_out(self) -> None:
+        self.rows.set_columns(self.NARROW_COLUMNS if self.app.size.width < NARROW else self.COLUMNS)
+        self.show_items(self.rows.items)
+
+    def opened(self) -> None:
+        super().opened()
+        self.lay_out()
 
     def heading(self) -> str:
         only = f", {self._only}" if self._only else "" if self._differing else " (all)"
@@ -98,8 +116,7 @@ class ComparedView(PartView[DifferenceLine]):
                 found[item.section] = found.get(item.section, 0) + 1
         hidden = sum(not item.counts for item in items)
         counted = ", ".join(f"{section} {number}" for section, number in found.items()) or self.nothing()
-        early = any(item.cause for item in items)
-        what = "more (never reached, volatile, usual)" if early else "of volatile facts and usual times"
+        what = "more" if any(item.cause for item in items) else "of volatile facts and usual times"
         return f"{counted}   {plural(hidden, f'line {what}', f'lines {what}')}: d" if hidden else counted
 
     def proof(self, item: DifferenceLine) -> int | None:

@@ -112,6 +112,21 @@ def test_a_refused_run_begins_with_what_refused_it(tmp_path: Path, size: tuple[i
 
 
 @pytest.mark.slow
+def test_a_narrow_screen_has_the_values_behind_what_differs(made: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app, "d")
+        text = screen_text(app)
+        assert '~ File[/a]/mode: "1" -> "2"' in text
+        assert "~ outcome: complete -> failed" in text
+        assert "before" not in text.partition("Details")[0]
+        await pilot.resize_terminal(120, 40)
+        await settled(pilot, app)
+        assert "before" in screen_text(app).partition("Details")[0]
+
+    play(made, act, SIZES[0], start="")
+
+
+@pytest.mark.slow
 def test_details_and_the_record(made: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app, "d", "v")
