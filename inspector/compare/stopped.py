@@ -5,6 +5,7 @@ What only the other run has, from there on, says nothing more about it.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -107,11 +108,15 @@ class StoppedRun:
         """What it never came to, in words: documents, and how many of what else."""
         parts = [str(section) for section in uncompared if self.lacks(section)]
         parts += [plural(self.files, "file")] if self.files else []
-        names = {each.name for each in differences if each.section is Section.REQUESTS and self._never(each)}
-        made, mine = (sum(each.name in names for each in side.requests) for side in (self.other, self.side))
-        requests = made - mine
+        never = [each for each in differences if each.section is Section.REQUESTS and self._never(each)]
+        requests = sum(self._missing[name] for name in {name for each in never for name in each.names})
         parts += [plural(requests, "request")] if requests else []
         return ", ".join(parts)
+
+    @cached_property
+    def _missing(self) -> Counter[str]:
+        """How many requests of each name only the other run made."""
+        return Counter(each.name for each in self.other.requests) - Counter(each.name for each in self.side.requests)
 
     def _stated(self, difference: Difference) -> bool:
         """Whether it is the cause, or follows from it."""
@@ -128,9 +133,7 @@ class StoppedRun:
             case Section.REQUESTS if difference.note not in self.phases:
                 return False
             case Section.REQUESTS if difference.part == "number":
-                numbers = [int(difference.after), int(difference.before)]
-                mine, others = numbers if self.change == "removed" else reversed(numbers)
-                return mine < others
+                return any(self._missing[name] for name in difference.names)
             case Section.FINDINGS:
                 seqs = {seq for each in self.other.run.findings if each.rule == difference.name for seq in each.seqs}
                 phases = {request.phase for request in self.other.requests if request.seq in seqs}

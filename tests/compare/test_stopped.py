@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import pytest
@@ -93,6 +94,12 @@ def test_a_request_that_was_repeated_until_it_failed_counts() -> None:
     number = next(each for each in found.of(Section.REQUESTS) if each.part == "number")
     assert (number.before, number.after) == ("1", "3")
     assert not found.stopped.covers(number)
+    more = talk(*[catalog(resources=[file("/a")])] * 3)
+    found = compared(more, talk(catalog(status=503, text="busy")))
+    assert found.stopped
+    number = next(each for each in found.of(Section.REQUESTS) if each.part == "number")
+    assert found.stopped.covers(dataclasses.replace(number, before="(masked)", after="(masked)"))
+    assert found.stopped.rest(found.differences, ()) == "2 requests"
 
 
 @pytest.mark.parametrize(("before", "after"), [(GOOD, GOOD), (REVOKED, REVOKED), (FAILED, REVOKED)])
