@@ -9,6 +9,7 @@ from inspector.compare import catalogs, circumstances, facts, files, reports, re
 from inspector.compare.differences import Differences, Patterns, Section
 from inspector.compare.documents import masks_of
 from inspector.compare.facts import Volatile
+from inspector.compare.stopped import stopped
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from inspector.compare.differences import Difference
     from inspector.compare.documents import RunDocuments
+    from inspector.compare.stopped import StoppedRun
     from inspector.compare.times import TimeCompared
     from inspector.runs.snapshot import RunSnapshot
 
@@ -51,6 +53,8 @@ class Comparison:
     """How many differences of each section were left out."""
     uncompared: dict[Section, str]
     """Sections that could not be compared, and why."""
+    stopped: StoppedRun | None = None
+    """The run that ended before it got a catalog, while the other got one."""
 
     @property
     def status(self) -> Literal[0, 1, 2]:
@@ -84,9 +88,11 @@ def compare(
         reports.compare(before.report, after.report, found, secret)
     elif missing := _missing(Section.REPORT, (before, before.report), (after, after.report)):
         uncompared[Section.REPORT] = missing
-    compared = times.phases(before.run, after.run, history) + times.requests(before.requests, after.requests)
+    early = stopped(before, after)
+    compared = times.phases(before.run, after.run, history, early.change if early else None)
+    compared += times.requests(before.requests, after.requests)
     return Comparison(
-        before, after, found.found, changing.found, compared, found.ignored + changing.ignored, uncompared
+        before, after, found.found, changing.found, compared, found.ignored + changing.ignored, uncompared, early
     )
 
 

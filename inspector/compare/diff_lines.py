@@ -56,11 +56,18 @@ def lines(comparison: Comparison, *, full: bool = False) -> Iterator[Line]:
     """The lines of a comparison; ``full``: with all values, all differences and the volatile facts."""
     yield _side("before", comparison.before)
     yield _side("after", comparison.after)
+    yield from _stop(comparison, full=full)
+    stopped = None if full else comparison.stopped
     same: list[str] = []
     for section in Section:
         found, about = comparison.of(section), _about(section, comparison)
+        if stopped:
+            found = [difference for difference in found if not stopped.covers(difference)]
+            if not found and (stopped.lacks(section) or comparison.of(section)):
+                continue
         volatile = comparison.volatile if full and section is Section.FACTS else []
-        if reason := comparison.uncompared.get(section):
+        reason = comparison.uncompared.get(section)
+        if reason and not (stopped and stopped.lacks(section)):
             yield Line("plain", "")
             yield Line("head", f"{section}: not compared: {beginning(clean(reason), 600)}")
         elif not found and not volatile:
@@ -78,6 +85,19 @@ def lines(comparison: Comparison, *, full: bool = False) -> Iterator[Line]:
     yield from _times(comparison.times, full=full)
     if same:
         yield Line("head", f"no difference: {', '.join(same)}")
+
+
+def _stop(comparison: Comparison, *, full: bool) -> Iterator[Line]:
+    """What stopped the one run, and unless ``full`` in a line what of the other one it never came to."""
+    stopped = comparison.stopped
+    if stopped is None:
+        return
+    yield Line("plain", "")
+    yield Line("head", f"{stopped.ending}: {clean(stopped.side.label)}")
+    yield Line("removed", f"  {clean(stopped.why)}")
+    rest = stopped.rest(comparison.differences, comparison.uncompared)
+    if rest and not full:
+        yield Line("note", f"  never got that far: {clean(rest)} (--full)")
 
 
 def grouped(groups: Groups, *, full: bool = False) -> Iterator[Line]:
@@ -288,6 +308,8 @@ class DifferenceLine(NamedTuple):
     difference: Difference | None = None
     note: str = ""
     proof: Proof | None = None
+    cause: str = ""
+    """What stopped one of the runs, as a sentence, if that is what it says; its note is the fix then."""
 
 
 def rows(comparison: Comparison) -> list[DifferenceLine]:
@@ -296,19 +318,37 @@ def rows(comparison: Comparison) -> list[DifferenceLine]:
 
 
 def _rows(comparison: Comparison) -> Iterator[DifferenceLine]:
+    yield from _of_stop(comparison)
+    stopped = comparison.stopped
     for section in Section:
         if reason := comparison.uncompared.get(section):
             what = f"not compared: {clean(reason)}"
             yield DifferenceLine(
-                0, str(section), None, what, "", "", counts=True, proof=_proof(section, "", comparison)
-            )
+                0, str(section), None, what, "", "", counts=not (stopped and stopped.lacks(section)),
+                proof=_proof(section, "", comparison),
+            )  # fmt: skip
         for difference in comparison.of(section):
-            yield _difference(difference, comparison, counts=True)
+            yield _difference(difference, comparison, counts=not (stopped and stopped.covers(difference)))
         if section is Section.FACTS:
             for difference in comparison.volatile:
                 yield _difference(difference, comparison, counts=False)
     for time in comparison.times:
         yield _time(time)
+
+
+def _of_stop(comparison: Comparison) -> Iterator[DifferenceLine]:
+    """What stopped the one run, and what of the other one it never came to."""
+    stopped = comparison.stopped
+    if stopped is None:
+        return
+    number, seq = stopped.side.run.number, stopped.seq
+    proof = Proof(number, seq) if number is not None and seq is not None else None
+    yield DifferenceLine(
+        0, stopped.ending, None, clean(stopped.reason), "", "", counts=True, note=stopped.fix, proof=proof,
+        cause=clean(stopped.why),
+    )  # fmt: skip
+    if rest := stopped.rest(comparison.differences, comparison.uncompared):
+        yield DifferenceLine(0, stopped.ending, None, f"never got that far: {clean(rest)}", "", "", counts=True)
 
 
 def _difference(difference: Difference, comparison: Comparison, *, counts: bool) -> DifferenceLine:

@@ -10,6 +10,7 @@ type TimeKind = Literal["run", "phase", "pause", "request"]
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from inspector.compare.differences import Change
     from inspector.compare.documents import RequestMade
     from inspector.runs.snapshot import RunSnapshot
 
@@ -53,16 +54,22 @@ class TimeCompared(NamedTuple):
         return self.after / self.before if self.before else None
 
 
-def phases(before: RunSnapshot, after: RunSnapshot, history: Sequence[RunSnapshot] = ()) -> list[TimeCompared]:
+def phases(
+    before: RunSnapshot, after: RunSnapshot, history: Sequence[RunSnapshot] = (), stopped: Change | None = None
+) -> list[TimeCompared]:
     """Compare the times of two runs as a whole, of their phases, and of the agent's pauses. ``history`` are other good
-    runs of the agent: a time within their range is usual."""
+    runs of the agent: a time within their range is usual. ``stopped`` is what a difference is that only one run has
+    because the other ended early: that this one was shorter means nothing."""
     old, new = _times(before), _times(after)
     others = [_times(run) for run in history]
     found = []
     for what in {**old, **new}:
         seconds = [times[what] for times in others if what in times]
         usual = (min(seconds), max(seconds)) if len(seconds) >= FEW else None
-        found.append(_compared(what, old.get(what), new.get(what), usual, len(seconds)))
+        time = _compared(what, old.get(what), new.get(what), usual, len(seconds))
+        if stopped and not time.noise and (time.difference < 0) == (stopped == "removed"):
+            time = time._replace(noise="one of them ended early")
+        found.append(time)
     return found
 
 

@@ -10,8 +10,9 @@ import msgspec
 
 from inspector import regex
 from inspector.columns import Number, Utc
-from inspector.explain.bootstrap import short
+from inspector.explain.bootstrap import Condition, short
 from inspector.explain.bootstrap_requests import NEAR, BootstrapState
+from inspector.explain.trust_chain import refusal_of
 from inspector.protocol.chains import Revocation
 from inspector.rules.words import lasting
 from inspector.summaries import wording
@@ -141,10 +142,32 @@ def period(key: KeySighting) -> str:
 
 
 def judged(bootstrap: AgentBootstrap, now: Judgement) -> str:
-    """The agent's judgement at a time of its CA, CRLs and certificate."""
+    """The agent's judgement at a time of its CA, CRLs and certificate; before it, that it is refused itself."""
+    refusal, day = refused(bootstrap), utc_day(now.at)
     if now.problems:
-        return f"refuses on {utc_day(now.at)}: {'; '.join(now.problems)}"
-    return f"{'the trust it received is accepted on' if bootstrap.stuck else 'works on'} {utc_day(now.at)}"
+        found = f"refuses on {day}: {'; '.join(now.problems)}"
+    else:
+        found = f"{'the trust it received is accepted on' if bootstrap.stuck else 'works on'} {day}"
+    return f"{refusal}; {found}" if refusal else found
+
+
+def refused(bootstrap: AgentBootstrap) -> str:
+    """Who refused the agent, and why in a word or two; empty if nobody did."""
+    refusal = refusal_of(bootstrap)
+    if refusal is None or refusal.by == "agent":
+        return ""
+    return f"refused by the {refusal.by}: {refusal.breaks}"
+
+
+def condition(bootstrap: AgentBootstrap) -> Condition:
+    """What the agent's bootstrap is now: sound, waiting for the certificate, broken, or not known."""
+    if bootstrap.now and bootstrap.now.problems:
+        return Condition.BROKEN
+    if bootstrap.stuck:
+        there = (bootstrap.stuck.state, bootstrap.stuck.last)
+        last = [step.condition for step in bootstrap.steps if (step.state, step.ended) == there]
+        return Condition.WAITING if last[-1:] == [Condition.WAITING] else Condition.BROKEN
+    return Condition.SOUND if bootstrap.now else Condition.UNKNOWN
 
 
 def outlook(bootstrap: AgentBootstrap) -> list[tuple[str, list[str]]]:

@@ -99,7 +99,7 @@ def chain_of(bootstrap: AgentBootstrap, at: float) -> TrustChain:
     trust = bootstrap.trust
     by_kind = {kind: [key for key in bootstrap.keys if key.kind == kind] for kind in ("csr", "certificate", "client")}
     asked, issued, used = (found[-1] if found else None for found in by_kind.values())
-    refusal = _refusal(bootstrap)
+    refusal = refusal_of(bootstrap)
     covers, shows = _trusts(trust, at, refusal)
     issues = _issues(trust, at, refusal)
     if bootstrap.stuck is None and any(step.state is BootstrapState.RUN for step in bootstrap.steps):
@@ -132,8 +132,9 @@ def _ca(trust: Trust | None, steps: Iterable[BootstrapStep]) -> Box:
     if trust is None:
         return _unknown(Part.CA)
     seqs = next((step.seqs for step in steps if step.state is BootstrapState.CA), ())
-    ends = min(certificate.not_after for certificate in trust.held)
-    lines = (cut(trust.held[0].subject), f"until {utc_day(ends)}", "" if trust.own else "as other agents got it")
+    first, ends = trust.held[0], min(certificate.not_after for certificate in trust.held)
+    source = "" if trust.own else "as other agents got it"
+    lines = (cut(first.subject), f"until {utc_day(ends)}", source, _issuer(first.subject, first.issuer))
     return Box(Part.CA, _filled(lines), Condition.SOUND, seqs if trust.own else ())
 
 
@@ -154,10 +155,11 @@ def _master(bootstrap: AgentBootstrap) -> Box:
     except x509.Malformed:
         return Box(Part.MASTER, ("unreadable",), Condition.BROKEN)
     called = f"called {cut(bootstrap.host)}" if bootstrap.host else ""
-    return Box(Part.MASTER, _filled((cut(leaf.subject), f"until {utc_day(leaf.not_after)}", called)), Condition.SOUND)
+    lines = (cut(leaf.subject), f"until {utc_day(leaf.not_after)}", called, _issuer(leaf.subject, leaf.issuer))
+    return Box(Part.MASTER, _filled(lines), Condition.SOUND)
 
 
-def _trusts(trust: Trust | None, at: float, refusal: _Refusal | None) -> tuple[Link, Link]:
+def _trusts(trust: Trust | None, at: float, refusal: Refusal | None) -> tuple[Link, Link]:
     """The links of the CRL to the CA, and of the CA to the master's certificate."""
     covers = Link(Part.CRL, Part.CA, "covers", Condition.UNKNOWN)
     shows = Link(Part.CA, Part.MASTER, "signs", Condition.UNKNOWN)
@@ -214,7 +216,8 @@ def _certificate(own: KeySighting | None, bootstrap: AgentBootstrap) -> Box:
     if certificate is None:
         waits = bootstrap.stuck is not None and bootstrap.stuck.state is BootstrapState.CERTIFICATE
         return Box(Part.CERTIFICATE, ("not there yet",), Condition.WAITING) if waits else _unknown(Part.CERTIFICATE)
-    lines = (cut(certificate.subject), f"until {utc_day(certificate.not_after)}", f"serial {certificate.serial}"[:30])
+    subject, serial = certificate.subject, f"serial {certificate.serial}"[:30]
+    lines = (cut(subject), f"until {utc_day(certificate.not_after)}", serial, _issuer(subject, certificate.issuer))
     return Box(Part.CERTIFICATE, _filled(lines), Condition.SOUND, own.seqs if own else ())
 
 
@@ -237,7 +240,7 @@ def _answers(
     return Link(source, target, "becomes", Condition.SOUND if asked and given else Condition.UNKNOWN)
 
 
-def _issues(trust: Trust | None, at: float, refusal: _Refusal | None) -> Link:
+def _issues(trust: Trust | None, at: float, refusal: Refusal | None) -> Link:
     """The link of the CA to the agent's certificate: the proxy or the master verify it as the agent does theirs."""
     link = Link(Part.CA, Part.CERTIFICATE, "issues", Condition.UNKNOWN)
     if refusal and refusal.by != "agent":
@@ -248,22 +251,34 @@ def _issues(trust: Trust | None, at: float, refusal: _Refusal | None) -> Link:
     return _judged(link, found, _OF_CERTIFICATE, known=True)
 
 
-class _Refusal(NamedTuple):
+class Refusal(NamedTuple):
     """Why a handshake failed."""
 
     breaks: str
+    """In a word or two: ``revoked``."""
     why: str
+    """The same in a sentence."""
     by: str
+    """Who refused: the agent, the master, the proxy in its place; ``other side`` if that is not known."""
 
 
-def _refusal(bootstrap: AgentBootstrap) -> _Refusal | None:
-    """Why the latest handshake failed, if the agent is stuck there."""
+def refusal_of(bootstrap: AgentBootstrap) -> Refusal | None:
+    """Return why the latest handshake failed; None if the agent is not stuck there."""
     step = next((step for step in reversed(bootstrap.steps) if step.state is BootstrapState.TLS), None)
     if step is None or bootstrap.stuck is None or bootstrap.stuck.state is not BootstrapState.TLS:
         return None
+    return refusal_at(step)
+
+
+def refusal_at(step: BootstrapStep) -> Refusal:
+    """Return why the handshake failed that is this step."""
     facts = dict(step.facts)
     alert, _, who = facts.get("alert", "").partition(" from the ")
-    return _Refusal(_ALERTS.get(alert, "refused"), facts.get("reason", ""), who or "other side")
+    return Refusal(_ALERTS.get(alert, "refused"), facts.get("reason", ""), who or "other side")
+
+
+def _issuer(subject: str, issuer: str) -> str:
+    return "issued by itself" if subject == issuer else f"issued by {cut(issuer)}"
 
 
 def _unknown(part: Part) -> Box:

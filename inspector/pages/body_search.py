@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PIECE = 2**18
 """Characters that are searched at once: no key waits for longer."""
-AROUND = 60
+AROUND = 80
 """Characters that are shown before and behind what was found."""
 PLACES = 5
 """What is shown of one body: the first lines in which it was found."""

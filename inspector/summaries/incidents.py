@@ -76,7 +76,7 @@ def by_cause(judgement: Judgement) -> Incidents:
         run, verdict = each.run, each.run.verdict
         if verdict is None or (node.latest is each and node.run is not run):  # likely the cause of the run before
             continue
-        reason = _without_node(verdict.reason, node.name)
+        reason = without_node(verdict.reason, node.name)
         key = reason.replace(node.name, "the node") if "." in node.name else reason  # a short one may be in any word
         incident = found.get((verdict.cause, key))
         if incident is None:
@@ -101,8 +101,8 @@ def by_cause(judgement: Judgement) -> Incidents:
     return Incidents(now, past)
 
 
-def _without_node(reason: str, name: str) -> str:
-    """A reason without what differs between nodes with the same failure: their names are in the list of nodes.
+def without_node(reason: str, name: str) -> str:
+    """Return a reason without what differs between nodes with the same failure: their names are in the list of nodes.
 
     Only a name that is a word of its own is left out: never part of a path, of another word or of a quotation.
     """

@@ -38,6 +38,8 @@ _FOCUS = {"agents": "#agent-list", "steps": "#step-list", "chain": "#chain-scrol
           "forecast": "#dates-scroll"}  # fmt: skip
 TALL = 46
 """Lines of a terminal from which all panes fit."""
+BROAD = 160
+"""Columns of a terminal from which the list of agents has room for why they are stuck."""
 
 
 class Bootstrap(Tabbed):
@@ -64,7 +66,7 @@ class Bootstrap(Tabbed):
     DEFAULT_CSS = """
     Bootstrap #upper { height: 3fr; }
     Bootstrap #lower { height: 2fr; }
-    Bootstrap #chain { height: auto; max-height: 18; }
+    Bootstrap #chain { height: auto; max-height: 20; }
     Bootstrap #chain-scroll { height: auto; padding: 0 1; }
     Bootstrap.narrow #chain { height: 1fr; max-height: 100%; }
     Bootstrap #agents { width: 34; }
@@ -75,6 +77,7 @@ class Bootstrap(Tabbed):
     Bootstrap #stuck { height: auto; max-height: 6; padding: 0 1; }
     Bootstrap .details { height: auto; max-height: 40%; padding: 0 1; background: $boost; }
     Bootstrap.-medium PaneTabs { display: block; }
+    Bootstrap.-broad #agents { width: 54; }
     Bootstrap.narrow #agents { width: 1fr; }
     """
 
@@ -99,7 +102,9 @@ class Bootstrap(Tabbed):
                 yield Rows(bootstrap_tables.AGENTS, lambda agent: agent.certname, id="agent-list")
             with Pane(id="steps", title="Steps"):
                 yield Static("", id="stuck", markup=False)
-                yield Rows(bootstrap_tables.STEPS, lambda step: (step.seqs[0], step.state), id="step-list")
+                yield Rows(
+                    bootstrap_tables.step_columns(narrow=False), lambda step: (step.seqs[0], step.state), id="step-list"
+                )
                 with VerticalScroll(classes="details"):
                     yield Static("", id="step", markup=False)
         with Pane(id="chain", title="Trust and identity"), VerticalScroll(id="chain-scroll"):
@@ -124,10 +129,12 @@ class Bootstrap(Tabbed):
 
     def heading(self) -> str:
         day = f" as of {stamp(self._at)}" if self._at is not None else ""
+        name = self.bootstrap.certname if self.bootstrap else self._wanted
+        of = f" of {clean(name)}" if name else ""
         number = len(self.query_one("#agent-list", Rows).items)
         if self._unread and not number:
-            return f"bootstrap{day}: {clean(self.source.path.name)} {self._unread}"
-        title = f"bootstrap{day}: {plural(number, 'agent')} in {clean(self.source.path.name)}"
+            return f"bootstrap{of}{day}: {clean(self.source.path.name)} {self._unread}"
+        title = f"bootstrap{of}{day}: {plural(number, 'agent')} in {clean(self.source.path.name)}"
         if not self._reading and self.source.indexing:
             return f"{title}   reading {self.source.state.last:,} of {self.source.total:,} records"
         return f"{title}   {self._reading}".rstrip()
@@ -246,6 +253,7 @@ class Bootstrap(Tabbed):
         self._show_chain()
         self._show_step()
         self._show_key()
+        self.retitle()
 
     def _show_chain(self) -> None:
         bootstrap, width = self.bootstrap, self.app.size.width - 4
@@ -284,6 +292,9 @@ class Bootstrap(Tabbed):
         self.query_one("#lower").set_class(not lower and (self.narrow or not tall), "gone")
         self.query_one("#chain").set_class((self.narrow and self.current != "chain") or (lower and not tall), "gone")
         self.set_class(not self.narrow and not tall, "-medium")
+        self.set_class(self.app.size.width >= BROAD, "-broad")
+        steps: Rows[BootstrapStep] = self.query_one("#step-list", Rows)
+        steps.set_columns(bootstrap_tables.step_columns(narrow=self.narrow))
         self._show_chain()
 
     def action_date(self) -> None:

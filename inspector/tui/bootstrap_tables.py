@@ -11,6 +11,7 @@ from rich.text import Text
 from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import Condition
 from inspector.explain.bootstrap_requests import BootstrapState
+from inspector.explain.trust_chain import refusal_at, refusal_of
 from inspector.model import Severity
 from inspector.pages import palette
 from inspector.summaries import wording
@@ -31,6 +32,37 @@ _LETTERS = ("cyan", _BAD, _DOUBTFUL, "magenta")
 DIGITS = 16
 """Hex digits of a key and of a fingerprint that always fit."""
 
+
+def _when(time: float, width: int) -> str:
+    """A date and time, without the year if there is no room for it."""
+    found = utc_second(time)
+    return found if len(found) <= width else found[len("2026-") :]
+
+
+def _rung(step: BootstrapStep, width: int) -> Text:
+    """A step of the ladder: the request as an arrow to the master, and its answers; the last one, if not all fit."""
+    refused = step.state is BootstrapState.TLS
+    arrow = f"─ {bootstrap_text.asked(step)} ".ljust(16, "─") + ("✗" if refused else "▶")
+    text = Text(arrow, style=_BAD if refused else "")
+    answer = refusal_at(step).breaks if refused else bootstrap_text.answered(step)
+    if step.answers and len(text) + 1 + len(answer) > width:
+        answer = step.answers[-1]
+    return text.append(f" {clean(answer)}", style=_STYLES[step.condition])
+
+
+def _repeated(step: BootstrapStep, width: int) -> str:
+    """How often; as far as it fits also for how long, and at what interval."""
+    text = bootstrap_text.repeated(step)
+    shorter = (text, text.partition(",")[0], text.partition(" over ")[0])
+    return next((each for each in shorter if len(each) <= width), shorter[-1])
+
+
+def _why(agent: AgentBootstrap) -> str:
+    """Why it is stuck, in few words where there are such."""
+    refusal = refusal_of(agent)
+    return clean(f"{refusal.breaks}, by the {refusal.by}" if refusal else agent.stuck.why if agent.stuck else "")
+
+
 AGENTS: tuple[Column[AgentBootstrap], ...] = (
     Column("agent", lambda agent, _: clean(agent.certname), 16, 1, sort=lambda agent: agent.certname),
     Column(
@@ -39,31 +71,28 @@ AGENTS: tuple[Column[AgentBootstrap], ...] = (
         11,
         sort=lambda agent: agent.stuck is None,
     ),
+    Column("why", lambda agent, _: _why(agent), 20, 4, least=45),
     Column(
         "since (UTC)",
-        lambda agent, _: utc_second(agent.stuck.since) if agent.stuck else "",
-        19,
+        lambda agent, width: _when(agent.stuck.since, width) if agent.stuck else "",
+        14,
         sort=lambda agent: agent.stuck.since if agent.stuck else 0.0,
         least=60,
     ),
 )
-STEPS: tuple[Column[BootstrapStep], ...] = (
-    Column("run", lambda step, _: str(step.run or "-"), 5, right=True),
-    Column("when (UTC)", lambda step, _: utc_second(step.began), 19),
-    Column("agent state", lambda step, _: step.agent_state or "-", 15, least=100),
-    Column("agent to master", lambda step, _: _rung(step), 24, 2),
-    Column("repeated", lambda step, _: bootstrap_text.repeated(step), 14, 1),
-    Column("verified", lambda step, _: _trusted(step), 10),
-    Column("facts", lambda step, _: clean("  ".join(_facts(step))), 30, 3, least=130),
-)
 
 
-def _rung(step: BootstrapStep) -> Text:
-    """A step of the ladder: the request as an arrow to the master, and its answer."""
-    refused = step.state is BootstrapState.TLS
-    arrow = f"─ {bootstrap_text.asked(step)} ".ljust(16, "─") + ("✗" if refused else "▶")
-    text = Text(arrow, style=_BAD if refused else "")
-    return text.append(f" {clean(bootstrap_text.answered(step))}", style=_STYLES[step.condition])
+def step_columns(*, narrow: bool) -> tuple[Column[BootstrapStep], ...]:
+    """The columns of the steps; where the terminal is narrow, the answers have the room of the year."""
+    return (
+        Column("run", lambda step, _: str(step.run or "-"), 5, right=True),
+        Column("when (UTC)", lambda step, width: _when(step.began, width), 14 if narrow else 19),
+        Column("agent state", lambda step, _: step.agent_state or "-", 15, least=100),
+        Column("agent to master", _rung, 24, 9),
+        Column("repeated", _repeated, 14, 6),
+        Column("verified", lambda step, _: _trusted(step), 10),
+        Column("facts", lambda step, _: clean("  ".join(_facts(step))), 30, 3, least=130),
+    )
 
 
 def _trusted(step: BootstrapStep) -> Text:
@@ -118,12 +147,16 @@ def dates(bootstrap: AgentBootstrap | None) -> Text | Group:
     """The verdict now, and future dates on which something new fails, one below the other."""
     if bootstrap is None:
         return Text("")
-    if bootstrap.now is None:
-        return Text(bootstrap_text.NO_BUNDLE, style="dim")
+    now, condition, ended = bootstrap.now, bootstrap_text.condition(bootstrap), _ended(bootstrap)
+    style, mark = _STYLES[condition], "✗" if condition is Condition.BROKEN else "●"
+    if now is None:
+        unknown = Text(bootstrap_text.NO_BUNDLE, style="dim")
+        return Text.assemble((f"{mark} {ended}\n", style), unknown) if ended else unknown
     judgement = _grid(1)
-    bad = bool(bootstrap.now.problems)
-    words = Text(clean(bootstrap_text.judged(bootstrap, bootstrap.now)), style=_BAD if bad else "bold")
-    judgement.add_row(Text("●", style=_BAD if bad else _GOOD), words)
+    judged = clean(bootstrap_text.judged(bootstrap, now))
+    judged = judged.removeprefix(ended) if judged.startswith(ended) else f"; {judged}"
+    words = Text.assemble((ended, style), (judged, _BAD if now.problems else ""), style="bold")
+    judgement.add_row(Text(mark, style=style), words)
     days = _grid(1, 10)
     breaks = bootstrap_text.outlook(bootstrap)
     for on, problems in breaks:
@@ -137,6 +170,16 @@ def dates(bootstrap: AgentBootstrap | None) -> Text | Group:
     if how := bootstrap_text.limits(bootstrap):
         parts.append(Text(f"\n(assumed: {clean(how)})", style="dim"))
     return Group(*parts)
+
+
+def _ended(bootstrap: AgentBootstrap) -> str:
+    """How its bootstrap ended, if not well."""
+    if refused := bootstrap_text.refused(bootstrap):
+        return refused
+    if bootstrap.stuck is None:
+        return ""
+    waits = bootstrap_text.condition(bootstrap) is Condition.WAITING
+    return "waits for its certificate" if waits else f"stops at {bootstrap.stuck.state}"
 
 
 def _grid(*widths: int) -> Table:

@@ -10,10 +10,11 @@ from textual.binding import Binding
 from inspector.compare import comparison, diff_lines, documents
 from inspector.compare.diff_lines import DifferenceLine
 from inspector.pages import languages
-from inspector.pages.styles import ADDED, DOUBT, REMOVED
+from inspector.pages.styles import ADDED, BAD, DOUBT, REMOVED
 from inspector.summaries import incidents
 from inspector.text import beginning, clean, plural
 from inspector.tui.columns import Column
+from inspector.tui.panes import NARROW
 from inspector.tui.part import Details, PartView, middle
 
 if TYPE_CHECKING:
@@ -26,19 +27,31 @@ if TYPE_CHECKING:
 _SIGNS: dict[Change | None, tuple[str, str]] = {
     "added": ("+", ADDED), "removed": ("-", REMOVED), "changed": ("~", DOUBT), None: (" ", "dim"),
 }  # fmt: skip
+PART, LEAST = 0.6, 6
+"""The greatest part of the screen that the lines have beside the details, and their least number of lines."""
 _HISTORY = 50
 """Other runs of the agent by whose times those of the two are judged."""
 
 
 def _style(line: DifferenceLine) -> str:
-    return _SIGNS[line.change][1] if line.counts else "dim"
+    return BAD if line.cause else _SIGNS[line.change][1] if line.counts else "dim"
 
 
 def _what(line: DifferenceLine, width: int) -> Text:
-    sign = _SIGNS[line.change][0]
-    return Text.assemble(
-        (f"{sign} ", _style(line)), (middle(line.what, max(8, width - 2)), "" if line.counts else "dim")
-    )
+    room = max(8, width - 2)
+    # A sentence says at its beginning what matters; names differ at their ends.
+    sentence = line.difference is None and line.section != diff_lines.TIMES
+    what = beginning(line.what, room) if sentence else middle(line.what, room)
+    style = BAD if line.cause else "" if line.counts else "dim"
+    return Text.assemble((f"{_SIGNS[line.change][0]} ", _style(line)), (what, style))
+
+
+def _with_values(line: DifferenceLine, width: int) -> Text:
+    """What differs and its values, where there is no room for columns of them."""
+    values = " -> ".join(filter(None, (line.before, line.after)))
+    if not values:
+        return _what(line, width)
+    return _what(line, width // 2).append(f": {values}", "" if line.counts else "dim")
 
 
 class ComparedView(PartView[DifferenceLine]):
@@ -52,9 +65,10 @@ class ComparedView(PartView[DifferenceLine]):
     COLUMNS = (
         Column("section", lambda line, _: Text(line.section, style="" if line.counts else "dim"), 8),
         Column("what", _what, 30, 4, sort=lambda line: line.what),
-        Column("before", lambda line, width: beginning(line.before, width), 10, 2, least=90),
-        Column("after", lambda line, width: beginning(line.after, width), 10, 2, least=90),
+        Column("before", lambda line, width: beginning(line.before, width), 10, 2),
+        Column("after", lambda line, width: beginning(line.after, width), 10, 2),
     )
+    NARROW_COLUMNS = (COLUMNS[0], Column("what", _with_values, 30, 4, sort=lambda line: line.what))
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -63,6 +77,21 @@ class ComparedView(PartView[DifferenceLine]):
     def sides(self) -> str:
         """What is compared."""
         raise NotImplementedError
+
+    def show_items(self, items: Sequence[DifferenceLine]) -> None:
+        """Show these lines; the details have the room that they do not need."""
+        super().show_items(items)
+        most = int(self.app.size.height * PART)
+        self.query_one("#upper").styles.height = max(LEAST, len(items) + 3) if len(items) + 3 < most else "1fr"
+        self.query_one("#lower").styles.height = "1fr" if len(items) + 3 < most else None
+
+    def lay_out(self) -> None:
+        self.rows.set_columns(self.NARROW_COLUMNS if self.app.size.width < NARROW else self.COLUMNS)
+        self.show_items(self.rows.items)
+
+    def opened(self) -> None:
+        super().opened()
+        self.lay_out()
 
     def heading(self) -> str:
         only = f", {self._only}" if self._only else "" if self._differing else " (all)"
@@ -87,7 +116,8 @@ class ComparedView(PartView[DifferenceLine]):
                 found[item.section] = found.get(item.section, 0) + 1
         hidden = sum(not item.counts for item in items)
         counted = ", ".join(f"{section} {number}" for section, number in found.items()) or self.nothing()
-        return f"{counted}   {plural(hidden, 'line')} of volatile facts and usual times: d" if hidden else counted
+        what = "more" if any(item.cause for item in items) else "of volatile facts and usual times"
+        return f"{counted}   {plural(hidden, f'line {what}', f'lines {what}')}: d" if hidden else counted
 
     def proof(self, item: DifferenceLine) -> int | None:
         return item.proof.seq if item.proof else None
@@ -103,12 +133,12 @@ class ComparedView(PartView[DifferenceLine]):
 
     def describe(self, item: DifferenceLine, details: Details) -> None:
         difference = item.difference
-        details.line(item.section, item.what, "bold")
+        details.line(item.section, item.cause or item.what, "bold")
         if difference is None:
             if item.before or item.after:
                 details.line("before, after", f"{item.before} -> {item.after}")
             if item.note:
-                details.line("", item.note)
+                details.line("fix" if item.cause else "", item.note)
             return
         before, after = diff_lines.values(difference, diff_lines.WHOLE)
         if before:
@@ -137,6 +167,10 @@ class DifferencesView(ComparedView):
 
     def sides(self) -> str:
         runs = [self.source.run(number) for number in (self.before, self.number)]
+        names = {run.name for run in runs if run}
+        if len(names) == 1:
+            each = ", now ".join(f"run {run.label} ({run.ending})" for run in runs if run)
+            return f"{clean(names.pop())}, {each}"
         return ", now ".join(f"run {run.label} of {clean(run.name)} ({run.ending})" for run in runs if run)
 
     def prepare(self) -> Callable[[], Sequence[DifferenceLine]]:

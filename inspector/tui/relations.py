@@ -126,6 +126,8 @@ TALL = 32
 """Height from which there are details below the lists (``View``)."""
 MIN, PART = 8, 0.6
 """The least number of lines of the lists, and the greatest part of the screen."""
+ALONE = 4
+"""The least number of lines of the only list there is."""
 STEPS = 100
 """Resources on the way back that are remembered."""
 
@@ -152,14 +154,16 @@ class Relations(View):
     Relations #graph { layout: vertical; height: 1fr; }
     Relations Pane { border: none; border-top: solid $border-blurred; height: 1fr; }
     Relations Pane:focus-within { border: none; border-top: solid $border; }
+    Relations #nothing { height: auto; padding: 0 1; color: $text-muted; }
     Relations #why { height: auto; max-height: 3; padding: 0 1; background: $panel; }
     Relations #lower { height: 35%; display: none; }
     Relations #details { padding: 0 1; }
-    Relations.-tall #lower { display: block; }
+    Relations.-tall #lower, Relations.alone #lower { display: block; }
+    Relations.alone #lower { height: 1fr; }
     Relations.beside #graph { layout: horizontal; }
     Relations.beside #graph Pane { width: 4fr; }
     Relations.beside #graph #here-pane { width: 3fr; }
-    Relations.beside #graph Pane.empty { width: 28; }
+    Relations #graph Pane.empty { display: none; }
     Relations.beside #lower { height: 1fr; }
     Relations Rows { scrollbar-size-vertical: 0; }
     Relations Rows > .rows--cursor { background: $surface; }
@@ -189,6 +193,7 @@ class Relations(View):
             for name in LISTS:
                 with Pane(id=f"{name}-pane"):
                     yield Rows[Near]((), lambda near: (near.role, near.number, near.place), id=name)
+        yield Static("", id="nothing", markup=False)
         yield Static("", id="why", markup=False)
         with Pane(id="lower", title="Details"), VerticalScroll(id="details"):
             yield Static("", markup=False)
@@ -215,11 +220,14 @@ class Relations(View):
         self.retitle()
 
     def _share(self) -> None:
-        """Leave to the details what the lists do not need."""
+        """Leave to the details what the lists do not need; a resource without relationships always has details."""
         room = self.app.size.height
         lines = max(len(self.list(name).items) for name in LISTS) + 2
-        height = max(MIN, min(lines, int(room * PART))) if self.has_class("beside") and room >= TALL else "1fr"
-        self.query_one("#graph").styles.height = height
+        alone = not (self.around.needs or self.around.needed_by)
+        shared = alone or (self.has_class("beside") and room >= TALL)
+        least = MIN if not alone else ALONE
+        self.query_one("#graph").styles.height = max(least, min(lines, int(room * PART))) if shared else "1fr"
+        self.set_class(alone, "alone")
 
     def list(self, name: str) -> Rows[Near]:
         """One of the three lists."""
@@ -251,6 +259,9 @@ class Relations(View):
             pane.name_it(titles[name])
             pane.set_class(not self.list(name).items, "empty")
             self.list(name).move_to(cursor if name == focus else 0)
+        nothing = NOTHING[bool(around.needs), bool(around.needed_by)]
+        self.query_one("#nothing", Static).update(nothing)
+        self.query_one("#nothing").set_class(not nothing, "gone")
         self.current = focus if self.list(focus).items else "here"
         self.list(self.current).focus()
         self._share()
@@ -353,6 +364,15 @@ MISSING = (
     "nothing was declared with this reference, or it is virtual and was not realized. An agent refuses such a catalog "
     "as a whole: Could not retrieve dependency."
 )
+_OWN = "what an agent adds by itself (a file needs its directory) is not in a catalog."
+NOTHING = {
+    (False, False): "It needs nothing and nothing needs it: no require, before, subscribe or notify is set on it or on "
+    f"what it is in, and none names them; {_OWN}",
+    (False, True): f"It needs nothing: it has no require or subscribe, and no before or notify names it; {_OWN}",
+    (True, False): f"Nothing needs it: it has no before or notify, and no require or subscribe names it; {_OWN}",
+    (True, True): "",
+}
+"""Why a list is not there, by whether it needs anything, and whether anything needs it."""
 CYCLE = "  This is part of a cycle: an agent applies nothing of the catalog."
 _ROLES = {
     "": "",

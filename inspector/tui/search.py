@@ -50,9 +50,11 @@ class SearchView(View):
         Binding("slash", "search", "Search", key_display="/"),
     ]
     DEFAULT_CSS = """
-    SearchView #progress { height: 1; padding: 0 1; }
-    SearchView ProgressBar { width: 32; }
-    SearchView #count { width: 1fr; padding: 0 1; }
+    SearchView #progress { height: 1; padding: 0 1; display: none; }
+    SearchView #progress.searched { display: block; }
+    SearchView ProgressBar { width: 32; display: none; margin-right: 2; }
+    SearchView .running ProgressBar { display: block; }
+    SearchView #count { width: 1fr; }
     """
 
     class Progressed(Message):
@@ -114,7 +116,8 @@ class SearchView(View):
 
     def heading(self) -> str:
         """What is looked for."""
-        return f"search {clean(self.source.path.name)}" + (f" for {clean(self._text)}" if self._text else "")
+        place = clean(self.source.path.name)
+        return f"search for {clean(self._text)} in {place}" if self._text else f"search {place}"
 
     def opened(self) -> None:
         """Start the search, or ask for a text."""
@@ -194,9 +197,14 @@ class SearchView(View):
         text = f"{self._done:,} of {self._total:,} records, {len(self._hits):,} matches"
         if self._unread:
             text = f"could not be read after {self._done:,} of {self._total:,}, {len(self._hits):,} matches"
-        self.query_one(_Progress).show(self._done, self._total, text)
+        self.query_one(_Progress).show(self._done, self._total, text, running=self._running)
+        self.refresh_bindings()
 
     # -- keys -------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to cancel only a search that runs."""
+        return self._running if action == "cancel" else super().check_action(action, parameters)
 
     def action_search(self) -> None:
         """Ask for another text."""
@@ -209,12 +217,10 @@ class SearchView(View):
             self.workers.cancel_group(self, "search")
             self.show_message(f"The search was cancelled after {self._done:,} of {self._total:,} records.")
 
-    def action_back(self) -> None:
-        """Cancel the search, or go back."""
-        if self._running:
-            self.action_cancel()
-        else:
-            super().action_back()
+    def on_prompt_closed(self) -> None:
+        """Go back if nothing was asked for: there is nothing to look at."""
+        if not self._text:
+            self.action_back()
 
     def action_open(self) -> None:
         """Show the selected record in full."""
@@ -230,14 +236,16 @@ class SearchView(View):
 
 
 class _Progress(Horizontal):
-    """A progress bar with numbers."""
+    """What was searched and found, and while it runs a bar: one without a search would move to and fro."""
 
     def compose(self) -> ComposeResult:
         yield ProgressBar(show_eta=False, show_percentage=False)
         yield Static("", id="count", markup=False)
 
-    def show(self, done: int, total: int, text: str) -> None:
+    def show(self, done: int, total: int, text: str, *, running: bool) -> None:
         """Update the progress."""
+        self.add_class("searched")
+        self.set_class(running, "running")
         self.query_one(ProgressBar).update(total=total, progress=done)
         self.query_one("#count", Static).update(text)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from inspector.explain.bootstrap import Condition
@@ -31,14 +32,18 @@ _STYLES = {
 }
 _MARKS = {Condition.SOUND: "", Condition.BROKEN: "✗ ", Condition.WAITING: "… ", Condition.UNKNOWN: "? "}
 _ROWS = ((Part.CRL, Part.CA, Part.MASTER), (Part.KEY, Part.REQUEST, Part.CERTIFICATE))
-_INNER = 3
+_LEAST, _MOST = 3, 5
 """Lines within a box."""
+_PASSIVE = {"issues": "issued"}
+"""A verb as the box says it at which a link ends that begins elsewhere."""
+_LABEL = 2 + max(map(len, Part))
+"""Columns of a box's mark and title, where there is one box per line."""
 
 
 def picture(chain: TrustChain, width: int) -> Text:
-    """Draw it in so many columns, and below it the sentence for each link that breaks."""
-    lines = list(_wide(chain, width) if width >= WIDE else _narrow(chain, width))
-    lines += [Text(f"✗ {link.breaks}: {clean(link.why)}", style=BAD, overflow="fold") for link in chain.broken]
+    """Draw it in so many columns, below the sentence for each link that breaks."""
+    lines = [Text(f"✗ {link.breaks}: {clean(link.why)}", style=BAD, overflow="fold") for link in chain.broken]
+    lines += _wide(chain, width) if width >= WIDE else _narrow(chain, width)
     return Text("\n").join(lines)
 
 
@@ -51,9 +56,11 @@ def _wide(chain: TrustChain, width: int) -> Iterator[Text]:
     for row in _ROWS:
         if row is _ROWS[1]:
             yield from _down(chain.link(Part.CA, Part.CERTIFICATE), box, link)
-        boxes = [_boxed(chain.box(part), box, _style(chain, part)) for part in row]
+        within = {part: _within(chain.box(part), box - 4) for part in row}
+        height = max(_LEAST, *map(len, within.values()))
+        boxes = [_boxed(chain.box(part), within[part], height, box, _style(chain, part)) for part in row]
         links = [chain.link(before, after) for before, after in pairwise(row)]
-        for at in range(_INNER + 2):
+        for at in range(height + 2):
             line = Text().append_text(boxes[0][at])
             for following, between in zip(boxes[1:], links, strict=True):
                 line.append_text(_across(between, link, at)).append_text(following[at])
@@ -67,14 +74,29 @@ def _style(chain: TrustChain, part: Part) -> str:
     return "" if condition is Condition.SOUND and broken else _STYLES[condition]
 
 
-def _boxed(box: Box, width: int, style: str) -> list[Text]:
+def _within(box: Box, width: int) -> list[str]:
+    """What identifies it, in lines of at most this width: a long one goes on in the next, between two words."""
+    lines: list[str] = []
+    for text in map(clean, box.lines):
+        line, *words = text.split(" ")
+        for word in words:
+            if cell_len(f"{line} {word}") > width:
+                lines.append(line)
+                line = word
+            else:
+                line += f" {word}"
+        lines.append(line)
+    return lines[:_MOST]
+
+
+def _boxed(box: Box, within: list[str], height: int, width: int, style: str) -> list[Text]:
     """A box in lines of this width."""
     title = f" {_MARKS[box.condition]}{box.part} "
     lines = [Text(f"╭─{title}".ljust(width - 1, "─") + "╮", style=style)]
-    for at in range(_INNER):
-        within = _fitted(clean(box.lines[at]) if at < len(box.lines) else "", width - 4)
-        within.stylize("" if at == 0 and box.condition is not Condition.UNKNOWN else "dim")
-        lines.append(Text.assemble(("│ ", style), within, (" │", style)))
+    for at in range(height):
+        line = _fitted(within[at] if at < len(within) else "", width - 4)
+        line.stylize("" if at == 0 and box.condition is not Condition.UNKNOWN else "dim")
+        lines.append(Text.assemble(("│ ", style), line, (" │", style)))
     lines.append(Text(f"╰{'─' * (width - 2)}╯", style=style))
     return lines
 
@@ -130,15 +152,31 @@ def _narrow(chain: TrustChain, width: int) -> Iterator[Text]:
             yield Text("")
         for link in links:
             style = _STYLES[link.condition]
-            by = f" by the {link.source}" if link.source is not before else ""
+            does = link.does
+            if link.source is not before:
+                does = f"{_PASSIVE.get(does, does)} by the {link.source}"
             what = f"✗ {link.breaks}" if link.condition is Condition.BROKEN else _word(link)
             bar = "│" if link.condition is Condition.SOUND else "╎"
-            yield Text(f"  {bar} {link.does}{by} {what}".rstrip(), style=style)
-        box = chain.box(part)
-        line = Text().append(f"{_MARKS[box.condition]}{part}", style=_style(chain, part))
-        line.append(f"  {'  '.join(map(clean, box.lines))}", style="dim")
-        line.truncate(width, overflow="ellipsis")
-        yield line
+            yield Text(f"  {bar} {does} {what}".rstrip(), style=style)
+        yield from _listed(chain.box(part), width, _style(chain, part))
+
+
+def _listed(box: Box, width: int, style: str) -> Iterator[Text]:
+    """A box without a frame: what identifies it stands behind its title, and where that does not fit below it."""
+    line = Text(f"{_MARKS[box.condition]}{box.part}".ljust(_LABEL), style=style)
+    room = max(8, width - _LABEL - 2)
+    for text in map(clean, box.lines):
+        if line.cell_len > _LABEL and line.cell_len + 2 + min(cell_len(text), room) > width:
+            yield line
+            line = Text(" " * _LABEL)
+        line.append_text(_short(f"  {text}", room + 2))
+    yield line
+
+
+def _short(text: str, width: int) -> Text:
+    line = Text(text, style="dim")
+    line.truncate(width, overflow="ellipsis")
+    return line
 
 
 def _fitted(text: str, width: int) -> Text:

@@ -88,7 +88,10 @@ def test_two_captures(run: Run) -> None:
 def test_a_run_without_a_catalog(run: Run) -> None:
     status, out, err = run("diff", SYNC, ERROR)
     assert status == 2
-    assert "  ~ outcome: complete -> failed\n" in out
+    assert "\nfailed: compile-error.sqlite run 1\n  node1.example failed: S01 no catalog for node1.example" in out
+    assert "  never got that far: 8 files, 10 requests (--full)\n" in out
+    assert "  ~ outcome: complete -> failed\n" not in out
+    assert "  ~ outcome: complete -> failed\n" in run("diff", SYNC, ERROR, "--full")[1]
     assert "\ncatalog: not compared: compile-error.sqlite run 1 got no catalog\n" in out
     assert err == ("puppet-inspector: The catalogs were not compared: compile-error.sqlite run 1 got no catalog.\n")
 

@@ -57,6 +57,8 @@ def test_a_healthy_bootstrap_holds_in_all_links() -> None:
     assert [box.part for box in found.boxes] == list(Part)
     assert found.box(Part.CERTIFICATE).lines[0] == f"CN={NAME}"
     assert "called puppet.example" in found.box(Part.MASTER).lines
+    for part, issuer in ((Part.CA, "Sample Root CA"), (Part.MASTER, "Sample CA"), (Part.CERTIFICATE, "Sample CA")):
+        assert found.box(part).lines[-1] == f"issued by CN={issuer}", part
     assert found.box(Part.REQUEST).seqs == (3,)
     assert found.broken == []
 

@@ -7,10 +7,27 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Group
+from rich.table import Table
 
+from inspector.analysis.analyzer import Analyzer
 from inspector.explain import bootstrap_reading
-from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
+from inspector.explain.bootstrap import Bootstraps
+from inspector.model import Severity
+from inspector.pages import palette
+from inspector.runs.examples import (
+    ca,
+    catalog,
+    crl,
+    csr,
+    issued,
+    not_issued,
+    refused,
+    report,
+    talk,
+)
 from inspector.summaries.source import Source
+from inspector.tui import bootstrap_tables
 from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.rows import Rows
 from tests.support.captures import save
@@ -18,18 +35,20 @@ from tests.support.conversations import Agent, together
 from tests.tui.screens import SIZES, indexed, look, play, sample, screen_text, shared_sample
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
     from typing import Any
 
     from textual.pilot import Pilot
 
-    from inspector.explain.bootstrap import AgentBootstrap, Bootstraps
+    from inspector.explain.bootstrap import AgentBootstrap
     from inspector.model import Record
+    from inspector.runs.examples import ExamplePart
     from inspector.tui.app import Inspector
 
 HOSTILE = "[bold]x[/] \x1b[2J \u202e"
 AT = "2027-03-02"
+WELL = (ca(), crl(), csr(), issued(), catalog(), report())
 WIDE, NARROW = (200, 60), (80, 24)
 
 
@@ -101,6 +120,62 @@ def test_a_narrow_screen_has_tabs_by_key_and_by_mouse() -> None:
         assert " run (Done)  run 1" in screen_text(app)
 
     look(shared_sample("bootstrap-waiting"), act, NARROW)
+
+
+def revoked(path: Path) -> Path:
+    """A node that worked, and was revoked."""
+    well = Agent(records=[*talk(*WELL)])
+    alert = refused("certificate_revoked", by="proxy", certificate=True)
+    return written(together(well, Agent(records=[*talk(alert, after=3600)])), path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [NARROW, (120, 40), WIDE])
+def test_a_revoked_node_is_not_green_and_each_tab_names_it(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app)
+        for key in "12345":
+            await pilot.press(key)
+            await pilot.pause()
+            assert screen_text(app).splitlines()[0].strip() == "bootstrap of node1.example: 1 agent in revoked.sqlite"
+        assert "✗ refused by the proxy: revoked; " in screen_text(app)
+        await pilot.press("1")
+        if size != (120, 40):
+            assert "revoked, by the proxy" in screen_text(app)
+        await pilot.press("2")
+        assert "─ TLS refused ──✗ revoked" in screen_text(app)
+        await pilot.press("3")
+        assert "issued by CN=" in screen_text(app)
+
+    play(revoked(tmp_path / "revoked.sqlite"), act, size)
+
+
+@pytest.mark.parametrize(
+    ("parts", "mark", "style"),
+    [
+        (WELL, "●", palette.OUTCOMES["complete"]),
+        ((ca(), crl(), csr(), not_issued()), "●", palette.SEVERITIES[Severity.WARNING]),
+        (
+            (*WELL, refused("certificate_revoked", by="master", certificate=True)),
+            "✗",
+            palette.SEVERITIES[Severity.ERROR],
+        ),
+        ((ca(), crl(), csr(), issued(key="another")), "✗", palette.SEVERITIES[Severity.ERROR]),
+        ((ca(), crl(expired=True), catalog(), report()), "✗", palette.SEVERITIES[Severity.ERROR]),
+    ],
+    ids=["works", "waits", "refused", "another key", "expired"],
+)
+def test_only_what_works_is_green_in_the_forecast(parts: Sequence[ExamplePart], mark: str, style: str) -> None:
+    analyzer, bootstraps, records = Analyzer(), Bootstraps(), talk(*parts)
+    for record in records:
+        bootstraps.add(analyzer.feed(record))
+    analyzer.finish()
+    drawn = bootstrap_tables.dates(bootstraps.of("node1.example", records[-1].ended))
+    assert isinstance(drawn, Group)
+    judgement = drawn.renderables[0]
+    assert isinstance(judgement, Table)
+    (first,) = judgement.columns[0].cells
+    assert (str(first), getattr(first, "style", "")) == (mark, style)
 
 
 @pytest.mark.slow
@@ -304,7 +379,7 @@ def test_a_capture_that_is_not_indexed_yet_is_followed(tmp_path: Path, monkeypat
 
 @pytest.mark.slow
 def test_captured_text_never_reaches_the_terminal(tmp_path: Path) -> None:
-    records = [*talk(ca(), crl(), csr(), issued(), catalog(), report())]
+    records = [*talk(*WELL)]
     hostile = Agent(HOSTILE.replace(" ", "%20"), "192.0.2.66").csr(status=400, text=f"no {HOSTILE}")
     hostile.refused(HOSTILE)
     path = written(together(Agent(records=[*records]), hostile), tmp_path / "hostile.sqlite")

@@ -8,14 +8,15 @@ import pytest
 from rich.table import Table
 from textual.widgets import Static
 
-from inspector.runs.examples import catalog, report, talk, together
+from inspector.runs.examples import catalog, refused, report, talk, together
 from inspector.tui.causes import Causes
 from inspector.tui.differences import DifferencesView
 from inspector.tui.exchange import ExchangeView
 from inspector.tui.run import RunView
 from inspector.tui.runs import Runs
+from tests.support.captures import save
 from tests.support.compared import file
-from tests.tui.screens import look, play, sample, screen_text, settled, shared_sample, written
+from tests.tui.screens import SIZES, indexed, look, play, sample, screen_text, settled, shared_sample, written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,9 +76,54 @@ def test_from_the_last_good_run(made: Path) -> None:
         assert isinstance(app.screen, RunView)
         view = await opened(pilot, app, "d")
         assert (view.before, view.number) == (1, 2)
-        assert "Differences: run 1 of node1.example (complete), now run 2 of node1.example (failed)" in screen_text(app)
+        assert "Differences: node1.example, run 1 (complete), now run 2 (failed)" in screen_text(app)
 
     play(made, act, start="")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+def test_a_refused_run_begins_with_what_refused_it(tmp_path: Path, size: tuple[int, int]) -> None:
+    good = talk(catalog(resources=[file("/a")]), report())
+    bad = talk(*[refused("certificate_revoked", by="proxy", certificate=True)] * 2, after=7200)
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app, "d")
+        first, second, *_ = view.rows.items
+        assert (first.section, second.section) == ("refused", "refused")
+        assert first.what == "T05 the certificate of the node is revoked: the proxy refuses it"
+        assert second.what == "never got that far: catalog, facts, report, 2 requests"
+        text = screen_text(app)
+        assert second.what in text
+        line = next(line for line in text.splitlines() if "T05" in line)
+        assert "T05 the certificate of the node is revoked: the proxy refuses it" in line
+        assert [line.section for line in view.rows.items[2:]] == []
+        shown = details(view)
+        assert "node1.example was refused: T05 the certificate of node1.example (serial" in shown
+        assert "puppetserver ca clean --certname node1.example" in shown
+        await pilot.press("d")
+        assert "requests" in {line.section for line in view.rows.items}
+        await pilot.press("home", "enter")
+        await settled(pilot, app)
+        assert isinstance(app.screen, ExchangeView)
+        assert app.screen.record() == 3
+
+    play(indexed(save(tmp_path / "made.sqlite", *together(good, bad))), act, size, start="")
+
+
+@pytest.mark.slow
+def test_a_narrow_screen_has_the_values_behind_what_differs(made: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app, "d")
+        text = screen_text(app)
+        assert '~ File[/a]/mode: "1" -> "2"' in text
+        assert "~ outcome: complete -> failed" in text
+        assert "before" not in text.partition("Details")[0]
+        await pilot.resize_terminal(120, 40)
+        await settled(pilot, app)
+        assert "before" in screen_text(app).partition("Details")[0]
+
+    play(made, act, SIZES[0], start="")
 
 
 @pytest.mark.slow

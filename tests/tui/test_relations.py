@@ -132,6 +132,36 @@ def test_a_list_with_nothing_in_it_leaves_its_room_to_the_others() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+def test_a_sentence_stands_for_lists_with_nothing_in_them(size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await around(pilot, app, "Notify[role web, rack A7]")
+        assert [view.query_one(f"#{name}-pane").display for name in ("needs", "here", "after")] == [False, True, False]
+        text = screen_text(app)
+        assert "It needs nothing and nothing needs it: no require, before, subscribe" in text
+        assert "applied before" not in text
+        assert "Details" in text
+        await pilot.press("tab")
+        assert view.query_one("#details").has_focus
+
+    look(shared_sample("first-run"), act, size)
+
+
+@pytest.mark.slow
+def test_one_list_with_nothing_in_it() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await around(pilot, app, "Class[Repo]")
+        assert [view.query_one(f"#{name}-pane").display for name in ("needs", "here", "after")] == [False, True, True]
+        assert "It needs nothing: it has no require or subscribe" in screen_text(app)
+        await pilot.press("right", "enter")
+        assert shown(view) == "Class[Web]"
+        assert view.query_one("#needs-pane").display
+        assert "It needs nothing" not in screen_text(app)
+
+    look(shared_catalog(), act, NARROW, start="")
+
+
+@pytest.mark.slow
 def test_containers_and_contents_are_walked_too() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await around(pilot, app, "Web::Vhost[x]")

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from textual.widgets import ProgressBar
 
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Leg, Request, Response
@@ -14,7 +15,7 @@ from inspector.summaries.filtering import Filtering
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.rows import Rows
 from inspector.tui.search import SearchView
-from tests.tui.screens import indexed, look, play, sample, screen_text, shared_sample
+from tests.tui.screens import indexed, look, play, sample, screen_text, settled, shared_sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,7 +145,7 @@ def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["escape", "c"])
-def test_it_can_be_cancelled(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_can_be_cancelled_and_left(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inspector.tui.search.PAUSE", 0.0)
     records = Capture.records
     cancelled = threading.Event()
@@ -168,7 +169,14 @@ def test_it_can_be_cancelled(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
         await pilot.press("down")  # keys are answered meanwhile
         rows: Rows[Hit] = view.query_one(Rows)
         assert rows.at == 1
+        assert view.query_one(ProgressBar).display
+        assert "c Cancel" in screen_text(app)
         await pilot.press(key)
+        if key == "escape":
+            cancelled.set()
+            await app.workers.wait_for_complete()
+            assert app.screen is not view
+            return
         assert app.screen is view
         text = screen_text(app)
         assert "The search was cancelled after" in text
@@ -182,6 +190,44 @@ def test_it_can_be_cancelled(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert app.screen is not view
 
     look(shared_sample("first-run"), act, (80, 24))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keys", [("escape",), ("enter",)])
+def test_without_a_text_it_is_left_and_nothing_moved(keys: tuple[str, ...]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        before = app.screen
+        app.open_search()
+        await pilot.pause()
+        view = app.screen
+        assert isinstance(view, SearchView)
+        assert not view.query_one(ProgressBar).display
+        assert not view.query_one("#progress").display
+        await pilot.press(*keys)
+        await pilot.pause()
+        assert app.screen is before
+
+    look(shared_sample("first-run"), act)
+
+
+@pytest.mark.slow
+def test_what_was_searched_stays_when_another_text_is_not_asked_for() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = SearchView("mode")
+        app.push_screen(view)
+        await pilot.pause()
+        await until_over(pilot, view)
+        await settled(pilot, app)
+        assert not view.query_one(ProgressBar).display
+        assert "Cancel" not in screen_text(app)
+        await pilot.press("slash", "escape")
+        await pilot.pause()
+        assert app.screen is view
+        assert "search for mode in first-run.sqlite" in screen_text(app)
+        await pilot.press("escape")
+        assert app.screen is not view
+
+    look(shared_sample("first-run"), act)
 
 
 def test_a_new_search_replaces_the_old_one() -> None:

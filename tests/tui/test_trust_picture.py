@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from rich.cells import cell_len
 
@@ -45,8 +47,8 @@ def test_what_breaks_is_named_at_the_break_and_in_a_sentence(width: int) -> None
     sound, broken = (picture(chain(condition), width).plain for condition in (Condition.SOUND, Condition.BROKEN))
     assert "✗" not in sound
     lines = broken.split("\n")
-    assert lines[-1] == "✗ another key: it is CN=x"
-    named = [at for at, line in enumerate(lines[:-1]) if "another key" in line]
+    assert lines[0] == "✗ another key: it is CN=x"
+    named = [at for at, line in enumerate(lines) if at and "another key" in line]
     request = next(at for at, line in enumerate(lines) if "signing request" in line)
     assert len(named) == 1
     assert 0 < named[0] - request < 5
@@ -58,3 +60,24 @@ def test_what_waits_and_what_is_unknown_is_named(condition: Condition) -> None:
     word = {Condition.WAITING: "waits", Condition.UNKNOWN: "unknown"}[condition]
     for width in (76, 116):
         assert word in picture(chain(condition), width).plain
+
+
+LONG = "issued by CN=Puppet CA: puppet.example"
+
+
+@pytest.mark.parametrize("width", [76, WIDE, 116, 196])
+def test_what_identifies_a_box_goes_on_in_the_next_line_instead_of_being_cut(width: int) -> None:
+    boxes = tuple(
+        Box(part, ("CN=node1.example", "until 2031-01-01", "serial 4", LONG), Condition.SOUND) for part in Part
+    )
+    drawn = picture(TrustChain(boxes, chain().links), width).plain
+    assert "…" not in drawn
+    assert max(map(cell_len, drawn.split("\n"))) <= width
+    assert drawn.count("puppet.example") == len(Part)
+
+
+def test_the_link_from_the_ca_says_who_issued_the_certificate() -> None:
+    links = tuple(replace(link, does="issues") if link.source is Part.CA else link for link in chain().links)
+    drawn = picture(TrustChain(chain().boxes, links), 76).plain
+    assert "issued by the CA" in drawn
+    assert "issues by" not in drawn
