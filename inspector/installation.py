@@ -55,7 +55,7 @@ def origins() -> bytes:
 
 
 def rule_texts() -> Iterator[tuple[str, bytes]]:
-    """Yield the names and the source texts of the modules in ``inspector.rules``; none in the one-file build."""
+    """Yield the names and the source texts of the modules in ``inspector.rules``; none if they are not installed."""
     for path in PACKAGE.glob("rules/*.py"):
         yield path.stem, path.read_bytes()
 
