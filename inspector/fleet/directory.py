@@ -48,8 +48,8 @@ ALL = "all"
 _LOCK, _WORK = ".lock", ".work-"
 _KEY = 32
 """Bytes of the key."""
-SECONDS, SECONDS_PER_MB = 120, 20
-"""Seconds of computing time in which tables are read, and more for each MB: fifty times what real ones take."""
+SECONDS, SECONDS_PER_MB = 60, 10
+"""Seconds of computing time in which tables are read, and more for each MB: well-packed ones took two for each."""
 OLDER = "SELECT count(*) FROM captures WHERE version < 2"
 """How many captures were converted when runs did not yet say what their nodes were."""
 
