@@ -31,7 +31,6 @@ class Causes(View):
     """The causes of what failed, the worst first, each with its nodes and its fix. Enter opens the latest run."""
 
     BINDINGS = [
-        Binding("escape", "back", "Back", show=False),
         Binding("y", "copy", "Copy fix"),
         Binding("r", "runs", "All runs"),
         Binding("a", "agents", "By agent"),
@@ -43,8 +42,8 @@ class Causes(View):
         Binding("v", "whole", "Whole message"),
         Binding("p", "pairs", "Rehearsal"),
         Binding("E", "report", "Report in HTML", show=False),
-        Binding("right,l", "unfold(True)", "Show nodes", show=False),
-        Binding("left,h", "unfold(False)", "Hide nodes", show=False),
+        Binding("right,l", "unfold(True)", "Unfold", show=False),
+        Binding("left,h", "unfold(False)", "Fold", show=False),
         Binding("b", "bodies", "Search bodies", show=False),
     ]
     DEFAULT_CSS = """
@@ -232,7 +231,9 @@ class Causes(View):
         self.inspector.open_pairs()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the rehearsal only where there is one."""
+        """Offer the rehearsal only where there is one; nothing is behind the first screen."""
+        if action == "back":
+            return False
         return self.inspector.rehearsal if action == "pairs" else super().check_action(action, parameters)
 
     def action_differences(self) -> None:

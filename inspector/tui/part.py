@@ -64,8 +64,8 @@ class PartView[T](View):
 
     BINDINGS = [
         Binding("enter", "open", "Open", show=True),
-        Binding("d", "differing", "Only changed"),
-        Binding("v", "state", "By state"),
+        Binding("d", "differing", "Only what differs"),
+        Binding("f", "state", "Filter"),
         Binding("tab", "app.focus_next", "Table/details", show=False),
     ]
     DEFAULT_CSS = """
@@ -164,6 +164,10 @@ class PartView[T](View):
     def run(self) -> RunBrief | None:
         """The current state of the run."""
         return self.source.run(self.number)
+
+    @property
+    def selected_run(self) -> RunBrief | None:
+        return self.run
 
     def heading(self) -> str:
         run = self.run

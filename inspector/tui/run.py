@@ -52,10 +52,11 @@ class RunView(Paned, Played, Filtered, OnRecord):
         Binding("enter", "open", "Open", show=False),
         Binding("c", "cause", "Fix"),
         Binding("w", "other", "Sequence"),
-        Binding("F", "part('files')", "Files"),
+        Binding("F", "findings", "Findings"),
         Binding("C", "part('catalog')", "Catalog"),
+        Binding("L", "part('files')", "Files"),
         Binding("O", "part('connections')", "Connections", show=False),
-        Binding("d", "differences", "What is different from the last good run", show=False),
+        Binding("d", "differences", "What is different", show=False),
         Binding("B", "bootstrap", "Bootstrap", show=False),
         Binding("P", "saved", "Saved filters", show=False),
         Binding("f", "filter", "Filter", show=False),
@@ -259,8 +260,7 @@ class RunView(Paned, Played, Filtered, OnRecord):
             if item.seq is not None:
                 self.inspector.open_exchange(self.number, item.seq)
         elif item.seqs:
-            self.show_record(self._proof(item), item)
-            self.enter("left")
+            self._evidence(item)
             self._came = "right"
 
     def on_exchange_pane_loaded(self, event: ExchangePane.Loaded) -> None:
@@ -348,6 +348,18 @@ class RunView(Paned, Played, Filtered, OnRecord):
 
         views: dict[str, Callable[[int], View]] = {"files": Files, "catalog": Catalog, "connections": Connections}
         self.app.push_screen(views[part](self.number))
+
+    def action_findings(self) -> None:
+        """Show all findings of this run."""
+        from inspector.tui.findings import Findings
+
+        self.app.push_screen(Findings(self.number, self._evidence))
+
+    def _evidence(self, finding: Finding) -> None:
+        """Show the record that is evidence for a finding."""
+        if finding.seqs:
+            self.show_record(self._proof(finding), finding)
+            self.enter("left")
 
     def action_differences(self) -> None:
         """Show what is different from the last run of the node that went well."""

@@ -100,7 +100,7 @@ class Runs(Filtered):
         Binding("F", "findings", "Findings"),
         Binding("B", "bootstrap", "Bootstrap"),
         Binding("slash", "search", "Search", key_display="/", show=False),
-        Binding("h", "histogram", "Histogram", show=False),
+        Binding("H", "histogram", "Histogram", show=False),
         Binding("d", "differences", "What is different"),
         Binding("m", "mark", "Mark", show=False),
         Binding("M", "note", "Note", show=False),

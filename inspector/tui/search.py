@@ -112,6 +112,12 @@ class SearchView(View):
         run = self._owners.get(hit.seq)
         return clean(run.name) if run else "-"
 
+    @property
+    def selected_run(self) -> RunBrief | None:
+        """The run of the selected match."""
+        hit = self.query_one(Rows).item
+        return self._owners.get(hit.seq) if hit else None
+
     def heading(self) -> str:
         """What is looked for."""
         return f"search {clean(self.source.path.name)}" + (f" for {clean(self._text)}" if self._text else "")

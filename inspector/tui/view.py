@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
+from rich.cells import cell_len, set_cell_size
 from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from inspector.errors import InspectorError
-from inspector.text import clean, clock
+from inspector.text import beginning, clean, clock
 from inspector.tui.keys import Keys
 from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Rows
@@ -98,7 +99,7 @@ class View(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (100, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
     BINDINGS = [
-        Binding("question_mark", "help", "Help", key_display="?"),
+        Binding("question_mark", "help", "All keys", key_display="?"),
         Binding("escape", "back", "Back", key_display="Esc"),
         Binding("slash", "search", "Search", key_display="/"),
         Binding("n", "again(1)", "Next match", show=False),
@@ -185,6 +186,12 @@ class View(Screen[None]):
         """The run that is shown or selected; None if there is none."""
         return None
 
+    @property
+    def agent(self) -> str:
+        """The name of the agent that the screen, or the line under the cursor, is about; empty if it is about none."""
+        run = self.selected_run
+        return run.name if run else ""
+
     def progress(self) -> str:
         """How far the capture is read or written, for a title; empty if it is complete."""
         source = self.source
@@ -213,8 +220,18 @@ class View(Screen[None]):
         self.retitle()
 
     def retitle(self) -> None:
-        """Update the title line."""
-        self.query_one("#title", Static).update(self.heading(), layout=False)
+        """Update the title line: the heading, and at its end the agent that it does not name."""
+        text, room = self.heading(), self.app.size.width - 2
+        name = beginning(clean(self.agent), room // 2)
+        before = room - cell_len(name)
+        # What cannot be read is not cut for the name of whose line the cursor is on.
+        if name and name not in text[:room] and (cell_len(text) < before or not self.trouble()):
+            text = set_cell_size(beginning(text, before - 2), before) + name
+        self.query_one("#title", Static).update(text, layout=False)
+
+    def on_rows_moved(self) -> None:
+        """Name the agent of the line under the cursor."""
+        self.retitle()
 
     def answer(self, text: str) -> None:
         """Show in the title line what is in progress, until the next ``retitle``; it does not trigger a new layout."""
