@@ -140,7 +140,7 @@ class ColumnChooser(ModalScreen[None]):
     DEFAULT_CSS = """
     ColumnChooser { align: right middle; background: $background 0%; }
     ColumnChooser Vertical {
-        width: 54; max-width: 100%; height: auto; max-height: 90%; background: $surface; border: round $border;
+        width: 56; max-width: 100%; height: auto; max-height: 90%; background: $surface; border: round $border;
         border-title-color: $text-accent; border-title-style: bold;
     }
     ColumnChooser Rows { height: auto; max-height: 20; scrollbar-size-vertical: 0; }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from rich.segment import Segment
@@ -49,14 +49,14 @@ class Keys(Widget):
         """The keys that fit: name, description, and Textual's name of the key."""
         named: dict[str, tuple[str, str, str]] = {}
         end: dict[str, tuple[str, str, str]] = {}
-        for node, binding in sorted(keys(self.screen), key=lambda key: self._rank(*key)):
+        for _, binding in sorted(keys(self.screen), key=lambda key: self._rank(*key)):
             if binding.description not in end:
                 part = end if binding.action in LAST and binding.show else named
                 name = self.app.get_key_display(binding), binding.description, binding.key
                 part.setdefault(binding.description, name)
         widths = accumulate(map(_width, (*end.values(), *named.values())))
         number = sum(width < self.size.width for width in widths)
-        return [*named.values()][: max(0, number - len(end))] + [*end.values()]
+        return [*islice(named.values(), max(0, number - len(end))), *end.values()]
 
     def _rank(self, node: DOMNode, binding: Binding) -> tuple[bool, int, int]:
         """The keys that are always shown come first, then as many of the others as fit."""

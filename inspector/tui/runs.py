@@ -92,7 +92,6 @@ class Runs(Filtered):
     """The runs of the capture, one per line, with their phases to scale. Enter opens a run."""
 
     BINDINGS = [
-        Binding("escape", "back", "Clear filter", show=False),
         Binding("P", "saved", "Saved filters", show=False),
         Binding("f", "filter", "Filter"),
         Binding("a", "group", "By agent"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from rich.cells import cell_len, set_cell_size
+from textual import on
 from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Static
@@ -229,7 +230,8 @@ class View(Screen[None]):
             text = set_cell_size(beginning(text, before - 2), before) + name
         self.query_one("#title", Static).update(text, layout=False)
 
-    def on_rows_moved(self) -> None:
+    @on(Rows.Moved)
+    def _name_agent(self) -> None:
         """Name the agent of the line under the cursor."""
         self.retitle()
 

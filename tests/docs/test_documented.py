@@ -175,7 +175,6 @@ WHERE = {
     "ExchangeView": "## An exchange",
     "PartView": "## Files, catalog, connections",
     "Catalog": "## Files, catalog, connections",
-    "ComparedView": "## Differences",
     "Relations": "## Files, catalog, connections",
     "Findings": "## Findings",
     "Folding": "## Findings",

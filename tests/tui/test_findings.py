@@ -118,19 +118,19 @@ def test_the_order_and_the_severities_change_by_key(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         everything = lines(view)
-        await pilot.press("o")
+        await pilot.press("a")
         assert ", by agent" in screen_text(app)
         assert lines(view) == ["▶"]
-        await pilot.press("o")
+        await pilot.press("a")
         assert ", by severity" in screen_text(app)
         levels = [str(item.level) for item in view.query_one(FoundRows).items]
         assert len(levels) > 1
-        await pilot.press("L")
+        await pilot.press("e")
         assert [str(item.level) for item in view.query_one(FoundRows).items] == [
             level for level in levels if level == "error"
         ]
         assert "errors only" in screen_text(app)
-        await pilot.press("L", "L", "o")
+        await pilot.press("e", "e", "a")
         assert lines(view) == everything
 
     play(indexed(save(tmp_path / "failed.sqlite", *records)), act)
@@ -229,7 +229,7 @@ def test_no_findings_are_reported(tmp_path: Path) -> None:
         view = await opened(pilot, app)
         assert "no findings in empty.sqlite" in screen_text(app)
         assert "No deviations from the protocol." in screen_text(app)
-        await pilot.press("enter", "right", "left", "o", "y")
+        await pilot.press("enter", "right", "left", "a", "y")
         assert view.copy_value() is None
 
     play(path, act)
@@ -252,7 +252,7 @@ def test_captured_text_never_reaches_the_terminal(tmp_path: Path) -> None:
                 rows.move_to(at)
                 await pilot.pause()
                 text += screen_text(app) + view._detail().plain
-            await pilot.press("o")
+            await pilot.press("a")
         await pilot.press("tab")
         text += screen_text(app)
         assert "[bold]x[/]" in text
