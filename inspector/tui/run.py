@@ -9,7 +9,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
 
-from inspector.explain.timeline import Entry, entries
+from inspector.explain.timeline import Entry, Fold, entries
 from inspector.model import Finding
 from inspector.pages import palette
 from inspector.rules import fixes
@@ -256,7 +256,9 @@ class RunView(Paned, Played, Filtered, OnRecord):
 
     def on_rows_chosen(self, event: Rows.Chosen[Entry | Finding]) -> None:
         item = event.item
-        if isinstance(item, Entry):
+        if isinstance(item, Fold):
+            self.timed.turn(item)
+        elif isinstance(item, Entry):
             if item.seq is not None:
                 self.inspector.open_exchange(self.number, item.seq)
         elif item.seqs:
@@ -424,5 +426,5 @@ class RunView(Paned, Played, Filtered, OnRecord):
             self.show_message("No record of this run is marked; m marks one.")
 
     def action_export(self) -> None:
-        shown = {entry.seq for entry in self.timed.items if entry.seq is not None}
+        shown = {entry.seq for entry in self.timed.listed if entry.seq is not None}
         self.inspector.export(sorted(shown))

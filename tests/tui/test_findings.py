@@ -16,10 +16,12 @@ from inspector.rules.fixes import plain
 from inspector.runs.examples import MASTER, ca, carried, catalog, made, plugins, refused, report, talk
 from inspector.summaries import conclusions, ruleset, wording
 from inspector.text import counts
+from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.findings import Findings, FoundRows
+from inspector.tui.run import RunView
 from tests.support.captures import save
 from tests.support.conversations import Agent, together
-from tests.tui.screens import SIZES, indexed, look, play, sample, screen_text, shared_sample, unframed
+from tests.tui.screens import SIZES, indexed, look, play, sample, screen_text, settled, shared_sample, unframed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -284,3 +286,28 @@ def test_a_rule_of_the_site_is_shown_as_any_other(tmp_path: Path) -> None:
         play(sample("first-run", tmp_path), act)
     finally:
         rules.use(None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+def test_the_findings_of_a_run_are_those_of_this_run_and_lead_to_their_evidence_in_it(size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("home", "enter")
+        await settled(pilot, app)
+        run = app.screen
+        assert isinstance(run, RunView)
+        await pilot.press("F")
+        await settled(pilot, app)
+        view = app.screen
+        assert isinstance(view, Findings)
+        assert {member.run.number for group in view._groups for member in group.members} == {1}
+        assert "in run 1 of node1.example" in screen_text(app).splitlines()[0]
+        await pilot.press("right", "down")
+        assert view.chosen is not None
+        seqs = view.chosen.finding.seqs
+        await pilot.press("enter")
+        await settled(pilot, app)
+        assert app.screen is run
+        assert run.query_one(ExchangePane).seq in seqs
+
+    look(shared_sample("out-of-sync"), act, size)

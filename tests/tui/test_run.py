@@ -24,6 +24,7 @@ from inspector.tui.doc_widgets import Leaves, Sheet
 from inspector.tui.exchange import ExchangeView
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.files import Files
+from inspector.tui.findings import Findings
 from inspector.tui.keys import keys
 from inspector.tui.panes import PaneTabs
 from inspector.tui.rows import Rows
@@ -514,7 +515,8 @@ def test_what_is_shown_is_exported(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_the_other_views_of_a_run(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        for key, screen in {"F": Files, "C": Catalog, "O": Connections, "B": Bootstrap}.items():
+        views = {"L": Files, "C": Catalog, "F": Findings, "O": Connections, "B": Bootstrap}
+        for key, screen in views.items():
             await pilot.press(key)
             await settled(pilot, app)
             assert isinstance(app.screen, screen)
