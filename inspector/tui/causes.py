@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.binding import Binding
-from textual.containers import VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
 
 from inspector.rules import fixes
@@ -14,6 +14,7 @@ from inspector.summaries import incidents
 from inspector.summaries.judgement import Judgement, NodeState
 from inspector.text import clean
 from inspector.tui.cause_lines import COLUMNS, CauseLine, detail, under_way
+from inspector.tui.glance import Glance
 from inspector.tui.histogram import Histogram
 from inspector.tui.panes import Pane
 from inspector.tui.rows import Rows
@@ -49,6 +50,7 @@ class Causes(View):
     DEFAULT_CSS = """
     Causes #now { height: auto; max-height: 10; padding: 0 1; }
     Causes #upper { height: auto; max-height: 45%; min-height: 4; }
+    Causes #verdict { width: 3fr; }
     Causes #detail { padding: 0 1; }
     """
 
@@ -68,8 +70,10 @@ class Causes(View):
             yield Static("", id="doing", markup=False)
         with Pane(id="upper", title="Causes"):
             yield Rows(COLUMNS, lambda line: line.ident, id="causes")
-        with Pane(id="lower", title="Verdict and fix"), VerticalScroll(id="detail"):
-            yield Static("", id="answer", markup=False)
+        with Horizontal(id="lower"):
+            with Pane(id="verdict", title="Verdict and fix"), VerticalScroll(id="detail"):
+                yield Static("", id="answer", markup=False)
+            yield Glance()
 
     def heading(self) -> str:
         lab = self.inspector.lab_state
@@ -155,6 +159,7 @@ class Causes(View):
     def _show_detail(self) -> None:
         line = self._rows.item
         text = self._of(line) if line else Text(self._nothing())
+        self.query_one(Glance).show(line.run if line else None)
         self.query_one("#answer", Static).update(text)
         ident = line.ident if line else None
         if ident != self._detailed:  # the same text stays where it was scrolled to while the capture grows
@@ -163,7 +168,8 @@ class Causes(View):
 
     def _of(self, line: CauseLine) -> Text:
         alone = not self._incidents.now
-        return detail(line, self.source, self.size.width, alone=alone, whole=self._whole)
+        width = self.size.width * 3 // 5 if self.broad else self.size.width
+        return detail(line, self.source, width, alone=alone, whole=self._whole)
 
     def _nothing(self) -> str:
         if why := self.not_read("causes appear as runs are analyzed"):

@@ -63,7 +63,7 @@ class PartView[T](View):
     """A table about one part of a run, and the details of the selected line."""
 
     BINDINGS = [
-        Binding("enter", "open", "Open", show=True),
+        Binding("enter", "open", "Open", key_display="Enter"),
         Binding("d", "differing", "Only what differs"),
         Binding("f", "state", "Filter"),
         Binding("tab", "app.focus_next", "Table/details", show=False),

@@ -49,7 +49,7 @@ class RunView(Paned, Played, Filtered, OnRecord):
     """A run: its exchanges as waterfall or sequence, the selected exchange, and the findings."""
 
     BINDINGS = [
-        Binding("enter", "open", "Open", show=False),
+        Binding("enter", "open", "Open", key_display="Enter", show=False),
         Binding("c", "cause", "Fix"),
         Binding("w", "other", "Sequence"),
         Binding("F", "findings", "Findings"),
@@ -70,6 +70,8 @@ class RunView(Paned, Played, Filtered, OnRecord):
     PANES = {"top": "Exchanges", "left": "Record", "right": "Findings"}
     DEFAULT_CSS = """
     RunView #verdict { height: auto; padding: 0 1; border-left: outer $error; }
+    RunView #state { width: 1fr; }
+    RunView.-broad #state { width: 44; }
     RunView #findings { max-height: 40%; }
     RunView #explanation { height: 1fr; padding: 0 1; border-top: solid $border-blurred; }
     """
@@ -102,7 +104,8 @@ class RunView(Paned, Played, Filtered, OnRecord):
         with Horizontal(id="lower"):
             with Pane(id="left", classes="below", title="Record"):
                 yield ExchangePane(id="exchange")
-                yield Knowledge(id="knowledge", classes="gone")
+            with Pane(id="state", classes="gone", title="Agent state"):
+                yield Knowledge(id="knowledge")
             with Pane(id="right", classes="side", title="Findings"):
                 proof = Column[Finding](
                     "record", lambda finding, _: str(self._proof(finding)) if finding.seqs else "-", 6, right=True
@@ -210,6 +213,11 @@ class RunView(Paned, Played, Filtered, OnRecord):
     def lay_out(self) -> None:
         """Lay out the panes, and as much of the verdict as fits."""
         super().lay_out()
+        # The agent's state is beside the others if there is room for it, otherwise in the place of the record.
+        here = not self.narrow or self.current == "left"
+        self.query_one("#state").set_class(not (here and (self.beside or self.knowing)), "gone")
+        if self.knowing and not self.beside:
+            self.query_one("#left").add_class("gone")
         self.call_after_refresh(self._show_finding)
         if (run := self.run) is not None:
             self._show_verdict(run)
@@ -245,6 +253,8 @@ class RunView(Paned, Played, Filtered, OnRecord):
         if entry is not None:
             self.query_one(ExchangePane).show(entry.seq)
             self.show_mark()
+            if self.beside:
+                self.show_state(entry.ended)
 
     def on_rows_moved(self, event: Rows.Moved[Entry | Finding]) -> None:
         if event.rows is self.timed and not self.playing:
@@ -268,12 +278,13 @@ class RunView(Paned, Played, Filtered, OnRecord):
     def on_exchange_pane_loaded(self, event: ExchangePane.Loaded) -> None:
         """Name the record in the frame."""
         event.stop()
-        self.named("" if self.query_one(Knowledge).has_class("gone") else "Agent state")
-
-    def named(self, what: str) -> None:
-        """Name the agent's state or the record in the frame."""
         seq = self.query_one(ExchangePane).seq
-        self.query_one("#left", Pane).name_it(what or ("Record" if seq is None else f"Record {seq}"))
+        self.query_one("#left", Pane).name_it("Record" if seq is None else f"Record {seq}")
+
+    @property
+    def beside(self) -> bool:
+        """Whether the agent's state has a pane beside the others."""
+        return self.broad and not self.narrow
 
     def revealed(self) -> None:
         """Show the right pane if it is hidden."""

@@ -45,7 +45,7 @@ class SearchView(View):
     """Search in targets, headers and bodies of the whole capture."""
 
     BINDINGS: ClassVar = [
-        Binding("enter", "open", "Open", show=False),
+        Binding("enter", "open", "Open", key_display="Enter", show=False),
         Binding("c", "cancel", "Cancel"),
         Binding("slash", "search", "Search", key_display="/"),
     ]

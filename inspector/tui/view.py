@@ -17,6 +17,7 @@ from textual.worker import get_current_worker
 from inspector.errors import InspectorError
 from inspector.text import beginning, clean, clock
 from inspector.tui.keys import Keys
+from inspector.tui.panes import BROAD
 from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Rows
 
@@ -97,7 +98,7 @@ class Application(Protocol):
 class View(Screen[None]):
     """A full screen of the inspector. On a small terminal its panes have one line above them instead of a frame."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (100, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (100, "-wide"), (BROAD, "-broad")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
     BINDINGS = [
         Binding("question_mark", "help", "All keys", key_display="?"),
@@ -112,6 +113,7 @@ class View(Screen[None]):
     View #message { height: auto; max-height: 3; padding: 0 1; background: $panel; display: none; }
     View #message.shown { display: block; }
     View .gone { display: none; }
+    View.-broad Glance { display: block; }
     View.-short Pane { border: none; border-top: solid $border-blurred; }
     View.-slim Pane { border: none; border-top: solid $border-blurred; }
     View.-short Pane:focus-within { border-top: solid $border; }
@@ -124,6 +126,11 @@ class View(Screen[None]):
         self._message = ""
         self._pattern = ""
         self._mounted = False
+
+    @property
+    def broad(self) -> bool:
+        """Whether there is room for one more pane beside the others."""
+        return self.app.size.width >= BROAD
 
     @property
     def ready(self) -> bool:

@@ -292,16 +292,19 @@ def test_a_rule_of_the_site_is_shown_as_any_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_the_findings_of_a_run_are_those_of_this_run_and_lead_to_their_evidence_in_it(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        await pilot.press("home", "enter")
-        await settled(pilot, app)
-        run = app.screen
-        assert isinstance(run, RunView)
-        await pilot.press("F")
-        await settled(pilot, app)
-        view = app.screen
+        for number, found in ((1, "no findings"), (2, "2 notices")):
+            await pilot.press("home", *["down"] * (number - 1), "enter")
+            await settled(pilot, app)
+            run = app.screen
+            assert isinstance(run, RunView)
+            await pilot.press("F")
+            await settled(pilot, app)
+            view = app.screen
+            assert isinstance(view, Findings)
+            assert f"{found} in run {number} of node1.example, by rule" in screen_text(app).splitlines()[0]
+            if number == 1:
+                await pilot.press("escape", "escape")
         assert isinstance(view, Findings)
-        assert {member.run.number for group in view._groups for member in group.members} == {1}
-        assert "in run 1 of node1.example" in screen_text(app).splitlines()[0]
         await pilot.press("right", "down")
         assert view.chosen is not None
         seqs = view.chosen.finding.seqs
