@@ -197,6 +197,8 @@ class Knowledge(VerticalScroll):
 
 TICK = 1 / 20
 """Seconds between two pictures during playback."""
+AGAIN = 5.0
+"""Seconds until what the agent of a run has is read again, while the run grows."""
 
 
 class Played(View):
@@ -227,6 +229,8 @@ class Played(View):
         self._ticked = 0.0
         self._known: list[tuple[float, list[tuple[str, str]]]] = []
         self._learning = False
+        self._again = 0.0
+        """When the state of a run that grows is read again."""
         self.knowing = False
         """Whether the agent's state was asked for."""
         self.driven: Entry | None = None
@@ -267,6 +271,11 @@ class Played(View):
         else:
             self._show_knowledge()
             self.revealed()
+
+    @property
+    def growing(self) -> bool:
+        """Whether the run is under way."""
+        return False
 
     @property
     def beside(self) -> bool:
@@ -355,11 +364,15 @@ class Played(View):
         self.query_one(Transport).show(player)
         if self.knowing:
             self.show_state(player.at)
+        elif self.beside and shown.item is not None:
+            self.show_state(shown.item.ended)
 
     def show_state(self, at: float) -> None:
         """Show the state of the agent at a moment; it is read before, in a thread."""
-        if self._stale and not self._learning:  # one thread at a time: there are twenty pictures a second
-            self._stale, self._learning = False, True
+        # One thread at a time: there are twenty pictures a second, and a run that grows does so with each record.
+        now = time.monotonic()
+        if self._stale and not self._learning and (now >= self._again or not self.growing):
+            self._stale, self._learning, self._again = False, True, now + AGAIN
             self.run_worker(self._learn, thread=True, group="knowledge")
         if not self._known:
             return
@@ -388,8 +401,6 @@ class Played(View):
 
     def _learned(self, learned: list[tuple[float, list[tuple[str, str]]]], trouble: str) -> None:
         self._known, self._learning = learned, False
-        self.draw()
-        if not self.playing:
-            self.follow_cursor()
         if trouble:
             self.show_message(trouble)
+        self.draw()

@@ -71,7 +71,7 @@ class RunView(Paned, Played, Filtered, OnRecord):
     DEFAULT_CSS = """
     RunView #verdict { height: auto; padding: 0 1; border-left: outer $error; }
     RunView #state { width: 1fr; }
-    RunView.-broad #state { width: 44; }
+    RunView.-broad #state { width: 60; }
     RunView #findings { max-height: 40%; }
     RunView #explanation { height: 1fr; padding: 0 1; border-top: solid $border-blurred; }
     """
@@ -280,6 +280,10 @@ class RunView(Paned, Played, Filtered, OnRecord):
         event.stop()
         seq = self.query_one(ExchangePane).seq
         self.query_one("#left", Pane).name_it("Record" if seq is None else f"Record {seq}")
+
+    @property
+    def growing(self) -> bool:
+        return self.run is not None and self.run.state is RunState.OPEN
 
     @property
     def beside(self) -> bool:

@@ -126,6 +126,9 @@ class View(Screen[None]):
         self._message = ""
         self._pattern = ""
         self._mounted = False
+        self._heading = ""
+        self._named = ""
+        """The agent that the title names."""
 
     @property
     def broad(self) -> bool:
@@ -228,9 +231,15 @@ class View(Screen[None]):
         self.retitle()
 
     def retitle(self) -> None:
-        """Update the title line: the heading, and at its end the agent that it does not name."""
-        text, room = self.heading(), self.app.size.width - 2
-        name = beginning(clean(self.agent), room // 2)
+        """Update the title line."""
+        self._heading = self.heading()
+        self._title()
+
+    def _title(self) -> None:
+        """Show the heading, and at its end the agent that it does not name."""
+        self._named = self.agent
+        text, room = self._heading, self.app.size.width - 2
+        name = beginning(clean(self._named), room // 2)
         before = room - cell_len(name)
         # What cannot be read is not cut for the name of whose line the cursor is on.
         if name and name not in text[:room] and (cell_len(text) < before or not self.trouble()):
@@ -240,7 +249,8 @@ class View(Screen[None]):
     @on(Rows.Moved)
     def _name_agent(self) -> None:
         """Name the agent of the line under the cursor."""
-        self.retitle()
+        if self.agent != self._named:
+            self._title()
 
     def answer(self, text: str) -> None:
         """Show in the title line what is in progress, until the next ``retitle``; it does not trigger a new layout."""

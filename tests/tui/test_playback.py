@@ -65,7 +65,7 @@ def test_what_it_knew_is_read_once_and_nobody_waits_for_it_at_the_end(
         assert asked == [1]
         threading.Timer(0.5, gate.set).start()
 
-    in_run("first-run", act, own=tmp_path)
+    in_run("first-run", act, (120, 40), own=tmp_path)
 
 
 @pytest.mark.slow

@@ -562,9 +562,9 @@ def test_every_sample_can_be_walked_through(name: str) -> None:
 @pytest.mark.slow
 def test_the_frame_names_what_it_shows_and_help_lists_only_what_a_list_can_do() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        frame = run_view(app).query_one("#left")
+        frames = run_view(app).query("#left, #state")
         for title in ("Record 1", "Agent state", "Record 1"):
-            assert frame.border_title == title
+            assert [frame.border_title for frame in frames if frame.display] == [title]
             await pilot.press("i")
             await settled(pilot, app)
 
@@ -577,7 +577,7 @@ def test_the_frame_names_what_it_shows_and_help_lists_only_what_a_list_can_do() 
         assert "Sort by the next column" not in listed()
         assert "Columns" in listed()
 
-    in_run("first-run", act)
+    in_run("first-run", act, (120, 40))
 
 
 @pytest.mark.slow
