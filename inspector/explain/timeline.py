@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from inspector.model import Phase
+from inspector.model import Phase, Severity
 from inspector.protocol import kinds
 from inspector.runs.run import PAUSE
 from inspector.summaries import wording
-from inspector.text import clean
+from inspector.text import clean, plural, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from inspector.explain.master_log.measured import MasterTime
     from inspector.runs.snapshot import Wait
     from inspector.summaries.summary import Brief, RunBrief
     from inspector.summaries.under_way import UnderWay
 
-type EntryKind = Literal["record", "silence", "phase", "open"]
-"""``open`` is a request that is not answered."""
+type EntryKind = Literal["record", "silence", "phase", "open", "fold"]
+"""``open`` is a request that is not answered, ``fold`` are many records in one line."""
 type Work = Literal[
     "connect", "tls", "sending", "waiting", "receiving", "proxy", "network", "queue", "serve", "compile"
 ]
@@ -46,6 +46,17 @@ _REQUESTS = (kinds.Kind.CSR, kinds.Kind.CSR_LOOKUP)
 FRESH = 30.0
 """Maximum seconds between opening a connection and its first request here: an older connection was opened for
 another run."""
+FOLDED = {
+    kinds.Kind.PLUGIN_CONTENT: "plugin",
+    kinds.Kind.FILE_METADATA: "file request",
+    kinds.Kind.FILE_CONTENT: "file request",
+    kinds.Kind.STATIC_CONTENT: "file request",
+}
+"""Requests of which a run has hundreds, and what many of them in a row are called."""
+FEWEST = 20
+"""Records of one kind in a row from which they are folded into one line."""
+SLOW = 2.0
+"""Seconds from which one of them is named, and a silence between them is not folded."""
 SILENT_SHARE = 0.5
 """A silence longer than everything else is drawn as long as this share of everything else."""
 
@@ -128,6 +139,60 @@ def under_way(run: RunBrief, doing: UnderWay[RunBrief]) -> list[Entry]:
     before = SILENCES[_silence(run.phase, doing.phase, usable=run.activity != "uncompiled")]
     pause = [Entry("silence", None, None, run.ended, began, before)] if began - run.ended >= PAUSE else []
     return [*pause, Entry("open", None, None, began, until, doing.activity)]
+
+
+@dataclass(frozen=True)
+class Fold(Entry):
+    """Many requests of one kind in a row, in one line."""
+
+    inside: tuple[Entry, ...] = ()
+    """Its lines, and those of the silences between them."""
+
+    @property
+    def briefs(self) -> list[Brief]:
+        """Its records."""
+        return [*{entry.brief.seq: entry.brief for entry in self.inside if entry.brief}.values()]
+
+    @property
+    def took(self) -> float:
+        """Seconds that its records took, without the silences."""
+        return sum(brief.duration for brief in self.briefs)
+
+
+def folds(timeline: Iterable[Entry]) -> Iterator[Fold]:
+    """Fold what a run has hundreds of, as far as nothing is wrong with it: those lines stay."""
+    row: list[Entry] = []
+    what = ""
+    for entry in (*timeline, None):
+        alike = _folded(entry)
+        if entry is not None and what and (alike == what or _pauses(entry)):
+            row.append(entry)
+            continue
+        while row and row[-1].kind == "silence":
+            row.pop()
+        if len({each.seq for each in row if each.seq is not None}) >= FEWEST:
+            yield _fold(row, what)
+        row, what = ([entry], alike) if entry is not None and alike else ([], "")
+
+
+def _fold(row: list[Entry], what: str) -> Fold:
+    took = {entry.brief.seq: entry.brief.duration for entry in row if entry.brief}
+    slowest = max(took.values())
+    words = plural(len(took), what) + (f", the slowest {seconds(slowest)}" if slowest >= SLOW else "")
+    return Fold("fold", None, None, row[0].began, max(entry.ended for entry in row), words, tuple(row))
+
+
+def _pauses(entry: Entry) -> bool:
+    return entry.kind == "silence" and entry.ended - entry.began < SLOW
+
+
+def _folded(entry: Entry | None) -> str:
+    """What a line is folded into; empty: it stays."""
+    brief = entry.brief if entry is not None and entry.kind == "record" else None
+    if brief is None or brief.request_kind is None or brief.status not in range(200, 300):
+        return ""
+    wrong = any(sign.severity is Severity.ERROR for sign in brief.signs)
+    return "" if wrong else FOLDED.get(brief.request_kind, "")
 
 
 def _finite(time: float, instead: float) -> float:

@@ -47,7 +47,7 @@ class Bootstrap(Tabbed):
     forecast."""
 
     BINDINGS = [
-        Binding("d", "date", "As of a date"),
+        Binding("t", "date", "As of a date"),
         Binding("y", "copy", "Copy the value", show=False),
         Binding("tab", "app.focus_next", "Next pane", show=False),
         Binding("1", "enter('agents')", "Agents", show=False),
@@ -126,6 +126,10 @@ class Bootstrap(Tabbed):
         """The steps of the selected agent; None until they were read."""
         agents: Rows[AgentBootstrap] = self.query_one("#agent-list", Rows)
         return agents.item
+
+    @property
+    def agent(self) -> str:
+        return self.bootstrap.certname if self.bootstrap else ""
 
     def heading(self) -> str:
         day = f" as of {stamp(self._at)}" if self._at is not None else ""

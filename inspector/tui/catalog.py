@@ -156,7 +156,7 @@ class Catalog(PartView[Applied]):
     BINDINGS = [
         Binding("w", "tree", "Tree"),
         Binding("r", "relations", "Relations"),
-        Binding("c", "earlier", "Previous catalog", show=False),
+        Binding("less_than_sign", "earlier", "Previous catalog", key_display="<", show=False),
         Binding("o", "catalog", "Open the catalog", show=False),
     ]
     COLUMNS = (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.binding import Binding
-from textual.containers import VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
 
 from inspector.rules import fixes
@@ -14,6 +14,7 @@ from inspector.summaries import incidents
 from inspector.summaries.judgement import Judgement, NodeState
 from inspector.text import clean
 from inspector.tui.cause_lines import COLUMNS, CauseLine, detail, under_way
+from inspector.tui.glance import Glance
 from inspector.tui.histogram import Histogram
 from inspector.tui.panes import Pane
 from inspector.tui.rows import Rows
@@ -31,7 +32,6 @@ class Causes(View):
     """The causes of what failed, the worst first, each with its nodes and its fix. Enter opens the latest run."""
 
     BINDINGS = [
-        Binding("escape", "back", "Back", show=False),
         Binding("y", "copy", "Copy fix"),
         Binding("r", "runs", "All runs"),
         Binding("a", "agents", "By agent"),
@@ -43,13 +43,14 @@ class Causes(View):
         Binding("v", "whole", "Whole message"),
         Binding("p", "pairs", "Rehearsal"),
         Binding("E", "report", "Report in HTML", show=False),
-        Binding("right,l", "unfold(True)", "Show nodes", show=False),
-        Binding("left,h", "unfold(False)", "Hide nodes", show=False),
+        Binding("right,l", "unfold(True)", "Unfold", show=False),
+        Binding("left,h", "unfold(False)", "Fold", show=False),
         Binding("b", "bodies", "Search bodies", show=False),
     ]
     DEFAULT_CSS = """
     Causes #now { height: auto; max-height: 10; padding: 0 1; }
     Causes #upper { height: auto; max-height: 45%; min-height: 4; }
+    Causes #verdict { width: 3fr; }
     Causes #detail { padding: 0 1; }
     """
 
@@ -69,8 +70,10 @@ class Causes(View):
             yield Static("", id="doing", markup=False)
         with Pane(id="upper", title="Causes"):
             yield Rows(COLUMNS, lambda line: line.ident, id="causes")
-        with Pane(id="lower", title="Verdict and fix"), VerticalScroll(id="detail"):
-            yield Static("", id="answer", markup=False)
+        with Horizontal(id="lower"):
+            with Pane(id="verdict", title="Verdict and fix"), VerticalScroll(id="detail"):
+                yield Static("", id="answer", markup=False)
+            yield Glance()
 
     def heading(self) -> str:
         lab = self.inspector.lab_state
@@ -156,6 +159,7 @@ class Causes(View):
     def _show_detail(self) -> None:
         line = self._rows.item
         text = self._of(line) if line else Text(self._nothing())
+        self.query_one(Glance).show(line.run if line else None)
         self.query_one("#answer", Static).update(text)
         ident = line.ident if line else None
         if ident != self._detailed:  # the same text stays where it was scrolled to while the capture grows
@@ -164,7 +168,8 @@ class Causes(View):
 
     def _of(self, line: CauseLine) -> Text:
         alone = not self._incidents.now
-        return detail(line, self.source, self.size.width, alone=alone, whole=self._whole)
+        width = self.size.width * 3 // 5 if self.broad else self.size.width
+        return detail(line, self.source, width, alone=alone, whole=self._whole)
 
     def _nothing(self) -> str:
         if why := self.not_read("causes appear as runs are analyzed"):
@@ -232,7 +237,9 @@ class Causes(View):
         self.inspector.open_pairs()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the rehearsal only where there is one."""
+        """Offer the rehearsal only where there is one; nothing is behind the first screen."""
+        if action == "back":
+            return False
         return self.inspector.rehearsal if action == "pairs" else super().check_action(action, parameters)
 
     def action_differences(self) -> None:

@@ -38,7 +38,7 @@ class Chooser(ModalScreen[str | None]):
 
     BINDINGS = [
         Binding("escape,q", "close", "Close"),
-        Binding("d,delete", "remove", "Remove", show=False),
+        Binding("delete,backspace", "remove", "Remove", show=False),
     ]
     DEFAULT_CSS = """
     Chooser { align: center middle; }
@@ -55,7 +55,7 @@ class Chooser(ModalScreen[str | None]):
         chosen: str = "",
         remove: Callable[[str], object] | None = None,
     ) -> None:
-        """``chosen`` is where the cursor begins; with ``remove`` the key d removes the line under the cursor."""
+        """``chosen`` is where the cursor begins; with ``remove`` the key Del removes the line under the cursor."""
         super().__init__()
         self._title = title
         self._choices = list(choices)
@@ -69,7 +69,7 @@ class Chooser(ModalScreen[str | None]):
             Column("", lambda choice, _: clean(choice.about), 10, 1, least=50),
         )
         with Pane() as pane:
-            pane.name_it(self._title, "Enter takes it, d removes it" if self._remove else "Enter takes it")
+            pane.name_it(self._title, "Enter takes it, Del removes it" if self._remove else "Enter takes it")
             yield Rows(columns, lambda choice: choice.name)
             yield Static("", id="about", markup=False)
 
@@ -126,7 +126,7 @@ class Chooser(ModalScreen[str | None]):
             self.dismiss(None)
 
 
-KEYS = (("Space", "show/hide"), ("Enter", "order"), ("d", "default"), ("Esc", "close"))
+KEYS = (("Space", "show/hide"), ("Enter", "order"), ("Del", "default"), ("Esc", "close"))
 
 
 class ColumnChooser(ModalScreen[None]):
@@ -135,12 +135,12 @@ class ColumnChooser(ModalScreen[None]):
     BINDINGS = [
         Binding("escape,number_sign,q", "dismiss", "Close"),
         Binding("space", "show", "Show or hide"),
-        Binding("d", "default", "Default"),
+        Binding("delete,backspace", "default", "Default"),
     ]
     DEFAULT_CSS = """
     ColumnChooser { align: right middle; background: $background 0%; }
     ColumnChooser Vertical {
-        width: 54; max-width: 100%; height: auto; max-height: 90%; background: $surface; border: round $border;
+        width: 56; max-width: 100%; height: auto; max-height: 90%; background: $surface; border: round $border;
         border-title-color: $text-accent; border-title-style: bold;
     }
     ColumnChooser Rows { height: auto; max-height: 20; scrollbar-size-vertical: 0; }

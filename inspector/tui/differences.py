@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from textual.binding import Binding
 
 from inspector.compare import comparison, diff_lines, documents
 from inspector.compare.diff_lines import DifferenceLine
@@ -58,10 +57,6 @@ class ComparedView(PartView[DifferenceLine]):
     """What is different between two sides. Enter opens the record that shows it."""
 
     TITLE = "Differences"
-    BINDINGS = [
-        Binding("d", "differing", "What counts"),
-        Binding("v", "state", "By section"),
-    ]
     COLUMNS = (
         Column("section", lambda line, _: Text(line.section, style="" if line.counts else "dim"), 8),
         Column("what", _what, 30, 4, sort=lambda line: line.what),

@@ -105,8 +105,8 @@ class Leaves(Tree[Item]):
     BINDINGS = [
         Binding("k", "cursor_up", "Up", show=False),
         Binding("j", "cursor_down", "Down", show=False),
-        Binding("right,l", "open", "Open", show=False),
-        Binding("left,h", "close", "Close", show=False),
+        Binding("right,l", "open", "Unfold", show=False),
+        Binding("left,h", "close", "Fold", show=False),
     ]
     DEFAULT_CSS = """
     Leaves { height: 1fr; background: $surface; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from inspector.model import Finding, Place
+    from inspector.summaries.summary import RunBrief
 
 FORMATS = (
     Choice("curl", "the request as a command; secrets are replaced by variables"),
@@ -188,6 +189,11 @@ class ExchangeView(OnRecord):
 
     def record(self) -> int:
         return self.seq
+
+    @property
+    def selected_run(self) -> RunBrief | None:
+        """The run of the record."""
+        return self.source.owner(self.seq)
 
     def opened(self) -> None:
         self.pane().show(self.seq, self.finding, self.place)

@@ -1,4 +1,4 @@
-"""The findings of the whole capture, grouped by rule, agent or severity."""
+"""The findings of the whole capture or of one run, grouped by rule, agent or severity."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from inspector.tui.rows import Folding
 from inspector.tui.view import unread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from textual.widget import Widget
 
+    from inspector.model import Finding
     from inspector.tui.rows import Rows
 
 LEVELS = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
@@ -41,11 +42,11 @@ class FoundRows(Folding[GroupLine]):
 
 
 class Findings(Tabbed):
-    """All findings of the capture, in groups. Enter on a finding opens its run at the evidence."""
+    """All findings of the capture or of a run, in groups. Enter on a finding opens its run at the evidence."""
 
     BINDINGS = [
-        Binding("o", "order", "Group by"),
-        Binding("L", "least", "Severities"),
+        Binding("a", "order", "Group by"),
+        Binding("e", "least", "Severities"),
         Binding("1", "enter('list')", "list", show=False),
         Binding("2", "enter('detail')", "detail", show=False),
         Binding("v", "whole", "Whole message"),
@@ -59,8 +60,11 @@ class Findings(Tabbed):
     Findings VerticalScroll { padding: 0 1; }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, number: int | None = None, follow: Callable[[Finding], None] | None = None) -> None:
+        """Show the findings of run ``number``, on which this screen is then opened: ``follow`` gets the one that is
+        chosen. None: show those of all runs."""
         super().__init__()
+        self._number, self._follow = number, follow
         self._order = ORDERS[0]
         self._least = Severity.NOTICE
         self._open: set[str] = set()
@@ -84,7 +88,9 @@ class Findings(Tabbed):
             return f"findings of {clean(self.source.path.name)} {unread(trouble)}"
         title = counts([member.finding for group in self._groups for member in group.members]) or "no findings"
         limit = {Severity.ERROR: ", errors only", Severity.WARNING: ", without notices"}.get(self._least, "")
-        title = f"{title} in {clean(self.source.path.name)}, by {self._order}{limit}"
+        run = self.source.run(self._number) if self._number is not None else None
+        where = f"run {run.label} of {clean(run.name)}" if run else clean(self.source.path.name)
+        title = f"{title} in {where}, by {self._order}{limit}"
         return title + ("   reading ..." if self.source.indexing else "")
 
     # -- what is shown ----------------------------------------------------------------------------------
@@ -102,7 +108,8 @@ class Findings(Tabbed):
         super().update()
 
     def _group(self) -> None:
-        self._groups = grouped(self.source.runs, self._order, self._least)
+        runs = [run for run in self.source.runs if self._number in (None, run.number)]
+        self._groups = grouped(runs, self._order, self._least)
         self._fill()
 
     def _fill(self) -> None:
@@ -134,8 +141,15 @@ class Findings(Tabbed):
         if isinstance(line, Group):
             self.unfold(line.key, unfold=line.key not in self._open)
         else:
-            seq = line.finding.seqs[0] if line.finding.seqs else None
-            self.inspector.open_run(line.run.number, seq, line.finding)
+            self._open_finding(line)
+
+    def _open_finding(self, member: Member) -> None:
+        if self._follow:
+            self.app.pop_screen()
+            self._follow(member.finding)
+            return
+        seqs = member.finding.seqs
+        self.inspector.open_run(member.run.number, seqs[0] if seqs else None, member.finding)
 
     @property
     def chosen(self) -> Member | None:
@@ -144,6 +158,13 @@ class Findings(Tabbed):
         if isinstance(line, Group):
             return line.members[-1] if line.rule else None
         return line
+
+    @property
+    def agent(self) -> str:
+        line = self._rows.item
+        members = line.members if isinstance(line, Group) else [line] if line else []
+        names = {member.run.name for member in members}
+        return names.pop() if len(names) == 1 else ""
 
     def _show_details(self) -> None:
         self.query_one("#explanation", Static).update(verdicts.hung(self._detail()))

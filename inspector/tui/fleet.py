@@ -47,7 +47,6 @@ class FleetView(View):
 
     BINDINGS = [
         Binding("tab", "app.focus_next", "Other pane", show=False),
-        Binding("q", "app.quit", "Quit"),
     ]
     DEFAULT_CSS = """
     FleetView #lists { width: 42; margin-right: 1; }
@@ -148,7 +147,7 @@ class FleetApp(ThemedApp[None]):
     """A directory of tables in a terminal."""
 
     TITLE = "puppet-inspector"
-    BINDINGS = [Binding("T", "theme", "Next theme", show=False)]
+    BINDINGS = [Binding("q", "quit", "Quit"), Binding("T", "theme", "Next theme", show=False)]
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from rich.segment import Segment
@@ -23,17 +24,16 @@ if TYPE_CHECKING:
 
     from textual import events
     from textual.app import ComposeResult
-    from textual.binding import ActiveBinding
     from textual.dom import DOMNode
     from textual.screen import Screen
 
-LAST = {"back": "Back", "quit": "Quit", "help": "more keys"}
-"""The actions whose keys are always at the end, and what they are called there."""
+LAST = ("back", "quit", "help")
+"""The actions whose keys are always at the end."""
 
 
 class Keys(Widget):
-    """The active keys: Enter, those that only this view has, and others; at the end the way out, and where the rest
-    is."""
+    """The active keys: Enter, those that only this view has, and others, as many as fit; at the end the way out, and
+    where the rest is."""
 
     COMPONENT_CLASSES = {"keys--key"}
     DEFAULT_CSS = """
@@ -47,34 +47,30 @@ class Keys(Widget):
 
     def _shown(self) -> list[tuple[str, str, str]]:
         """The keys that fit: name, description, and Textual's name of the key."""
-        active = [key for key in self.screen.active_bindings.values() if key.binding.show and key.enabled]
-        last = {key.binding.action: self._named(key.binding, LAST[key.binding.action])
-                for key in active if key.binding.action in LAST}  # fmt: skip
-        end = [last[action] for action in LAST if action in last]
-        found: list[tuple[str, str, str]] = []
-        room = self.size.width - 1 - sum(map(_width, end))
-        for shown in sorted(active, key=self._rank):
-            named = self._named(shown.binding, shown.binding.description)
-            if shown.binding.action in LAST or named[1] in [what for _, what, _ in found]:
-                continue
-            room -= _width(named)
-            if room < 0:
-                break
-            found.append(named)
-        return found + end
+        named: dict[str, tuple[str, str, str]] = {}
+        end: dict[str, tuple[str, str, str]] = {}
+        for _, binding in sorted(keys(self.screen), key=lambda key: self._rank(*key)):
+            if binding.description not in end:
+                part = end if binding.action in LAST and binding.show else named
+                name = self.app.get_key_display(binding), binding.description, binding.key
+                part.setdefault(binding.description, name)
+        widths = accumulate(map(_width, (*end.values(), *named.values())))
+        number = sum(width < self.size.width for width in widths)
+        return [*islice(named.values(), max(0, number - len(end))), *end.values()]
 
-    def _named(self, binding: Binding, what: str) -> tuple[str, str, str]:
-        return self.app.get_key_display(binding), what, binding.key
-
-    def _rank(self, shown: ActiveBinding) -> tuple[int, int]:
-        if shown.binding.key == "enter":
-            return 0, 0
-        if shown.node is self.app:
-            return 0, 1
+    def _rank(self, node: DOMNode, binding: Binding) -> tuple[bool, int, int]:
+        """The keys that are always shown come first, then as many of the others as fit."""
+        later = not binding.show
+        if binding.key == "enter":
+            return later, 0, 0
+        if binding.action in LAST:
+            return later, 0, LAST.index(binding.action)
+        if node is self.app:
+            return later, 4 if later else 0, 1
         own = [binding.key for binding in vars(type(self.screen)).get("BINDINGS", ()) if isinstance(binding, Binding)]
-        if shown.node is self.screen and shown.binding.key in own:
-            return 1, own.index(shown.binding.key)
-        return (2 if shown.node is self.screen else 3), 0
+        if node is self.screen and binding.key in own:
+            return later, 1, own.index(binding.key)
+        return later, 2 if node is self.screen else 3, 0
 
     def render_line(self, y: int) -> Strip:
         """Draw the line."""

@@ -59,6 +59,10 @@ class PairsView(PartView["Pair"]):
         master = f" at {clean(self.pairs.master)}" if self.pairs else ""
         return f"{self.TITLE} in {clean(self.source.path.name)}{master}{only}"
 
+    @property
+    def agent(self) -> str:
+        return self.selected.node if self.selected else ""
+
     def key(self, item: Pair) -> str:
         return item.node
 
@@ -137,6 +141,10 @@ class PairView(ComparedView):
 
     def sides(self) -> str:
         return f"{clean(self._node)} as recorded, and at {clean(self._pairs.master)}"
+
+    @property
+    def agent(self) -> str:
+        return self._node
 
     def now(self) -> Hashable:
         return self._node

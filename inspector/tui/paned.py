@@ -90,8 +90,8 @@ class Paned(Tabbed):
         self._zoomed = False
         self._height: int | None = None
         """The lines that the user gave the pane above; None: as many as it needs."""
-        self._width: int | str = "48%"
-        """The columns of the right pane."""
+        self._width: int | None = None
+        """The columns that the user gave the right pane; None: as many as are usual."""
 
     def wanted(self) -> tuple[int, int]:
         """The lines that the pane above needs with its frame, and those that all panes have."""
@@ -111,7 +111,8 @@ class Paned(Tabbed):
     def divide(self) -> None:
         """Give the pane above the lines that it needs, and the others what is left."""
         top, right = self.query_one("#top"), self.query_one("#right")
-        right.styles.width = "1fr" if self.has_class("narrow") else self._width
+        usual = "36%" if self.broad else "48%"  # of three panes, or of two
+        right.styles.width = "1fr" if self.has_class("narrow") else self._width or usual
         if self.has_class("narrow"):
             top.styles.height = "1fr"
             return

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 NARROW = 100
 """Width below which panes are tabs."""
+BROAD = 160
+"""Width from which there is room for one more pane beside the others."""
 
 
 class Pane(Vertical):

@@ -63,9 +63,9 @@ class PartView[T](View):
     """A table about one part of a run, and the details of the selected line."""
 
     BINDINGS = [
-        Binding("enter", "open", "Open", show=True),
-        Binding("d", "differing", "Only changed"),
-        Binding("v", "state", "By state"),
+        Binding("enter", "open", "Open", key_display="Enter"),
+        Binding("d", "differing", "Only what differs"),
+        Binding("f", "state", "Filter"),
         Binding("tab", "app.focus_next", "Table/details", show=False),
     ]
     DEFAULT_CSS = """
@@ -164,6 +164,10 @@ class PartView[T](View):
     def run(self) -> RunBrief | None:
         """The current state of the run."""
         return self.source.run(self.number)
+
+    @property
+    def selected_run(self) -> RunBrief | None:
+        return self.run
 
     def heading(self) -> str:
         run = self.run

@@ -197,13 +197,15 @@ class Knowledge(VerticalScroll):
 
 TICK = 1 / 20
 """Seconds between two pictures during playback."""
+AGAIN = 5.0
+"""Seconds until what the agent of a run has is read again, while the run grows."""
 
 
 class Played(View):
     """A view of one run that can be played back.
 
-    It has a ``Transport``, the list ``timed``, and a ``Knowledge`` with the id ``knowledge`` that takes the place of
-    the widget ``exchange``.
+    It has a ``Transport``, the list ``timed``, and a ``Knowledge``, which ``lay_out`` shows: always ``beside`` the
+    record if there is room, otherwise in its place while ``knowing``.
     """
 
     BINDINGS = [
@@ -227,6 +229,10 @@ class Played(View):
         self._ticked = 0.0
         self._known: list[tuple[float, list[tuple[str, str]]]] = []
         self._learning = False
+        self._again = 0.0
+        """When the state of a run that grows is read again."""
+        self.knowing = False
+        """Whether the agent's state was asked for."""
         self.driven: Entry | None = None
         """The entry to which playback, not the user, moved the cursor."""
         self._stale = True
@@ -258,26 +264,36 @@ class Played(View):
 
     def action_knowledge(self) -> None:
         """Show the state of the agent at the current moment instead of the exchange, or the exchange again."""
-        if self.query_one("#knowledge").has_class("gone"):
+        if self.beside:
+            self.query_one(Knowledge).focus()
+        elif self.knowing:
+            self.show_exchange()
+        else:
             self._show_knowledge()
             self.revealed()
-        else:
-            self.show_exchange()
+
+    @property
+    def growing(self) -> bool:
+        """Whether the run is under way."""
+        return False
+
+    @property
+    def beside(self) -> bool:
+        """Whether the agent's state is beside the record."""
+        return False
 
     def _show_knowledge(self) -> None:
-        self.query_one("#exchange").add_class("gone")
-        self.query_one("#knowledge").remove_class("gone")
-        self.named("Agent state")
+        self._know(knowing=True)
         self.draw()
 
     def show_exchange(self) -> None:
         """Show the exchange instead of the state of the agent."""
-        self.query_one("#knowledge").add_class("gone")
-        self.query_one("#exchange").remove_class("gone")
-        self.named("")
+        self._know(knowing=False)
 
-    def named(self, what: str) -> None:
-        """Name what is shown in that pane; empty: the exchange."""
+    def _know(self, *, knowing: bool) -> None:
+        if knowing != self.knowing:
+            self.knowing = knowing
+            self.lay_out()
 
     def revealed(self) -> None:
         """Show the pane of the agent's state, if only one pane is shown at a time."""
@@ -346,12 +362,17 @@ class Played(View):
             shown.move_to(len(shown.items) - 1)
         self.driven = shown.item
         self.query_one(Transport).show(player)
-        if not self.query_one("#knowledge").has_class("gone"):
-            self._show_known(player.at)
+        if self.knowing:
+            self.show_state(player.at)
+        elif self.beside and shown.item is not None:
+            self.show_state(shown.item.ended)
 
-    def _show_known(self, at: float) -> None:
-        if self._stale and not self._learning:  # one thread at a time: there are twenty pictures a second
-            self._stale, self._learning = False, True
+    def show_state(self, at: float) -> None:
+        """Show the state of the agent at a moment; it is read before, in a thread."""
+        # One thread at a time: there are twenty pictures a second, and a run that grows does so with each record.
+        now = time.monotonic()
+        if self._stale and not self._learning and (now >= self._again or not self.growing):
+            self._stale, self._learning, self._again = False, True, now + AGAIN
             self.run_worker(self._learn, thread=True, group="knowledge")
         if not self._known:
             return

@@ -9,7 +9,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
 
-from inspector.explain.timeline import Entry, entries
+from inspector.explain.timeline import Entry, Fold, entries
 from inspector.model import Finding
 from inspector.pages import palette
 from inspector.rules import fixes
@@ -49,13 +49,14 @@ class RunView(Paned, Played, Filtered, OnRecord):
     """A run: its exchanges as waterfall or sequence, the selected exchange, and the findings."""
 
     BINDINGS = [
-        Binding("enter", "open", "Open", show=False),
+        Binding("enter", "open", "Open", key_display="Enter", show=False),
         Binding("c", "cause", "Fix"),
         Binding("w", "other", "Sequence"),
-        Binding("F", "part('files')", "Files"),
+        Binding("F", "findings", "Findings"),
         Binding("C", "part('catalog')", "Catalog"),
+        Binding("L", "part('files')", "Files"),
         Binding("O", "part('connections')", "Connections", show=False),
-        Binding("d", "differences", "What is different from the last good run", show=False),
+        Binding("d", "differences", "What is different", show=False),
         Binding("B", "bootstrap", "Bootstrap", show=False),
         Binding("P", "saved", "Saved filters", show=False),
         Binding("f", "filter", "Filter", show=False),
@@ -69,6 +70,8 @@ class RunView(Paned, Played, Filtered, OnRecord):
     PANES = {"top": "Exchanges", "left": "Record", "right": "Findings"}
     DEFAULT_CSS = """
     RunView #verdict { height: auto; padding: 0 1; border-left: outer $error; }
+    RunView #state { width: 1fr; }
+    RunView.-broad #state { width: 60; }
     RunView #findings { max-height: 40%; }
     RunView #explanation { height: 1fr; padding: 0 1; border-top: solid $border-blurred; }
     """
@@ -101,7 +104,8 @@ class RunView(Paned, Played, Filtered, OnRecord):
         with Horizontal(id="lower"):
             with Pane(id="left", classes="below", title="Record"):
                 yield ExchangePane(id="exchange")
-                yield Knowledge(id="knowledge", classes="gone")
+            with Pane(id="state", classes="gone", title="Agent state"):
+                yield Knowledge(id="knowledge")
             with Pane(id="right", classes="side", title="Findings"):
                 proof = Column[Finding](
                     "record", lambda finding, _: str(self._proof(finding)) if finding.seqs else "-", 6, right=True
@@ -209,6 +213,11 @@ class RunView(Paned, Played, Filtered, OnRecord):
     def lay_out(self) -> None:
         """Lay out the panes, and as much of the verdict as fits."""
         super().lay_out()
+        # The agent's state is beside the others if there is room for it, otherwise in the place of the record.
+        here = not self.narrow or self.current == "left"
+        self.query_one("#state").set_class(not (here and (self.beside or self.knowing)), "gone")
+        if self.knowing and not self.beside:
+            self.query_one("#left").add_class("gone")
         self.call_after_refresh(self._show_finding)
         if (run := self.run) is not None:
             self._show_verdict(run)
@@ -244,6 +253,8 @@ class RunView(Paned, Played, Filtered, OnRecord):
         if entry is not None:
             self.query_one(ExchangePane).show(entry.seq)
             self.show_mark()
+            if self.beside:
+                self.show_state(entry.ended)
 
     def on_rows_moved(self, event: Rows.Moved[Entry | Finding]) -> None:
         if event.rows is self.timed and not self.playing:
@@ -255,23 +266,29 @@ class RunView(Paned, Played, Filtered, OnRecord):
 
     def on_rows_chosen(self, event: Rows.Chosen[Entry | Finding]) -> None:
         item = event.item
-        if isinstance(item, Entry):
+        if isinstance(item, Fold):
+            self.timed.turn(item)
+        elif isinstance(item, Entry):
             if item.seq is not None:
                 self.inspector.open_exchange(self.number, item.seq)
         elif item.seqs:
-            self.show_record(self._proof(item), item)
-            self.enter("left")
+            self._evidence(item)
             self._came = "right"
 
     def on_exchange_pane_loaded(self, event: ExchangePane.Loaded) -> None:
         """Name the record in the frame."""
         event.stop()
-        self.named("" if self.query_one(Knowledge).has_class("gone") else "Agent state")
-
-    def named(self, what: str) -> None:
-        """Name the agent's state or the record in the frame."""
         seq = self.query_one(ExchangePane).seq
-        self.query_one("#left", Pane).name_it(what or ("Record" if seq is None else f"Record {seq}"))
+        self.query_one("#left", Pane).name_it("Record" if seq is None else f"Record {seq}")
+
+    @property
+    def growing(self) -> bool:
+        return self.run is not None and self.run.state is RunState.OPEN
+
+    @property
+    def beside(self) -> bool:
+        """Whether the agent's state has a pane beside the others."""
+        return self.broad and not self.narrow
 
     def revealed(self) -> None:
         """Show the right pane if it is hidden."""
@@ -349,6 +366,18 @@ class RunView(Paned, Played, Filtered, OnRecord):
         views: dict[str, Callable[[int], View]] = {"files": Files, "catalog": Catalog, "connections": Connections}
         self.app.push_screen(views[part](self.number))
 
+    def action_findings(self) -> None:
+        """Show all findings of this run."""
+        from inspector.tui.findings import Findings
+
+        self.app.push_screen(Findings(self.number, self._evidence))
+
+    def _evidence(self, finding: Finding) -> None:
+        """Show the record that is evidence for a finding."""
+        if finding.seqs:
+            self.show_record(self._proof(finding), finding)
+            self.enter("left")
+
     def action_differences(self) -> None:
         """Show what is different from the last run of the node that went well."""
         self.inspector.open_differences(None, self.number)
@@ -412,5 +441,5 @@ class RunView(Paned, Played, Filtered, OnRecord):
             self.show_message("No record of this run is marked; m marks one.")
 
     def action_export(self) -> None:
-        shown = {entry.seq for entry in self.timed.items if entry.seq is not None}
+        shown = {entry.seq for entry in self.timed.listed if entry.seq is not None}
         self.inspector.export(sorted(shown))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
 from textual.binding import Binding
-from textual.containers import VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
 
 from inspector.errors import InspectorError
@@ -16,6 +16,7 @@ from inspector.summaries import wording
 from inspector.text import clean, clock, day, plural, seconds
 from inspector.tui.columns import Column
 from inspector.tui.filtered import Filtered
+from inspector.tui.glance import Glance
 from inspector.tui.histogram import BARS, Histogram
 from inspector.tui.panes import Pane
 from inspector.tui.rows import Rows
@@ -92,7 +93,6 @@ class Runs(Filtered):
     """The runs of the capture, one per line, with their phases to scale. Enter opens a run."""
 
     BINDINGS = [
-        Binding("escape", "back", "Clear filter", show=False),
         Binding("P", "saved", "Saved filters", show=False),
         Binding("f", "filter", "Filter"),
         Binding("a", "group", "By agent"),
@@ -100,7 +100,7 @@ class Runs(Filtered):
         Binding("F", "findings", "Findings"),
         Binding("B", "bootstrap", "Bootstrap"),
         Binding("slash", "search", "Search", key_display="/", show=False),
-        Binding("h", "histogram", "Histogram", show=False),
+        Binding("H", "histogram", "Histogram", show=False),
         Binding("d", "differences", "What is different"),
         Binding("m", "mark", "Mark", show=False),
         Binding("M", "note", "Note", show=False),
@@ -113,6 +113,7 @@ class Runs(Filtered):
     DEFAULT_CSS = """
     Runs #scroll { padding: 0 1; }
     Runs.asking #lower { display: none; }
+    Runs #verdict { width: 3fr; }
     """
 
     def __init__(self, *, grouped: bool = False) -> None:
@@ -153,8 +154,10 @@ class Runs(Filtered):
             yield RunRows(
                 columns, lambda line: (bool(line.of), (line.of and line.run.name) or line.run.number), id="runs"
             )
-        with Pane(id="lower"), VerticalScroll(id="scroll", can_focus=False):
-            yield Static("", id="detail", markup=False)
+        with Horizontal(id="lower"):
+            with Pane(id="verdict"), VerticalScroll(id="scroll", can_focus=False):
+                yield Static("", id="detail", markup=False)
+            yield Glance()
 
     def lay_out(self) -> None:
         self._divide()
@@ -242,12 +245,14 @@ class Runs(Filtered):
 
     def _show_details(self) -> None:
         line = self._rows.item
+        self.query_one(Glance).show(line.run if line else None)
         if line is None:
             self.query_one("#detail", Static).update(self._nothing())
             return
         run = line.run
-        self.query_one("#lower", Pane).name_it(f"Run {run.label}")
-        text = in_full(run, self.size.width - 6, self.source.judgement.doing(run.number))
+        self.query_one("#verdict", Pane).name_it(f"Run {run.label}")
+        width = self.size.width * 3 // 5 if self.broad else self.size.width
+        text = in_full(run, width - 6, self.source.judgement.doing(run.number))
         note = self.inspector.marks.note_of_run(run.number)
         if note:
             text.append(f"\nnote: {clean(note)}")

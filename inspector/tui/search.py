@@ -45,7 +45,7 @@ class SearchView(View):
     """Search in targets, headers and bodies of the whole capture."""
 
     BINDINGS: ClassVar = [
-        Binding("enter", "open", "Open", show=False),
+        Binding("enter", "open", "Open", key_display="Enter", show=False),
         Binding("c", "cancel", "Cancel"),
         Binding("slash", "search", "Search", key_display="/"),
     ]
@@ -113,6 +113,12 @@ class SearchView(View):
     def _agent(self, hit: Hit) -> str:
         run = self._owners.get(hit.seq)
         return clean(run.name) if run else "-"
+
+    @property
+    def selected_run(self) -> RunBrief | None:
+        """The run of the selected match."""
+        hit = self.query_one(Rows).item
+        return self._owners.get(hit.seq) if hit else None
 
     def heading(self) -> str:
         """What is looked for."""

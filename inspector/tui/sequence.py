@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from inspector.explain.timeline import Entry, HandshakeLine, ResponseArrow, arranged
+from inspector.explain.timeline import Entry, Fold, HandshakeLine, ResponseArrow, arranged
 from inspector.model import Severity
 from inspector.pages import palette
 from inspector.text import clean, seconds, size
 from inspector.tui.columns import Column
-from inspector.tui.waterfall import Timed, anonymous, marks, request, unverified
+from inspector.tui.waterfall import Timed, anonymous, inside, marks, request, unverified
 
 if TYPE_CHECKING:
     from inspector.summaries.summary import Brief
@@ -32,7 +32,7 @@ class Sequence(Timed):
     """Two lines per exchange: the request to the right, the answer to the left. Before the first one of a connection,
     a line with the certificates that its ends showed."""
 
-    TITLED = 2
+    TITLED = TEXT = 2
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         columns: tuple[Column[Entry], ...] = (
@@ -59,6 +59,8 @@ class Sequence(Timed):
         return f"{round(entry.began - start, 3) + 0.0:.3f}"  # no negative zero
 
     def _found(self, entry: Entry) -> Text | str:
+        if isinstance(entry, Fold) and self.over(entry):
+            return inside(entry)
         if entry.kind != "record" or entry.brief is None:
             return ""
         # The findings of a record are known when it is complete, so they are in its last line.
@@ -74,8 +76,11 @@ class Sequence(Timed):
             )
         first, second = _gaps(width)
         if brief is None:
-            long = f", {seconds(entry.ended - entry.began)}" if self.over(entry) else " ..."
-            return Text(f"│{_fill(f' {entry.text}{long}', first + 1 + second, ' ')}│", style=palette.SILENCE)
+            took, style, mark = entry.ended - entry.began, palette.SILENCE, ""
+            if isinstance(entry, Fold):
+                took, style, mark = entry.took, palette.PHASES[entry.briefs[0].phase][1], self.mark(entry)
+            words = f" {mark}{entry.text}{f', {seconds(took)}' if self.over(entry) else ' ...'}"
+            return Text(f"│{_fill(words, first + 1 + second, ' ')}│", style=style)
         if isinstance(entry, HandshakeLine):
             return _certificates(brief, first, second)
         if brief.kind == "handshake":

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
+from rich.cells import cell_len, set_cell_size
+from textual import on
 from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from inspector.errors import InspectorError
-from inspector.text import clean, clock
+from inspector.text import beginning, clean, clock
 from inspector.tui.keys import Keys
+from inspector.tui.panes import BROAD
 from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Rows
 
@@ -95,10 +98,10 @@ class Application(Protocol):
 class View(Screen[None]):
     """A full screen of the inspector. On a small terminal its panes have one line above them instead of a frame."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (100, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (100, "-wide"), (BROAD, "-broad")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
     BINDINGS = [
-        Binding("question_mark", "help", "Help", key_display="?"),
+        Binding("question_mark", "help", "All keys", key_display="?"),
         Binding("escape", "back", "Back", key_display="Esc"),
         Binding("slash", "search", "Search", key_display="/"),
         Binding("n", "again(1)", "Next match", show=False),
@@ -110,6 +113,7 @@ class View(Screen[None]):
     View #message { height: auto; max-height: 3; padding: 0 1; background: $panel; display: none; }
     View #message.shown { display: block; }
     View .gone { display: none; }
+    View.-broad Glance { display: block; }
     View.-short Pane { border: none; border-top: solid $border-blurred; }
     View.-slim Pane { border: none; border-top: solid $border-blurred; }
     View.-short Pane:focus-within { border-top: solid $border; }
@@ -122,6 +126,14 @@ class View(Screen[None]):
         self._message = ""
         self._pattern = ""
         self._mounted = False
+        self._heading = ""
+        self._named = ""
+        """The agent that the title names."""
+
+    @property
+    def broad(self) -> bool:
+        """Whether there is room for one more pane beside the others."""
+        return self.app.size.width >= BROAD
 
     @property
     def ready(self) -> bool:
@@ -185,6 +197,12 @@ class View(Screen[None]):
         """The run that is shown or selected; None if there is none."""
         return None
 
+    @property
+    def agent(self) -> str:
+        """The name of the agent that the screen, or the line under the cursor, is about; empty if it is about none."""
+        run = self.selected_run
+        return run.name if run else ""
+
     def progress(self) -> str:
         """How far the capture is read or written, for a title; empty if it is complete."""
         source = self.source
@@ -214,7 +232,25 @@ class View(Screen[None]):
 
     def retitle(self) -> None:
         """Update the title line."""
-        self.query_one("#title", Static).update(self.heading(), layout=False)
+        self._heading = self.heading()
+        self._title()
+
+    def _title(self) -> None:
+        """Show the heading, and at its end the agent that it does not name."""
+        self._named = self.agent
+        text, room = self._heading, self.app.size.width - 2
+        name = beginning(clean(self._named), room // 2)
+        before = room - cell_len(name)
+        # What cannot be read is not cut for the name of whose line the cursor is on.
+        if name and name not in text[:room] and (cell_len(text) < before or not self.trouble()):
+            text = set_cell_size(beginning(text, before - 2), before) + name
+        self.query_one("#title", Static).update(text, layout=False)
+
+    @on(Rows.Moved)
+    def _name_agent(self) -> None:
+        """Name the agent of the line under the cursor."""
+        if self.agent != self._named:
+            self._title()
 
     def answer(self, text: str) -> None:
         """Show in the title line what is in progress, until the next ``retitle``; it does not trigger a new layout."""

@@ -13,14 +13,14 @@ from rich.text import Text
 from textual.binding import Binding
 
 from inspector.explain.master_log.measured import NOTHING
-from inspector.explain.timeline import Axis, Entry, Work, entries, opening, pieces, under_way
+from inspector.explain.timeline import Axis, Entry, Fold, Work, entries, folds, opening, pieces, under_way
 from inspector.model import Severity
 from inspector.pages import palette
 from inspector.pages.styles import BLUE, CYAN, DOUBT, GREEN, ORANGE, SLATE, VIOLET, YELLOW
 from inspector.summaries import wording
 from inspector.text import clean, lasting, seconds, size
 from inspector.tui.columns import Column, drawn_line
-from inspector.tui.rows import Rows
+from inspector.tui.rows import Folding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from inspector.explain.master_log.measured import MasterTimes
     from inspector.explain.timeline import Piece
     from inspector.summaries.marks import Marks
-    from inspector.summaries.summary import Brief, RunBrief
+    from inspector.summaries.summary import Brief, RunBrief, Sign
     from inspector.summaries.under_way import UnderWay
 
 UNVERIFIED = frozenset({"B01", "B03"})
@@ -73,11 +73,13 @@ CLOSEST = 4096.0
 _BAD = palette.SEVERITIES[Severity.ERROR]
 
 
-class Timed(Rows[Entry]):
-    """The entries of a run, up to a moment."""
+class Timed(Folding[Entry]):
+    """The entries of a run, up to a moment. What it has hundreds of, such as plugins, is folded into one line."""
 
     TITLED = 0
     """The column whose title explains what is drawn below it."""
+    TEXT = 1
+    """The column with the text of a line."""
 
     def __init__(self, columns: Sequence[Column[Entry]], *, id: str | None, classes: str | None) -> None:  # noqa: A002
         super().__init__(columns, lambda entry: entry.key, id=id)
@@ -86,6 +88,9 @@ class Timed(Rows[Entry]):
         self._whole: list[Entry] = []
         self._begins: list[float] = []
         self._until: float | None = None
+        self._folds: dict[Hashable, Fold] = {}
+        """Of each line that is folded with others, by its key, the line of all of them."""
+        self._open: set[Hashable] = set()
 
     def key(self, entry: Entry) -> Hashable:
         """The key of an entry for ``go``; of a record, its number."""
@@ -115,6 +120,9 @@ class Timed(Rows[Entry]):
         listed = timeline if whole is None else _only(timeline, {brief.seq for brief in shown})
         self._whole = self.arranged([*listed, *going] if len(listed) == len(timeline) else listed)
         self._begins = [entry.began for entry in self._whole]
+        # Somebody who filters wants to see what matches.
+        found = folds(self._whole) if len(listed) == len(timeline) else ()
+        self._folds = {entry.key: fold for fold in found for entry in fold.inside}
         self._show(tail=tail)
 
     def measure(self, timeline: list[Entry]) -> None:
@@ -127,7 +135,98 @@ class Timed(Rows[Entry]):
     @property
     def number_of_lines(self) -> int:
         """The lines of the whole run, also while a moment of it is shown."""
-        return len(self._whole)
+        return len(self._lines_of(self._whole))
+
+    @property
+    def listed(self) -> Sequence[Entry]:
+        """The entries up to the moment that is shown, also those that are folded."""
+        return self._given
+
+    # -- what is folded ---------------------------------------------------------------------------------
+
+    def _lines_of(self, entries: Iterable[Entry]) -> list[Entry]:
+        """The lines for some entries: one for each fold, and what is in those that are open."""
+        lines: list[Entry] = []
+        last: Fold | None = None
+        for entry in entries:
+            fold = self._folds.get(entry.key)
+            if fold is not None and fold is not last:
+                lines.append(fold)
+            if fold is None or fold.key in self._open:
+                lines.append(entry)
+            last = fold
+        return lines
+
+    def _arrange(self) -> None:
+        super()._arrange()
+        if self._sort is None:
+            self.items = self._lines_of(self.items)
+
+    def marked(self, item: Entry) -> range:
+        if not isinstance(item, Fold):
+            return range(0)
+        text = self.columns[self.TEXT]
+        before = sum(width + 1 for column, width in self._shown if self.columns.index(column) < self.TEXT)
+        return range(before, before + 3) if text in [column for column, _ in self._shown] else range(0)
+
+    def is_open(self, item: Entry) -> bool:
+        return item.key in self._open
+
+    def mark(self, fold: Fold) -> str:
+        """Whether a fold is open, before its text."""
+        return "▼ " if self.is_open(fold) else "▶ "
+
+    def action_fold(self, fold: bool) -> None:  # noqa: FBT001 - as in Folding
+        """Open or close what is folded; elsewhere the key scrolls."""
+        if self.item is not None and (isinstance(self.item, Fold) or self.item.key in self._folds):
+            super().action_fold(fold)
+        elif fold:
+            self.action_scroll_left()
+        else:
+            self.action_scroll_right()
+
+    def on_folding_fold(self, event: Folding.Fold[Entry]) -> None:
+        """Open or close a fold, or the one around a line."""
+        event.stop()
+        self.turn(event.item, fold=event.fold)
+
+    def turn(self, line: Entry, *, fold: bool | None = None) -> None:
+        """Open or close the fold of a line; None: open it if it is closed."""
+        of = line if isinstance(line, Fold) else self._folds[line.key]
+        if fold is None:
+            fold = of.key in self._open
+        if fold:
+            self._open.discard(of.key)
+            self.go(of.key)
+        else:
+            self._open.add(of.key)
+        self.show(self._given)
+
+    def _reveal(self, wanted: Callable[[Entry], bool]) -> None:
+        """Open the folds in which a line is wanted."""
+        closed = {fold.key: fold for fold in self._folds.values() if fold.key not in self._open}
+        found = {key for key, fold in closed.items() if any(map(wanted, fold.inside))}
+        if found:
+            self._open |= found
+            self.show(self._given)
+
+    def go(self, key: Hashable) -> bool:
+        """Move the cursor to the entry with this key, also in a fold; False if there is none."""
+        if (fold := self._folds.get(key)) and fold.key not in self._open:
+            self._open.add(fold.key)
+            self.show(self._given)
+        return super().go(key)
+
+    def seek(self, wanted: Callable[[Entry], bool], *, forward: bool = True) -> bool:
+        """Go to the next entry that is wanted, also in a fold."""
+        self._reveal(wanted)
+        return super().seek(wanted, forward=forward)
+
+    def search(self, pattern: str, *, forward: bool = True, again: bool = False) -> bool:
+        """Go to the next line that contains a text (ignoring case), also in a fold."""
+        if text := pattern.casefold():
+            self._reveal(lambda entry: text in self.plain(entry).casefold())
+        return super().search(pattern, forward=forward, again=again)
 
     def number(self, entry: Entry) -> str:
         """The number of an entry's record, with a star if it is marked."""
@@ -154,7 +253,7 @@ class Timed(Rows[Entry]):
     def _show(self, *, tail: bool = True) -> None:
         number = len(self._whole) if self._until is None else bisect_right(self._begins, self._until)
         # During playback most pictures have the same lines as the one before.
-        same = number == len(self.items) and (not number or self.items[-1] is self._whole[number - 1])
+        same = number == len(self._given) and (not number or self._given[-1] is self._whole[number - 1])
         if not same or self._sort is not None:
             self.show(self._whole[:number], tail=(tail and bool(self.items)) or self._until is not None)
         self.refresh()
@@ -205,12 +304,24 @@ def _only(timeline: Iterable[Entry], seqs: set[int]) -> list[Entry]:
     return selected
 
 
+def signs(found: Iterable[Sign]) -> Text:
+    """Letters and rules of findings, the worst first."""
+    ids = Text()
+    ordered = sorted(found, key=lambda sign: -sign.severity.rank)
+    for severity, same in groupby(ordered, key=lambda sign: sign.severity):
+        rules = " ".join(dict.fromkeys(sign.rule for sign in same))
+        ids.append(f"{severity.value[0].upper()} {rules} ", style=palette.SEVERITIES[severity])
+    return ids
+
+
+def inside(fold: Fold) -> Text:
+    """The findings of all records of a fold."""
+    return signs(sign for brief in fold.briefs for sign in brief.signs)
+
+
 def marks(brief: Brief, width: int = 400, *, words: bool = True) -> Text:
     """The findings of a record, the worst first, and missing verification: letter, rules, and words that fit."""
-    ids = Text()
-    for severity, signs in groupby(brief.signs, key=lambda sign: sign.severity):
-        rules = " ".join(dict.fromkeys(sign.rule for sign in signs))
-        ids.append(f"{severity.value[0].upper()} {rules} ", style=palette.SEVERITIES[severity])
+    ids = signs(brief.signs)
     asides = wording.asides(brief)
     for missing in ("no certificate", "no cert") if words else ():
         notes = [*(["unverified"] if unverified(brief) else []), *([missing] if anonymous(brief) else []), *asides]
@@ -263,12 +374,12 @@ class Waterfall(Timed):
             Column("request", self._request, 24, 2, sort=lambda entry: entry.text),
             Column("status", lambda entry, _: self._if_over(entry, status), 6, right=True,
                    sort=lambda entry: -(entry.brief.status or 999) if entry.brief else 0),
-            Column("size", lambda entry, _: self._if_over(entry, _size), 8, right=True, least=90,
+            Column("size", lambda entry, _: self._sized(entry), 8, right=True, least=90,
                    sort=lambda entry: -entry.brief.received if entry.brief else 0),
             Column("time", lambda entry, _: self._took(entry), 7, right=True,
                    sort=lambda entry: entry.began - entry.ended),
             Column("", self._bar, 14, 1, drawn=True),
-            Column("findings", lambda entry, width: self._if_over(entry, lambda brief: marks(brief, width)), 9, 2),
+            Column("findings", self._found, 9, 2),
         )  # fmt: skip
         super().__init__(columns, id=id, classes=classes)
         self._axis = Axis()
@@ -376,15 +487,18 @@ class Waterfall(Timed):
         The agent's TLS was before its request: it is not part of that time.
         """
         entry = self.item
-        if entry is None or entry.kind != "record" or entry.brief is None or not self.over(entry):
+        records = _records(entry) if entry is not None and self.over(entry) else []
+        if not records:
             return ""
         took: dict[Work, float] = {}
         before = 0.0
-        for piece in self._pieces(entry.brief):
-            before += max(0.0, min(piece.ended, entry.began) - piece.began)
-            took[piece.kind] = took.get(piece.kind, 0.0) + max(0.0, piece.ended - max(piece.began, entry.began))
-        whole = _sum(entry.ended - entry.began, {DRAWN[kind][2]: took[kind] for kind in DRAWN if took.get(kind)})
-        who = " with the agent" if entry.brief.times.agent_connected is not None else ""
+        for record in records:
+            for piece in self._pieces(record):
+                before += max(0.0, min(piece.ended, record.time) - piece.began)
+                took[piece.kind] = took.get(piece.kind, 0.0) + max(0.0, piece.ended - max(piece.began, record.time))
+        lasted = sum(record.duration for record in records)
+        whole = _sum(lasted, {DRAWN[kind][2]: took[kind] for kind in DRAWN if took.get(kind)})
+        who = " with the agent" if records[0].times.agent_connected is not None else ""
         return ", then ".join(filter(None, (f"TLS{who} {seconds(before)}" if before else "", whole)))
 
     def render_line(self, y: int) -> Strip:
@@ -401,11 +515,23 @@ class Waterfall(Timed):
             return ""
         return words(entry.brief) if self.over(entry) else ""
 
+    def _sized(self, entry: Entry) -> Text | str:
+        if isinstance(entry, Fold) and self.over(entry):
+            return size(sum(brief.received for brief in entry.briefs))
+        return self._if_over(entry, _size)
+
+    def _found(self, entry: Entry, width: int) -> Text | str:
+        if isinstance(entry, Fold) and self.over(entry):
+            return inside(entry)
+        return self._if_over(entry, lambda brief: marks(brief, width))
+
     def _took(self, entry: Entry) -> Text:
         """The duration: of a phase that of all its records; an outlier stands out."""
         if entry.kind == "phase":
             took = self._phases.get(entry.key, 0.0)  # 0: failed handshakes only
             return Text(seconds(took) if took and self._until is None else "", style="dim")
+        if isinstance(entry, Fold) and self.over(entry):
+            return Text(seconds(entry.took))
         if entry.kind == "open":
             return Text(lasting(entry.ended - entry.began))
         if entry.brief and entry.brief.kind != "exchange":
@@ -418,6 +544,8 @@ class Waterfall(Timed):
 
     def _request(self, entry: Entry, width: int) -> Text:
         brief = entry.brief
+        if isinstance(entry, Fold):
+            return Text(self.mark(entry) + entry.text, style=palette.PHASES[entry.briefs[0].phase][1])
         if brief is None:
             return Text(entry.text, style=WORK["waiting"][1] if entry.kind == "open" else palette.SILENCE)
         if entry.kind == "phase":
@@ -444,18 +572,25 @@ class Waterfall(Timed):
             draw(entry.began, entry.ended, *WORK["waiting"][:2])
         elif entry.kind == "silence":
             draw(entry.began, entry.ended, SHORTENED if self._axis.short(entry.began, entry.ended) else SILENT, "dim")
-        elif entry.brief is not None:
-            if entry.kind == "phase":
-                draw(entry.began, entry.ended, "│", "dim")
-            else:
-                parts = self._pieces(entry.brief)
+        elif entry.kind == "phase":
+            draw(entry.began, entry.ended, "│", "dim")
+        else:
+            for record in _records(entry):
+                parts = self._pieces(record)
                 if not parts:
-                    draw(entry.began, entry.ended, MOMENT, palette.PHASES[entry.brief.phase][1])
+                    draw(record.time, record.ended, MOMENT, palette.PHASES[record.phase][1])
                 # The longest last: it covers the others in the same cell.
                 for piece in sorted(parts, key=lambda piece: piece.ended - piece.began):
                     glyph, style, _ = DRAWN[piece.kind]
                     draw(piece.began, piece.ended, glyph, style)
         return Text.assemble(*(cell or " " for cell in drawn))
+
+
+def _records(entry: Entry) -> list[Brief]:
+    """The record of a line, or those that are folded into it."""
+    if isinstance(entry, Fold):
+        return entry.briefs
+    return [entry.brief] if entry.kind == "record" and entry.brief else []
 
 
 def _sum(whole: float, parts: dict[str, float]) -> str:

@@ -175,7 +175,6 @@ WHERE = {
     "ExchangeView": "## An exchange",
     "PartView": "## Files, catalog, connections",
     "Catalog": "## Files, catalog, connections",
-    "ComparedView": "## Differences",
     "Relations": "## Files, catalog, connections",
     "Findings": "## Findings",
     "Folding": "## Findings",
@@ -185,7 +184,7 @@ WHERE = {
     "SearchView": "## The search through bodies",
 }
 """Of each class with keys of its own, the section of docs/inspector.md that has them."""
-SPELT = {"←": "Left", "→": "Right", "↑": "Up", "↓": "Down", "⏎": "Enter", "^": "Ctrl+"}
+SPELT = {"⌫": "Backspace", "←": "Left", "→": "Right", "↑": "Up", "↓": "Down", "⏎": "Enter", "^": "Ctrl+"}
 
 
 def bound() -> Iterator[tuple[str, list[str]]]:

@@ -21,12 +21,13 @@ from inspector.explain.timeline import (
     ResponseArrow,
     arranged,
     entries,
+    folds,
     opening,
     pieces,
 )
-from inspector.model import Phase
+from inspector.model import Phase, Severity
 from inspector.summaries.source import Source
-from inspector.summaries.summary import Brief, RunBrief, Times
+from inspector.summaries.summary import Brief, RunBrief, Sign, Times
 from inspector.text import clean
 from inspector.tui.ascii import TABLE
 from inspector.tui.sequence import Sequence
@@ -73,6 +74,51 @@ def run_of(briefs: list[Brief]) -> RunBrief:
     return RunBrief(
         number=1, certname="node1.example", started=briefs[0].time, ended=max(brief.ended for brief in briefs)
     )
+
+
+def plugin(seq: int, at: float, took: float = 0.02, **fields: Any) -> Brief:
+    """The download of a plugin."""
+    return exchange(seq, at, took, endpoint="plugin_file", phase=Phase.PLUGINS, **fields)
+
+
+# -- what is folded -------------------------------------------------------------------------------------------
+
+
+def folded(*briefs: Brief) -> list[tuple[str, list[int], float]]:
+    """The words, records and seconds of each fold of a run."""
+    found = folds(entries(run_of([*briefs]), briefs))
+    return [(fold.text, [brief.seq for brief in fold.briefs], round(fold.took, 3)) for fold in found]
+
+
+def test_many_plugins_in_a_row_are_one_line_with_their_number_and_time() -> None:
+    listing = exchange(1, 0.0)
+    plugins = [plugin(seq, seq * 0.1) for seq in range(2, 42)]
+    after = exchange(42, 5.0)
+    assert folded(listing, *plugins, after) == [("40 plugins", [*range(2, 42)], 0.8)]
+    assert folded(listing, *plugins[:19], after) == []
+
+
+def test_what_failed_and_what_took_long_is_not_hidden_in_a_fold() -> None:
+    plugins = [plugin(seq, seq * 0.1) for seq in range(1, 61)]
+    plugins[30] = plugin(31, 3.1, status=404)
+    assert [seqs for _, seqs, _ in folded(*plugins)] == [[*range(1, 31)], [*range(32, 61)]]
+    plugins[30] = plugin(31, 3.1, signs=(Sign("F02", Severity.ERROR),))
+    assert [seqs for _, seqs, _ in folded(*plugins)] == [[*range(1, 31)], [*range(32, 61)]]
+    plugins[30] = plugin(31, 3.1, signs=(Sign("F02", Severity.NOTICE),))
+    assert [seqs for _, seqs, _ in folded(*plugins)] == [[*range(1, 61)]]
+    plugins[59] = plugin(60, 6.0, 12.5)
+    assert [text for text, _, _ in folded(*plugins)] == ["60 plugins, the slowest 12.5 s"]
+    later = [plugin(100 + seq, 30.0 + seq) for seq in range(30)]  # a second of silence each, and twelve before them
+    assert [len(seqs) for _, seqs, _ in folded(*plugins, *later)] == [60, 30]
+
+
+def test_silences_are_in_a_fold_only_between_its_records() -> None:
+    briefs = [*(plugin(seq, float(seq)) for seq in range(1, 31)), exchange(31, 31.0)]
+    (fold,) = folds(entries(run_of(briefs), briefs))
+    assert [entry.kind for entry in fold.inside] == ["record", *["silence", "record"] * 29]
+    (fold,) = folds(arranged(entries(run_of(briefs), briefs)))
+    assert len(fold.briefs) == 30
+    assert fold.inside[-1].seq == 30
 
 
 # -- entries --------------------------------------------------------------------------------------------------

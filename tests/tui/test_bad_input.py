@@ -107,7 +107,7 @@ def test_what_is_damaged_is_reported_and_the_rest_is_shown(tmp_path: Path, what:
         for key in ("down",) * 30:
             await pilot.press(key)
         await app.workers.wait_for_complete()
-        await pilot.press("F")
+        await pilot.press("L")
         await app.workers.wait_for_complete()
         await pilot.press("escape", "i", "space")
         await app.workers.wait_for_complete()
@@ -133,7 +133,7 @@ def test_what_is_damaged_after_it_was_indexed_is_reported_wherever_it_is_read(tm
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert "Record 3" in screen_text(app)
-        for key in ("F", "C", "O"):
+        for key in ("L", "C", "O"):
             await pilot.press(key)
             await app.workers.wait_for_complete()
             await pilot.press("escape")
@@ -196,7 +196,7 @@ def test_one_that_is_deleted_meanwhile_is_reported_as_gone(tmp_path: Path) -> No
     ("key", "empty"),
     [
         ("B", "No agent in this capture sent a request"),
-        ("F", "The agent requested no files"),
+        ("L", "The agent requested no files"),
         ("C", "This run has no catalog"),
         ("O", "No connections were recorded"),
         ("enter", "Meaning"),
@@ -207,7 +207,7 @@ def test_what_cannot_be_read_is_not_shown_as_empty(tmp_path: Path, key: str, emp
     path = indexed(sample(tmp_path))
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        if key in "FCO" or key == "enter":
+        if key in "LCO" or key == "enter":
             await pilot.press("enter")
             await settled(pilot, app)
         path.replace(path.with_name("gone"))

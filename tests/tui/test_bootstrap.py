@@ -278,9 +278,9 @@ def test_an_index_that_grew_while_bootstraps_were_read_is_read_again(
 def test_another_date_is_judged() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
-        await pilot.press("5", "d", *"soon", "enter")
+        await pilot.press("5", "t", *"soon", "enter")
         assert "'soon' is not a date; write it as 2027-03-02." in screen_text(app)
-        await pilot.press("d", *"2031-11-21", "enter")
+        await pilot.press("t", *"2031-11-21", "enter")
         await app.workers.wait_for_complete()
         await pilot.pause()
         text = screen_text(app)
@@ -290,7 +290,7 @@ def test_another_date_is_judged() -> None:
         assert view.bootstrap
         assert view.bootstrap.now
         assert view.bootstrap.now.problems
-        await pilot.press("d", *["backspace"] * 10, "enter")
+        await pilot.press("t", *["backspace"] * 10, "enter")
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert "as of" not in screen_text(app)

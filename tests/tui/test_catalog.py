@@ -93,11 +93,11 @@ def test_filters_show_what_matches_and_what_it_is_in(monkeypatch: pytest.MonkeyP
             "Stage[main]", "Class[Web]", "File[conf]", "Web::Vhost[x]", "File[/etc/web/x.conf]", "Exec[fail]",
             "Service[web]",
         ]  # fmt: skip
-        await pilot.press("d", "v")
+        await pilot.press("d", "f")
         assert refs(view)[:2] == ["Stage[main]", "Class[Web]"]
         assert refs(view)[2:] == ["File[conf]"]
         assert "Resources, changed of run 1" in screen_text(app)
-        await pilot.press("v", "v")
+        await pilot.press("f", "f")
         assert refs(view) == ["Stage[main]", "Class[Web]", "Exec[fail]"]
         await pilot.press("end", "enter")
         assert found == [(1, 2)]

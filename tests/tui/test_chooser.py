@@ -81,16 +81,16 @@ def test_lines_are_removed_where_that_is_possible() -> None:
     removed: list[str] = []
 
     async def remove_all(pilot: Pilot[None]) -> None:
-        await pilot.press("down", "d")
+        await pilot.press("down", "delete")
         await pilot.pause()
         assert pilot.app.screen.query_one(Rows).items == [CHOICES[0], CHOICES[2]]
-        await pilot.press("d", "d")
+        await pilot.press("delete", "backspace")
 
     assert chosen(remove_all, Chooser("Title", CHOICES, remove=removed.append)) == [None]
     assert removed == ["b\x1b[2J", "c", "a"]
 
     async def remove_none(pilot: Pilot[None]) -> None:
-        await pilot.press("d", "enter")
+        await pilot.press("delete", "enter")
 
     assert chosen(remove_none, Chooser("Title", CHOICES)) == ["a"]
 
@@ -132,7 +132,7 @@ def test_a_column_is_hidden_shown_and_sorted_by(tmp_path: Path, size: tuple[int,
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await opened(pilot, app)
         text = screen_text(app)
-        assert "Space show/hide  Enter order  d default  Esc close" in text
+        assert "Space show/hide  Enter order  Del default  Esc close" in text
         assert all(f"[x] {name}" in text for name in ("run", "agent", "outcome"))
         await pilot.press("space", "down", "space")  # run; day, which needs a wide terminal
         await pilot.press("escape")
@@ -148,7 +148,7 @@ def test_a_column_is_hidden_shown_and_sorted_by(tmp_path: Path, size: tuple[int,
 
     async def again(pilot: Pilot[None], app: Inspector) -> None:
         assert "run" not in titles(app).split()
-        await opened(pilot, app, "d")
+        await opened(pilot, app, "delete")
         await pilot.press("escape")
         assert "run" in titles(app).split()
 
@@ -170,7 +170,7 @@ def test_what_is_not_possible_with_columns_is_said() -> None:
         assert "The order of this list is fixed." in screen_text(app)
         await pilot.press("home", *["space", "down"] * 12)
         assert "One column has to stay." in screen_text(app)
-        await pilot.press("d")
+        await pilot.press("delete")
         assert "Space show/hide" in screen_text(app)
 
     look(shared_sample("first-run"), act, WIDE)

@@ -129,9 +129,9 @@ def test_a_narrow_screen_has_the_values_behind_what_differs(made: Path) -> None:
 @pytest.mark.slow
 def test_details_and_the_record(made: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        view = await opened(pilot, app, "d", "v")
+        view = await opened(pilot, app, "d", "f")
         while view.rows.items[0].section != "catalog":
-            await pilot.press("v")
+            await pilot.press("f")
         assert {line.section for line in view.rows.items} == {"catalog"}
         assert [line.what for line in view.rows.items][:2] == ["File[/a]/content", "File[/a]/mode"]
         shown = details(view)

@@ -60,7 +60,7 @@ def test_a_filter_is_saved_applied_and_removed_with_keys() -> None:
         await pilot.press("P", "enter")
         await pilot.pause()
         assert "1 shown: run:1" in screen_text(app)
-        await pilot.press("escape", "P", "d")
+        await pilot.press("escape", "P", "delete")
         await pilot.pause()
         assert filtered.all_saved() == {}
         assert len(app.screen.query_one(RunRows).items) == 2

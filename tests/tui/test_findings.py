@@ -16,10 +16,12 @@ from inspector.rules.fixes import plain
 from inspector.runs.examples import MASTER, ca, carried, catalog, made, plugins, refused, report, talk
 from inspector.summaries import conclusions, ruleset, wording
 from inspector.text import counts
+from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.findings import Findings, FoundRows
+from inspector.tui.run import RunView
 from tests.support.captures import save
 from tests.support.conversations import Agent, together
-from tests.tui.screens import SIZES, indexed, look, play, sample, screen_text, shared_sample, unframed
+from tests.tui.screens import SIZES, indexed, look, play, sample, screen_text, settled, shared_sample, unframed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,19 +120,19 @@ def test_the_order_and_the_severities_change_by_key(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         everything = lines(view)
-        await pilot.press("o")
+        await pilot.press("a")
         assert ", by agent" in screen_text(app)
         assert lines(view) == ["▶"]
-        await pilot.press("o")
+        await pilot.press("a")
         assert ", by severity" in screen_text(app)
         levels = [str(item.level) for item in view.query_one(FoundRows).items]
         assert len(levels) > 1
-        await pilot.press("L")
+        await pilot.press("e")
         assert [str(item.level) for item in view.query_one(FoundRows).items] == [
             level for level in levels if level == "error"
         ]
         assert "errors only" in screen_text(app)
-        await pilot.press("L", "L", "o")
+        await pilot.press("e", "e", "a")
         assert lines(view) == everything
 
     play(indexed(save(tmp_path / "failed.sqlite", *records)), act)
@@ -229,7 +231,7 @@ def test_no_findings_are_reported(tmp_path: Path) -> None:
         view = await opened(pilot, app)
         assert "no findings in empty.sqlite" in screen_text(app)
         assert "No deviations from the protocol." in screen_text(app)
-        await pilot.press("enter", "right", "left", "o", "y")
+        await pilot.press("enter", "right", "left", "a", "y")
         assert view.copy_value() is None
 
     play(path, act)
@@ -252,7 +254,7 @@ def test_captured_text_never_reaches_the_terminal(tmp_path: Path) -> None:
                 rows.move_to(at)
                 await pilot.pause()
                 text += screen_text(app) + view._detail().plain
-            await pilot.press("o")
+            await pilot.press("a")
         await pilot.press("tab")
         text += screen_text(app)
         assert "[bold]x[/]" in text
@@ -284,3 +286,31 @@ def test_a_rule_of_the_site_is_shown_as_any_other(tmp_path: Path) -> None:
         play(sample("first-run", tmp_path), act)
     finally:
         rules.use(None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+def test_the_findings_of_a_run_are_those_of_this_run_and_lead_to_their_evidence_in_it(size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        for number, found in ((1, "no findings"), (2, "2 notices")):
+            await pilot.press("home", *["down"] * (number - 1), "enter")
+            await settled(pilot, app)
+            run = app.screen
+            assert isinstance(run, RunView)
+            await pilot.press("F")
+            await settled(pilot, app)
+            view = app.screen
+            assert isinstance(view, Findings)
+            assert f"{found} in run {number} of node1.example, by rule" in screen_text(app).splitlines()[0]
+            if number == 1:
+                await pilot.press("escape", "escape")
+        assert isinstance(view, Findings)
+        await pilot.press("right", "down")
+        assert view.chosen is not None
+        seqs = view.chosen.finding.seqs
+        await pilot.press("enter")
+        await settled(pilot, app)
+        assert app.screen is run
+        assert run.query_one(ExchangePane).seq in seqs
+
+    look(shared_sample("out-of-sync"), act, size)

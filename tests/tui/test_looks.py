@@ -98,16 +98,19 @@ def test_the_keys_that_fit_are_whole_and_the_page_of_all_is_first(size: tuple[in
             await pilot.press(*keys)
             await pilot.pause()
             line = screen_text(app).splitlines()[-1]
-            assert line.endswith("q Quit  ? more keys")
+            assert line.endswith("q Quit  ? All keys")
             assert line.startswith(" Enter Open  ")
             assert line.count(" Play") == 0  # the line above names it
-            output = [
-                binding.binding.description for binding in app.screen.active_bindings.values() if binding.binding.show
-            ]
-            words = line.removesuffix("? more keys").split("  ")
+            always, output = (
+                [key.binding.description for key in app.screen.active_bindings.values() if key.binding.show or hidden]
+                for hidden in (False, True)
+            )
+            words = line.removesuffix("? All keys").split("  ")
             assert len(words) == len(set(words))
             assert all(any(word.endswith(description) for description in output) for word in words if word.strip())
             assert len(line) <= size[0]
+            # What is not always there comes after what is, where there is room.
+            assert all(each in line for each in always) is (size[0] == 200)
 
     look(shared_sample("first-run"), act, size)
 
@@ -138,7 +141,7 @@ def test_on_the_cursors_line_words_keep_their_colour_and_a_key_at_the_bottom_can
         cursor = {segment.text.strip(): segment.style for segment in line if segment.style}
         assert cursor["failed"].color == Style.parse(styles.BAD).color
         assert cursor["failed"].bgcolor == rows.get_component_rich_style("rows--cursor").bgcolor
-        await pilot.click(Keys, offset=(screen_text(app).splitlines()[-1].index("? more"), 0))
+        await pilot.click(Keys, offset=(screen_text(app).splitlines()[-1].index("? All"), 0))
         await pilot.pause()
         assert isinstance(app.screen, Help)
 

@@ -52,7 +52,7 @@ def test_the_list_leads_to_what_is_marked_and_removes_it(tmp_path: Path) -> None
         assert isinstance(app.screen, RunView)
         assert app.screen.record() == 4
         assert "why?" in screen_text(app)
-        await pilot.press("A", "d", "escape")
+        await pilot.press("A", "delete", "escape")
         await pilot.pause()
         assert [note.seq for note in app.marks.all_notes()] == [4]
 

@@ -65,7 +65,7 @@ def test_what_it_knew_is_read_once_and_nobody_waits_for_it_at_the_end(
         assert asked == [1]
         threading.Timer(0.5, gate.set).start()
 
-    in_run("first-run", act, own=tmp_path)
+    in_run("first-run", act, (120, 40), own=tmp_path)
 
 
 @pytest.mark.slow
@@ -132,3 +132,32 @@ def test_the_mouse_plays_and_seeks() -> None:
         assert not run_view(app).playing
 
     in_run("first-run", act)
+
+
+@pytest.mark.slow
+def test_a_wide_terminal_has_a_pane_for_what_the_agent_had_after_the_record_under_the_cursor() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = run_view(app)
+        await pilot.press("end")
+        await settled(pilot, app)
+        assert "─ Record 5 ─" in screen_text(app)
+        assert "─ Agent state ─" in screen_text(app)
+        assert "sent (failed), accepted" in screen_text(app)
+        await pilot.press("home", "down")
+        await settled(pilot, app)
+        assert "sent (failed), accepted" not in screen_text(app)
+        assert "not seen" in screen_text(app)
+        await pilot.press("i")
+        assert view.query_one(Knowledge).has_focus
+        await pilot.resize_terminal(120, 40)
+        await settled(pilot, app)
+        assert "Agent state ─" not in screen_text(app)
+        await pilot.press("i")
+        await settled(pilot, app)
+        assert "─ Agent state ─" in screen_text(app)
+        assert "Record 1 ─" not in screen_text(app)
+        await pilot.press("i")
+        assert "─ Record 1 ─" in screen_text(app)
+        await pilot.resize_terminal(200, 60)
+
+    in_run("compile-error", act)

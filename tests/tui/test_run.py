@@ -24,6 +24,7 @@ from inspector.tui.doc_widgets import Leaves, Sheet
 from inspector.tui.exchange import ExchangeView
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.files import Files
+from inspector.tui.findings import Findings
 from inspector.tui.keys import keys
 from inspector.tui.panes import PaneTabs
 from inspector.tui.rows import Rows
@@ -514,7 +515,8 @@ def test_what_is_shown_is_exported(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_the_other_views_of_a_run(size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        for key, screen in {"F": Files, "C": Catalog, "O": Connections, "B": Bootstrap}.items():
+        views = {"L": Files, "C": Catalog, "F": Findings, "O": Connections, "B": Bootstrap}
+        for key, screen in views.items():
             await pilot.press(key)
             await settled(pilot, app)
             assert isinstance(app.screen, screen)
@@ -560,9 +562,9 @@ def test_every_sample_can_be_walked_through(name: str) -> None:
 @pytest.mark.slow
 def test_the_frame_names_what_it_shows_and_help_lists_only_what_a_list_can_do() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        frame = run_view(app).query_one("#left")
+        frames = run_view(app).query("#left, #state")
         for title in ("Record 1", "Agent state", "Record 1"):
-            assert frame.border_title == title
+            assert [frame.border_title for frame in frames if frame.display] == [title]
             await pilot.press("i")
             await settled(pilot, app)
 
@@ -575,7 +577,7 @@ def test_the_frame_names_what_it_shows_and_help_lists_only_what_a_list_can_do() 
         assert "Sort by the next column" not in listed()
         assert "Columns" in listed()
 
-    in_run("first-run", act)
+    in_run("first-run", act, (120, 40))
 
 
 @pytest.mark.slow

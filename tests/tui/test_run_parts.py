@@ -85,10 +85,10 @@ def test_files_by_keyboard(opened: list[tuple[int | None, int]]) -> None:
         await pilot.press("up")
         assert "modules/demo/fallback.txt" in details(view)  # taken instead of the one that is not there
         assert "404" in details(view)
-        await pilot.press("v")
+        await pilot.press("f")
         assert {use.state for use in view.rows.items} == {"fetched"}
         assert "Files, fetched of run 2" in screen_text(app)
-        await pilot.press("v")
+        await pilot.press("f")
         assert len(view.rows.items) == 4
         await pilot.press("escape")
         assert app.screen is not view
@@ -146,7 +146,7 @@ def test_a_run_that_asked_for_no_file(name: str) -> None:
             assert totals(view).startswith("13 requested, ")
         else:
             assert totals(view) == "The agent requested no files."
-            await pilot.press("enter", "d", "v", "down", "s")
+            await pilot.press("enter", "d", "f", "down", "s")
 
     look(shared_sample(name), act, (80, 24))
 
@@ -228,7 +228,7 @@ def test_the_catalog_of_a_first_run(opened: list[tuple[int | None, int]]) -> Non
         await pilot.press("d")
         assert {item.status for item in view.rows.items} == {"changed"}
         assert "Resources (changed only) of run 1" in screen_text(app)
-        await pilot.press("d", "c")
+        await pilot.press("d", "less_than_sign")
         assert "This run has no earlier catalog." in screen_text(app)
         lines = (line.removeprefix("│") for line in screen_text(app).splitlines())
         titles = next(line for line in lines if line.startswith("type "))
@@ -284,7 +284,7 @@ def test_a_run_without_a_catalog_says_so() -> None:
         )
         assert "This run has no catalog" in details(view)
         assert "no role for this node" in details(view)
-        await pilot.press("c")
+        await pilot.press("less_than_sign")
         assert view.rows.items == []
 
     look(shared_sample("compile-error"), act, (80, 24))
@@ -341,14 +341,14 @@ def test_earlier_catalogs(tmp_path: Path, opened: list[tuple[int | None, int]]) 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Catalog(1))
         assert totals(view) == "catalog 2 of 2: 2 resources, evaluated in 0 ms; 1 changed, 1 not reported"
-        await pilot.press("c")
+        await pilot.press("less_than_sign")
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert totals(view) == "catalog 1 of 2, no report: 1 resources; 1 not reported"
         assert [item.title for item in view.rows.items] == ["/a"]
         await pilot.press("enter", "o")
         assert opened == [(1, 1), (1, 1)]
-        await pilot.press("c")
+        await pilot.press("less_than_sign")
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert [item.title for item in view.rows.items] == ["/b", "/c"]

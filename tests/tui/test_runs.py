@@ -221,9 +221,9 @@ def test_the_histogram_shows_when_and_leads_there() -> None:
         assert "!" in lines[3]  # b and c, though there may be no colour
         await pilot.click(Histogram, offset=(1, 1))
         assert under(app).number == 1
-        await pilot.press("h")
+        await pilot.press("H")
         assert not histogram.display
-        await pilot.press("h")
+        await pilot.press("H")
         await pilot.press("a", "home")
         app.screen.query_one(Histogram).post_message(Histogram.Picked(4))
         await pilot.pause()
@@ -380,7 +380,7 @@ def test_all_keys_are_on_one_page() -> None:
 def test_an_empty_capture_says_so(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         assert "There are no runs in this capture." in screen_text(app)
-        await pilot.press("enter", "a", "m", "e", "h", "s")
+        await pilot.press("enter", "a", "m", "e", "H", "s")
 
     play(indexed(save(tmp_path / "empty.sqlite")), act)
 

@@ -109,7 +109,7 @@ def test_what_was_captured_never_commands_the_terminal(tmp_path: Path) -> None:
     capture = save(tmp_path / "c.sqlite", *hostile, *together(agent))
     with opened(indexed(capture)) as terminal:
         terminal.wait_for("All runs")
-        for keys in ("r", "\x1b[H", ENTER, ENTER, "2", "3", "4", "5", "6", ESCAPE, "w", ESCAPE, "F", ENTER, ESCAPE):
+        for keys in ("r", "\x1b[H", ENTER, ENTER, "2", "3", "4", "5", "6", ESCAPE, "w", ESCAPE, "L", ENTER, ESCAPE):
             terminal.press(keys)
         terminal.wait_for("\\x1b[2J")  # it is shown,
         drawn = bytes(terminal.drawn)
