@@ -54,6 +54,8 @@ faults: .venv/installed  ## make real agents fail in every way we know, and try 
 	$(BIN)/python -m tests.real.faults --write
 	$(BIN)/python -m tests.real.faults --write --way run
 	$(BIN)/python -m tests.real.faults --write --release 9
+	$(BIN)/python -m tests.real.faults --write --release 9 --way run --examples
+	$(BIN)/python -m tests.real.faults --write --release 9 --way mitmdump --examples
 
 test-versions: .venv/installed  ## play the matrix of versions, with other Debians in directories (an hour, root): into docs/coverage.md
 	$(BIN)/python -m tests.real.versions --write

@@ -47,6 +47,9 @@ SETTLED = 5.0
 LATE = 1.0
 """Seconds after a run's latest record in which an exchange may have ended: of a later one the record is not here yet.
 """
+FRESH = 60.0
+"""Seconds for which an agent's new connection is taken for one whose first record is not here yet: it opens one to ask
+something."""
 
 ACTIVITIES: Mapping[Activity, str] = {
     "key": "generates its key",
@@ -156,7 +159,10 @@ class Moment:
         self.time = now if present.recording == "open" else present.time
         self._requests = present.requests
         self._connections = {connection.leg: connection for connection in present.connections}
-        self._names = {connection.certname for connection in present.connections if connection.certname}
+        self._named: dict[str, list[OpenConnection]] = {}
+        for connection in present.connections:
+            if connection.certname:
+                self._named.setdefault(connection.certname, []).append(connection)
         self._legs = {*self._connections, *(request.leg for request in present.requests)}
 
     def silence(self, run: RunSnapshot) -> float:
@@ -165,7 +171,7 @@ class Moment:
 
     def connected(self, run: RunSnapshot) -> bool:
         """Return whether a run's agent has a connection open."""
-        return not self._legs.isdisjoint(run.legs) or (run.certname in self._names and not run.stranger)
+        return not self._legs.isdisjoint(run.legs) or (run.certname in self._named and not run.stranger)
 
     def state(self, run: RunSnapshot, habit: Habit = NO_HABIT, *, next_run: bool = False) -> RunState:
         """Return whether a run is over; ``next_run``: its agent began another one since."""
@@ -215,9 +221,15 @@ class Moment:
         return words if run.activity in _UNKNOWN or self.connected(run) else f"{words}, or has ended"
 
     def _late(self, run: RunSnapshot) -> bool:
-        """Whether an agent asked something since of which the record is not here yet."""
+        """Whether an agent asked something since of which the record is not here yet, maybe in its next run."""
         mine = (self._connections.get(leg) for leg in run.legs)
-        return any(connection is not None and connection.last > run.ended + LATE for connection in mine)
+        if any(connection is not None and connection.last > run.ended + LATE for connection in mine):
+            return True
+        if run.stranger:
+            return False
+        since = max(run.ended + LATE, self.time - FRESH)
+        named = self._named.get(run.certname or "", ())
+        return any(max(each.connected, each.last) > since and each.leg not in run.legs for each in named)
 
     def _name(self, request: OpenRequest) -> str:
         connection = self._connections.get(request.leg)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 LONG = 7
 """Seconds that something lasts; it is said after five."""
 TIME = r"[0-9]+ s( so far)?( \([^)]+ last time\))?"
+BUSY = regex.compile(r"asks for its node|waits for an answer \(.*|sends its report|is silent")
+"""What else lasts on a machine that is busy with other work."""
 
 
 def takes_long(
@@ -52,7 +54,7 @@ def kinds(lines: Iterable[str]) -> Iterator[str]:
     last = None
     for line in lines:
         kind = regex.sub(f", {TIME}$", "", line)
-        if kind != last:
+        if kind != last and not BUSY.fullmatch(kind):
             last = kind
             yield kind
 
@@ -98,8 +100,9 @@ def test_an_agent_that_is_killed_and_runs_again_through_mitmdump(master: RealMas
         takes_long(stage, agent)
         assert road.run(agent).status == 0
         assert eventually(lambda: any("== run 2" in line for line in stage.lines))
-    assert list(kinds(notes_on(stage, agent))) == [
-        "applies its catalog", "applies its catalog, or has ended", "unfinished", "complete",
-    ]  # fmt: skip
+    first = ["applies its catalog", "applies its catalog, or has ended", "unfinished"]
+    *notes, end = kinds(notes_on(stage, agent))
+    assert (notes[:3], end) == (first, "complete")
+    assert not any("or has ended" in note for note in notes[3:])  # of a run that a busy machine makes long
     assert sum("did not finish" in line for line in stage.lines) == 1
     stage.close()

@@ -17,6 +17,7 @@ from inspector.fleet.trust.effects import Verdict
 from inspector.fleet.trust.radius import radius
 from inspector.host import pki
 from inspector.protocol import fields, pem
+from tests.real.agent import installed
 from tests.support.tables_of import converted, shown
 
 if TYPE_CHECKING:
@@ -70,32 +71,48 @@ def test_what_is_foretold_happens(stage: Stage, crls: list[x509.CertificateRevoc
     assert {node.certname for node in found.nodes} == {agent.certname for agent in (fetching, other, retired)}
 
     # A date after the end of the CRL that they have, and one before it.
+    every = _names(fetching, other, retired)
     after, before = _date(50), _date(5)
     foretold = _foretold(found, after)
-    assert (foretold.breaks, foretold.works) == (_names(fetching, other, retired), set())
     assert _foretold(found, before) == Foretold(set(), set(), set())
-    assert foretold.prints == {
-        f"The CRL issued by 'CN=Puppet CA: {master.name}' has expired, verify time is synchronized",
-        f"certificate verify failed [CRL has expired for CN={master.name}]",
-    }
-    _fails(stage, other, foretold, clock="+50d")
-    _succeeds(stage, other, clock="+5d")
-    # Who has one that has ended cannot fetch the new one.
     renewed = pki.renew_crl(pki.read_authority(master.cadir), [crls[0]], _now(), _now() + 4 * SHORT)
-    (master.cadir / "ca_crl.pem").write_bytes(pki.pem(renewed, crls[1]))
-    _fails(stage, other, foretold, *REFRESH, clock="+50d")
+    if installed() >= (8, 4):
+        # The CA signs a new one 30 days before, and agents fetch it every day.
+        assert foretold == Foretold(set(), every, set())
+        (master.cadir / "ca_crl.pem").write_bytes(pki.pem(renewed, crls[1]))
+        _succeeds(stage, other, *REFRESH)
+        _succeeds(stage, other, clock="+50d")
+    else:
+        assert (foretold.breaks, foretold.works) == (every, set())
+        assert foretold.prints == {
+            f"The CRL issued by 'CN=Puppet CA: {master.name}' has expired, verify time is synchronized",
+            f"certificate verify failed [CRL has expired for CN={master.name}]",
+        }
+        _fails(stage, other, foretold, clock="+50d")
+        _succeeds(stage, other, clock="+5d")
+        # Who has one that has ended cannot fetch the new one.
+        (master.cadir / "ca_crl.pem").write_bytes(pki.pem(renewed, crls[1]))
+        _fails(stage, other, foretold, *REFRESH, clock="+50d")
     other.clock = ""
+
+    # Agents fetch the CRL every day since 8.1, before that only if they are told to.
+    daily = installed() >= (8, 1)
 
     # A node's certificate is revoked.
     foretold = _foretold(found, revoked=_certificate(master, retired.certname))
-    assert foretold == Foretold(_names(retired), set(), set())
+    assert foretold == Foretold(_names(retired), set(), {"Certificate 'CN={name}' is revoked"} if daily else set())
     master.revoke(retired.certname)
     done = stage.direct.run(retired)
     assert (done.status, "certificate unknown" in done.output) == (1, True), done.output
 
+    if daily:
+        done = stage.direct.run(retired, *REFRESH)
+        assert (done.status, f"Certificate 'CN={retired.certname}' is revoked" in done.output) == (1, True), done.output
+
     # The master's certificate is revoked: only who fetches the CRL again learns it.
+    fetch = every if daily else _names(fetching)
     foretold = _foretold(found, revoked=_certificate(master, master.name))
-    assert (foretold.breaks, foretold.works) == (_names(fetching), _names(other, retired))
+    assert (foretold.breaks, foretold.works) == (fetch, every - fetch)
     master.revoke(master.name)
     _fails(stage, fetching, foretold, *REFRESH)
     _succeeds(stage, other)
@@ -103,7 +120,7 @@ def test_what_is_foretold_happens(stage: Stage, crls: list[x509.CertificateRevoc
     # A CA is revoked by the root: agents that check the leaf only do not care, nor does the master.
     for authority in x509.load_pem_x509_certificates((master.cadir / "ca_crt.pem").read_bytes()):
         foretold = _foretold(found, revoked=authority)
-        assert (foretold.breaks, foretold.works) == (_names(fetching), _names(other, retired))
+        assert (foretold.breaks, foretold.works) == (fetch, every - fetch)
         _revoke_authority(master, authority, crls)
         (fetching.ssldir / "crl.pem").unlink()
         _fails(stage, fetching, foretold)

@@ -31,11 +31,11 @@ def run_of(agent: Agent) -> RunSnapshot:
 
 def at(
     run: RunSnapshot, seconds: float, *requests: OpenRequest, names: tuple[str, ...] = (),
-    legs: tuple[str, ...] = (), recording: str = "open", last: float = 0.0,
+    legs: tuple[str, ...] = (), recording: str = "open", last: float = 0.0, connected: float = 0.0,
 ) -> Moment:  # fmt: skip
     """A moment after a run's latest record."""
     now, number = run.ended + seconds, itertools.count()
-    connections = [OpenConnection(f"other{next(number)}", 0.0, "192.0.2.9", name) for name in names]
+    connections = [OpenConnection(f"other{next(number)}", connected, "192.0.2.9", name) for name in names]
     connections += [OpenConnection(leg, 0.0, "192.0.2.1", None, last) for leg in legs]
     return Moment(Present(recording, now, requests, tuple(connections)), now)  # type: ignore[arg-type]
 
@@ -175,3 +175,14 @@ def test_a_request_without_a_run_has_the_name_that_was_verified() -> None:
 def test_nothing_is_said_of_a_run_whose_next_record_is_not_here_yet() -> None:
     run = run_of(begun())
     assert doing(at(run, 10, legs=run.legs, last=run.ended + 9), run) == []
+
+
+def test_a_killed_agent_that_comes_back_does_not_go_on_with_what_it_did() -> None:
+    run, mine = run_of(begun().catalog()), ("a.example",)
+    assert doing(at(run, 30), run) == ["a.example applies its catalog, or has ended, 30 s"]
+    assert doing(at(run, 30, names=mine, connected=run.ended + 29), run) == []
+    assert doing(at(run, 30, names=("b.example",), connected=run.ended + 29), run) == doing(at(run, 30), run)
+    # One that asks nothing for long, and one of before, say nothing of what it does.
+    for connected in (run.ended + 10, run.ended - 1):
+        moment = at(run, 100, names=mine, connected=connected)
+        assert doing(moment, run) == ["a.example applies its catalog, 100 s"]

@@ -52,5 +52,5 @@ def reloads_crl(master_version: str | None) -> bool | None:
 
 
 def renews_crl(master_version: str | None) -> bool:
-    """Whether a CA of a version signs its own CRL anew when less than 30 days are left."""
-    return numbers(master_version) >= (8, 0)
+    """Whether a CA of a version signs its own CRL anew when less than 30 days are left: 8.4 and later."""
+    return numbers(master_version) >= (8, 4)

@@ -270,10 +270,10 @@ def _crl_ended(
         # Whoever fetches it every day has the new one long before.
         if _fetches(node, able):
             fetches = "fetches it every day" if able.refreshes else "was recorded to fetch it again"
-            text += f": a CA of 8 or later signs a new one 30 days before, and the agent {fetches}"
+            text += f": a CA of 8.4 or later signs a new one 30 days before, and the agent {fetches}"
             yield Effect(Reason(Kind.CRL_ENDED, Verdict.WORKS, text, authority=authority.subject), since)
             return
-        text += ": a CA of 8 or later signs a new one 30 days before, but this agent does not fetch it by itself"
+        text += ": a CA of 8.4 or later signs a new one 30 days before, but this agent does not fetch it by itself"
         unless = f"{_NO_CHECKS}, or crl_refresh_interval is set"
         yield Effect(Reason(Kind.CRL_ENDED, Verdict.BREAKS, text, unless, prints, None, authority.subject), since)
     elif signs_own:

@@ -37,4 +37,6 @@ def test_of_masters() -> None:
     assert [abilities.reloads_crl(version) for version in ("3.8.7", "5.5.22", "6.0.0", "7.9.5", None)] == [
         False, None, True, True, None,
     ]  # fmt: skip
-    assert [abilities.renews_crl(version) for version in ("7.9.5", "8.0.0", None)] == [False, True, False]
+    assert [abilities.renews_crl(version) for version in ("7.9.5", "8.3.0", "8.4.0", None)] == [
+        False, False, True, False,
+    ]  # fmt: skip

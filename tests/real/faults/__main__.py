@@ -21,7 +21,7 @@ from inspector import __version__
 from inspector.rules import all_rules
 from tests.real import releases
 from tests.real.faults.engine import play
-from tests.real.faults.every import ALL
+from tests.real.faults.every import ALL, EXAMPLES
 from tests.real.machine import host_names
 from tests.real.puppet import RealMaster
 from tests.real.through import PROXY_HOST, PROXY_NAME
@@ -110,6 +110,7 @@ def main() -> int:
     """Play, print, and write if that is asked for; 1 if a cause or a fix is not right."""
     parser = argparse.ArgumentParser(prog="python -m tests.real.faults", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="WORDS", help="only faults whose kind or name contains one of them")
+    parser.add_argument("--examples", action="store_true", help="only one of each kind")
     parser.add_argument("--write", action="store_true", help="into docs/diagnosis.md")
     parser.add_argument("--way", choices=("proxy", "mitmdump", "run"), default="proxy", help="how the agent gets there")
     parser.add_argument("--logs", type=Path, metavar="DIR", help="write what happened in each play into this directory")
@@ -118,7 +119,8 @@ def main() -> int:
         " this machine's; they are installed in directories with debootstrap"
     )  # fmt: skip
     given = parser.parse_args()
-    chosen = [f for f in ALL if not given.words or any(word in f"{f.kind}: {f.name}" for word in given.words)]
+    those = EXAMPLES if given.examples else ALL
+    chosen = [f for f in those if not given.words or any(word in f"{f.kind}: {f.name}" for word in given.words)]
     if absent := sorted({fault.needs for fault in chosen if fault.needs and not shutil.which(fault.needs)}):
         parser.error(f"not installed: {', '.join(absent)} (apt-get install faketime nginx-light)")
     try:
