@@ -13,7 +13,7 @@ import contextlib
 import dataclasses
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -145,6 +145,7 @@ def quotable(of: Exchange, *, request: bool = True) -> set[str]:
         parts.append(of.response)
     read = [_Part(part) for part in parts if len(part.body) <= _QUOTED]
     known = {secret for part in read for secret in (*part.known, *part.written())}
+    known.update(_lost(unquote(of.request.path), unquote(_path(of.request.path))))
     # Only the first line of a log message is quoted.
     lines = {" ".join(form.split()) for secret in known for form in (secret, secret.strip().partition("\n")[0])}
     return {line for line in lines if line in known or len(line) >= _LONG}
@@ -225,10 +226,7 @@ class _Part[M: Message]:
         leaves = rewrite.leaves(self.body.top) if self.body is not None else ()
         for leaf in leaves:
             if isinstance(leaf.new, str) and isinstance(leaf.value, str):
-                stay = set(_PIECE.findall(leaf.new))
-                yield from (
-                    each for each in _PIECE.findall(leaf.value) if each not in stay and telling(each, sure=False)
-                )
+                yield from _lost(leaf.value, leaf.new)
 
     def masked(self, known: Collection[str]) -> M:
         """Return the message with masks, also for secrets of the other message; the same object if there is nothing to
@@ -245,7 +243,7 @@ class _Part[M: Message]:
             if self.query is not None:
                 query = _rewritten(self.query, _bytes(query), known).decode("latin-1")
             query = _SIGNED.sub(rf"\1{MASK}", query)
-            path = patterns.text(path) if patterns.signs(path) else path
+            path = _path(path)
             written = {*known, *(quote(secret, safe="") for secret in known), *(quote(secret) for secret in known)}
             new = dataclasses.replace(new, target=_replaced(path + mark + query, written))
         return new
@@ -261,6 +259,29 @@ class _Part[M: Message]:
         if new == self.plain:
             return self.message.body
         return rewrite.encoded(self.message, new) if self.packed else new
+
+
+def _lost(text: str, masked: str) -> Iterator[str]:
+    """Yield the pieces of a text that are masked in it."""
+    if text != masked:
+        stay = set(_PIECE.findall(masked))
+        yield from (each for each in _PIECE.findall(text) if each not in stay and telling(each, sure=False))
+
+
+def _path(path: str) -> str:
+    """Return a request's path with masks: of what it is, of what each of its pieces means, and of what it means."""
+    path = patterns.text(path) if patterns.signs(path) else path
+    if "%" in path:
+        path = "/".join(_meant(piece) for piece in path.split("/"))
+    return _meant(path)
+
+
+def _meant(quoted: str) -> str:
+    if "%" not in quoted:
+        return quoted
+    plain = unquote(quoted)
+    masked = patterns.text(plain) if patterns.signs(plain) else plain
+    return quoted if masked == plain else quote(masked, "/:")
 
 
 def _broken_request(message: Message, plain: bytes) -> bool:
