@@ -328,11 +328,17 @@ class Analyzer:
     # -- rules ----------------------------------------------------------------------------------------
 
     def _ask(
-        self, on: On, case: Case, trouble: list[str], secrets: Callable[[], set[str]] = set, *, keep: bool = True
+        self,
+        on: On,
+        case: Case,
+        trouble: list[str],
+        secrets: Callable[[], frozenset[str]] = frozenset,
+        *,
+        keep: bool = True,
     ) -> Iterator[Finding]:
         """Apply the rules to a case; ``secrets`` returns what no finding may quote."""
         run = case.run
-        quoted: set[str] | None = None
+        quoted: frozenset[str] | None = None
         for rule in self._rules_for(on, case):
             try:
                 for statement in rule.ask(case):
@@ -387,7 +393,7 @@ def _made_before(run: Run, finding: Finding) -> bool:
     )
 
 
-def _redacted(finding: Finding, secrets: set[str]) -> Finding:
+def _redacted(finding: Finding, secrets: frozenset[str]) -> Finding:
     # Text that is masked in a record cannot be found there either.
     places = tuple(
         dataclasses.replace(place, needle=place.fallback)
@@ -398,7 +404,7 @@ def _redacted(finding: Finding, secrets: set[str]) -> Finding:
     return dataclasses.replace(finding, message=redact.quoted(finding.message, secrets), places=places)
 
 
-def _secrets(step: Step, exchange: Exchange) -> set[str]:
+def _secrets(step: Step, exchange: Exchange) -> frozenset[str]:
     """The parts of an exchange that no message may quote."""
     # Bodies that were not decoded are not quoted.
     read = step.request is not None or len(exchange.request.body) < UNREAD

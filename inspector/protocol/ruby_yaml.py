@@ -10,12 +10,12 @@ import base64
 import binascii
 import math
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any
 
 import yaml
 
 from inspector import regex
+from inspector.remembering import remembered
 
 MAX_BYTES = 16 * 2**20
 """Maximum bytes: for hostile text the parser's events take some 100 bytes per byte, one after the other."""
@@ -48,7 +48,7 @@ _TYPES = frozenset(f"tag:yaml.org,2002:{entry}" for entry in ("null", "bool", "i
 _BINARY = frozenset({"!binary", "tag:yaml.org,2002:binary"})
 
 
-@lru_cache(4096)
+@remembered(4096)
 def _plain(text: str) -> Any:
     """A plain scalar: null, a truth value, a number, a symbol, or else text.
 
