@@ -9,9 +9,9 @@ from __future__ import annotations
 import datetime
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 from inspector import regex
+from inspector.remembering import remembered
 
 _RUBY = regex.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)? ?(Z|UTC|[+-]\d\d:?\d\d)?")
 
@@ -74,7 +74,7 @@ def of_date_header(date: str | None, request_time: float | None, response_time: 
     return None if written is None else Offset(written - response_time, written + 1 - request_time)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def http_date(text: str) -> float | None:
     """A date of an HTTP header; None if it is none."""
     from email.utils import parsedate_to_datetime

@@ -34,12 +34,15 @@ from inspector.proxy.connect.interception import Addition
 from inspector.proxy.engine import framing
 from inspector.proxy.engine.exchange import OpenExchange
 from inspector.proxy.engine.framing import Reader
+from inspector.runs.examples import catalog, plugins, report, talk
 from inspector.text import as_json, clean
-from tests.support.conversations import START
+from tests.support.conversations import START, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from inspector.model import Record
 
 MOST = 2.3
 LEAST = 0.01
@@ -247,6 +250,19 @@ def test_records_are_read_in_linear_time(function: Callable[[Any], object]) -> N
             if ratio > MOST:
                 worst[atom, place] = ratio
     assert worst == {}
+
+
+def _secret_lines(number: int) -> list[Record]:
+    """A report with as many lines, each with a secret of its own, and each a finding."""
+    source = "/Stage[main]/Main/Exec[x{}]/returns"
+    lines = [{"level": "err", "source": source.format(at), "message": f"password=pQ7{at:09}zW… {at}"}
+             for at in range(number)]  # fmt: skip
+    return list(talk(plugins(), catalog(), report(result="failed", logs=lines)))
+
+
+@pytest.mark.slow
+def test_many_findings_about_many_secrets_are_judged_in_linear_time() -> None:
+    assert growth(runs_of, _secret_lines, (1000, 2000)) <= MOST
 
 
 @pytest.mark.slow

@@ -327,11 +327,17 @@ class Analyzer:
     # -- rules ----------------------------------------------------------------------------------------
 
     def _ask(
-        self, on: On, case: Case, trouble: list[str], secrets: Callable[[], set[str]] = set, *, keep: bool = True
+        self,
+        on: On,
+        case: Case,
+        trouble: list[str],
+        secrets: Callable[[], frozenset[str]] = frozenset,
+        *,
+        keep: bool = True,
     ) -> Iterator[Finding]:
         """Apply the rules to a case; ``secrets`` returns what no finding may quote."""
         run = case.run
-        quoted: set[str] | None = None
+        quoted: frozenset[str] | None = None
         for rule in self._rules_for(on, case):
             try:
                 for statement in rule.ask(case):
@@ -388,18 +394,18 @@ def _made_before(run: Run, finding: Finding) -> bool:
     )
 
 
-def _redacted(finding: Finding, secrets: set[str]) -> Finding:
+def _redacted(finding: Finding, secrets: frozenset[str]) -> Finding:
     places = tuple(_without(place, secrets) for place in finding.places)
     return dataclasses.replace(finding, message=redact.quoted(finding.message, secrets), places=places)
 
 
-def _without(place: Place, secrets: set[str]) -> Place:
+def _without(place: Place, secrets: frozenset[str]) -> Place:
     # Text that is masked in a record cannot be found there either.
     texts = [text for text in (place.needle, place.fallback) if redact.quoted(text, secrets) == text]
     return dataclasses.replace(place, needle=next(iter(texts), ""), fallback=texts[1] if len(texts) > 1 else "")
 
 
-def _secrets(step: Step, exchange: Exchange) -> set[str]:
+def _secrets(step: Step, exchange: Exchange) -> frozenset[str]:
     """The parts of an exchange that no message may quote."""
     # Bodies that were not decoded are not quoted.
     read = step.request is not None or len(exchange.request.body) < UNREAD

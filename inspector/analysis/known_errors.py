@@ -11,7 +11,7 @@ do spaces: a terminal breaks lines within words. What is pasted is bounded, and 
 from __future__ import annotations
 
 import math
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +19,7 @@ import msgspec
 
 from inspector import installation, regex
 from inspector.model import Visible
+from inspector.remembering import remembered
 from inspector.rules.fixes import BLANK, Step
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def find(pasted: str) -> ErrorMatch | None:
     return frame
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def reason(printed: str) -> ErrorMatch | None:
     """Return the known reason in one message of an answer or a report; None if it names none: what only surrounds a
     reason explains nothing."""

@@ -51,10 +51,10 @@ class Spool:
         spool.size, spool._sha256 = size, sha256
         return spool
 
-    def add(self, data: bytes, *, wanted: bool = True) -> None:
-        """Add a piece of the body; if not ``wanted``, store no more of it. Never raises."""
+    def add(self, data: bytes) -> None:
+        """Add a piece of the body. Never raises."""
         self.size += len(data)
-        wanted = wanted and self.size <= self._keep
+        wanted = self.size <= self._keep
         if self._digest is None:
             if wanted and self.size <= MEMORY:
                 self._head += data
@@ -64,7 +64,7 @@ class Spool:
         if self.cut:
             return
         if not wanted:
-            self._give_up(data)
+            self.give_up(data)
             return
         try:
             if self._file is None:
@@ -77,9 +77,9 @@ class Spool:
                 self._file, self._head = file, bytearray()
             _write(self._file, data)
         except OSError:
-            self._give_up(data)
+            self.give_up(data)
 
-    def _give_up(self, data: bytes) -> None:
+    def give_up(self, data: bytes = b"") -> None:
         """Store only the head from now on; the last piece was not stored, or only a part of it."""
         begin = self.head[: self.size - len(data)]
         self._head = bytearray(begin + data[: HEAD - len(begin)])
@@ -90,6 +90,11 @@ class Spool:
     def in_memory(self) -> int:
         """Bytes in memory."""
         return len(self._head)
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether it is in a file."""
+        return self._file is not None
 
     @property
     def body(self) -> bytes | None:

@@ -294,7 +294,8 @@ def _case(agent: NodeVerdict, runs: Mapping[tuple[Path, int], IndexedRun]) -> _C
     # Of the cause, or else anything that failed, or else what shows the cause, or how the run ended.
     failed = asked + [record for record in failed if record.seq in shown] or failed
     chosen = (failed or [record for record in records if record.seq in shown] or records[-1:])[:MOMENTS]
-    secrets = {secret for record in chosen if isinstance(record, Exchange) for secret in redact.quotable(record)}
+    exchanges = (record for record in chosen if isinstance(record, Exchange))
+    secrets = frozenset(secret for record in exchanges for secret in redact.quotable(record))
     offset = run.clocks.get("master")
     low, high = (offset.low, offset.high) if offset and offset.known else (0.0, 0.0)
     moments = [

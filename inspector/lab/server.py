@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 import socket
 import ssl
+import sys
 import threading
 import time
 from email.utils import formatdate
@@ -36,7 +37,7 @@ _IDLE = 30.0
 class LabServer:
     """Serve until closed; calls ``context`` once per connection and ``answer`` once per request. Where that raises
     ConnectionError, the connection is closed instead. ``report`` gets each exchange when it is over, and each handshake
-    that failed. All are called in threads."""
+    that failed. All are called in threads, each connection's in one of its own."""
 
     def __init__(
         self,
@@ -45,10 +46,11 @@ class LabServer:
         address: tuple[str, int] = ("127.0.0.1", 0),
         report: Report = lambda _: None,
         strangers: int = _LARGEST,
+        places: int = sys.maxsize,
     ) -> None:
         """Listen; the default is a free port on loopback. ``strangers``: bytes of the largest body of who shows no
-        certificate. Raises OSError."""
-        self._http = _Server(context, answer, address, report, strangers)
+        certificate. ``places``: such connections; of more the oldest is closed. Raises OSError."""
+        self._http = _Server(context, answer, address, report, strangers, places)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), name="lab-server")
         host, port = self._http.server_address[:2]
         self.address = (str(host), int(port))
@@ -77,11 +79,14 @@ class _Server(ThreadingHTTPServer):
         address: tuple[str, int],
         report: Report,
         strangers: int,
+        places: int,
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, BaseHTTPRequestHandler)  # finish_request makes the handler
         self.context, self.answer, self.report = context, answer, report
-        self.strangers = strangers
+        self.strangers, self._places = strangers, places
+        self._unproven: dict[socket.socket, None] = {}
+        """Connections without a certificate, in the order in which they came."""
         self._open: set[socket.socket] = set()
         self._numbers = itertools.count(1)
 
@@ -103,9 +108,12 @@ class _Server(ThreadingHTTPServer):
             context.wrap_socket(request, server_side=True, do_handshake_on_connect=False) as secured,
         ):
             self._open.add(secured)
+            self._make_room(secured)
             try:
                 secured.do_handshake()
                 leg = _secured(leg, secured, next(iter(names), None))
+                if leg.peer_chain:
+                    self._unproven.pop(secured, None)
                 _Handler(secured, client_address, self, leg)
             except ssl.SSLError as error:
                 if leg.secured is None:
@@ -113,11 +121,20 @@ class _Server(ThreadingHTTPServer):
                 _linger(secured)
             finally:
                 self._open.discard(secured)
+                self._unproven.pop(secured, None)
+
+    def _make_room(self, newcomer: socket.socket) -> None:
+        """Close the oldest connection without a certificate if there are too many: a thread and a descriptor each."""
+        self._unproven[newcomer] = None
+        if len(self._unproven) > self._places:
+            with contextlib.suppress(StopIteration, RuntimeError):  # others end meanwhile
+                oldest = next(iter(self._unproven))
+                self._unproven.pop(oldest, None)
+                _cut(oldest)
 
     def cut(self) -> None:
         for connection in list(self._open):
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+            _cut(connection)
 
 
 def _secured(leg: Leg, connection: ssl.SSLSocket, name: str | None) -> Leg:
@@ -138,6 +155,11 @@ def _failed(leg: Leg, error: ssl.SSLError) -> Handshake:
     if isinstance(error, ssl.SSLCertVerificationError):
         return Handshake(leg, time.time(), f"certificate verify failed: {error.verify_message}", alert_by="master")
     return Handshake(leg, time.time(), str(error.reason or error).lower().replace("_", " "), alert_by="agent")
+
+
+def _cut(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
 def _linger(connection: ssl.SSLSocket) -> None:

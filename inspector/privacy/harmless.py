@@ -10,13 +10,13 @@ import collections
 import hashlib
 import hmac
 from base64 import b32encode
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from inspector import regex
 from inspector.privacy import names
 from inspector.privacy.names import MASK
 from inspector.privacy.vocabulary import WORDS
+from inspector.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -282,7 +282,7 @@ class Harmless:
         return "".join([*parts, whole[at:]]).encode("latin-1")
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def _plain_key(name: str) -> bool:
     """Whether a key is harmless by its form. There are few, again and again."""
     return _KEY.fullmatch(name) is not None

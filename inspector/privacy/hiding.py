@@ -31,7 +31,8 @@ def text(value: str) -> str | Secret:
 def without(value: str | Secret, known: Collection[str]) -> str | Secret:
     """Return a text, or what is shown of one, in which the secrets of its record are hidden too (``redact.known``)."""
     shown = str(value)
-    masked = covered(redact.quoted(shown, known)) if any(secret in shown for secret in known) else shown
+    masked = redact.quoted(shown, known)
+    masked = shown if masked == shown else covered(masked)
     if masked == shown:
         return value
     return Secret(value.value if isinstance(value, Secret) else value, masked)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import bisect
 import html
 import itertools
 import json
@@ -19,12 +20,14 @@ from inspector import regex
 from inspector.privacy.names import MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 SHORTEST = 5
 """Characters of the shortest value that is searched: a shorter one may occur anywhere."""
 _PIECE = 64
 """Longer secrets are searched in pieces, so that the time does not depend on their length."""
+_CUT = 1000
+"""Characters before or after a cut that are looked at."""
 _LINE = 12
 """The shortest line of a secret that is one by itself."""
 _PACKED = regex.compile(r"[A-Za-z0-9+/_-]{24,}")
@@ -84,20 +87,59 @@ class KnownSecrets:
 
     def replaced(self, text: str) -> str:
         """Return a text with a mask instead of each of them, as far as they are written in a usual way: much faster."""
-        parts, at, forms = [], 0, self._forms
-        position, end = 0, len(text) - SHORTEST
-        while position <= end:
-            lengths = forms.get(text[position : position + SHORTEST])
-            if lengths is not None:
-                size = max(
-                    (size for size, same in lengths.items() if text[position : position + size] in same), default=0
-                )
-                if size:
-                    parts += [text[at:position], MASK]
-                    position = at = position + size
-                    continue
-            position += 1
-        return "".join([*parts, text[at:]]) if parts else text
+        return replaced(text, self._forms)
+
+
+class QuotedSecrets:
+    """Secrets of a record, looked for in many short texts that may quote them: the time for a text depends on how many
+    there are no more than a binary search does."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._starts: dict[str, dict[int, set[str]]] = {}
+        """By their first characters and their length."""
+        self._ordered = sorted({secret for secret in secrets if len(secret) >= SHORTEST})
+        self._turned: list[str] | None = None
+        """The same, each from its end."""
+        for secret in self._ordered:
+            self._starts.setdefault(secret[:SHORTEST], {}).setdefault(len(secret), set()).add(secret)
+
+    def masked(self, text: str) -> str:
+        """Return a text with a mask instead of each of them, also of those of which ``…`` has cut off the beginning or
+        the end."""
+        if not self._ordered:
+            return text
+        pieces = replaced(text, self._starts).split("…")
+        if len(pieces) > 1 and self._turned is None:
+            self._turned = sorted(secret[::-1] for secret in self._ordered)
+        for at in range(1, len(pieces)):
+            pieces[at - 1] = _without(pieces[at - 1], self._ordered)
+            pieces[at] = _without(pieces[at][::-1], self._turned or [], MASK[::-1])[::-1]
+        return "…".join(pieces)
+
+
+def _without(piece: str, ordered: list[str], mask: str = MASK) -> str:
+    """Return a piece of text without the longest beginning of a secret at its end."""
+    for begin in range(max(0, len(piece) - _CUT), len(piece) - SHORTEST + 1):
+        place = bisect.bisect_left(ordered, piece[begin:])
+        if place < len(ordered) and ordered[place].startswith(piece[begin:]):
+            return piece[:begin] + mask
+    return piece
+
+
+def replaced(text: str, forms: Mapping[str, Mapping[int, Collection[str]]]) -> str:
+    """Return a text with a mask instead of each of the texts, which are by their first characters and their length."""
+    parts, at = [], 0
+    position, end = 0, len(text) - SHORTEST
+    while position <= end:
+        lengths = forms.get(text[position : position + SHORTEST])
+        if lengths is not None:
+            size = max((size for size, same in lengths.items() if text[position : position + size] in same), default=0)
+            if size:
+                parts += [text[at:position], MASK]
+                position = at = position + size
+                continue
+        position += 1
+    return "".join([*parts, text[at:]]) if parts else text
 
 
 def _forms(secret: str) -> set[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from functools import lru_cache
 
 from inspector import regex
+from inspector.remembering import remembered
 
 MASK = "MASKED"
 """The mask in exported data: ASCII, so that every notation can contain it unchanged."""
@@ -37,7 +37,7 @@ _LOGINS = frozenset({"auth", "_auth"})
 _LOGIN = regex.compile(r"[A-Za-z0-9+/_-]{6,}={0,2}")
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def named(name: str) -> bool:
     """Whether the name of a parameter or fact means a secret: its last words decide (not ``password_max_age``)."""
     if _IDENTIFIER.fullmatch(name) is None:

@@ -13,7 +13,7 @@ import contextlib
 import dataclasses
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -21,13 +21,14 @@ from inspector import regex
 from inspector.lazily import Lazily
 from inspector.model import Exchange, Gap, Handshake, Message, Request, Response
 from inspector.privacy import names, patterns, rewrite, secrets, written
+from inspector.privacy.known import QuotedSecrets
 from inspector.privacy.names import MASK
 from inspector.privacy.rewrite import Fields, Leaf
 from inspector.protocol import bodies, endpoints, files, rich
 from inspector.protocol.kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from inspector.model import Headers, Leg, Record
     from inspector.privacy.rewrite import Tree, ValueNode
@@ -141,7 +142,7 @@ def known(of: Exchange) -> set[str]:
     return found
 
 
-def quotable(of: Exchange, *, request: bool = True) -> set[str]:
+def quotable(of: Exchange, *, request: bool = True) -> frozenset[str]:
     """Return the secrets that a finding about an exchange may quote, each on one line as in findings: those of the
     request, if it was parsed, and those of a response that gives a reason for a refusal."""
     parts: list[Message] = [of.request] if request else []
@@ -149,29 +150,19 @@ def quotable(of: Exchange, *, request: bool = True) -> set[str]:
         parts.append(of.response)
     read = [_Part(part) for part in parts if len(part.body) <= _QUOTED]
     known = {secret for part in read for secret in (*part.known, *part.written())}
+    known.update(_lost(unquote(of.request.path), unquote(_path(of.request.path))))
     # Only the first line of a log message is quoted.
     lines = {" ".join(form.split()) for secret in known for form in (secret, secret.strip().partition("\n")[0])}
-    return {line for line in lines if line in known or len(line) >= _LONG}
+    return frozenset(line for line in lines if line in known or len(line) >= _LONG)
 
 
 def quoted(message: str, known: Collection[str]) -> str:
-    """Return a finding's message with a mask instead of each secret, even if the secret was cut off."""
-    pieces = _replaced(message, known).split("…")
-    for at in range(1, len(pieces)):
-        for secret in known:
-            pieces[at - 1] = _without(pieces[at - 1], secret, begun=True)
-            pieces[at] = _without(pieces[at], secret, begun=False)
-    return "…".join(pieces)
+    """Return a text with a mask instead of each secret, even if the secret was cut off. With the same frozenset again
+    it takes little time."""
+    return _quoted(frozenset(known)).masked(message) if known else message
 
 
-def _without(piece: str, secret: str, *, begun: bool) -> str:
-    """Return a piece of text without the start of a secret at its end, or the end of one at its start."""
-    for size in range(min(len(secret), len(piece)), _SHORT - 1, -1):
-        if begun and piece.endswith(secret[:size]):
-            return piece[:-size] + MASK
-        if not begun and piece.startswith(secret[-size:]):
-            return MASK + piece[size:]
-    return piece
+_quoted: Callable[[frozenset[str]], QuotedSecrets] = lru_cache(maxsize=4)(QuotedSecrets)
 
 
 def _filed(exchange: Exchange, request: Request, response: Message | None) -> Request:
@@ -229,10 +220,7 @@ class _Part[M: Message]:
         leaves = rewrite.leaves(self.body.top) if self.body is not None else ()
         for leaf in leaves:
             if isinstance(leaf.new, str) and isinstance(leaf.value, str):
-                stay = set(_PIECE.findall(leaf.new))
-                yield from (
-                    each for each in _PIECE.findall(leaf.value) if each not in stay and telling(each, sure=False)
-                )
+                yield from _lost(leaf.value, leaf.new)
 
     def masked(self, known: Collection[str]) -> M:
         """Return the message with masks, also for secrets of the other message; the same object if there is nothing to
@@ -249,7 +237,7 @@ class _Part[M: Message]:
             if self.query is not None:
                 query = _rewritten(self.query, _bytes(query), known).decode("latin-1")
             query = _SIGNED.sub(rf"\1{MASK}", query)
-            path = patterns.text(path) if patterns.signs(path) else path
+            path = _path(path)
             written = {*known, *(quote(secret, safe="") for secret in known), *(quote(secret) for secret in known)}
             new = dataclasses.replace(new, target=_replaced(path + mark + query, written))
         return new
@@ -265,6 +253,29 @@ class _Part[M: Message]:
         if new == self.plain:
             return self.message.body
         return rewrite.encoded(self.message, new) if self.packed else new
+
+
+def _lost(text: str, masked: str) -> Iterator[str]:
+    """Yield the pieces of a text that are masked in it."""
+    if text != masked:
+        stay = set(_PIECE.findall(masked))
+        yield from (each for each in _PIECE.findall(text) if each not in stay and telling(each, sure=False))
+
+
+def _path(path: str) -> str:
+    """Return a request's path with masks: of what it is, of what each of its pieces means, and of what it means."""
+    path = patterns.text(path) if patterns.signs(path) else path
+    if "%" in path:
+        path = "/".join(_meant(piece) for piece in path.split("/"))
+    return _meant(path)
+
+
+def _meant(quoted: str) -> str:
+    if "%" not in quoted:
+        return quoted
+    plain = unquote(quoted)
+    masked = patterns.text(plain) if patterns.signs(plain) else plain
+    return quoted if masked == plain else quote(masked, "/:")
 
 
 def _broken_request(message: Message, plain: bytes) -> bool:

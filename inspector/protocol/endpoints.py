@@ -10,7 +10,6 @@ Each endpoint has an entry in docs/protocol.md; URLs: docs/protocol.md#legacy-ur
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
@@ -20,6 +19,7 @@ from inspector.protocol import decode
 from inspector.protocol.files import PLUGIN_MOUNTS
 from inspector.protocol.indirector import Verb, verb, verbs
 from inspector.protocol.kinds import Access, Kind
+from inspector.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -280,7 +280,7 @@ def _compile(endpoint: Endpoint) -> tuple[Endpoint, regex.Pattern[str] | None, r
 _COMPILED = tuple(_compile(endpoint) for endpoint in ENDPOINTS)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def match(method: str, target: str) -> Match | None:
     """Return the endpoint of a request line; None if it is not Puppet's. ``target`` as sent (Latin-1)."""
     path, _, query = target.partition("?")

@@ -10,10 +10,10 @@ import base64
 import binascii
 import math
 from contextlib import suppress
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from inspector import regex
+from inspector.remembering import remembered
 
 if TYPE_CHECKING:
     import yaml
@@ -49,7 +49,7 @@ _TYPES = frozenset(f"tag:yaml.org,2002:{entry}" for entry in ("null", "bool", "i
 _BINARY = frozenset({"!binary", "tag:yaml.org,2002:binary"})
 
 
-@lru_cache(4096)
+@remembered(4096)
 def _plain(text: str) -> Any:
     """A plain scalar: null, a truth value, a number, a symbol, or else text.
 

@@ -1,7 +1,12 @@
-"""The copies of bodies that pass: in memory while they are small, then on the disk."""
+"""The copies of bodies that pass: in memory while they are small, then on the disk.
+
+All together are limited. When they are too many, whoever has most loses the newest of his: one who sends bodies that
+never end would otherwise keep those of all others from being recorded.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.capture.spool import Spool
@@ -20,11 +25,33 @@ class Copies:
         """``folder`` has room for large bodies; ``keep`` is the largest one that is stored whole."""
         self._folder, self._keep = folder, keep
         self.size = 0
-        """Bytes of all of them."""
+        """Bytes of all of them, without those of which only the head is stored."""
+        self._sizes: Counter[str] = Counter()
+        """The same by payer."""
+        self._large: dict[str, dict[Body, None]] = {}
+        """By payer: those on the disk, in the order in which they came there."""
 
     def spool(self) -> Spool:
         """Return an empty copy that goes to the disk when it is large."""
         return Spool(self._folder, self._keep)
+
+    def count(self, body: Body, more: int, *, large: bool) -> None:
+        """Count bytes of a body, or fewer of them; ``large``: it is on the disk."""
+        payer = body.payer
+        self.size += more
+        self._sizes[payer] += more
+        bodies = self._large.setdefault(payer, {})
+        if large:
+            bodies[body] = None
+        else:
+            bodies.pop(body, None)
+        if not bodies:
+            del self._large[payer]
+        if not self._sizes[payer]:
+            del self._sizes[payer]
+        if more > 0 and self.size > KEEP_ALL and self._large:
+            most = self._large[max(self._large, key=self._sizes.__getitem__)]
+            next(reversed(most)).cut()
 
 
 class Copy(NamedTuple):
@@ -42,19 +69,35 @@ class Copy(NamedTuple):
 class Body:
     """The copy of a body while it passes."""
 
-    __slots__ = ("_copies", "_spool")
+    __slots__ = ("_copies", "_counted", "_spool", "payer")
 
-    def __init__(self, copies: Copies) -> None:
+    def __init__(self, copies: Copies, payer: str = "") -> None:
+        """``payer`` is who it is charged to: a certname, or an address."""
         self._copies = copies
+        self.payer = payer
+        self._counted = 0
         self._spool: Spool | None = None
         """None as long as there is nothing to copy: most requests have no body."""
 
     def add(self, data: bytes) -> None:
         """Add a piece."""
         if data:
-            self._copies.size += len(data)
             self._spool = self._spool or self._copies.spool()
-            self._spool.add(data, wanted=self._copies.size <= KEEP_ALL)
+            self._spool.add(data)
+            self._count()
+
+    def cut(self) -> None:
+        """Store only the head of it from now on."""
+        if self._spool:
+            self._spool.give_up()
+            self._count()
+
+    def _count(self) -> None:
+        spool = self._spool
+        size = 0 if spool is None or spool.cut else spool.size
+        more, self._counted = size - self._counted, size
+        if more:
+            self._copies.count(self, more, large=spool is not None and spool.on_disk)
 
     @property
     def size(self) -> int:
@@ -83,6 +126,5 @@ class Body:
 
     def _take(self) -> Spool | None:
         spool, self._spool = self._spool, None
-        if spool:
-            self._copies.size -= spool.size
+        self._count()
         return spool

@@ -1,6 +1,9 @@
 """The CA of a replay: it signs the one key of the agent that the replay is for.
 
 Whoever reaches the port could otherwise enrol under the recorded certname, and would be given its catalog.
+
+The answers of the recorded bootstrap come in their order over connections on which the agent's own signing request
+came: agents from 6 on ask for their certificate there. Whatever is asked on others changes nothing.
 """
 
 from __future__ import annotations
@@ -37,6 +40,14 @@ KEY_BITS = 2048
 """Of the agent's key: RSA, which all agents read."""
 ATTRIBUTES = "csr_attributes.yaml"
 _TEXT = (("Content-Type", "text/plain"), ("X-Puppet-Version", "7.23.0"))
+
+
+@dataclass(slots=True)
+class Peer:
+    """Who asks over a connection."""
+
+    agent: bool = False
+    """Whether it has the agent's certificate, or sent the agent's signing request, which nobody else is shown."""
 
 
 class Refused(Exception):
@@ -96,12 +107,21 @@ class Enrolment:
         self.ca = LabCA("puppet-inspector replay")
         self._prepared = prepared
         self._signings = signings
+        issued = [signing.foreign for signing in signings if signing.kind is Kind.CERTIFICATE and signing.status == 200]
+        self._issued = bool(issued)
+        self._signs = not all(issued) if issued else not any(one.kind is Kind.CERTIFICATE for one in signings)
+        """Whether the agent's key has its certificate in the end."""
+        self._foreign = b""
+        """The certificate of another key, if that is what the agent is given."""
+        if any(issued):
+            self._foreign = pki.pem(pki.sign(self.ca.authority, pki.new_key().public_key(), prepared.certname))
         self._revoked = revoked
         self._asked = {Kind.CSR: 0, Kind.CERTIFICATE: 0}
         self._key: CertificatePublicKeyTypes | None = None
+        self._request: bytes | None = None
         self._lock = threading.Lock()
 
-    def answer(self, kind: Kind, request: Request, name: str) -> Response | None:
+    def answer(self, kind: Kind, request: Request, name: str, peer: Peer) -> Response | None:
         """Answer a request about a name; None: there is nothing to answer it with. Raises Refused."""
         with self._lock:
             match kind:
@@ -110,40 +130,45 @@ class Enrolment:
                 case Kind.CRL:
                     return text(200, self.ca.crl_bundle)
                 case Kind.CSR_LOOKUP:
-                    # A request with the password in it is for nobody's eyes: this needs no certificate.
-                    shown = self.ca.request(name) if self._key == self._prepared.key else None
-                    return _found(shown, request)
+                    shown = peer.agent and self._key == self._prepared.key
+                    return _found(self._request if shown else None, request)
                 case Kind.CSR:
-                    return self._submit(name, request.body)
+                    return self._submit(name, request.body, peer)
                 case Kind.CERTIFICATE:
-                    return self._certificate(name, request)
+                    return self._certificate(name, request, peer)
         return None
 
-    def _submit(self, name: str, body: bytes) -> Response:
+    def _submit(self, name: str, body: bytes, peer: Peer) -> Response:
         key = self._prepared.key_of(body, name)
+        peer.agent = True
         if key != self._key:
             self.ca.clean(name)
             self._key, self._asked = key, dict.fromkeys(self._asked, 0)
         status, reason = self.ca.submit(name, body)
+        if self.ca.state(name) == "requested":
+            self._request = body
+            self._sign(name)
         recorded = self._next(Kind.CSR)
         if self.ca.state(name) is None or recorded is None:
             return text(status, reason.encode())
         return text(recorded.status, recorded.body)
 
-    def _certificate(self, name: str, request: Request) -> Response:
-        if name != self._prepared.certname or self._key is None:  # the turn of a recorded answer is the agent's
-            return _found(None, request)
-        recorded = self._next(Kind.CERTIFICATE)
-        if recorded is not None and recorded.status != 200:
-            return text(recorded.status, recorded.body)
-        if recorded is not None and recorded.foreign:
-            return text(200, pki.pem(pki.sign(self.ca.authority, pki.new_key().public_key(), name)))
-        if self.ca.state(name) == "requested":
+    def _sign(self, name: str) -> None:
+        """Issue the certificate now, though the agent may have to wait for it: else who asks first would issue it."""
+        if self._signs:
             with contextlib.suppress(InspectorError):  # it asks for more than a CA grants: it stays a request
                 self.ca.sign(name)
                 if self._revoked:
                     self.ca.revoke(name)
-        return _found(self.ca.certificate(name), request)
+
+    def _certificate(self, name: str, request: Request, peer: Peer) -> Response:
+        if name != self._prepared.certname or self._key is None:
+            return _found(None, request)
+        recorded = self._next(Kind.CERTIFICATE) if peer.agent else None
+        if recorded is not None and recorded.status != 200:
+            return text(recorded.status, recorded.body)
+        foreign = recorded.foreign if recorded is not None else not self._signs
+        return _found((self._foreign or None) if foreign else self.ca.certificate(name), request)
 
     def _next(self, kind: Kind) -> Signing | None:
         """Return the recorded answer whose turn it is; the last one repeats, unless a certificate was issued."""
@@ -152,8 +177,7 @@ class Enrolment:
         self._asked[kind] += 1
         if at < len(recorded):
             return recorded[at]
-        issued = any(signing.kind is Kind.CERTIFICATE and signing.status == 200 for signing in self._signings)
-        return None if issued or not recorded or kind is Kind.CSR else recorded[-1]
+        return None if self._issued or not recorded or kind is Kind.CSR else recorded[-1]
 
 
 def text(status: int, body: bytes) -> Response:

@@ -15,7 +15,7 @@ from inspector.model import Exchange, Handshake, Response
 from inspector.protocol import endpoints
 from inspector.protocol.kinds import BOOTSTRAP
 from inspector.replay import questions
-from inspector.replay.enrolment import Enrolment, Prepared, Refused, text
+from inspector.replay.enrolment import Enrolment, Peer, Prepared, Refused, text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SIGNING_REQUEST = 2**14
 """Bytes of the largest body of who has no certificate: a signing request has 2 kB."""
+PLACES = 64
+"""Connections without a certificate: an agent has one at a time."""
 STRANGERS = 10_000
 """Records of connections without a certificate that are written: anybody who reaches the port causes them."""
 
@@ -47,6 +49,15 @@ class Served:
     missing: Missing | None = None
     refused: str = ""
     """Why it was refused: who asked does not have the one key that is signed."""
+
+
+class _Connection(threading.local):
+    """What is known of the connection that a thread serves, and of the request under way."""
+
+    def __init__(self) -> None:
+        self.peer = Peer()
+        self.missing: Missing | None = None
+        self.refused = ""
 
 
 class ReplayMaster:
@@ -74,13 +85,12 @@ class ReplayMaster:
         self._place = self._enrolment.ca.enrol(folder / "master", name)
         self._pace = pace
         self._turns: dict[Question, int] = {}
-        self._missing: dict[int, Missing] = {}
-        self._refused: dict[int, str] = {}
+        self._connection = _Connection()
         self._strangers = 0
         self._closing = threading.Event()
         self._lock = threading.Lock()
         context = functools.partial(self._enrolment.ca.server_context, self._place)
-        self._server = LabServer(context, self._answer, address, self._report, SIGNING_REQUEST)
+        self._server = LabServer(context, self._answer, address, self._report, SIGNING_REQUEST, PLACES)
         self.address = self._server.address
 
     def __enter__(self) -> Self:
@@ -99,17 +109,18 @@ class ReplayMaster:
     # -- answering ------------------------------------------------------------------------------------
 
     def _answer(self, request: Request, certname: str | None) -> Response:
+        self._connection.missing, self._connection.refused = None, ""
+        self._connection.peer.agent |= certname == self.recording.certname
         try:
             return self._permitted(request, certname)
         except Refused as refused:
-            with self._lock:
-                self._refused[id(request)] = str(refused)
+            self._connection.refused = str(refused)
             return text(403, f"puppet-inspector replay: refused: {refused}".encode())
 
     def _permitted(self, request: Request, certname: str | None) -> Response:
         match = endpoints.match(request.method, request.target)
         if match is not None and match.endpoint.kind in BOOTSTRAP:
-            found = self._enrolment.answer(match.endpoint.kind, request, match.certname or "")
+            found = self._enrolment.answer(match.endpoint.kind, request, match.certname or "", self._connection.peer)
             if found is not None:
                 return found
         # The CA has signed this name for one key only, which the handshake has proven. Nobody else gets anything of the
@@ -126,7 +137,7 @@ class ReplayMaster:
         question = questions.question_of(request)
         answers = self._answers(question)
         if question is None or not answers:
-            return self._refuse(request, question, self._explained(question))
+            return self._refuse(question, self._explained(question))
         with self._lock:
             turn = self._turns.get(question, 0)
             self._turns[question] = turn + 1
@@ -134,7 +145,7 @@ class ReplayMaster:
             self.unused.discard(answer.seq)
         self._wait(answer)
         if answer.trouble:
-            return self._refuse(request, question, f"record {answer.seq} has no usable answer: {answer.trouble}")
+            return self._refuse(question, f"record {answer.seq} has no usable answer: {answer.trouble}")
         if answer.response is None:
             raise ConnectionAbortedError(f"record {answer.seq} has no answer either")
         return _sendable(answer.response)
@@ -156,9 +167,8 @@ class ReplayMaster:
         differs = "; ".join(questions.differences(question, near))
         return f"{question} was not recorded ({differs}); the closest is record {seq}, {near}"
 
-    def _refuse(self, request: Request, question: Question | None, reason: str) -> Response:
-        with self._lock:
-            self._missing[id(request)] = Missing(question, reason)
+    def _refuse(self, question: Question | None, reason: str) -> Response:
+        self._connection.missing = Missing(question, reason)
         return text(404, f"puppet-inspector replay: {reason}".encode())
 
     def _wait(self, answer: Answer) -> None:
@@ -168,9 +178,7 @@ class ReplayMaster:
     def _report(self, record: Exchange | Handshake) -> None:
         missing, refused = None, ""
         if isinstance(record, Exchange):
-            with self._lock:
-                missing = self._missing.pop(id(record.request), None)
-                refused = self._refused.pop(id(record.request), "")
+            missing, refused = self._connection.missing, self._connection.refused
         if not any(leg.peer_chain for leg in record.legs):
             with self._lock:
                 self._strangers += 1

@@ -50,6 +50,8 @@ SINCE_8 = ("8", "OpenVox 8", "9")
 AFTER_BOOTSTRAP = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
 """The phases whose requests carry the agent's certificate."""
 
+MESSAGE = 1000
+"""Characters of a finding's message. Rules shorten what they quote; this is for what none has thought of."""
 PRINTED = 2000
 """Characters of a printed message that a finding has."""
 
@@ -161,7 +163,7 @@ class Rule:
         return Finding(
             self.id,
             self.chosen or severity,
-            patterns.text(statement.text),
+            beginning(patterns.text(beginning(statement.text, 10 * MESSAGE)), MESSAGE),
             seqs,
             run.started if record is None else record.time,
             (statement.at,) if isinstance(statement.at, Place) else statement.at or _default(case),

@@ -41,4 +41,4 @@ def certname_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
     target = brief(f"{match.endpoint.name} of {match.certname}")
     if status < 400 or status in (401, 403):
         answer, severity = (", and the master answers", Severity.WARNING) if status < 400 else (" and is refused", None)
-        yield Statement(f"{presented} requests {target}{answer}", severity=severity, at=places.REQUEST_LINE)
+        yield Statement(f"{brief(presented)} requests {target}{answer}", severity=severity, at=places.REQUEST_LINE)

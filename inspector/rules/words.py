@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from inspector import clocks, regex
 from inspector.protocol import documents as d
+from inspector.remembering import remembered
 from inspector.text import ERROR, READ, TAIL, beginning, decisive, ends, without_directories
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def media_type(case: ExchangeCase) -> str | None:
     return None if header is None else _without_parameters(header)
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _without_parameters(header: str) -> str:
     return header.partition(";")[0].strip().lower()
 

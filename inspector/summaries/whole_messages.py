@@ -46,7 +46,7 @@ def of_finding(finding: Finding | None, records: Records) -> str | None:
 def of_record(record: Record) -> str | None:
     """Return what a record says about a failure, masked, its lines cleaned; None if it says nothing."""
     masked = redact.redacted(record)
-    secrets = redact.quotable(record) if isinstance(record, Exchange) else set()
+    secrets = redact.quotable(record) if isinstance(record, Exchange) else frozenset[str]()
     text = "\n".join(redact.quoted(line, secrets) for part in _parts(masked) for line in part.strip().splitlines())
     return beginning("\n".join(map(clean, text.split("\n"))), LONGEST) or None
 

@@ -24,7 +24,7 @@ from tests.support.captures import save
 from tests.support.conversations import runs_of
 from tests.support.planted import ENCODINGS, PLACES, closed, core, everything, found, leaks, planted
 from tests.support.recorded import SAMPLES, name_of, records_of
-from tests.support.written import FORMS, RECORDED
+from tests.support.written import BROKEN, FORMS, RECORDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,6 +60,30 @@ def test_no_planted_secret_is_in_the_files_that_leave(tmp_path: Path) -> None:
         assert found(cores, file.read_bytes()) == [], file
     with Capture.open(folder / "shared.sqlite") as capture:
         assert found(cores, everything(capture.records())) == []
+
+
+@pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.slow)])
+def test_no_form_leaves_in_any_format_though_everything_is_opened(tmp_path: Path, every: int) -> None:
+    """In paths and queries, and what findings quote of them, as in all else that ``--with all`` opens."""
+    source, places, plants = random.Random(every), itertools.cycle(RECORDED), []  # noqa: S311 - nothing to protect
+    for form, how in itertools.islice(FORMS.items(), 0, None, every):
+        for place in ("path", "query", next(places)):
+            if place == "path" and form in BROKEN:
+                continue
+            secret = core(source)
+            plants.append((secret, {**RECORDED, "path": PLACES["path"]}[place](how(secret))))
+    path = save(tmp_path / "own.sqlite", *(record for _, records in plants for record in records))
+    folder = tmp_path / "leaving"
+    folder.mkdir()
+    share(path, folder / "shared.sqlite", opened=ALL)
+    for kind in exporting.FORMATS:
+        exporting.Chosen.by(path, opened=ALL).write(kind, folder / kind)
+    secrets = [secret for secret, _ in plants]
+    assert found(secrets, path.read_bytes()), "else the search would prove nothing"
+    for file in folder.iterdir():
+        assert found(secrets, file.read_bytes()) == [], file
+    with Capture.open(folder / "shared.sqlite") as capture:
+        assert found(secrets, everything(capture.records())) == []
 
 
 @pytest.mark.slow

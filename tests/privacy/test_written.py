@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from inspector.capture.store import Capture
-from inspector.model import Gap
+from inspector.model import Exchange, Gap
 from inspector.privacy import patterns, redact, written
 from inspector.privacy.names import MASK
 from inspector.proxy.recorder import Recorder
 from inspector.runs.examples import bucket, catalog, content, talk
-from tests.support.planted import core, everything, found
-from tests.support.written import BINARY, FORMS, RECORDED
+from tests.support.conversations import runs_of
+from tests.support.planted import PLACES, core, everything, found
+from tests.support.written import BINARY, BROKEN, FORMS, RECORDED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +48,16 @@ def left(source: random.Random, form: str, place: str) -> bool:
 def test_each_form_in_some_place_of_a_record() -> None:
     source, places = seeded("1"), itertools.cycle(RECORDED)
     assert [(form, place) for form, place in zip(FORMS, places, strict=False) if left(source, form, place)] == []
+
+
+def test_each_form_in_a_path_and_in_what_findings_quote_of_it() -> None:
+    for form in [form for form in FORMS if form not in BROKEN]:
+        secret = core(seeded(f"path {form}"))
+        (record,) = PLACES["path"](FORMS[form](secret))
+        assert isinstance(record, Exchange)
+        said = [finding.message for run in runs_of([record]) for finding in run.findings]
+        assert secret not in redact.target(record.request), form
+        assert secret not in "".join(said), form
 
 
 @pytest.mark.slow

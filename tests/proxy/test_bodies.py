@@ -69,6 +69,35 @@ def test_all_bodies_together_are_limited(tmp_path: Path, monkeypatch: pytest.Mon
     copy.spool.close()
 
 
+def test_who_sends_most_takes_no_other_the_place_of_its_body(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One enrolled agent whose bodies never end, and one whose master sends more than is stored of any body."""
+    monkeypatch.setattr(bodies, "KEEP_ALL", 1_000_000)
+    copies = Copies(tmp_path, 300_000)
+    endless = [Body(copies, "greedy.example") for _ in range(20)]
+    for body in endless:
+        body.add(bytes(90_000))
+    large = Body(copies, "large.example")
+    for _ in range(100):
+        large.add(bytes(100_000))
+    for number in range(5):
+        body = Body(copies, f"agent{number}.example")
+        for _ in range(3):
+            body.add(bytes(90_000))
+        copy = body.finish()
+        assert (copy.lost, copy.spool is None) == (0, False)
+        assert copy.spool
+        copy.spool.close()
+    kept = [body.finish() for body in endless]
+    assert [copy.lost for copy in kept] == 8 * [0] + 12 * [90_000 - 2**16], "the oldest stay"
+    for copy in kept:
+        if copy.spool:
+            copy.spool.close()
+    large.close()
+    assert copies.size == 0
+    assert copies._sizes == {}
+    assert copies._large == {}
+
+
 def test_a_body_that_is_not_recorded_is_forgotten(tmp_path: Path) -> None:
     copies = Copies(tmp_path, 2**20)
     body = Body(copies)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import random
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.capture.store import Capture
 from tests.real.through import RunSummary, Stage, a_run, run_summaries
+from tests.support.planted import core, everything, found
 
 if TYPE_CHECKING:
     from tests.real.agent import CompletedRun, RealAgent
@@ -75,3 +79,43 @@ def test_two_agents_interleaved(stage: Stage) -> None:
         RunSummary("auto-one.example", "complete", WHOLE, ""),
         RunSummary("auto-two.example", "complete", WHOLE, ""),
     ]
+
+
+PLANTED = """
+class {{ 'demo': target => '{target}', notice => false }}
+notify {{ 'note': message => 'deploying with {0} now' }}
+file {{ '{target}/app.ini': content => "[db]\\nother = {1}\\n" }}
+file {{ '{target}/{2}': content => 'x' }}
+file {{ '{target}/sensitive': content => Sensitive('{3}') }}
+exec {{ '/bin/echo {4}; exit 3': provider => shell, logoutput => true }}
+exec {{ 'quiet': command => '/bin/true {5}', environment => ['ANY={6}'] }}
+exec {{ 'login': command => '/bin/false http://app:{7}@db.example/ --password {8}' }}
+user {{ 'nobody-{9}': ensure => absent, comment => 'known as {10}' }}
+notify {{ 'tagged': tag => ['{11}'], withpath => true }}
+"""
+"""A manifest of a node, part of which fails, with what nothing marks as secret."""
+
+
+def test_closed_records_nothing_of_a_real_run_that_is_not_known(stage: Stage) -> None:
+    """The bootstrap, a run that fails in part, and one without a catalog: each is explained as without it."""
+    source = random.Random(42)  # noqa: S311 - nothing to protect
+    secrets = [core(source).lower() for _ in range(20)]
+    agent = stage.agent("auto-closed.example")
+    facts = agent.base / "facts.json"
+    free = {"note": f"x {secrets[12]}", secrets[13]: "v", "nested": {"list": [secrets[14], {secrets[15]: secrets[16]}]},
+            "cmdline": f"BOOT=/vmlinuz key={secrets[17]}"}  # fmt: skip
+    facts.write_text(json.dumps(json.loads(facts.read_text()) | free))
+    stage.master.manifest(agent.certname, PLANTED.format(*secrets, target=agent.target))
+    with stage.proxy(f"keys:{agent.ssldir}", own=True, puppet_redact="closed") as road:
+        first = road.run(agent)
+        stage.master.manifest(agent.certname, f"fail('cannot use {secrets[18]} for {secrets[19]}')")
+        second = road.run(agent)
+    assert (first.status, second.status) == (6, 1), first.output
+    assert found(secrets[:1], first.output.encode())
+    assert run_summaries(stage.capture) == [
+        RunSummary("auto-closed.example", "failed", WHOLE, "P01 error"),
+        RunSummary("auto-closed.example", "failed", "plugins catalog report", "R20 error, S01 error"),
+    ]
+    with Capture.open(stage.capture) as capture:
+        assert found(secrets, everything(capture.records())) == []
+    assert found(secrets, stage.capture.read_bytes() + "\n".join(stage.lines).encode()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from inspector.host import pki
 from inspector.model import Request, Response
 from inspector.protocol.kinds import Kind
-from inspector.replay.enrolment import ATTRIBUTES, Enrolment, Prepared, Refused
+from inspector.replay.enrolment import ATTRIBUTES, Enrolment, Peer, Prepared, Refused
 from inspector.replay.recording import Signing
 
 if TYPE_CHECKING:
@@ -31,9 +32,17 @@ def made(signings: Sequence[Signing] = (), *, revoked: bool = False) -> Enrolmen
     return Enrolment(Prepared(NAME, OLD.public_key(), PASSWORD), signings, revoked=revoked)
 
 
-def answered(enrolment: Enrolment, kind: Kind, body: bytes = b"", name: str = NAME) -> Response:
+@functools.cache
+def agents(_: Enrolment) -> Peer:
+    """The agent's connection."""
+    return Peer()
+
+
+def answered(
+    enrolment: Enrolment, kind: Kind, body: bytes = b"", name: str = NAME, peer: Peer | None = None
+) -> Response:
     request = Request(body=body, target=f"/puppet-ca/v1/{'certificate_request' if body else 'certificate'}/{name}")
-    answer = enrolment.answer(kind, request, name)
+    answer = enrolment.answer(kind, request, name, peer or agents(enrolment))
     assert answer is not None
     return answer
 
@@ -189,4 +198,64 @@ def test_old_agents_look_for_their_request() -> None:
 
 
 def test_renewal_is_not_offered() -> None:
-    assert made().answer(Kind.RENEWAL, Request(), "") is None
+    assert made().answer(Kind.RENEWAL, Request(), "", Peer()) is None
+
+
+# -- whoever else asks -----------------------------------------------------------------------------------------
+
+WAITING = [
+    Signing(Kind.CSR, 200, b""), Signing(Kind.CERTIFICATE, 404, b"not yet"),
+    Signing(Kind.CSR, 400, PENDING), Signing(Kind.CERTIFICATE, 404, b"still not"),
+    Signing(Kind.CSR, 400, PENDING), Signing(Kind.CERTIFICATE, 200, b""),
+]  # fmt: skip
+LATER = [Signing(Kind.CERTIFICATE, 200, b"", foreign=True)]
+NEVER = [Signing(Kind.CERTIFICATE, 404, b"no")]
+
+
+def attack(enrolment: Enrolment) -> None:
+    """Ask for all that needs no certificate, twice, and send again what is shown."""
+    for kind in 2 * [Kind.CA_BUNDLE, Kind.CRL, Kind.CERTIFICATE, Kind.CSR_LOOKUP]:
+        shown = answered(enrolment, kind, peer=Peer())
+        for body in (shown.body, pki.pem(pki.make_csr(NAME, NEW))):
+            with pytest.raises(Refused):
+                answered(enrolment, Kind.CSR, body, peer=Peer())
+
+
+def played(recorded: Sequence[Signing], *, revoked: bool, attacked: bool) -> list[tuple[Kind, int, object]]:
+    """What two agents are answered, one with another key after the other."""
+    enrolment, seen = made(recorded, revoked=revoked), []
+    for key, password in ((OLD, ""), (NEW, PASSWORD)):
+        for peer in (Peer(), Peer(), Peer()):
+            csr = pki.pem(pki.make_csr(NAME, key, attributes={CHALLENGE: password} if password else None))
+            for kind, body in ((Kind.CRL, b""), (Kind.CSR, csr), (Kind.CERTIFICATE, b""), (Kind.CSR_LOOKUP, b"")):
+                if attacked:
+                    attack(enrolment)
+                answer = answered(enrolment, kind, body, peer=peer)
+                seen.append((kind, answer.status, shape(answer.body, key)))
+    return seen
+
+
+@pytest.mark.parametrize("recorded", [[], WAITING, LATER, NEVER], ids=["none", "waiting", "foreign", "never"])
+@pytest.mark.parametrize("revoked", [True, False])
+def test_whatever_others_ask_the_agent_is_answered_the_same(recorded: Sequence[Signing], revoked: bool) -> None:
+    undisturbed = played(recorded, revoked=revoked, attacked=False)
+    assert played(recorded, revoked=revoked, attacked=True) == undisturbed
+
+
+def shape(body: bytes, key: pki.PrivateKey) -> object:
+    """What is the same in two replays."""
+    if body.startswith(b"-----BEGIN CERTIFICATE-"):
+        return is_for(body, key)
+    if body.startswith(b"-----BEGIN X509"):
+        return len(x509.load_pem_x509_crl(body))
+    return "its request" if b"REQUEST" in body else body
+
+
+def test_an_agent_that_asks_over_other_connections_has_its_certificate_at_once() -> None:
+    """Agents up to 5. They cannot be told from others, so there is nothing for which they would have to wait."""
+    enrolment = made(WAITING)
+    assert answered(enrolment, Kind.CERTIFICATE, peer=Peer()).status == 404
+    submit(enrolment)
+    certificate = answered(enrolment, Kind.CERTIFICATE, peer=Peer())
+    assert (certificate.status, is_for(certificate.body, OLD)) == (200, True)
+    assert fetch(enrolment) == (404, b"not yet")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import socket
 import threading
 from typing import TYPE_CHECKING
 
@@ -200,6 +202,35 @@ def test_what_strangers_cause_is_written_up_to_a_limit(tmp_path: Path, monkeypat
     assert happened.count(False) == 3
     assert happened.count(True) == 18
     assert master.unwritten == 5 + 4 - 3, "its answered requests, and those of the agent's bootstrap"
+
+
+def test_whoever_asks_for_the_certificate_takes_no_turn_of_the_agents(tmp_path: Path) -> None:
+    with replayed(tmp_path, of_sample(tmp_path, "bootstrap-waiting")) as master:
+        waits: list[int] = []
+
+        def attack(number: int) -> None:
+            waits.append(number)
+            with Wire(ServerAddress(NAME, master.address), insecure()) as stranger:
+                for path in 3 * [f"certificate/{certname}", f"certificate_request/{certname}"]:
+                    shown = stranger.request("GET", f"/puppet-ca/v1/{path}", TEXT)
+                    stranger.request(
+                        "PUT", f"/puppet-ca/v1/certificate_request/{certname}", TEXT, shown.body or b"x", TEXT
+                    )
+
+        certname = master.recording.certname
+        result = agent(tmp_path, master, waitforcert=0.01).run(attack)
+    assert waits == [1, 2, 3]
+    assert result.status == 2, result.log
+
+
+def test_connections_of_strangers_take_the_agent_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replaying, "PLACES", 3)
+    with replayed(tmp_path, of_sample(tmp_path, "first-run")) as master, contextlib.ExitStack() as stack:
+        strangers = [stack.enter_context(socket.create_connection(master.address)) for _ in range(8)]
+        assert agent(tmp_path, master).run().status == 2
+        for stranger in strangers[:4]:
+            stranger.settimeout(20)
+            assert stranger.recv(1) == b"", "it has a thread and a descriptor"
 
 
 def test_what_the_agent_is_known_by_is_for_its_user_only(tmp_path: Path) -> None:

@@ -545,6 +545,15 @@ def test_nothing_on_the_wire_brings_the_inspector_down(random: Random) -> None:
     understood(damaged(random))
 
 
+def test_a_name_of_any_length_makes_no_long_message() -> None:
+    for forged in _forged()[: len(SUBJECTS)]:
+        records = talk(node(), plugins(), catalog(), report(), asked("node/node2.example", {"name": "node2.example"}))
+        understood([
+            dataclasses.replace(record, agent=dataclasses.replace(record.agent, peer_chain=(forged,)))
+            for record in records if isinstance(record, Exchange)
+        ])  # fmt: skip
+
+
 NOT_A_NUMBER = "²"
 """``"²".isdigit()`` is true, and ``int("²")`` raises."""
 FILE = "modules/demo/app.conf"

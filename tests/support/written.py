@@ -159,6 +159,8 @@ FORMS: dict[str, Callable[[str], str]] = {
     "PKCS12 in base64": lambda core: f"keystore: {_packed(_pkcs12(core))}",
 }  # fmt: skip
 """How free text has a secret."""
+BROKEN = frozenset({"JKS in base64", "YAML, begins with /"})
+"""Forms that nobody recognizes in a path, which is in pieces where they have a slash."""
 BINARY: dict[str, Callable[[str], bytes]] = {"JKS": _store, "PKCS12": _pkcs12}
 """Files that are secrets."""
 

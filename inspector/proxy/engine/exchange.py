@@ -34,8 +34,8 @@ class OpenExchange:
         "head", "injection", "left", "master", "parts", "stripped",
     )  # fmt: skip
 
-    def __init__(self, head: Head, began: float, copies: Copies) -> None:
-        """``began`` is when the request began."""
+    def __init__(self, head: Head, began: float, copies: Copies, payer: str = "") -> None:
+        """``began`` is when the request began; ``payer`` is who the copies of its bodies are charged to."""
         self.head = head
         self.began = began
         self.asked: float | None = None
@@ -59,7 +59,7 @@ class OpenExchange:
         self.parts = False
         """Whether the agent is asked to close the connection after the answer."""
         self._interim = 0
-        self._body, self._answer_body = Body(copies), Body(copies)
+        self._body, self._answer_body = Body(copies, payer), Body(copies, payer)
 
     def take_request(self, requests: Reader) -> bytes:
         """Read what there is of the request's body; return what is passed on. Raises Refused."""

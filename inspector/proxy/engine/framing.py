@@ -8,13 +8,13 @@ agents and masters send these are the same bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from inspector import __version__
 from inspector.errors import InspectorError
 from inspector.proxy.limits import CHUNKS, FRAMING, HEAD, LINE, LINES
+from inspector.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,7 +141,7 @@ def _parse(data: bytes) -> tuple[bytes, Fields]:
     return lines[0], tuple(fields)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _lower(name: bytes) -> bytes | None:
     """Return a header's name in lower case; None if it is none."""
     return None if not name or name.translate(None, _TOKEN) else name.lower()

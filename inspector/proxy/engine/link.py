@@ -344,7 +344,8 @@ class Link:
         if head is None or not self._admit(head):
             return b""
         self._yield()
-        exchange = self._exchange = OpenExchange(head, self._began or time.time(), self.runtime.copies)
+        payer = self._ticket.payer if self._ticket is not None else ""
+        exchange = self._exchange = OpenExchange(head, self._began or time.time(), self.runtime.copies, payer)
         self._began = time.time()  # of a request that has come already, behind this one
         try:
             fields = self._replace_claims(exchange)

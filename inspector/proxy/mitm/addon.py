@@ -703,8 +703,8 @@ class PuppetInspector:
     ) -> Callable[[bytes], bytes | list[bytes]]:
         """Return a function that passes a body on and copies it; with an injected fault what is left of it."""
         assert self._runtime  # noqa: S101 - nobody is served before
-        body = self._bodies[flow.id, side] = Body(self._runtime.copies)
         link = Link.open.get(flow.client_conn.id)
+        body = self._bodies[flow.id, side] = Body(self._runtime.copies, link.ticket.payer if link else "")
         if link and side == "request":
             link.exchange.taken = 0
 

@@ -1,0 +1,31 @@
+"""Results that are remembered for texts which anybody may have sent."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sized
+
+LONGEST = 1000
+"""Characters, or bytes, of what a function is given together if its result is remembered."""
+
+
+def remembered[**Texts, Result](number: int) -> Callable[[Callable[Texts, Result]], Callable[Texts, Result]]:
+    """Remember the last results of a function of texts, as ``lru_cache`` does, but not those of long texts.
+
+    Captured ones may have megabytes, and thousands of them would stay in memory.
+    """
+
+    def decorate(function: Callable[Texts, Result]) -> Callable[Texts, Result]:
+        cached: Any = functools.lru_cache(maxsize=number)(function)
+        plain: Any = function
+
+        @functools.wraps(function)
+        def result(*texts: Sized) -> Any:
+            return (cached if sum(map(len, texts)) <= LONGEST else plain)(*texts)
+
+        return result  # type: ignore[return-value]
+
+    return decorate
