@@ -376,7 +376,7 @@ class Waterfall(Timed):
                    sort=lambda entry: -(entry.brief.status or 999) if entry.brief else 0),
             Column("size", lambda entry, _: self._sized(entry), 8, right=True, least=90,
                    sort=lambda entry: -entry.brief.received if entry.brief else 0),
-            Column("time", lambda entry, _: self._took(entry), 7, right=True,
+            Column("time", lambda entry, _: self._took(entry), 9, right=True,
                    sort=lambda entry: entry.began - entry.ended),
             Column("", self._bar, 14, 1, drawn=True),
             Column("findings", self._found, 9, 2),

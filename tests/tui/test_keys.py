@@ -86,6 +86,10 @@ def on(name: str, act: Callable[[Inspector], None], size: tuple[int, int] = (80,
             await pilot.press(key)
             await settled(pilot, app)
         assert type(app.screen).__name__ in name or " " in name
+        for _ in range(100):  # what is read in a thread may take a moment longer
+            if "node1.example" in screen_text(app).splitlines()[0]:
+                break
+            await pilot.pause(0.05)
         act(app)
 
     look(shared_sample("out-of-sync"), go, size, start="")
