@@ -149,7 +149,7 @@ class Bodies:
             self._take(len(known))
             return known
         row = self._db.execute("SELECT size, data FROM blob WHERE sha256 = ?", (bytes.fromhex(digest),)).fetchone()
-        if row is None or row[0] > MAX_BLOB:
+        if row is None or not 0 <= row[0] <= MAX_BLOB:
             raise ValueError(f"a body is missing ({digest[:12]})")
         self._take(row[0])
         try:

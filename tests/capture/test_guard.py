@@ -52,6 +52,7 @@ DAMAGED = {
     "no bodies": "DELETE FROM blob",
     "a body that claims to be huge": "UPDATE blob SET size = 9223372036854775807",
     "a body that claims to be negative": "UPDATE blob SET size = -1",
+    "a negative size of a body without one": "UPDATE blob SET size = -1, data = X'28B52FFD000045000010787801003F012C'",
     "no rows in the dictionary but a frame": "UPDATE record SET data = x'28b52ffd2000' WHERE seq = 2",
 }
 COMMANDS = {
