@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter, add_rules
 from inspector.cli.output import columns, print_json, print_record, print_text
@@ -53,6 +51,8 @@ def execute(arguments: argparse.Namespace) -> int:
             if several and width is None:
                 lines = [f"{capture.name} {line}" for line in lines]
             elif several and capture != last:  # its name may be long
+                from rich.text import Text
+
                 print_text(Text(clean(str(capture)), "bold"))
                 last = capture
             print_record(brief, lines)
