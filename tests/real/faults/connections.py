@@ -297,7 +297,7 @@ FAULTS = (
     Fault(name="each request is closed after four seconds", kind=KIND, make=_scripted(_lingers), cause="T28",
           corrects="load balancer"),
     Fault(name="the master is killed while it compiles", kind=KIND, make=_killed, restarts=True, cause="T28",
-          true=("it does not",)),
+          once=True, true=("it does not",)),
     Fault(name="the master answers nothing until the agent gives up", kind=KIND, make=_hangs, cause="S23",
           rests=11, corrects="restart"),
     Fault(name="the master's process is frozen", kind=KIND, make=_frozen, restarts=True, rests=11, cause="S23"),
