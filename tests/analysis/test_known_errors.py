@@ -302,7 +302,7 @@ def test_the_nearest_messages_are_offered_with_how_to_ask_for_them() -> None:
     with pytest.raises(InspectorError) as error:
         explain("the resource could not be aliased twice: declaration")
     first, *commands = error.value.hint.split("\n")
-    assert first == "The nearest ones:"
+    assert first == "Paste the whole line, as it was printed. The nearest ones:"
     assert len(commands) == 3
     for command in commands:
         program, verb, text = shlex.split(command)
