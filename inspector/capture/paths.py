@@ -27,10 +27,16 @@ def newest() -> Path:
     """Return the most recently written capture in ``FOLDER``. Raises InspectorError."""
     found = newest_in(FOLDER)
     if found is None:
-        raise InspectorError(
-            f"There is no capture in {FOLDER}/.", "Name a capture, or start the proxy or `puppet-inspector demo` here."
-        )
+        raise none_in(FOLDER)
     return found
+
+
+def none_in(folder: Path) -> InspectorError:
+    """Return what every command prints of a directory without captures."""
+    where = f"{folder}".rstrip("/")
+    usual = "Name a capture, or start the proxy or `puppet-inspector demo` here."
+    hint = usual if folder == FOLDER else "Captures are the files that end in .sqlite."
+    return InspectorError(f"There is no capture in {where}/.", hint)
 
 
 def one(given: Path | None) -> Path:
@@ -58,8 +64,7 @@ def chosen(given: Sequence[Path]) -> list[Path]:
             continue
         within = sorted(path.glob("*.sqlite"), key=written)
         if not within:
-            where = f"{path}".rstrip("/")
-            raise InspectorError(f"There is no capture in {where}/.", "Captures are the files that end in .sqlite.")
+            raise none_in(path)
         found += within
     return found
 

@@ -188,8 +188,9 @@ class Capture:
                     hint = "Copy it again; `sqlite3 FILE .recover` extracts what is readable."
                     raise CaptureError(f"{path} is damaged or cut off: {error}.", hint) from error
                 raise CaptureError(
-                    f"{path} is not a capture: {error}.",
-                    "Convert mitmproxy's flow files with `puppet-inspector import`.",
+                    f"{path} is not a capture.",
+                    "Captures are what `run` and proxies write. Flow files of mitmproxy, HAR and jsonl become one with "
+                    "`puppet-inspector import`.",
                 ) from error
         raise CaptureError(f"Cannot read {path}: {failure}.", "Check its permissions and its disk.")
 

@@ -78,6 +78,8 @@ FORMER_OPTIONS = {
     "tap": {"--for": "--during"},
 }  # fmt: skip
 """The same of options, by command; empty: it is what the command does without."""
+LISTED = 8
+"""Commands that a hint names."""
 DEFAULT = "open"
 """The command that runs if none is named."""
 DESCRIPTION = "Record and explain what Puppet or OpenVox agents and their master exchange."
@@ -95,6 +97,15 @@ exit status: 0 all is well, 1 the command found what is not in order (a finding,
 a difference, a refusal: see its help), 2 wrong usage or unusable input (see the
 message), 130 ended with Ctrl-C. `run` ends with that of the agent.
 """
+
+
+class _Formatter(argparse.HelpFormatter):
+    """A formatter that names what ends a command line: argparse writes ``...``."""
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        if action.nargs == argparse.REMAINDER and isinstance(action.metavar, str):
+            return action.metavar
+        return super()._format_args(action, default_metavar)
 
 
 class Parser(argparse.ArgumentParser):
@@ -140,7 +151,7 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     """Return the parser of a command's words, or of a command line without a command: only the command's module is
     imported."""
     if name:
-        parser = Parser(f"puppet-inspector {name}")
+        parser = Parser(f"puppet-inspector {name}", formatter_class=_Formatter)
         fill(parser, name)
         return parser
     parser = Parser(
@@ -194,7 +205,19 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """A hint with the names most like a word; empty if none is."""
     import difflib
 
-    found = difflib.get_close_matches(word, known, 2)
+    names = {name.lstrip("-"): name for name in known}  # all options are alike in their dashes
+    word = word.lstrip("-")
+    found = difflib.get_close_matches(word, names, 2)
     ratios = [difflib.SequenceMatcher(None, name, word).ratio() for name in found]
-    found = [name for name, ratio in zip(found, ratios, strict=True) if ratio == ratios[0]]
+    found = [names[name] for name, ratio in zip(found, ratios, strict=True) if ratio == ratios[0]]
     return f"Did you mean {' or '.join(f'`{name}`' for name in found)}?" if found else ""
+
+
+def near_option(option: str, parser: argparse.ArgumentParser) -> str:
+    """A hint for an option that a command does not have: the one most like it, or the commands that have it; empty if
+    there is neither."""
+    if hint := nearest(option, options(parser)):
+        return hint
+    others = [f"`{name}`" for name in COMMANDS if option in options(parser_of(name))]
+    rest = [f"{len(others) - LISTED} more"] if len(others) > LISTED else []
+    return f"These commands have it: {', '.join([*others[:LISTED], *rest])}." if others else ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from inspector import installation
 from inspector.cli.arguments import add_rules
 from inspector.cli.output import columns, print_json, print_markdown
+from inspector.errors import InspectorError
 from inspector.explain import protocol_page, reference
 from inspector.rules import fixes
 from inspector.summaries import wording
@@ -29,7 +30,7 @@ LISTS = {"rules": reference.rules_list, "endpoints": reference.endpoints_list}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="+", help="a rule (B23), an endpoint (file_metadatas), a request path, a "
+    parser.add_argument("what", nargs="*", help="a rule (B23), an endpoint (file_metadatas), a request path, a "
                          "message of an agent or a master as it was printed, or a section that a source names "
                          "(docs/protocol.md#crls, or '#crls'); `rules` or `endpoints` for a list of all")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/explain.schema.json)")
@@ -41,6 +42,11 @@ def execute(arguments: argparse.Namespace) -> int:
     (who prints it, meaning, causes, check, fix), or print a section of docs/protocol.md, which the sources of rules
     and endpoints name.
     """
+    if not arguments.what:
+        raise InspectorError(
+            "There is nothing to explain.",
+            "Paste what the agent or the master printed, in quotes: puppet-inspector explain 'Error: Could not ...'",
+        )
     topic = " ".join(arguments.what)
     if topic in LISTS:
         rows = LISTS[topic]()

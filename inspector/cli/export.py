@@ -67,7 +67,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if output is None:
         exporting.text_of(kind)
     else:
-        files.must_be_new(output)
+        files.must_be_new(output, files.OPTION)
     with shown() as watch, as_one(arguments.captures, watch) as capture:
         chosen = exporting.Chosen.by(capture, arguments.filter, opened, watch)
         chosen.times = times_of(arguments, capture, watch)
@@ -89,7 +89,7 @@ def _export_wire(arguments: argparse.Namespace, kind: str) -> int:
     output = arguments.output
     if kind != "pcapng" or output is None:
         raise InspectorError("--wire needs a file for packets.", "Pass a file: -o FILE.pcapng")
-    files.must_be_new(output)
+    files.must_be_new(output, files.OPTION)
     with shown() as watch, as_one(arguments.captures, watch) as capture:
         legs = exporting.Chosen.by(capture, arguments.filter, None, watch).legs()
         number = wire.write(capture, legs, output)

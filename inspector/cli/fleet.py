@@ -41,7 +41,7 @@ def execute(arguments: argparse.Namespace) -> int:
     name = root.resolve().name
     output = arguments.output or root.resolve().with_name(f"{name}.html")
     if not arguments.json:
-        files.must_be_new(output)
+        files.must_be_new(output, files.OPTION)
     with shown() as watch:
         found = overview_of(directory, watch)
         if arguments.json:

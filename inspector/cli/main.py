@@ -183,11 +183,16 @@ def _parsed(command_line: list[str]) -> argparse.Namespace:
     Raises InspectorError; SystemExit for ``--help``, as argparse does.
     """
     name, words = commands.name_of(command_line)
+    called = ""
     if not name and words and not words[0].startswith("-"):
         if not os.path.lexists(words[0]):
-            kind = "capture" if os.sep in words[0] or "." in words[0] else "command"
-            raise InspectorError(f"There is no {kind} {words[0]!r}.", commands.near(words[0]))
-        name = commands.DEFAULT
+            if os.sep in words[0] or "." in words[0]:
+                raise InspectorError(
+                    f"There is no capture {words[0]!r}.",
+                    "`puppet-inspector captures` lists those in captures/, with a directory those in it.",
+                )
+            raise InspectorError(f"There is no command {words[0]!r}.", commands.near(words[0]))
+        name, called = commands.DEFAULT, "puppet-inspector CAPTURE"  # the user named no command
     elif not words:
         name = name or commands.DEFAULT
     parser = commands.parser_of(name)
@@ -200,6 +205,6 @@ def _parsed(command_line: list[str]) -> argparse.Namespace:
         raise InspectorError(f"`{parser.prog}` does not take {unknown[0]!r}.", hint or f"See `{parser.prog} --help`.")
     option = unknown[0].partition("=")[0]
     raise InspectorError(
-        f"`{parser.prog}` has no option {option}.",
-        commands.nearest(option, commands.options(parser)) or f"`{parser.prog} --help` lists them.",
+        f"`{called or parser.prog}` has no option {option}.",
+        commands.near_option(option, parser) or f"`{parser.prog} --help` lists them.",
     )

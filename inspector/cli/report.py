@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector import inputs
 from inspector.capture import paths
 from inspector.cli.arguments import (
     add_agent,
@@ -27,7 +28,7 @@ from inspector.formats.outgoing import summary
 from inspector.report import page
 from inspector.report.answers import answers_of
 from inspector.report.content import gathered
-from inspector.report.copies import Selection, leaving
+from inspector.report.copies import Selection, chosen, leaving
 from inspector.report.fields import fields
 from inspector.report.markdown import lines
 from inspector.text import as_json, size
@@ -73,7 +74,9 @@ def execute(arguments: argparse.Namespace) -> int:
     with shown() as watch, as_one(arguments.captures, watch) as capture:
         output = arguments.output or (paths.made_from(capture, ".html") if kind == "html" else None)
         if output is not None:
-            files.must_be_new(output)
+            if inputs.exists(output):
+                chosen(capture, selection, watch)  # a run that is not there comes before a file that is
+            files.must_be_new(output, files.OPTION)
         # The lines are about the requests as they were; their numbers are the same in the copy.
         times = times_of(arguments, capture, watch)
         with leaving(capture, selection, opened, watch, shared=arguments.shared) as copy:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from inspector import inputs
 from inspector.analysis.analyzer import Analyzer, masked, retrace
 from inspector.capture import paths
 from inspector.capture.store import Capture
@@ -21,7 +23,6 @@ from inspector.text import seconds
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from pathlib import Path
 
     from inspector.analysis.analyzer import Step
     from inspector.explain.time_split import Split
@@ -77,9 +78,12 @@ def _number(text: str, capture: Path | None) -> int:
     """Return the number of a record. Raises InspectorError."""
     if text.isascii() and text.isdecimal() and len(text) < DIGITS:
         return int(text)
-    if capture is None:
-        hint = f"Which one of {text}? `puppet-inspector list` prints them. For example: puppet-inspector show {text} 4"
-    elif str(capture).isdecimal():
+    if capture is None and ("." in text or inputs.exists(Path(text))):
+        raise InspectorError(
+            f"The number of the record in {text} is missing.",
+            f"`puppet-inspector list {text}` prints the numbers. For example: puppet-inspector show {text} 4",
+        )
+    if capture is not None and str(capture).isdecimal():
         hint = f"The capture comes first: puppet-inspector show {text} {capture}"
     else:
         hint = "For example: puppet-inspector show captures/FILE.sqlite 4. `puppet-inspector list` prints the numbers."

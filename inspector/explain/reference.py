@@ -59,7 +59,9 @@ def explain(what: str) -> dict[str, Any]:
         try:
             return _rule(rule_of(what.upper()))
         except KeyError:
-            pass
+            raise InspectorError(
+                f"There is no rule {what.upper()}.", "`puppet-inspector explain rules` lists them."
+            ) from None
     request = regex.fullmatch(rf"(?:({'|'.join(_METHODS)})\s+)?(\S+)", what.strip())
     if request is None:
         if found := known_errors.find(what):
@@ -75,8 +77,7 @@ def explain(what: str) -> dict[str, Any]:
         raise InspectorError(f"{rows[0].name} does not accept {method}.", f"Its methods: {', '.join(methods)}.")
     if found := known_errors.find(what):
         return _message(what, found, printed_by.printed_by(found.text))
-    names = [*(endpoint.name for endpoint in ENDPOINTS), *(rule.id for rule in known_rules())]
-    near = difflib.get_close_matches(target.upper() if len(target) == 3 else target, names, 3)
+    near = difflib.get_close_matches(target, [endpoint.name for endpoint in ENDPOINTS], 3)
     raise InspectorError(
         f"{target!r} is neither an endpoint nor a rule.",
         f"Did you mean {' or '.join(dict.fromkeys(near))}?" if near else _USAGE,
@@ -100,7 +101,9 @@ def _rows(target: str, methods: Sequence[str]) -> list[Endpoint]:
 def _nearest(what: str) -> str:
     """Return a hint with the messages that share most words with an unknown one."""
     commands = [f"puppet-inspector explain {shlex.quote(text)}" for text in known_errors.nearest(what)]
-    return "\n  ".join(["The nearest ones:", *commands]) if commands else _USAGE
+    return (
+        "\n  ".join(["Paste the whole line, as it was printed. The nearest ones:", *commands]) if commands else _USAGE
+    )
 
 
 def _message(pasted: str, found: known_errors.ErrorMatch, by: str = "") -> dict[str, Any]:

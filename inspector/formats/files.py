@@ -32,10 +32,14 @@ def named(text: str) -> Path:
     return path
 
 
-def must_be_new(path: Path) -> None:
+OPTION = "Choose another name with -o."
+"""The hint where an option names the file."""
+
+
+def must_be_new(path: Path, hint: str = "Choose another name.") -> None:
     """Raise InspectorError if something is at a path."""
     if os.path.lexists(path):
-        raise InspectorError(f"{path} already exists.", "Choose another name.")
+        raise InspectorError(f"{path} already exists.", hint)
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from inspector.formats.outgoing import Content
     from inspector.progress import Watch
+    from inspector.summaries.reading import CaptureRuns
     from inspector.summaries.summary import RunBrief
 
 SHARED = "shared capture"
@@ -70,6 +71,17 @@ class LeavingCapture:
         return not self.terms
 
 
+def chosen(capture: Path, selection: Selection, watch: Watch = unwatched) -> CaptureRuns | None:
+    """Return the runs of a capture that are chosen; None: all. Raises InspectorError if there is none."""
+    terms = selection.terms
+    found = reading.read(capture, terms, watch, time.time()) if terms else None
+    if found is not None and not found.runs:
+        raise InspectorError(
+            f"No run of {capture} matches {terms!r}.", f"`puppet-inspector runs {capture}` lists its runs."
+        )
+    return found
+
+
 @contextlib.contextmanager
 def leaving(
     capture: Path,
@@ -84,11 +96,7 @@ def leaving(
     terms, now = selection.terms, time.time()
     with Capture.open(capture) as records:
         present = records.present(now)
-    found = reading.read(capture, terms, watch, now) if terms else None
-    if found is not None and not found.runs:
-        raise InspectorError(
-            f"No run of {capture} matches {terms!r}.", f"`puppet-inspector runs {capture}` lists its runs."
-        )
+    found = chosen(capture, selection, watch)
     with _workplace() as folder:
         copy = folder / "capture.sqlite"
         _, withheld = share(capture, copy, opened, watch, pseudonyms=shared)
@@ -97,11 +105,11 @@ def leaving(
             source.judge(present, now)  # the copy itself says nothing of what is under way
             numbers = {run.brief.number for run in found.runs} if found else None
             runs = [run for run in source.runs if numbers is None or run.number in numbers]
-            chosen = source.judgement if numbers is None else judge([Recorded(runs, present=present)], now)
+            judgement = source.judgement if numbers is None else judge([Recorded(runs, present=present)], now)
             name = SHARED if shared else capture.name
             terms = "" if not terms else f"{len(runs)} runs were chosen" if shared else terms
             yield LeavingCapture(
-                source, name, capture.stat().st_size, runs, len(source.runs), terms, shared, withheld, chosen
+                source, name, capture.stat().st_size, runs, len(source.runs), terms, shared, withheld, judgement
             )
 
 

@@ -14,6 +14,7 @@ from inspector import regex, text
 if TYPE_CHECKING:
     from inspector.model import Exchange, Leg
     from inspector.rules.cases import ExchangeCase
+    from inspector.runs.observations import Unanswered
 
 
 class Failure(Enum):
@@ -65,10 +66,20 @@ def ours(reason: str | None) -> bool:
 
 def failure(exchange: Exchange) -> Failure | None:
     """Return why there was no connection for a request; None if there was one, or if it is not known."""
-    error = exchange.error
-    if not error or exchange.response is not None or (exchange.master and exchange.master.connected is not None):
+    return None if exchange.response is not None else _failure(exchange.error, exchange.master)
+
+
+def _failure(error: str | None, leg: Leg | None) -> Failure | None:
+    if not error or (leg and leg.connected is not None):
         return None
     return next((failure for failure, pattern in _PATTERNS if pattern.search(error)), None)
+
+
+def unresolved(failed: Unanswered) -> str:
+    """Return the name of the master that did not resolve for a request; empty if that is not why, or not known."""
+    if _failure(failed.reason, failed.leg) is not Failure.UNKNOWN_NAME:
+        return ""
+    return _target(failed.reason, failed.leg).rpartition(":")[0]
 
 
 def closed(reason: str | None) -> bool:
@@ -78,10 +89,14 @@ def closed(reason: str | None) -> bool:
 
 def target(exchange: Exchange) -> str:
     """Return the address or name that was tried, and the port."""
+    return _target(exchange.error, exchange.master)
+
+
+def _target(error: str | None, leg: Leg | None) -> str:
     for pattern in _TARGETS:
-        if found := pattern.search(exchange.error or ""):
+        if found := pattern.search(error or ""):
             return text.address(found[1].strip("[]"), int(found[2]))
-    return place(exchange.master)
+    return place(leg)
 
 
 def place(leg: Leg | None) -> str:

@@ -1,7 +1,24 @@
 """T18, T19, T20 and T27: why there was no connection to the master."""
 
-from inspector.rules.connection_errors import Failure, failure, since, target
+from inspector.rules.connection_errors import Failure, failure, since, target, unresolved
 from inspector.rules.kit import *
+from inspector.rules.puppet_commands import safe_name
+
+
+def _fix_of_name(name: str) -> Fix:
+    """Return the fix for a name that does not resolve."""
+    return (
+        on_proxy("see what the name resolves to", f"getent hosts {name}"),
+        on_proxy(
+            "correct the name (puppet_master, or with `run` `server` in puppet.conf), or this host's DNS or /etc/hosts"
+        ),
+    )
+
+
+def _fix_of_this_name(run: Run) -> Fix | None:
+    """Return the fix with the name that a run's last request was for."""
+    names = (safe_name(unresolved(failed), "") for failed in reversed(run.unanswered))
+    return next((_fix_of_name(name) for name in names if name), None)
 
 
 @rule(
@@ -49,12 +66,8 @@ def master_not_listening(case: ExchangeCase) -> Iterator[Statement]:
     broken=True,
     otherwise="warning if another server of `server_list` was up",
     title="the master's name does not resolve",
-    fix=(
-        on_proxy("see what the name resolves to", "getent hosts <name>"),
-        on_proxy(
-            "correct the name (puppet_master, or with `run` `server` in puppet.conf), or this host's DNS or /etc/hosts"
-        ),
-    ),
+    fix=_fix_of_name("<name>"),
+    instead=_fix_of_this_name,
     source="docs/protocol.md#failed-connections",
     explains=("S21", "F03", "P01"),
     without_catalog=NO_CATALOG_NO_REPORT,

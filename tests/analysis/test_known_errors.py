@@ -119,6 +119,40 @@ def test_commands_are_those_of_the_agents_that_print_it() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "The certificate for 'CN=web1.example' does not match its private key",
+        "The certificate retrieved from the master does not match the agent's private key",
+        "The CSR retrieved from the master does not match the agent's public key",
+        "web1.example already has a requested certificate; ignoring certificate request",
+        "web1.example already has a signed certificate; ignoring certificate request",
+    ],
+)
+def test_where_two_nodes_may_share_a_name_nothing_of_the_other_is_revoked(text: str) -> None:
+    output = explain(text)
+    assert "Two nodes use the same certname." in output["causes"]
+    steps = output["steps"]
+    assert any("certname <name>" in step.command and step.only_if == "another node uses the name" for step in steps)
+    for step in steps:
+        if step.destroys and step.on == "ca":
+            assert "the node was reinstalled" in step.only_if or "no other node uses the name" in step.only_if
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The certificate for 'CN=web1.example' does not match its private key",
+        "web1.example already has a signed certificate; ignoring certificate request",
+    ],
+)
+def test_a_request_is_not_compared_with_a_certificate(text: str) -> None:
+    # The CA lists a signed name with its certificate's fingerprint, which is never that of a request.
+    commands = [step.command for step in explain(text)["check_steps"]]
+    assert not any("--fingerprint" in command or "ca list" in command for command in commands)
+    assert any("/catalog/" in command and "access.log" in command for command in commands)
+
+
+@pytest.mark.parametrize(
     "pasted",
     [
         "Error: Could not send report: a reason of its own",
@@ -172,7 +206,6 @@ IDENTITY = re.compile(
 """What deletes a key, a certificate or the CA that a node trusts."""
 PROOFS = {
     "The CSR for host 'NAME' does not match the public key": "another key",
-    "The CSR retrieved from the master does not match the agent's public key": "another key",
     "CSR sign verification failed; you need to clean the certificate request for NAME on the server": "forged",
     "Certname X must not contain unprintable or non-ASCII characters": "a name that no CA signs",
     "Failed to load client certificate for 'NAME'": "a damaged file, which the CA serves again",
@@ -269,7 +302,7 @@ def test_the_nearest_messages_are_offered_with_how_to_ask_for_them() -> None:
     with pytest.raises(InspectorError) as error:
         explain("the resource could not be aliased twice: declaration")
     first, *commands = error.value.hint.split("\n")
-    assert first == "The nearest ones:"
+    assert first == "Paste the whole line, as it was printed. The nearest ones:"
     assert len(commands) == 3
     for command in commands:
         program, verb, text = shlex.split(command)

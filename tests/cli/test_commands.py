@@ -77,7 +77,7 @@ def test_a_capture_is_opened_without_a_command(run: Run, tmp_path: Path, monkeyp
     assert (status, out) == (2, "")
     assert err.splitlines() == [
         f"puppet-inspector: There is no capture '{tmp_path}/b.sqlite'.",
-        "  `puppet-inspector --help` lists the commands.",
+        "  `puppet-inspector captures` lists those in captures/, with a directory those in it.",
     ]
 
 

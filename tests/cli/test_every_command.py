@@ -314,7 +314,7 @@ def test_a_reader_takes_nothing_a_file_several_and_a_directory(
 
 def test_what_changes_a_capture_never_chooses_it(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
-    before = {path: path.read_bytes() for path in Path("captures").iterdir()}
+    before = {path: path.read_bytes() for path in Path("captures").rglob("*") if path.is_file()}
     for words in (
         ["captures", "vacuum"],
         ["captures", "merge", "-o", "new.sqlite"],
@@ -327,5 +327,5 @@ def test_what_changes_a_capture_never_chooses_it(run: Run, folder: Path, monkeyp
         status, out, err = run(*words)
         assert (status, out) == (2, "")
         assert "captures is a directory." in err
-    assert {path: path.read_bytes() for path in Path("captures").iterdir()} == before
+    assert {path: path.read_bytes() for path in Path("captures").rglob("*") if path.is_file()} == before
     assert not Path("new.sqlite").exists()

@@ -62,12 +62,27 @@ def test_every_explanation_as_json_fits_the_schema(run: Run) -> None:
         assert all(valid("explain", out).values()), what
 
 
+def test_without_a_topic_it_has_an_example(run: Run) -> None:
+    status, out, err = run("explain")
+    assert (status, out) == (2, "")
+    sentence, hint = err.splitlines()
+    assert sentence == "puppet-inspector: There is nothing to explain."
+    assert "puppet-inspector explain 'Error: " in hint
+
+
+@pytest.mark.parametrize("rule", ["B99", "s1234"])
+def test_a_rule_that_is_none_is_an_error_with_the_list_of_all(run: Run, rule: str) -> None:
+    assert run("explain", rule) == (
+        2, "", f"puppet-inspector: There is no rule {rule.upper()}.\n  `puppet-inspector explain rules` lists them.\n"
+    )  # fmt: skip
+
+
 def test_an_unknown_message_is_an_error_with_the_nearest_ones(run: Run) -> None:
     status, out, err = run("explain", "the resource could not be aliased twice: declaration")
     assert (status, out) == (2, "")
     first, second, *commands = err.splitlines()
     assert first == "puppet-inspector: No known message matches."
-    assert second.strip() == "The nearest ones:"
+    assert second.strip() == "Paste the whole line, as it was printed. The nearest ones:"
     for command in commands:
         assert run(*shlex.split(command)[1:])[0] == 0
     assert len(commands) == 3

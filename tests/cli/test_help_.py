@@ -8,6 +8,12 @@ if TYPE_CHECKING:
     from tests.conftest import Run
 
 
+def test_a_usage_names_what_ends_the_command_line(run: Run) -> None:
+    usage = run("help", "run")[1].partition("\n\n")[0]
+    assert usage.endswith(" -- COMMAND")
+    assert "..." not in usage
+
+
 def test_help_of_a_command(run: Run) -> None:
     assert run("help", "captures", "merge") == run("captures", "merge", "--help") == run("merge", "--help")
     assert run("help", "chek") == (

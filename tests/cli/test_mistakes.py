@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MISTAKES: list[tuple[list[str], str]] = [
     (["runs", "{tmp}/none.sqlite"], "There is no capture at"),
     (["check", "{tmp}/none.sqlite"], "There is no capture at"),
-    (["show", "{tmp}/text.sqlite", "1"], "is not a capture"),
+    (["show", "{tmp}/text.sqlite", "1"], "text.sqlite is not a capture."),
     (["show", "{tmp}/good.sqlite", "99"], "has no record 99."),
     ([], "is not a terminal"),
     (["open", "{tmp}/good.sqlite"], "is not a terminal"),

@@ -76,6 +76,15 @@ def test_a_mistake_is_one_sentence_and_leaves_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_exists_is_named_with_the_option_and_after_a_run_that_is_missing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.html").touch()
+    words = ("report", sample("revoked"), "-o", tmp_path / "a.html")
+    assert run(*words) == (
+        2, "", f"puppet-inspector: {tmp_path}/a.html already exists.\n  Choose another name with -o.\n"
+    )  # fmt: skip
+    assert run(*words, "--run", "9")[2].startswith("puppet-inspector: No run of")
+
+
 def test_a_file_that_is_no_capture(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.sqlite").write_text("nothing")
     assert run("report", tmp_path / "a.sqlite")[0] == 2

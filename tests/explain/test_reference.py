@@ -55,7 +55,7 @@ def test_a_path_is_explained() -> None:
 
 @pytest.mark.parametrize(
     ("what", "near"),
-    [("file_metdata", "file_metadata"), ("B99", "B"), ("nonsense", "`explain catalog` for an endpoint")],
+    [("file_metdata", "file_metadata"), ("B99", "explain rules"), ("nonsense", "`explain catalog` for an endpoint")],
 )
 def test_what_is_unknown_is_reported_with_the_nearest(what: str, near: str) -> None:
     with pytest.raises(InspectorError) as error:

@@ -131,6 +131,16 @@ def test_a_later_run_of_the_same_ca_has_its_commands_too() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("target", "name"), [("m.example:8140", "m.example"), ("$(reboot):8140", "<name>"), ("-x:8140", "<name>")]
+)
+def test_a_name_that_does_not_resolve_is_in_the_command(target: str, name: str) -> None:
+    reason = f"cannot connect to the master {target}: Name or service not known"
+    (run,) = _finished(talk(unconnected(plugins(), reason)))
+    assert rule_of("T19").fix_for(run)[0].command == f"getent hosts {name}"
+    assert rule_of("T19").fix_for(None)[0].command == "getent hosts <name>"
+
+
 @pytest.mark.parametrize("ident", ["B08", "B34", "B36", "B43", "B45"])
 def test_a_rule_advises_no_setting_that_an_openvox_ca_does_not_have(ident: str) -> None:
     (run, *_) = _finished(talk(ca(), crl(), csr(), of_openvox_ca(not_issued(), "certificate not found")))

@@ -168,9 +168,13 @@ def test_names_of_files_can_not_talk_to_the_terminal(run: Run, tmp_path: Path) -
 def test_captures_of_the_usual_place(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     status, _, err = run("captures")
-    assert (status, err.splitlines()[0]) == (2, "puppet-inspector: captures is not a directory.")
+    none = "There is no capture in captures/."
+    hint = "Name a capture, or start the proxy or `puppet-inspector demo` here."
+    assert (status, err) == (2, f"puppet-inspector: {none}\n  {hint}\n")
+    assert run("captures", "captures")[2].startswith("puppet-inspector: captures is not a directory.")
     (tmp_path / "captures").mkdir()
-    assert run("captures") == (0, "0 captures in captures, 0 B\n", "")
+    assert run("captures") == (0, f"{none} {hint}\n", "")
+    assert run("captures", tmp_path)[1].startswith(f"There is no capture in {tmp_path}/. Captures are the files")
     save(tmp_path / "captures" / "c.sqlite", Gap(1.0, "x"))
     assert run("captures")[1].splitlines()[-1].startswith("1 capture in captures, ")
 
