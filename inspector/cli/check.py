@@ -161,7 +161,7 @@ def _print_findings(
     finding that it shows."""
 
     def since(capture: Path, run: RunBrief, finding: Finding) -> str:
-        return causes.over_since(capture, run) if finding.rule in (run.cause, *run.symptoms) else ""
+        return causes.over_since(capture, run, finding.rule)
 
     def order(item: tuple[Path, RunBrief, Finding]) -> tuple[int, bool, bool]:
         _, run, finding = item

@@ -71,10 +71,11 @@ class Incidents(NamedTuple):
         """All of them, those of now first."""
         return [*self.now, *self.past]
 
-    def over_since(self, capture: Path, run: RunBrief) -> str:
-        """Return which run the node of a run completed since, in words, if what the run shows is over; else nothing."""
+    def over_since(self, capture: Path, run: RunBrief, rule: str | None = None) -> str:
+        """Return which run the node of a run completed since, in words, if the run's cause is over; else nothing. Of a
+        ``rule``, if it is that cause or follows from it."""
         later = self.over.get((capture, run.number))
-        if later is None:
+        if later is None or (rule is not None and rule not in (run.cause, *run.symptoms)):
             return ""
         where = f"{clean(later.capture.name)} " if later.capture != capture else ""
         return f"{where}run {later.run.number}"
