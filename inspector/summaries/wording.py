@@ -318,6 +318,8 @@ def finding(
     """
     head, place = stated(found, run, where)
     lines = [*flowing(head, width), *flowing(f"{place}{f'; over since {over}' if over else ''}", width)]
+    if brief and run.cause and found.rule in run.symptoms:
+        lines.append(f"  why:    it follows from {run.cause}")
     for part in () if brief else explained(found, run):
         if over and not isinstance(part.content, str):
             lines += flowing(past_fix(found.rule), width)

@@ -153,6 +153,7 @@ def test_no_fix_is_printed_for_what_is_over(run: Run, reinstalled: Path) -> None
         assert "ca clean" not in out
     status, out, _ = run("check", reinstalled)
     assert status == 1
+    assert out.count("\n  why:    it follows from B18\n") == 1
     lead, every = out.splitlines()[:2]
     assert lead == "1 node completed"
     assert every == "2 errors, 1 notice in all 2 runs; 1 earlier failure is over"
