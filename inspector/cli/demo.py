@@ -58,7 +58,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         print(chosen.description, flush=True)
     capture = record(capture_to_write(arguments), chosen, quiet=arguments.json, own=arguments.own)
-    status = print_runs([capture], as_json=arguments.json)
+    status = print_runs([capture], as_json=arguments.json, healed=chosen is HEALED)
     if not arguments.json:
         print("\nnext:")
         for words in (["check"], ["bootstrap"], []):

@@ -18,7 +18,7 @@ from inspector.cli.rows import print_rows, run_row
 from inspector.doctor import agent_end
 from inspector.formats import json_output, master_logs
 from inspector.progress import named
-from inspector.summaries import reading, wording
+from inspector.summaries import incidents, reading, wording
 from inspector.text import clean, counts, plural
 
 if TYPE_CHECKING:
@@ -72,12 +72,13 @@ def print_runs(
     filtered: str = "",
     full: bool = False,
     ends: bool = True,
+    healed: bool = False,
     times: Callable[[Path, Watch], MasterTimes] | None = None,
 ) -> int:
     """Print the runs that match a filter, their verdicts and the number of findings; return the exit status.
     ``given`` is how the user named the captures, perhaps by a directory. ``times`` reads what a master's logs say about
     a capture; where the time of each run went is printed too, then. ``ends``: print why an agent ended that `run`
-    started, where its traffic does not show it."""
+    started, where its traffic does not show it. ``healed``: print the fix of what is over, as what healed it."""
     unreadable = Unreadable(captures)
     listed = []
     splits: dict[Path, dict[int, Split]] = {}
@@ -125,7 +126,8 @@ def print_runs(
     fixes = wording.FixLines(columns())
     for found in listed:
         where = f"{found.capture.name} " if several else ""
-        print_verdicts(found.briefs, fixes, whole(found.capture), where)
+        over = functools.partial(incidents.by_cause(found.judgement).over_since, found.capture)
+        print_verdicts(found.briefs, fixes, whole(found.capture), where, over, healed=healed)
         print_unanalyzed(found.unanalyzed.items(), where)
         if found.capture in splits:
             print_times(found.briefs, splits[found.capture], where)

@@ -95,6 +95,8 @@ def _stop(comparison: Comparison, *, full: bool) -> Iterator[Line]:
     yield Line("plain", "")
     yield Line("head", f"{stopped.ending}: {clean(stopped.side.label)}")
     yield Line("removed", f"  {clean(stopped.why)}")
+    if stopped.completed_since:
+        yield Line("plain", f"  completed since: {clean(stopped.other.label)}")
     rest = stopped.rest(comparison.differences, comparison.uncompared)
     if rest and not full:
         yield Line("note", f"  never got that far: {clean(rest)} (--full)")

@@ -62,9 +62,18 @@ class StoppedRun:
 
     @property
     def fix(self) -> str:
-        """What to do about it, in lines; empty if that is not known."""
+        """What to do about it, or was to do if the node completed a run since, in lines; empty if that is not known."""
         run = self.side.run
-        return "\n".join(fixes.lines(run.steps, UNWRAPPED)) if isinstance(run, RunBrief) else ""
+        if not isinstance(run, RunBrief) or not run.steps:
+            return ""
+        then = [f"at the time ({self.other.label} completed since):"] if self.completed_since else []
+        return "\n".join([*then, *fixes.lines(run.steps, UNWRAPPED)])
+
+    @property
+    def completed_since(self) -> bool:
+        """Whether the other run is a later one of the same node, and completed."""
+        stopped, other = self.side.run, self.other.run
+        return other.name == stopped.name and other.started > stopped.started and other.outcome == "complete"
 
     @property
     def seq(self) -> int | None:

@@ -12,7 +12,7 @@ from inspector.rules import fixes, rule_of
 from inspector.summaries import incidents
 from inspector.summaries.incidents import differences, last_good
 from inspector.summaries.judgement import Judgement
-from inspector.text import clean, plural
+from inspector.text import clean, counts, plural
 
 if TYPE_CHECKING:
     from inspector.capture.store import Capture
@@ -93,10 +93,19 @@ class Answers:
     judgement: Judgement = field(default_factory=Judgement)
     latest: float | None = None
     """When the latest run ended."""
+    alone: RunBrief | None = None
+    """The run that was chosen: what its node is now is not known from it."""
+    alone_over: str = ""
+    """Which run its node completed since, in words; empty: none."""
 
     @property
     def headline(self) -> str:
         """The whole answer in one sentence."""
+        if self.alone:
+            found = counts(self.alone.findings)
+            over = f"over since {self.alone_over}" if self.alone_over else ""
+            how = ", ".join(filter(None, [self.alone.ending, found]))
+            return "; ".join(filter(None, [f"Run {self.alone.number}: {how}", over]))
         text = self.judgement.headline
         return text[:1].upper() + text[1:]
 
@@ -114,7 +123,8 @@ def answers_of(copy: LeavingCapture) -> Answers:
         now = tuple(_answer(incident, copy, capture) for incident in found.now)
         past = tuple(_answer(incident, copy, capture) for incident in found.past)
     latest = max((run.ended for run in copy.runs), default=None)
-    return Answers(now, past, copy.judgement, latest)
+    alone = copy.runs[0] if len(copy.runs) == 1 and not copy.whole else None
+    return Answers(now, past, copy.judgement, latest, alone, copy.source.over_since(alone) if alone else "")
 
 
 def _answer(incident: Incident, copy: LeavingCapture, capture: Capture) -> Answer:
@@ -141,7 +151,7 @@ def _answer(incident: Incident, copy: LeavingCapture, capture: Capture) -> Answe
         len(incident.runs),
         run.steps,
         not incident.nodes,
-        incident.over,
+        incident.over or all(map(copy.source.over_since, incident.runs)),
         seqs,
         tuple(_quoted(seq, run, capture) for seq in seqs[-EVIDENCE:]),
         tuple(differences(run, good)) if good else (),

@@ -48,10 +48,11 @@ def _lines(answers: Answers, copy: LeavingCapture) -> Iterator[str]:
     if len(answers.found) > CAUSES + 5:
         yield f"- and {plural(len(answers.found) - CAUSES - 5, 'more cause')}"
     if answers.past and not answers.found:
-        yield ""
-        for answer in answers.past[:5]:
+        for number, answer in enumerate(answers.past[:5]):
+            yield ""
             over = "over" if answer.over else "not seen since"
             yield f"- {over}: {_plain(answer.sentence)} ({_plain(answer.where)}, last at {stamp(answer.last)})"
+            yield from _why(answer) if number < CAUSES else ()
     yield ""
     if withheld := summary(copy.withheld):
         yield f"{_plain(withheld)}; secrets are masked."
@@ -74,11 +75,19 @@ def _answer(answer: Answer) -> Iterator[str]:
         yield f"- certainty: {_plain(answer.certainty)}"
     if answer.seqs:
         yield f"- evidence: {plural(len(answer.seqs), 'record')}: {', '.join(map(str, answer.seqs[:8]))}"
+    yield from _why(answer)
+
+
+def _why(answer: Answer) -> Iterator[str]:
+    """Why it happens, and its fix."""
     if answer.explanation:
         yield ""
         yield _plain(answer.explanation)
     if answer.steps:
         yield ""
+        if answer.over:
+            yield "The fix at the time, nothing is to be done now:"
+            yield ""
         for number, step in enumerate(fix_steps(answer.steps), 1):
             condition = f"If {step.only_if}: " if step.only_if else ""
             text = f"{number}. {_plain(condition + step.text)}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
+from inspector.summaries import incidents
 from inspector.summaries.calls import Apart
 from inspector.summaries.index import Index
 from inspector.summaries.judgement import Judgement, Recorded, judge
@@ -45,6 +46,7 @@ class IndexedCapture:
         self._by_number: dict[int, IndexedRun] = {}
         self.judgement = Judgement()
         """What the runs that were read show of their nodes."""
+        self._causes: incidents.Incidents | None = None
         self._replaced: dict[int, int] = {}
         """The runs that were read first, by their negative number: their last record."""
         self._signs: tuple[int, dict[int, tuple[Sign, ...]]] = -1, {}
@@ -87,12 +89,13 @@ class IndexedCapture:
         self.judgement = made = judge(
             [Recorded([run.brief for run in numbered], present=present, apart=self.apart)], now
         )
+        self._causes = None
         self._by_number = {run.brief.number: run.judged(made.runs[Path(), run.brief.number]) for run in numbered}
 
     def _forget_all(self) -> None:
         """Drop everything that was read: the index was replaced by another one."""
         self._runs, self._gone, self._by_number, self._replaced = {}, {}, {}, {}
-        self.judgement = Judgement()
+        self.judgement, self._causes = Judgement(), None
         self._signs = -1, {}
 
     def _doubt(self, error: CaptureError) -> None:
@@ -100,6 +103,17 @@ class IndexedCapture:
         raise error
 
     # -- runs -----------------------------------------------------------------------------------------
+
+    @property
+    def causes(self) -> incidents.Incidents:
+        """What is wrong, or was, by cause."""
+        if self._causes is None:
+            self._causes = incidents.by_cause(self.judgement)
+        return self._causes
+
+    def over_since(self, run: RunBrief, rule: str | None = None) -> str:
+        """Return which run the node of a run completed since, as ``Incidents.over_since`` does."""
+        return self.causes.over_since(Path(), run, rule)
 
     @property
     def runs(self) -> list[RunBrief]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector import regex
+from inspector import installation, regex
 from inspector.model import Severity
 from inspector.privacy import redact
 from inspector.rules import fixes, rule_of
@@ -268,11 +268,14 @@ class Block(NamedTuple):
     """Its severity."""
 
 
-def verdict(run: RunBrief, width: int | None = None, where: str = "", *, times: str = "", past: str = "") -> Block:
-    """A run's verdict, which it must have; ``where`` names the capture."""
+def verdict(
+    run: RunBrief, width: int | None = None, where: str = "", *, times: str = "", past: str = "", over: str = ""
+) -> Block:
+    """A run's verdict, which it must have; ``where`` names the capture, and ``over`` the run that its node completed
+    since."""
     assert run.verdict is not None  # noqa: S101 - see above
-    marked = f"{where}run {run.number}{times}:"
-    severity = run.verdict.severity or Severity.ERROR
+    marked = f"{where}run {run.number}{times}{f', over since {over}' if over else ''}:"
+    severity = None if over else run.verdict.severity or Severity.ERROR
     return Block(flowing(f"{marked} {run.verdict.message}{past}", width), marked, severity)
 
 
@@ -306,15 +309,21 @@ def finding(
     brief: bool = False,
     width: int | None = None,
     fixed: str = "",
+    over: str = "",
 ) -> list[str]:
     """A finding with its evidence, and unless ``brief`` its explanation and fix.
 
     ``where`` says which capture the run is in, if there are several; ``width`` is that of the terminal; ``fixed`` names
-    the run for which the fix was printed already.
+    the run for which the fix was printed already, ``over`` the run that its node completed since.
     """
-    lines = [line for text in stated(found, run, where) for line in flowing(text, width)]
+    head, place = stated(found, run, where)
+    lines = [*flowing(head, width), *flowing(f"{place}{f'; over since {over}' if over else ''}", width)]
+    if brief and run.cause and found.rule in run.symptoms:
+        lines.append(f"  why:    it follows from {run.cause}")
     for part in () if brief else explained(found, run):
-        if fixed and not isinstance(part.content, str):
+        if over and not isinstance(part.content, str):
+            lines += flowing(past_fix(found.rule), width)
+        elif fixed and not isinstance(part.content, str):
             lines += flowing(f"{part.label}above, for {clean(fixed)}", width)
         else:
             lines += part.lines(width or PLAIN)
@@ -340,6 +349,11 @@ def explained(found: Finding, run: RunBrief) -> tuple[Labelled, Labelled, Labell
     )
 
 
+def past_fix(rule: str) -> str:
+    """A line that names the fix of what is over: its commands may harm a node that is well again."""
+    return f"  fix at the time: `{installation.typed('explain', rule)}`"
+
+
 class FixLines:
     """Fixes as lines of text, one below the other; the same one is printed once."""
 
@@ -347,10 +361,10 @@ class FixLines:
         self._width = width or PLAIN
         self._printed: dict[Fix, str] = {}
 
-    def of(self, fix: Fix, where: str) -> list[str]:
+    def of(self, fix: Fix, where: str, label: str = "fix") -> list[str]:
         """The lines of a fix; ``where`` names the run that it is for."""
         known = self._printed.setdefault(fix, where)
-        return Labelled("  fix: ", fix).lines(self._width) if known == where else [f"  fix: as for {known}"]
+        return Labelled(f"  {label}: ", fix).lines(self._width) if known == where else [f"  {label}: as for {known}"]
 
     def where(self, fix: Fix) -> str:
         """The run for which a fix was printed; empty if it was not."""

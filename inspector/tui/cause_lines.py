@@ -217,7 +217,7 @@ def _failed(incident: Incident, run: RunBrief, source: Source, width: int, *, wh
         text.append(f"The same on {clean(', '.join(others))}.\n")
     if whole:
         verdicts.add_whole(text, run.cause_found, source)
-    text.append_text(verdicts.steps(run.steps, max(width - 2 * MARGIN, 20)))
+    text.append_text(verdicts.steps(run.steps, max(width - 2 * MARGIN, 20), over=incident.over))
     text.append_text(_compared(run, source, width))
     if incident.cause:
         text.append(f"\n{run.explanation_of(incident.cause)}\n", style="dim")

@@ -99,7 +99,7 @@ class Causes(View):
         if now != self._revision:
             self._revision = now
             self._judgement = self.source.judgement
-            self._incidents = incidents.by_cause(self._judgement)
+            self._incidents = self.source.causes
             self._show_present()
             self._fill()
             histogram = self.query_one(Histogram)

@@ -63,11 +63,6 @@ def _outcome(line: RunLine) -> Text:
     return Text(f"{bad} not ok", style=palette.OUTCOMES["failed"]) if bad else palette.outcome(line.run)
 
 
-def _verdict(run: RunBrief) -> str:
-    """Its cause, without what other columns show."""
-    return clean(f"{run.cause or ''} {run.verdict.reason}".strip()) if run.verdict else ""
-
-
 def _worst(run: RunBrief) -> int:
     return max((finding.severity.rank for finding in run.findings), default=0)
 
@@ -146,7 +141,7 @@ class Runs(Filtered):
                    sort=_by(lambda run: run.duration)),
             Column("outcome", lambda line, _: _outcome(line), 10, sort=_by(lambda run: run.ending)),
             Column("findings", _cell(lambda run, _: palette.counts(run)), 8, sort=_by(lambda run: -_worst(run))),
-            Column("verdict", _cell(lambda run, _: _verdict(run)), 20, 5, least=130),
+            Column("verdict", _cell(lambda run, _: self._verdict(run)), 20, 5, least=130),
         )  # fmt: skip
         yield Histogram()
         with Pane(id="upper", title="Runs") as pane:
@@ -198,6 +193,12 @@ class Runs(Filtered):
     def _mark(self, line: RunLine, _: int) -> Text | str:
         marked = not line.of and self.inspector.marks.marked_run(line.run.number)
         return Text("*", style=f"bold {DOUBT}") if marked else ""
+
+    def _verdict(self, run: RunBrief) -> str:
+        """Its cause, without what other columns show."""
+        over = self.source.over_since(run)
+        lead = f"over since {over}: " if over else ""
+        return clean(f"{lead}{f'{run.cause or ""} {run.verdict.reason}'.strip()}") if run.verdict else ""
 
     def update(self) -> None:
         """Show the current state of the runs."""
@@ -252,7 +253,7 @@ class Runs(Filtered):
         run = line.run
         self.query_one("#verdict", Pane).name_it(f"Run {run.label}")
         width = self.size.width * 3 // 5 if self.broad else self.size.width
-        text = in_full(run, width - 6, self.source.judgement.doing(run.number))
+        text = in_full(run, width - 6, self.source.judgement.doing(run.number), self.source.over_since(run))
         note = self.inspector.marks.note_of_run(run.number)
         if note:
             text.append(f"\nnote: {clean(note)}")

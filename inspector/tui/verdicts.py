@@ -26,26 +26,31 @@ if TYPE_CHECKING:
     from inspector.summaries.under_way import UnderWay
 
 
-def headline(run: RunBrief, width: int, doing: UnderWay[RunBrief] | None = None) -> Text:
-    """The verdict, shortened to a few lines; a key shows its fix. ``doing`` is what its agent does."""
+def headline(run: RunBrief, width: int, doing: UnderWay[RunBrief] | None = None, over: str = "") -> Text:
+    """The verdict, shortened to a few lines; a key shows its fix. ``doing`` is what its agent does, ``over`` the run
+    that its node completed since."""
     if run.verdict is None:
         return _well(run, doing)
     room = max(20, width * lines(width) - width // 8)  # words are not broken at the ends of the lines
-    return Text().append(_without_middle(clean(run.verdict.message), room), style="bold")
+    lead = f"Over since {over}: " if over else ""
+    message = _without_middle(clean(run.verdict.message), room - len(lead))
+    return Text().append(f"{lead}{message}", style="not bold" if over else "bold")
 
 
-def in_full(run: RunBrief, width: int, doing: UnderWay[RunBrief] | None = None) -> Text:
-    """The verdict and the numbered steps of its fix. ``doing`` is what its agent does."""
+def in_full(run: RunBrief, width: int, doing: UnderWay[RunBrief] | None = None, over: str = "") -> Text:
+    """The verdict and the numbered steps of its fix. ``doing`` is what its agent does, ``over`` the run that its node
+    completed since."""
     if run.verdict is None:
         return _well(run, doing)
-    text = Text().append(clean(run.verdict.message), style="bold").append("\n")
-    return text.append_text(steps(run.steps, width)) if run.steps else text
+    lead = f"Over since {over}: " if over else ""
+    text = Text().append(f"{lead}{clean(run.verdict.message)}", style="bold").append("\n")
+    return text.append_text(steps(run.steps, width, over=bool(over))) if run.steps else text
 
 
-def steps(fix: Fix, width: int) -> Text:
-    """The steps of a fix, numbered, their commands on lines of their own."""
+def steps(fix: Fix, width: int, *, over: bool = False) -> Text:
+    """The steps of a fix, numbered, their commands on lines of their own; of what is ``over``, as of that time."""
     commands = {step.command for step in fix}
-    text = Text("\nFix\n", style="bold")
+    text = Text(f"\n{'Fix at the time: nothing is to be done now' if over else 'Fix'}\n", style="bold")
     for each in fixes.lines(fix, width):
         style = COMMAND if each.strip() in commands else "not bold"
         text.append(f"{clean(each)}\n", style=style)
@@ -85,9 +90,11 @@ LABEL = 10
 """Columns of a label."""
 
 
-def finding_in_full(finding: Finding, run: RunBrief, width: int | None = None) -> Text:
-    """The full text of a finding; the pane, which is so wide, wraps its lines, but not those of the fix."""
+def finding_in_full(finding: Finding, run: RunBrief, width: int | None = None, over: str = "") -> Text:
+    """The full text of a finding; the pane, which is so wide, wraps its lines, but not those of the fix. ``over`` is
+    the run that its node completed since."""
     head, where = wording.stated(finding, run)
+    where += f"; over since {over}: the fix is of that time" if over else ""
     content = Text().append(head, style=f"bold {palette.SEVERITIES[finding.severity]}").append(f"\n{where}\n")
     for part in wording.explained(finding, run):
         if isinstance(part.content, str):

@@ -136,6 +136,47 @@ def test_a_run_that_is_under_way_has_no_verdict_and_nothing_that_only_the_whole_
     assert "R03" in run("check", save(tmp_path / "over.sqlite", *going))[1]
 
 
+@pytest.fixture
+def reinstalled(tmp_path: Path) -> Path:
+    """A capture of a node whose certificate was for another key, and that completed a run since."""
+    lost = talk(ca(), crl(), csr(key="new", status=400, text=SIGNED), issued(), certname="lost.example")
+    well = talk(catalog(), report(), certname="lost.example", after=600)
+    return save(tmp_path / "reinstalled.sqlite", *lost, *well)
+
+
+def test_no_fix_is_printed_for_what_is_over(run: Run, reinstalled: Path) -> None:
+    """Its commands would revoke the certificate of a node that is well."""
+    for command in ("check", "runs"):
+        _, out, _ = run(command, reinstalled)
+        assert "\nrun 1, over since run 2: lost.example has no certificate yet: B18 " in out
+        assert "\n  fix at the time: `puppet-inspector explain B18`\n" in out
+        assert "ca clean" not in out
+    status, out, _ = run("check", reinstalled)
+    assert status == 1
+    assert out.count("\n  why:    it follows from B18\n") == 1
+    lead, every = out.splitlines()[:2]
+    assert lead == "1 node completed"
+    assert every == "2 errors, 1 notice in all 2 runs; 1 earlier failure is over"
+    places = [line for line in out.splitlines() if line.startswith("  run 1 of lost.example; evidence: ")]
+    assert [place.endswith("; over since run 2") for place in places] == [True, True, False]
+
+
+def test_what_is_over_in_another_capture_says_in_which(run: Run, tmp_path: Path) -> None:
+    first, second = save(tmp_path / "a.sqlite", *failing()), tmp_path / "b.sqlite"
+    save(second, *talk(catalog(), report(), after=1800))
+    _, out, _ = run("check", first, second)
+    assert "\na.sqlite run 1, over since b.sqlite run 1: node1.example failed: S01 " in out
+
+
+def test_the_fix_of_a_node_stands_though_another_has_the_same_behind_it(run: Run, tmp_path: Path) -> None:
+    other = talk(catalog(status=500), report(result="failed"), certname="other.example", after=60)
+    capture = save(tmp_path / "c.sqlite", *failing(), *other, *talk(catalog(), report(), after=1800))
+    _, out, _ = run("check", capture)
+    assert "\n  fix: " in out
+    assert "\n  fix:    above, for run 2\n" in out
+    assert "\n  fix at the time: " in out
+
+
 # -- doctor ---------------------------------------------------------------------------------------------
 
 

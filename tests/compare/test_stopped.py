@@ -129,3 +129,14 @@ def test_rows_have_the_fix_and_what_is_left_out_does_not_count() -> None:
     assert "puppetserver ca clean --certname node1.example" in rows[0].note
     assert rows[0].proof
     assert rows[0].proof.seq == 1
+
+
+def test_that_the_node_completed_the_other_run_since_is_said_and_the_fix_is_of_that_time() -> None:
+    later = talk(node(), plugins(), catalog(), report(), after=600)
+    found = compared(REVOKED, later)
+    lines = printed(found)
+    assert lines[lines.index("refused: run 1") + 2] == "  completed since: run 2"
+    assert diff_lines.rows(found)[0].note.startswith("at the time (run 2 completed since):\n")
+    other = compared(REVOKED, talk(node(), plugins(), catalog(), report(), certname="other.example", after=600))
+    assert not any("since" in line and "completed" in line for line in printed(other))
+    assert not diff_lines.rows(other)[0].note.startswith("at the time")

@@ -25,10 +25,10 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 DEMO = (
     (r"\S+ +web1\.lab\.example +certificates PUT .* 400 .*", 1),
     (r"== run 2 .*", 1),
-    (r"The capture is .*", 1),  # below it are the runs, each with its fix
-    (r"run 1: .*", 1),
-    (r"  fix: .*", 1),
-    (r" {9,}.*", 6),
+    (r"The capture is .*", 1),  # below it are the runs, and the fix that was taken
+    (r"run 1, over since run 2: .*", 1),
+    (r"  healed by: .*", 1),
+    (r" {9,}.*", 5),
     (r"next:", 1),
     (r"  \S.*", 3),
 )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.report.answers import Answers
+    from tests.conftest import Run
 
 
 def answers(path: Path) -> Answers:
@@ -82,6 +83,30 @@ def test_a_failure_that_is_over_is_past(tmp_path: Path) -> None:
     found = answers(save(tmp_path / "a.sqlite", *[*uncompiled(1), *well(1, 5000)]))
     (past,) = found.past
     assert (found.found, past.over, past.rule) == ((), True, "S01")
+
+
+def test_the_report_of_one_run_does_not_say_what_its_node_is_now(run: Run, tmp_path: Path) -> None:
+    capture = save(tmp_path / "a.sqlite", *[*uncompiled(1), *well(1, 5000)])
+    _, first, _ = run("report", capture, "--run", "1", "--format", "markdown")
+    assert first.startswith("# Run 1: failed, 2 errors; over since run 2\n")
+    assert "\nThe fix at the time, nothing is to be done now:\n" in first
+    _, second, _ = run("report", capture, "--run", "2", "--format", "markdown")
+    assert second.startswith("# Run 2: complete\n")
+    _, all_of_them, _ = run("report", capture, "--agent", "*", "--format", "markdown")
+    assert all_of_them.startswith("# 1 node completed\n")
+
+
+def test_what_is_over_has_its_why_and_the_fix_of_that_time(run: Run, tmp_path: Path) -> None:
+    capture = save(tmp_path / "a.sqlite", *[*uncompiled(1), *well(1, 5000)])
+    _, text, _ = run("report", capture, "--format", "markdown")
+    assert "\n- over: no catalog: " in text
+    assert "\nThe code or the classifier names a class" in text
+    assert "\nThe fix at the time, nothing is to be done now:\n\n1. " in text
+    page = tmp_path / "a.html"
+    assert run("report", capture, "-o", page)[0] == 0
+    answer = page.read_text().partition('<section id="answer"')[2].partition("</section>")[0]
+    assert "<summary>Why, and the fix</summary>" in answer
+    assert "Fix at the time: nothing is to be done now</h4>" in answer
 
 
 def test_a_capture_without_runs_has_no_answer(tmp_path: Path) -> None:

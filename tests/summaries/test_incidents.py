@@ -76,6 +76,18 @@ def test_what_a_later_run_does_not_show_any_more_is_over() -> None:
     assert (numbers(found), [run.started > 600 for run in well_runs(found)]) == ((0, 0, 0), [True])
 
 
+def test_a_run_is_over_since_the_first_that_its_node_completed_after_all_that_showed_the_same() -> None:
+    def over(*conversations: Sequence[Record]) -> dict[int, int]:
+        return {number: later.run.number for (_, number), later in by_cause(shown(*conversations)).over.items()}
+
+    assert over(uncompiled(2), well(2, after=600), well(2, after=1200)) == {1: 2}
+    assert over(uncompiled(2), uncompiled(3, after=60), well(2, after=600)) == {1: 3}, "of the other node it is not"
+    assert over(uncompiled(2), well(2, after=600), uncompiled(2, after=1200)) == {}, "it came back"
+    again = uncompiled(2), well(2, after=600), uncompiled(2, after=1200), well(2, after=1800)
+    assert over(*again) == {1: 4, 3: 4}
+    assert over(uncompiled(2), uncompiled(2, after=600)) == {}
+
+
 def test_whether_a_node_failed_says_its_latest_run() -> None:
     """The same cause may end one run, and cost another nothing."""
     found = of_runs([replace(run, outcome=outcome) for run, outcome in _twice("failed", "complete")])

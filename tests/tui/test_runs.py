@@ -21,6 +21,7 @@ from inspector.tui.run import RunView
 from inspector.tui.runs import RunLine, Runs
 from tests.support.captures import keep, save
 from tests.support.conversations import START, Agent, together
+from tests.support.nodes import uncompiled, well
 from tests.tui.screens import (
     indexed,
     look,
@@ -475,3 +476,23 @@ def test_marked_runs_are_gone_through(tmp_path: Path) -> None:
         assert rows.at == 0
 
     play(sample("out-of-sync", tmp_path), act)
+
+
+@pytest.mark.slow
+def test_a_failure_that_is_over_says_so_in_the_list_and_in_its_run(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("home")
+        await pilot.pause()
+        shown = screen_text(app)
+        assert shown.count("Over since run 2: web1.example failed: S01") == 1
+        assert "over since run 2: S01 no catalog" in shown
+        assert "Fix at the time: nothing is to be done now" in shown
+        app.open_run(1)
+        await pilot.pause()
+        await pilot.press("c")
+        await pilot.pause()
+        shown = screen_text(app)
+        assert "Over since run 2: web1.example failed: S01" in shown
+        assert "over since run 2" in shown
+
+    play(indexed(save(tmp_path / "healed.sqlite", *uncompiled(1), *well(1, 5000))), act)

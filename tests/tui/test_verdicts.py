@@ -36,6 +36,19 @@ def test_in_full_a_fix_has_numbered_steps_and_whole_commands() -> None:
     assert lines[1:] == ["", "Fix", "1. Look.", "2. On the node, run it:", "     puppet agent -t --verbose --debug"]
 
 
+def test_what_is_over_says_so_first_and_its_fix_is_of_that_time() -> None:
+    run = RunBrief(number=1, verdict=concluded("a.example failed", "x " * 300 + "end", "clean it"))
+    shown = verdicts.headline(run, 80, over="run 2").plain
+    assert shown.startswith("Over since run 2: a.example failed: x ")
+    assert len(shown) <= 80 * verdicts.lines(80)
+    lines = verdicts.in_full(run, 80, over="run 2").plain.splitlines()
+    assert lines[0].startswith("Over since run 2: a.example failed: x ")
+    assert lines[2:] == ["Fix at the time: nothing is to be done now", "Clean it."]
+    found = Finding("B18", Severity.ERROR, "x", seqs=(3,))
+    text = verdicts.finding_in_full(found, run, over="run 2").plain
+    assert "evidence: record 3; over since run 2: the fix is of that time\n" in text
+
+
 def test_what_is_shown_of_a_run_that_went_well() -> None:
     run = RunBrief(number=1, outcome="complete")
     assert verdicts.headline(run, 100).plain == "complete, no deviations"
