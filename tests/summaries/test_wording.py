@@ -213,7 +213,8 @@ def fitted(target: str, width: int) -> list[str]:
 def test_an_exchange_takes_one_line_in_brief_where_there_is_no_room_and_two_where_that_is_not_enough() -> None:
     assert [len(fitted("catalog/x", width)) for width in (200, 120, 95, 73, 60)] == [1, 1, 1, 1, 2]
     (line,) = fitted("catalog/x", 73)
-    assert re.fullmatch(r"\d\d:\d\d:\d\d  a\.example           200    \d+ ms  GET  catalog/x  T04", line)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d  a\.example           200    \d+ ms  GET  catalog/x +T04", line)
+    assert len(line) == 73
     first, second = fitted("catalog/x", 60)
     assert re.fullmatch(rf"{CLOCK}  a\.example            catalog      GET", first)
     assert re.match(r"  catalog/x +200 +\d+ B +\d+ ms", second)
@@ -233,6 +234,15 @@ def test_a_line_in_brief_has_what_decides_before_the_path() -> None:
         "192.0.2.1        failed        -  TLS  certi…er site  X00 X01 …",
         "database-server…   none    10 ms  POST catalog/~  X00 X01 …  n…",
     ]
+
+
+@pytest.mark.parametrize("width", [73, 90, 113, 140])
+def test_columns_line_up_whatever_the_path(width: int) -> None:
+    found = [fitted(path, width) for path in ("catalog/x", "certificate_revocation_list/ca", PATH)]
+    assert {len(lines) for lines in found} == {1}
+    for column in (r" 200 ", r" ms  ", r"T04$"):
+        places = {match.start() for (line,) in found if (match := re.search(column, line))}
+        assert len(places) == 1, column
 
 
 @pytest.mark.parametrize("width", range(40, 180, 9))
