@@ -10,10 +10,13 @@ import contextlib
 import io
 import os
 import queue
+import shutil
 import sys
+import textwrap
 import threading
 import time
 
+from inspector import regex
 from inspector.proxy.faults import ALARM
 
 STDOUT = 1
@@ -24,6 +27,10 @@ BATCH = 200
 """Lines that are written at once."""
 BATCH_DELAY = 0.05
 """Seconds for which lines are collected."""
+_COLUMNS = regex.compile(r"\d\d:\d\d:\d\d\.\d{3} |== run \d")
+"""The beginning of a line that may be broken: in others may be a command, to be copied."""
+_EXCHANGE = regex.compile(r"(\d\d:\d\d:\d\d\.\d{3}  \S+ +\S+ +[A-Z]+) +(\S.*)")
+"""An exchange up to its method, and from its path on."""
 
 
 class Console:
@@ -71,12 +78,33 @@ class Console:
                 while lines[-1] is not None and len(lines) < BATCH:
                     lines.append(self._lines.get_nowait())
             ended = lines[-1] is None
-            rest = "".join(f"{line}\n" for line in lines if line is not None).encode(errors="replace")
+            width = shutil.get_terminal_size().columns if self._coloured else None
+            rest = "".join(f"{fitted(line, width)}\n" for line in lines if line is not None).encode(errors="replace")
             with contextlib.suppress(OSError):
                 while rest:
                     # Not through sys.stdout: a thread that is stuck in it holds its lock; at exit Python waits for
                     # that lock, and then aborts.
                     rest = rest[os.write(STDOUT, rest) :]
+
+
+def fitted(text: str, width: int | None) -> str:
+    """Return lines for a terminal of some width: those of records and runs are broken between words."""
+    if width is None or len(text) <= width:
+        return text
+    return "\n".join(
+        _broken(line, width) if len(line) > width and _COLUMNS.match(line) else line for line in text.split("\n")
+    )
+
+
+def _broken(line: str, width: int) -> str:
+    parts = [line]
+    if found := _EXCHANGE.fullmatch(line):
+        # Before the path, also where more had room: so the columns behind it are below each other.
+        parts = [found[1], f"  {found[2]}"]
+    return "\n".join(
+        textwrap.fill(part, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        for part in parts
+    )
 
 
 def coloured(text: str) -> str:
