@@ -18,6 +18,7 @@ import time
 
 from inspector import regex
 from inspector.proxy.faults import ALARM
+from inspector.text import WIDTH, ends
 
 STDOUT = 1
 RED, PLAIN = "\x1b[1;31m", "\x1b[0m"
@@ -27,10 +28,12 @@ BATCH = 200
 """Lines that are written at once."""
 BATCH_DELAY = 0.05
 """Seconds for which lines are collected."""
-_COLUMNS = regex.compile(r"\d\d:\d\d:\d\d\.\d{3} |== run \d")
+_RECORD = regex.compile(r"\d\d:\d\d:\d\d\.\d{3} ")
 """The beginning of a line that may be broken: in others may be a command, to be copied."""
-_EXCHANGE = regex.compile(r"(\d\d:\d\d:\d\d\.\d{3}  \S+ +\S+ +[A-Z]+) +(\S.*)")
-"""An exchange up to its method, and from its path on."""
+_HEAD = regex.compile(r"\d\d:\d\d:\d\d\.\d{3}  \S+ +[a-z]+ +[A-Z]+ +")
+"""An exchange up to its path, which has a column of ``WIDTH``."""
+_FIGURES, _SHORTEST = 24, 30
+"""Columns of status, size and duration, and those that a path has at least beside them."""
 
 
 class Console:
@@ -88,19 +91,24 @@ class Console:
 
 
 def fitted(text: str, width: int | None) -> str:
-    """Return lines for a terminal of some width: those of records and runs are broken between words."""
+    """Return lines for a terminal of some width: those of records are broken between words."""
     if width is None or len(text) <= width:
         return text
     return "\n".join(
-        _broken(line, width) if len(line) > width and _COLUMNS.match(line) else line for line in text.split("\n")
+        _broken(line, width) if len(line) > width and _RECORD.match(line) else line for line in text.split("\n")
     )
 
 
 def _broken(line: str, width: int) -> str:
     parts = [line]
-    if found := _EXCHANGE.fullmatch(line):
-        # Before the path, also where more had room: so the columns behind it are below each other.
-        parts = [found[1], f"  {found[2]}"]
+    if found := _HEAD.match(line):
+        head, path, rest = found[0], line[found.end() :][:WIDTH], line[found.end() + WIDTH :]
+        room = min(width - len(head) - _FIGURES, WIDTH)
+        # In both forms the columns behind the path are below each other.
+        if room < _SHORTEST:
+            parts = [head.rstrip(), f"  {path}{rest}"]
+        else:
+            parts = [f"{head}{ends(path.rstrip(), room):<{room}}{rest}"]
     return "\n".join(
         textwrap.fill(part, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         for part in parts

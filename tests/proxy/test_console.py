@@ -26,16 +26,24 @@ def test_a_record_is_broken_between_its_columns() -> None:
     assert second.startswith("  c")
     assert len(second) <= 80
     assert fitted(RECORD, len(RECORD)) == RECORD
-    assert fitted(RECORD, len(RECORD) - 1) == fitted(RECORD, 80)
     shorter = fitted(RECORD.replace("certificate_revocation_list/ca", "certificate/ca".ljust(30)), 80).split("\n")[1]
     assert shorter.index(" 200 ") == second.index(" 200 "), "in line, whatever the path"
     assert max(map(len, fitted(RECORD, 40).split("\n"))) <= 40
 
 
+def test_where_only_some_columns_are_missing_the_path_has_less() -> None:
+    for path in ("certificate/ca", "file_content/modules/demo/tree/conf.d/log.conf"):
+        whole = f"{RECORD[:53]}{path:<46}{RECORD[99:]}"
+        first, second = fitted(whole, 120).split("\n")
+        assert len(first) == 120
+        assert first.endswith(" 200     509 B    18 ms"), "in line, whatever the path"
+        assert second == "  B01"
+    assert "…" in first
+
+
 def test_what_may_be_copied_is_left_as_it_is() -> None:
     assert fitted(COMMAND, 60) == COMMAND
-    run = "== run 2 of web1.example (7.23.0): complete in 290 ms; certificates 6 plugins 5 catalog 1"
-    assert fitted(f"{run}\n{COMMAND}", 60).split("\n")[-1] == COMMAND
+    assert fitted(f"{RECORD}\n{COMMAND}", 60).split("\n")[-1] == COMMAND
     assert "\n" not in fitted(RECORD, None), "a pipe has no width"
 
 
