@@ -309,13 +309,15 @@ class Labelled(NamedTuple):
     content: str | Fix
 
     def lines(self, width: int = PLAIN) -> list[str]:
-        """Return its lines for a console of some width; the steps of a fix are numbered."""
+        """Return its lines for a console of some width; the steps of a fix are numbered. A command is never broken: one
+        that has no room behind the label begins further left."""
         label, content = self
         if isinstance(content, str):
             return wrapped(label, content, width)
         below = " " * len(label)
         steps = fixes.lines(content, width - len(label))
-        return [f"{below if at else label}{clean(line)}" for at, line in enumerate(steps)]
+        lines = [f"{below if at else label}{clean(line)}" for at, line in enumerate(steps)]
+        return [line if len(line) <= width else f"  {line.lstrip()}" for line in lines]
 
 
 def finding(

@@ -18,6 +18,7 @@ from inspector.model import (
     Record,
     Severity,
 )
+from inspector.rules.fixes import on_node
 from inspector.runs.examples import altered, ca, carried, catalog, csr, issued, made, plugins, report, talk, unanswered
 from inspector.runs.run import Run
 from inspector.summaries import conclusions, summary, wording
@@ -258,6 +259,17 @@ def test_a_path_is_only_cut_where_there_is_no_room() -> None:
     assert "content/modules/x/y.conf" in fitted("file_content/modules/x/y.conf", 66)[1], "on a line of its own"
     columns = {line.index(" 200 ") for path in ("catalog/x", "report/x") for line in fitted(path, 170)}
     assert len(columns) == 1, "they are aligned"
+
+
+def test_a_long_command_begins_further_left_rather_than_being_broken() -> None:
+    command = "puppet config print certname node_name_value node_name_fact --section agent"
+    steps = (on_node("look at the settings", command), on_node("see that it worked", "puppet agent -t"))
+    assert wording.Labelled("  fix: ", steps).lines(80) == [
+        "  fix: 1. On the node, look at the settings:",
+        f"  {command}",
+        "       2. On the node, see that it worked:",
+        "            puppet agent -t",
+    ]
 
 
 def test_what_flows_is_indented_below_its_beginning_and_keeps_commands_whole() -> None:
