@@ -14,7 +14,7 @@ WORDS = frozenset(
     administration aes af africa after again against agent agents ahead aix alert algorithm algorithms alias aliases
     alive all allow allowdupe allowed allows almalinux alone alphanumeric alpine alpn already also alt alternative
     although always amazon amd america among an ancestors anchor anchors and anew announced another answer answered
-    answering answers any anybody anything anyway anywhere apache apart api app apparmor appear appended application
+    answering answers any anybody anything anyway anywhere apache apart api apparmor appear appended application
     applied applies apply applying apr april apt arc arch architecture archlinux are aren argumenterror arguments
     arm armv array as asc ascii asia ask asked asking asks at atboot attempt attempting attr attribute attributes
     audit auditd aug augeas augeasversion augparse august australia auth authconfig authenticated authentication

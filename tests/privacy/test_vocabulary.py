@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspector.privacy.harmless import Harmless
 from inspector.privacy.vocabulary import WORDS
 from inspector.protocol import endpoints
 from tests.support.secrets import WORD
@@ -12,12 +11,6 @@ def test_words_are_plain_and_of_the_field() -> None:
     assert all(word.isascii() and word.isalpha() and word.islower() for word in WORDS)
     assert {"puppet", "catalog", "certificate", "revoked", "debian", "etc"} <= WORDS
     assert not {"hunter", "acme", *WORD.split("-")} & WORDS
-
-
-def test_the_usual_names_of_files_are_words() -> None:
-    for name in ("app.conf", "log.conf", "single.txt"):
-        path = f"modules/demo/tree/{name}"
-        assert Harmless(b"salt").text(path) == path
 
 
 def test_the_names_of_endpoints_are_words() -> None:
