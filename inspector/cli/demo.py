@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from inspector import installation, rules
 from inspector.capture.store import Capture
 from inspector.cli.arguments import add_rules, capture_to_write, must_be_terminal
+from inspector.cli.output import columns
 from inspector.cli.rows import print_rows
 from inspector.cli.runs import print_runs
 from inspector.errors import InspectorError
 from inspector.lab import FAULTS, HEALED, HEALTHY, Lab, LabLoop
 from inspector.model import Exchange
+from inspector.proxy.console import fitted
 from inspector.proxy.launcher import Proxy
 from inspector.proxy.options import of_rules
 
@@ -109,13 +111,17 @@ def scenario(name: str | None) -> Fault:
 
 def record(capture: Path, chosen: Fault = HEALTHY, *, quiet: bool = False, own: bool = False) -> Path:
     """Play a scenario through the proxy, and return the capture."""
-    on_line: Callable[[str], None] = (lambda _: None) if quiet else print
+    on_line: Callable[[str], None] = (lambda _: None) if quiet else _print_line
     with Lab(answers=recorded()) as lab, Proxy(options(lab, capture), on_line=on_line, own=own) as proxy:
         lab.proxy_address = proxy.address
         chosen.play(lab)
     with Capture.create(capture) as written:  # the agents have ended
         written.settle()
     return capture
+
+
+def _print_line(line: str) -> None:
+    print(fitted(line, columns()), flush=True)
 
 
 def options(lab: Lab, capture: Path) -> dict[str, str | Path]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from inspector.capture import paths
 from inspector.cli.arguments import add_captures, add_filter, add_rules
-from inspector.cli.output import columns, print_json, print_record, print_text
+from inspector.cli.output import columns, print_json, print_line, print_record, print_text
 from inspector.cli.progress import beside_output, shown
 from inspector.cli.reading import Unreadable
 from inspector.errors import CaptureError
 from inspector.progress import named
-from inspector.summaries import listing
+from inspector.summaries import listing, wording
 from inspector.text import clean, plural
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """List every exchange, failed handshake and gap of captures, one line each, with its record number (for `show`)
-    and the findings that it is evidence for."""
+    and the findings that it is evidence for; on a terminal a line says where a further run begins."""
     captures = paths.chosen(arguments.captures)
     several, printed = len(captures) > 1, False
     unreadable = Unreadable(captures)
@@ -45,6 +45,7 @@ def execute(arguments: argparse.Namespace) -> int:
             print_json([listing.row(brief, run, capture) for capture, brief, run in found])
             return unreadable.status
         width, last = columns(), None
+        begun: set[tuple[Path, int]] = set()
         for capture, brief, run in found:
             printed = True
             lines = listing.lines(brief, run, width)
@@ -55,6 +56,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
                 print_text(Text(clean(str(capture)), "bold"))
                 last = capture
+            if width is not None and run and run.number > 1 and (capture, run.number) not in begun:
+                begun.add((capture, run.number))
+                print_line(wording.head(run))
             print_record(brief, lines)
     if not printed and unreadable.others:
         every = sum(map(_total, captures))

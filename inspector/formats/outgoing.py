@@ -40,6 +40,7 @@ from inspector.protocol import bodies, endpoints, files, kinds
 from inspector.protocol.der import places
 from inspector.protocol.pem import guard
 from inspector.protocol.x509 import Malformed, fingerprint, key_id
+from inspector.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -63,12 +64,13 @@ class Content(StrEnum):
 
 ALL = frozenset(Content)
 _NOUNS = {
-    Content.FACTS: "values of facts",
-    Content.PARAMETERS: "values of parameters",
-    Content.LOGS: "texts of logs and errors",
-    Content.FILES: "contents of files",
-    Content.OTHER: "other values",
+    Content.FACTS: ("value of a fact", "values of facts"),
+    Content.PARAMETERS: ("value of a parameter", "values of parameters"),
+    Content.LOGS: ("text of a log or an error", "texts of logs and errors"),
+    Content.FILES: ("content of a file", "contents of files"),
+    Content.OTHER: ("other value", "other values"),
 }
+"""What is withheld, one and several."""
 _CONTENT = (*kinds.CONTENT, kinds.Kind.BACKUP)
 """Kinds of requests whose bodies have digests that other requests contain."""
 _CIPHER = regex.compile(
@@ -117,7 +119,7 @@ def summary(withheld: Counter[Content]) -> str:
     found = [content for content in Content if withheld[content]]
     if not found:
         return ""
-    numbers = ", ".join(f"{withheld[content]} {_NOUNS[content]}" for content in found)
+    numbers = ", ".join(plural(withheld[content], *_NOUNS[content]) for content in found)
     kinds = ",".join(content for content in found if content is not Content.OTHER)
     openings = (
         f"--with {kinds} opens these kinds, --with all everything but secrets" if kinds else "--with all opens them"

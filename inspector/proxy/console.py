@@ -10,11 +10,15 @@ import contextlib
 import io
 import os
 import queue
+import shutil
 import sys
+import textwrap
 import threading
 import time
 
+from inspector import regex
 from inspector.proxy.faults import ALARM
+from inspector.text import WIDTH, ends
 
 STDOUT = 1
 RED, PLAIN = "\x1b[1;31m", "\x1b[0m"
@@ -24,6 +28,12 @@ BATCH = 200
 """Lines that are written at once."""
 BATCH_DELAY = 0.05
 """Seconds for which lines are collected."""
+_RECORD = regex.compile(r"\d\d:\d\d:\d\d\.\d{3} ")
+"""The beginning of a line that may be broken: in others may be a command, to be copied."""
+_HEAD = regex.compile(r"\d\d:\d\d:\d\d\.\d{3}  \S+ +[a-z]+ +[A-Z]+ +")
+"""An exchange up to its path, which has a column of ``WIDTH``."""
+_FIGURES, _SHORTEST = 24, 30
+"""Columns of status, size and duration, and those that a path has at least beside them."""
 
 
 class Console:
@@ -71,12 +81,38 @@ class Console:
                 while lines[-1] is not None and len(lines) < BATCH:
                     lines.append(self._lines.get_nowait())
             ended = lines[-1] is None
-            rest = "".join(f"{line}\n" for line in lines if line is not None).encode(errors="replace")
+            width = shutil.get_terminal_size().columns if self._coloured else None
+            rest = "".join(f"{fitted(line, width)}\n" for line in lines if line is not None).encode(errors="replace")
             with contextlib.suppress(OSError):
                 while rest:
                     # Not through sys.stdout: a thread that is stuck in it holds its lock; at exit Python waits for
                     # that lock, and then aborts.
                     rest = rest[os.write(STDOUT, rest) :]
+
+
+def fitted(text: str, width: int | None) -> str:
+    """Return lines for a terminal of some width: those of records are broken between words."""
+    if width is None or len(text) <= width:
+        return text
+    return "\n".join(
+        _broken(line, width) if len(line) > width and _RECORD.match(line) else line for line in text.split("\n")
+    )
+
+
+def _broken(line: str, width: int) -> str:
+    parts = [line]
+    if found := _HEAD.match(line):
+        head, path, rest = found[0], line[found.end() :][:WIDTH], line[found.end() + WIDTH :]
+        room = min(width - len(head) - _FIGURES, WIDTH)
+        # In both forms the columns behind the path are below each other.
+        if room < _SHORTEST:
+            parts = [head.rstrip(), f"  {path}{rest}"]
+        else:
+            parts = [f"{head}{ends(path.rstrip(), room):<{room}}{rest}"]
+    return "\n".join(
+        textwrap.fill(part, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        for part in parts
+    )
 
 
 def coloured(text: str) -> str:

@@ -97,8 +97,9 @@ class ReportContent:
 
     @property
     def rules(self) -> list[Rule]:
-        """The rules of the findings that the sections show, in order."""
-        return [rule_of(ident) for ident in sorted({found.rule for run in self.runs for found in run.findings})]
+        """The rules of the findings that the sections show, the gravest first."""
+        found = {found.rule for run in self.runs for found in run.findings}
+        return sorted(map(rule_of, found), key=lambda rule: (-rule.severity.rank, rule.id))
 
 
 def gathered(

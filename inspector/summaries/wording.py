@@ -104,8 +104,10 @@ def lines(brief: Brief, run: RunLike | None, width: int) -> list[str]:
         return flowing("  ".join(filter(None, [*cells, *notes])), width, 2)
     spare = NOTES - (len(cells[-1]) + 2 if cells[-1] else 0)
     room = width - len(head) - 1 - FIGURES - NOTES
-    if room >= SHORTEST:
+    if room >= LONG:
         return flowing(f"{head} {_rest(cells, room, notes, spare)}", width, 2)
+    if room >= SHORTEST:
+        return flowing(_path_last(cells, notes, width), width, 2)
     if in_brief := _in_brief(cells, notes, width):
         return [in_brief]
     rest = _rest(cells, max(width - 2 - FIGURES - NOTES, SHORTEST), notes, spare)
@@ -125,6 +127,19 @@ def _rest(cells: Sequence[str], room: int, notes: Sequence[str], spare: int = 0)
     return "  ".join(filter(None, [text, ids, *notes]))
 
 
+def _path_last(cells: Sequence[str], notes: Sequence[str], width: int) -> str:
+    """An exchange whose path is its last column: one that is cut or long leaves the others where they are."""
+    path, status, volume, duration, ids = cells[4:]
+    head = f"{_head(cells)} {status:>4} {volume:>9} {duration:>8}  "
+    return head + "  ".join(filter(None, [_beside(path, ids, width - len(head), notes), ids, *notes]))
+
+
+def _beside(path: str, ids: str, room: int, notes: Sequence[str]) -> str:
+    """A path with the room that the findings behind it leave; these stand at the right edge, unless notes follow."""
+    room -= len(ids) + 2 if ids else 0
+    return ends(path, room).ljust(room if ids and not notes else 0)
+
+
 def _in_brief(cells: Sequence[str], notes: Sequence[str], width: int) -> str:
     """A record in one line without its phase and size, its path last; empty if a terminal is too narrow for that."""
     time, who, _, method, path, status, _, duration, ids = cells
@@ -134,7 +149,7 @@ def _in_brief(cells: Sequence[str], notes: Sequence[str], width: int) -> str:
         return ""
     most = room - PATH - 2
     shown = ids if len(ids) <= most else f"{ids[: most - 1].rpartition(' ')[0]} …"
-    path = ends(path, room - (len(shown) + 2 if shown else 0))
+    path = _beside(path, shown, room, notes)
     return beginning(head + "  ".join(filter(None, [path, shown, *notes])), width)
 
 
@@ -195,6 +210,11 @@ def agent(run: Run | RunSnapshot) -> str:
 def which(run: RunBrief) -> str:
     """Return the name of a run: its number, or whose requests they are if they belong to no run."""
     return f"run {run.number}" if run.number else f"requests by {clean(run.tool)}" if run.tool else "other requests"
+
+
+def head(run: RunBrief) -> str:
+    """The line above the first record of a run."""
+    return f"-- {which(run)} of {agent(run)}: {run.ending}"
 
 
 def summary(run: RunSnapshot) -> str:
@@ -292,13 +312,15 @@ class Labelled(NamedTuple):
     content: str | Fix
 
     def lines(self, width: int = PLAIN) -> list[str]:
-        """Return its lines for a console of some width; the steps of a fix are numbered."""
+        """Return its lines for a console of some width; the steps of a fix are numbered. A command is never broken: one
+        that has no room behind the label begins further left."""
         label, content = self
         if isinstance(content, str):
             return wrapped(label, content, width)
         below = " " * len(label)
         steps = fixes.lines(content, width - len(label))
-        return [f"{below if at else label}{clean(line)}" for at, line in enumerate(steps)]
+        lines = [f"{below if at else label}{clean(line)}" for at, line in enumerate(steps)]
+        return [line if len(line) <= width else f"  {line.lstrip()}" for line in lines]
 
 
 def finding(

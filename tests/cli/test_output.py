@@ -11,6 +11,8 @@ from inspector.cli.output import columns, print_block, print_line
 from inspector.model import Severity
 from inspector.summaries.wording import Block
 from tests.support import places
+from tests.support.captures import save
+from tests.support.nodes import uncompiled, well
 from tests.support.terminals import plain, pretend, too_long
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ def test_a_terminal_that_is_wide_shows_more_of_a_path(folder: Path, run: Run, mo
     lines = run("list", path)[1].splitlines()
     assert [int(line.split()[0]) for line in lines] == list(range(1, 23)), "a line each"
     pretend(monkeypatch, 110)
-    first = run("list", path)[1].splitlines()[0]
+    first = plain(run("list", path)[1]).splitlines()[0]
     assert len(first) <= 110
 
 
@@ -137,6 +139,16 @@ def test_list_names_each_capture_once(folder: Path, run: Run, monkeypatch: pytes
     lines = plain(run("list", *two)[1]).splitlines()
     assert [line for line in lines if not line.startswith(" ")] == list(map(str, two))
     assert len(lines) == 2 + 3 + 22
+
+
+def test_list_has_a_line_where_a_further_run_begins(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save(tmp_path / "a.sqlite", *well(1), *uncompiled(2, 1000))
+    assert "-- run" not in run("list", path)[1], "not in a pipe"
+    pretend(monkeypatch, 80)
+    lines = plain(run("list", path)[1]).splitlines()
+    (at,) = (number for number, line in enumerate(lines) if not line.startswith(" "))
+    assert lines[at] == "-- run 2 of web2.example: failed"
+    assert at == len(well(1))
 
 
 @pytest.mark.parametrize("name", ["check", "doctor", "runs"])

@@ -214,7 +214,7 @@ def test_what_was_withheld_is_counted() -> None:
     assert outgoing.withheld[Content.FILES] == 1
     assert outgoing.withheld[Content.FACTS] == 2
     line = summary(outgoing.withheld)
-    assert line.startswith("withheld: 2 values of facts, 1 contents of files")
+    assert line.startswith("withheld: 2 values of facts, 1 content of a file,")
     assert "--with facts,files opens these kinds" in line
     assert summary(Outgoing(pseudonyms=True).withheld) == ""
 

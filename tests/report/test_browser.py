@@ -214,6 +214,17 @@ def test_on_a_telephone_a_waterfall_is_as_visible_as_its_legend(chromium: Browse
             )
 
 
+def test_on_a_telephone_the_list_of_runs_has_room_for_three_findings(chromium: Browser, tmp_path: Path) -> None:
+    with opened(chromium, written(tmp_path, sample("mismatched-key")), viewport={"width": 400, "height": 900}) as (
+        page,
+        _,
+    ):
+        for place, text in ((3, "web1.lab.example"), (6, "unfinished"), (8, "B18 B23 B01")):
+            cell = page.locator(f".list.runs .view .row > :nth-child({place})").first
+            cell.evaluate("(cell, text) => { cell.textContent = text; }", text)
+            assert cell.evaluate("cell => cell.scrollWidth <= cell.clientWidth"), text
+
+
 def test_the_picture_of_trust_is_scrolled_in_its_own_box(chromium: Browser, tmp_path: Path) -> None:
     with opened(chromium, written(tmp_path, sample("mismatched-key")), viewport={"width": 400, "height": 900}) as (
         page,

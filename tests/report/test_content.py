@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from inspector.report import content as module
 from inspector.report.data import MessageBlocks
+from inspector.runs.examples import ca, crl, csr, issued, talk
 from tests.support.captures import save
 from tests.support.nodes import uncompiled, well
 from tests.support.pages import content_of, sample
@@ -26,6 +27,13 @@ def test_all_parts_of_a_sample_are_there() -> None:
     assert found.axis is not None
     assert isinstance(found.messages, MessageBlocks)
     assert content_of(sample("mismatched-key"), bodies=False).messages is None
+
+
+def test_the_gravest_rules_come_first(tmp_path: Path) -> None:
+    found = content_of(save(tmp_path / "a.sqlite", *talk(ca(), crl(), csr(), issued()), *uncompiled(2)))
+    ranks = [rule.severity.rank for rule in found.rules]
+    assert ranks == sorted(ranks, reverse=True)
+    assert [rule.id for rule in found.rules] != sorted(rule.id for rule in found.rules), "not by their ids"
 
 
 def test_a_chosen_run_has_its_own_records_only(tmp_path: Path) -> None:

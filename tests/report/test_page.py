@@ -59,9 +59,17 @@ def test_a_run_is_called_by_one_word(name: str, word: str) -> None:
     assert run["ending"] == word
 
 
+def test_the_page_says_what_a_stand_in_in_a_path_is() -> None:
+    text = visible(html_of(sample("first-run")))
+    assert "demo/ tree/ withheld-" in text
+    assert "A withheld-… stands in their places, and in paths for words that are not known" in text
+
+
 def test_the_list_of_runs_says_that_it_begins_with_the_newest(tmp_path: Path) -> None:
     made = html_of(save(tmp_path / "a.sqlite", *[*uncompiled(1), *well(2, 1000), *well(3, 2000)]))
     assert "Runs the newest first" in visible(made)
+    assert "In full: first the runs that did not go well" in visible(made)
+    assert "In full:" not in visible(html_of(sample("first-run"))), "one run has no order"
     table = made[made.index('aria-label="Runs"><table>') :]
     assert re.findall(r"<td>(web\d)\.example</td>", table)[:3] == ["web3", "web2", "web1"]
 

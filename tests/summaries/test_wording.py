@@ -18,6 +18,7 @@ from inspector.model import (
     Record,
     Severity,
 )
+from inspector.rules.fixes import on_node
 from inspector.runs.examples import altered, ca, carried, catalog, csr, issued, made, plugins, report, talk, unanswered
 from inspector.runs.run import Run
 from inspector.summaries import conclusions, summary, wording
@@ -213,7 +214,8 @@ def fitted(target: str, width: int) -> list[str]:
 def test_an_exchange_takes_one_line_in_brief_where_there_is_no_room_and_two_where_that_is_not_enough() -> None:
     assert [len(fitted("catalog/x", width)) for width in (200, 120, 95, 73, 60)] == [1, 1, 1, 1, 2]
     (line,) = fitted("catalog/x", 73)
-    assert re.fullmatch(r"\d\d:\d\d:\d\d  a\.example           200    \d+ ms  GET  catalog/x  T04", line)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d  a\.example           200    \d+ ms  GET  catalog/x +T04", line)
+    assert len(line) == 73
     first, second = fitted("catalog/x", 60)
     assert re.fullmatch(rf"{CLOCK}  a\.example            catalog      GET", first)
     assert re.match(r"  catalog/x +200 +\d+ B +\d+ ms", second)
@@ -235,6 +237,15 @@ def test_a_line_in_brief_has_what_decides_before_the_path() -> None:
     ]
 
 
+@pytest.mark.parametrize("width", [73, 90, 113, 140])
+def test_columns_line_up_whatever_the_path(width: int) -> None:
+    found = [fitted(path, width) for path in ("catalog/x", "certificate_revocation_list/ca", PATH)]
+    assert {len(lines) for lines in found} == {1}
+    for column in (r" 200 ", r" ms  ", r"T04$"):
+        places = {match.start() for (line,) in found if (match := re.search(column, line))}
+        assert len(places) == 1, column
+
+
 @pytest.mark.parametrize("width", range(40, 180, 9))
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     found = fitted(PATH, width)
@@ -248,6 +259,17 @@ def test_a_path_is_only_cut_where_there_is_no_room() -> None:
     assert "content/modules/x/y.conf" in fitted("file_content/modules/x/y.conf", 66)[1], "on a line of its own"
     columns = {line.index(" 200 ") for path in ("catalog/x", "report/x") for line in fitted(path, 170)}
     assert len(columns) == 1, "they are aligned"
+
+
+def test_a_long_command_begins_further_left_rather_than_being_broken() -> None:
+    command = "puppet config print certname node_name_value node_name_fact --section agent"
+    steps = (on_node("look at the settings", command), on_node("see that it worked", "puppet agent -t"))
+    assert wording.Labelled("  fix: ", steps).lines(80) == [
+        "  fix: 1. On the node, look at the settings:",
+        f"  {command}",
+        "       2. On the node, see that it worked:",
+        "            puppet agent -t",
+    ]
 
 
 def test_what_flows_is_indented_below_its_beginning_and_keeps_commands_whole() -> None:
