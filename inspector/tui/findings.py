@@ -60,14 +60,22 @@ class Findings(Tabbed):
     Findings VerticalScroll { padding: 0 1; }
     """
 
-    def __init__(self, number: int | None = None, follow: Callable[[Finding], None] | None = None) -> None:
+    def __init__(
+        self,
+        number: int | None = None,
+        follow: Callable[[Finding], None] | None = None,
+        before: Findings | None = None,
+    ) -> None:
         """Show the findings of run ``number``, on which this screen is then opened: ``follow`` gets the one that is
-        chosen. None: show those of all runs."""
+        chosen. None: show those of all runs. ``before`` is the screen that was left for a finding: they are listed as
+        there."""
         super().__init__()
         self._number, self._follow = number, follow
-        self._order = ORDERS[0]
-        self._least = Severity.NOTICE
-        self._open: set[str] = set()
+        self._order = before._order if before else ORDERS[0]
+        self._least = before._least if before else Severity.NOTICE
+        self._open: set[str] = set(before._open) if before else set()
+        self._chosen = before._chosen if before else None
+        """The line that was followed last."""
         self._groups: list[Group] = []
         self._revision = -1
         self._whole = False
@@ -97,6 +105,8 @@ class Findings(Tabbed):
 
     def opened(self) -> None:
         self.lay_out()
+        if self._chosen is not None:
+            self._rows.go(self._chosen)
         self._rows.focus()
         self._show_details()
 
@@ -145,6 +155,7 @@ class Findings(Tabbed):
 
     def _open_finding(self, member: Member) -> None:
         if self._follow:
+            self._chosen = member.ident
             self.app.pop_screen()
             self._follow(member.finding)
             return

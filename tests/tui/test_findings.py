@@ -312,5 +312,14 @@ def test_the_findings_of_a_run_are_those_of_this_run_and_lead_to_their_evidence_
         await settled(pilot, app)
         assert app.screen is run
         assert run.query_one(ExchangePane).seq in seqs
+        await pilot.press("escape")
+        await settled(pilot, app)
+        again = app.screen
+        assert isinstance(again, Findings)
+        assert again.chosen is not None
+        assert again.chosen.finding.seqs == seqs, "the cursor is where it was"
+        await pilot.press("escape")
+        await settled(pilot, app)
+        assert app.screen is run
 
     look(shared_sample("out-of-sync"), act, size)
