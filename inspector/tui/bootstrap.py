@@ -205,7 +205,7 @@ class Bootstrap(Tabbed):
         self.set_timer(rest + 0.01, self.update)
         if trouble:
             self._revision = -1  # try again
-            self.show_message(f"{self.source.path.name} {trouble}" if self._bootstraps else "")
+            self.show_message(f"{self.source.path.name} {trouble}" if self._bootstraps else "", stays=True)
         elif self._whole:
             wanted, self._wanted = self._wanted, None
             if wanted and all(agent.certname != wanted for agent in self.query_one("#agent-list", Rows).items):

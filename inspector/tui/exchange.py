@@ -87,7 +87,7 @@ class OnRecord(View):
     def show_mark(self) -> None:
         """Show whether the record is marked, and its note."""
         seq = self.record()
-        self.show_message(self.inspector.marks.describe(seq) if seq is not None else "")
+        self.show_message(self.inspector.marks.describe(seq) if seq is not None else "", stays=True)
 
     def value_to_copy(self) -> str | None:
         """The selected value as shown: masked values remain masked."""

@@ -156,7 +156,7 @@ class Filtered(View):
                         return
                     found.extend(some)
                     if done < total:
-                        self.later(self.show_message, f"reading {done:,} of {total:,} (Escape cancels)")
+                        self.later(self._show_progress, f"reading {done:,} of {total:,} (Escape cancels)")
             except InspectorError as error:
                 self.later(self._filter_done, worker, found, then, unread(error))
                 return
@@ -166,13 +166,16 @@ class Filtered(View):
             self._filter_worker.cancel()
         self._filter_worker = self.run_worker(read, thread=True, group="filter")
 
+    def _show_progress(self, text: str) -> None:
+        self.show_message(text, stays=True)
+
     def _filter_done[T](
         self, worker: Worker[None], found: list[T], then: Callable[[list[T]], None], trouble: str = ""
     ) -> None:
         if worker is self._filter_worker:  # it may have been cancelled at the last moment
             self._filter_worker = None
             self.filter_trouble = trouble
-            self.show_message(trouble)
+            self.show_message(trouble, stays=True)
             then(found)
             self.update()
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from inspector.model import Finding
+    from inspector.pages.finding_groups import Order
     from inspector.tui.rows import Rows
 
 LEVELS = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
@@ -71,10 +72,10 @@ class Findings(Tabbed):
         there."""
         super().__init__()
         self._number, self._follow = number, follow
-        self._order = before._order if before else ORDERS[0]
-        self._least = before._least if before else Severity.NOTICE
+        self._order: Order = before._order if before else ORDERS[0]
+        self._least: Severity = before._least if before else Severity.NOTICE
         self._open: set[str] = set(before._open) if before else set()
-        self._chosen = before._chosen if before else None
+        self._chosen: tuple[str, int, str, str] | None = before._chosen if before else None
         """The line that was followed last."""
         self._groups: list[Group] = []
         self._revision = -1

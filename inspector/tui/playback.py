@@ -402,5 +402,5 @@ class Played(View):
     def _learned(self, learned: list[tuple[float, list[tuple[str, str]]]], trouble: str) -> None:
         self._known, self._learning = learned, False
         if trouble:
-            self.show_message(trouble)
+            self.show_message(trouble, stays=True)
         self.draw()

@@ -197,7 +197,9 @@ class SearchView(View):
             self.query_one(Rows).show(self._hits)
         self._show_progress()
         if event.over:
-            self.show_message(event.trouble or ("" if self._hits else f"No record contains {clean(self._text)}."))
+            self.show_message(
+                event.trouble or ("" if self._hits else f"No record contains {clean(self._text)}."), stays=True
+            )
 
     def _show_progress(self) -> None:
         text = f"{self._done:,} of {self._total:,} records, {len(self._hits):,} matches"
