@@ -304,7 +304,7 @@ class Bootstrap(Tabbed):
     def action_date(self) -> None:
         """Evaluate as of another date."""
         day = utc_day(self._at) if self._at is not None else ""
-        self.ask("evaluate as of (YYYY-MM-DD, empty: now): ", self._judge_as_of, day)
+        self.ask("evaluate as of (YYYY-MM-DD, empty: now): ", self._judge_as_of, day, accept="Evaluate")
 
     def _judge_as_of(self, text: str) -> None:
         try:

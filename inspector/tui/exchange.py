@@ -74,7 +74,7 @@ class OnRecord(View):
         seq = self.record()
         if seq is not None:
             note = self.inspector.marks.note_of(seq)
-            self.ask(f"note on record {seq}: ", lambda text: self._set_note(seq, text), note)
+            self.ask(f"note on record {seq}: ", lambda text: self._set_note(seq, text), note, accept="Keep")
 
     def _set_note(self, seq: int, text: str) -> None:
         if self.attempt(lambda: self.inspector.marks.note(seq, text)):
@@ -155,7 +155,7 @@ class OnRecord(View):
             self.show_message("no body here")
             return
         name, data = found
-        self.ask("save the body to: ", lambda path: self._write(path, data), name)
+        self.ask("save the body to: ", lambda path: self._write(path, data), name, accept="Save")
 
     def _write(self, name: str, data: bytes) -> None:
         def write() -> None:

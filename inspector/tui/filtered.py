@@ -95,6 +95,7 @@ class Filtered(View):
             complete=lambda text: completion.complete(text, values),
             history="filter",
             preview=preview,
+            accept="Filter",
         )
 
     def action_saved(self) -> None:
@@ -113,7 +114,7 @@ class Filtered(View):
 
         def take(name: str | None) -> None:
             if name == SAVE:
-                self.ask("save the filter as: ", save_as)
+                self.ask("save the filter as: ", save_as, accept="Save")
             elif name is not None:
                 self.set_filter(saved[name])
 

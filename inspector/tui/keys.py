@@ -19,6 +19,7 @@ from textual.widgets import Static
 
 from inspector.pages.styles import DOUBT
 from inspector.tui.arranged import Arranged
+from inspector.tui.prompt import Prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,6 +49,8 @@ class Keys(Widget):
 
     def _shown(self) -> list[tuple[str, str, str]]:
         """The keys that fit: name, description, and Textual's name of the key."""
+        if self.screen.has_class("asking"):
+            return [*self.screen.query_one(Prompt).keys()]
         named: dict[str, tuple[str, str, str]] = {}
         end: dict[str, tuple[str, str, str]] = {}
         for _, binding in sorted(keys(self.screen), key=lambda key: self._rank(*key)):

@@ -340,7 +340,7 @@ class Played(View):
                 self.draw()
                 self.follow_cursor()
 
-        self.ask("jump to (12.5 seconds, 50%, 14:03:05): ", jump)
+        self.ask("jump to (12.5 seconds, 50%, 14:03:05): ", jump, accept="Jump")
 
     def on_transport_sought(self, event: Transport.Sought) -> None:
         if self._player is not None:

@@ -216,7 +216,7 @@ class SearchView(View):
 
     def action_search(self) -> None:
         """Ask for another text."""
-        self.query_one(Prompt).open("search bodies: ", self.begin, self._text, history="search")
+        self.query_one(Prompt).open("search bodies: ", self.begin, self._text, history="search", accept="Search")
 
     def action_cancel(self) -> None:
         """Cancel the search; the matches so far remain."""

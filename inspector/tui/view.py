@@ -290,13 +290,16 @@ class View(Screen[None]):
         complete: Callable[[str], list[str]] | None = None,
         history: str | None = None,
         preview: Callable[[str], str] | None = None,
+        accept: str = "Accept",
     ) -> None:
-        """Ask the user for one line of text and pass it to ``then``; Escape cancels.
+        """Ask the user for one line of text and pass it to ``then``; Escape cancels. ``accept`` says in a word what
+        Enter does.
 
         ``complete`` returns the completions of the text before the cursor; ``history`` is the name of the history to
         use; ``preview`` says what a text would do, while it is typed.
         """
-        self.query_one(Prompt).open(label, then, value, complete=complete, history=history, preview=preview)
+        prompt = self.query_one(Prompt)
+        prompt.open(label, then, value, complete=complete, history=history, preview=preview, accept=accept)
 
     def later(self, act: Callable[..., object], *arguments: object) -> None:
         """Call ``act`` on the event loop, from a worker's thread; do nothing if the view was closed meanwhile."""
@@ -332,7 +335,7 @@ class View(Screen[None]):
         self.app.push_screen(ColumnChooser(event.rows))
 
     def action_search(self) -> None:
-        self.ask("/", self._search, history="search")
+        self.ask("/", self._search, history="search", accept="Search")
 
     def _search(self, text: str) -> None:
         self._pattern = text
