@@ -164,9 +164,18 @@ class Runs(Filtered):
         self._show_details()
 
     def _divide(self) -> None:
-        """Give the verdict of the selected run what the list does not need, and always a third."""
+        """Give the verdict of the selected run what the list does not need, and always a third; a message takes its
+        lines from there."""
         height = self.size.height - 2 - (0 if self.query_one(Histogram).has_class("gone") else BARS + 1)
-        self.query_one("#lower").styles.height = max(height // 3, height - len(self._rows.items) - 3)
+        message = self.query_one("#message")
+        taken = message.outer_size.height - 1 if message.has_class("shown") else 0
+        self.query_one("#lower").styles.height = max(height // 3, height - len(self._rows.items) - 3) - max(0, taken)
+
+    def show_message(self, text: str, *, stays: bool = False) -> None:
+        before = self._message
+        super().show_message(text, stays=stays)
+        if self._message != before:
+            self.call_after_refresh(self._divide)
 
     def heading(self) -> str:
         source = self.source
@@ -353,7 +362,7 @@ class Runs(Filtered):
                 self.attempt(lambda: marks.note_run(number, text))
                 self._show_details()
 
-            self.ask(f"note on run {number}: ", keep, marks.note_of_run(number))
+            self.ask(f"note on run {number}: ", keep, marks.note_of_run(number), accept="Keep")
 
     def action_marked(self, direction: int) -> None:
         """Go to the next marked run."""

@@ -18,15 +18,17 @@ from inspector.tui.keys import Help
 from inspector.tui.prompt import PAUSE
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
-from inspector.tui.runs import RunLine, Runs
+from inspector.tui.runs import RunLine, RunRows, Runs
 from tests.support.captures import keep, save
 from tests.support.conversations import START, Agent, together
 from tests.tui.screens import (
+    SIZES,
     indexed,
     look,
     play,
     sample,
     screen_text,
+    settled,
     shared_folder,
     shared_sample,
     type_in,
@@ -475,3 +477,18 @@ def test_marked_runs_are_gone_through(tmp_path: Path) -> None:
         assert rows.at == 0
 
     play(sample("out-of-sync", tmp_path), act)
+
+
+@pytest.mark.slow
+def test_the_runs_stay_above_a_message_of_several_lines() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        rows = app.screen.query_one(RunRows)
+        before = rows.size.height
+        await type_in(pilot, app, "f", "nonsense:foo")
+        assert app.screen.query_one("#message").size.height == 3
+        assert rows.size.height >= 5, "the heads of the columns, and all four runs"
+        await pilot.press("down")
+        await settled(pilot, app)
+        assert rows.size.height == before
+
+    look(shared(), act, SIZES[0])
