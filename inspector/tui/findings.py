@@ -80,13 +80,28 @@ class Findings(Tabbed):
         self._groups: list[Group] = []
         self._revision = -1
         self._whole = False
+        self._several = True
+        """Whether the agent of each line is to be named: there are several, or it is what they are grouped by."""
 
     def body(self) -> Iterable[Widget]:
         yield PaneTabs(self.PANES)
         with Pane(id="list", title="Findings"):
-            yield FoundRows(_COLUMNS, lambda line: line.ident, id="found")
+            yield FoundRows(self._columns(), lambda line: line.ident, id="found")
         with Pane(id="detail", title="Fix"), VerticalScroll():
             yield Static("", id="explanation", markup=False)
+
+    def _columns(self) -> tuple[Column[GroupLine], ...]:
+        """The columns; what is the same in all lines is in the title, and leaves its room to the message."""
+        return (
+            Column("", lambda line, _: line.mark, 1),
+            Column("severity", lambda line, _: line.level, 8),
+            Column("rule", lambda line, _: line.name, 6),
+            Column("run", lambda line, _: line.where if self._number is None else "", 8, right=True),
+            Column("agent", lambda line, _: line.who if self._several else "", 16, 1),
+            Column("message", lambda line, _: line.what, 28, 4),
+            Column("first seen", lambda line, _: line.since, 19, least=110),
+            Column("last seen", lambda line, _: line.last, 19, least=140),
+        )
 
     @property
     def _rows(self) -> FoundRows:
@@ -121,6 +136,7 @@ class Findings(Tabbed):
     def _group(self) -> None:
         runs = [run for run in self.source.runs if self._number in (None, run.number)]
         self._groups = grouped(runs, self._order, self._least)
+        self._several = self._order == "agent" or len({run.name for run in runs}) > 1
         self._fill()
 
     def _fill(self) -> None:
@@ -254,15 +270,3 @@ class Findings(Tabbed):
 
     def target(self, pane: str) -> Widget:
         return self._rows if pane == "list" else self.query_one(VerticalScroll)
-
-
-_COLUMNS: tuple[Column[GroupLine], ...] = (
-    Column("", lambda line, _: line.mark, 1),
-    Column("severity", lambda line, _: line.level, 8),
-    Column("rule", lambda line, _: line.name, 6),
-    Column("run", lambda line, _: line.where, 8, right=True),
-    Column("agent", lambda line, _: line.who, 16, 1),
-    Column("message", lambda line, _: line.what, 28, 4),
-    Column("first seen", lambda line, _: line.since, 19, least=110),
-    Column("last seen", lambda line, _: line.last, 19, least=140),
-)

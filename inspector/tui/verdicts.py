@@ -93,6 +93,8 @@ def finding_in_full(finding: Finding, run: RunBrief, width: int | None = None) -
         if isinstance(part.content, str):
             content.append(f"{part.label}{part.content}\n")
         else:
+            if finding.rule == run.cause:  # its last step is how to see that it worked
+                part = part._replace(content=run.steps)
             content.append("\n".join([*part.lines(max(width, LEAST) if width else wording.PLAIN), ""]))
     return content
 
