@@ -290,7 +290,7 @@ class Runs(Filtered):
             run.number for run in event.item.of or (event.item.run,)
         }:
             self.inspector.following.on = False
-            self.show_message("This is not the newest run: it is followed no more. W follows again.")
+            self.show_message("This is not the newest run: it is followed no more. W follows again.", stays=True)
             self.retitle()
         self._show_details()
 
