@@ -48,8 +48,26 @@ def steps(fix: Fix, width: int) -> Text:
     text = Text("\nFix\n", style="bold")
     for each in fixes.lines(fix, width):
         style = COMMAND if each.strip() in commands else "not bold"
-        text.append(f"{clean(each)}\n", style=style)
+        for line in _broken(clean(each), fix, width):
+            text.append(f"{line}\n", style=style)
     return text
+
+
+def _broken(line: str, fix: Fix, width: int) -> list[str]:
+    """A line of a fix; a command that is wider than its pane in several lines that a shell takes for one."""
+    command = line.strip()
+    if len(line) <= width or all(command not in (clean(step.command), clean(step.variant)) for step in fix):
+        return [line]
+    margin = line[: len(line) - len(line.lstrip())]
+    words = regex.findall(_WORD, command)
+    broken, now = [], margin + words[0]
+    for word in words[1:]:
+        if len(now) + len(word) + len("  \\") > width:
+            broken.append(f"{now} \\")
+            now = f"{margin}  {word}"
+        else:
+            now += f" {word}"
+    return [*broken, now]
 
 
 def lines(width: int) -> int:
@@ -79,6 +97,8 @@ def _without_middle(message: str, room: int) -> str:
     return f"{before} … {after}"
 
 
+_WORD = r"""(?:[^\s"'\\]|\\.|"[^"]*"|'[^']*'|["'\\])+"""
+"""A word of a command: blanks in quotes, or after a backslash, do not end it."""
 LEAST = 40
 """Columns of a fix at least."""
 LABEL = 10
@@ -93,9 +113,11 @@ def finding_in_full(finding: Finding, run: RunBrief, width: int | None = None) -
         if isinstance(part.content, str):
             content.append(f"{part.label}{part.content}\n")
         else:
-            if finding.rule == run.cause:  # its last step is how to see that it worked
-                part = part._replace(content=run.steps)
-            content.append("\n".join([*part.lines(max(width, LEAST) if width else wording.PLAIN), ""]))
+            # The last step against the cause is how to see that it worked.
+            fix = run.steps if finding.rule == run.cause else part.content
+            room = max(width, LEAST) if width else wording.PLAIN
+            lines = [line for each in part._replace(content=fix).lines(room) for line in _broken(each, fix, room)]
+            content.append("\n".join([*lines, ""]))
     return content
 
 
