@@ -33,6 +33,9 @@ FORMATS = (
 )
 
 
+NO_RECORD = "There is no record behind this line; Up and Down lead to one."
+
+
 class OnRecord(View):
     """A view with one selected record, which a pane shows."""
 
@@ -60,7 +63,7 @@ class OnRecord(View):
             self.show_message("")
             self.revealed()
         else:
-            self.show_message(f"This record has no tab {name!r}.")
+            self.show_message(NO_RECORD if self.pane().seq is None else f"This record has no tab {name!r}.")
 
     def revealed(self) -> None:
         """Make the pane visible, which a key has changed."""

@@ -16,7 +16,7 @@ from inspector.rules import fixes
 from inspector.runs.snapshot import RunState
 from inspector.text import clean, seconds
 from inspector.tui.columns import Column
-from inspector.tui.exchange import OnRecord
+from inspector.tui.exchange import NO_RECORD, OnRecord
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.filtered import Filtered
 from inspector.tui.paned import Paned
@@ -272,8 +272,7 @@ class RunView(Paned, Played, Filtered, OnRecord):
         if isinstance(item, Fold):
             self.timed.turn(item)
         elif isinstance(item, Entry):
-            if item.seq is not None:
-                self.inspector.open_exchange(self.number, item.seq)
+            self.action_open()
         elif item.seqs:
             self._evidence(item)
             self._came = partial(self.enter, "right")
@@ -452,6 +451,8 @@ class RunView(Paned, Played, Filtered, OnRecord):
         seq = self.record()
         if seq is not None:
             self.inspector.open_exchange(self.number, seq)
+        else:
+            self.show_message(NO_RECORD)
 
     def filter_changed(self) -> None:
         self._shown = None

@@ -714,3 +714,20 @@ def test_escape_leads_from_the_sequence_and_the_agents_state_back_to_the_exchang
         assert app.screen is not run
 
     in_run("first-run", act, size)
+
+
+@pytest.mark.slow
+def test_a_line_without_a_record_says_so() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("home")
+        await settled(pilot, app)
+        assert run_view(app).record() is None, "the name of a phase"
+        for key in ("enter", "6"):
+            await pilot.press(key)
+            await settled(pilot, app)
+            assert "There is no record behind this line" in screen_text(app)
+            await pilot.press("home")
+            await settled(pilot, app)
+            assert "There is no record behind this line" not in screen_text(app)
+
+    in_run("first-run", act, NARROW)
