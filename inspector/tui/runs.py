@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from inspector.tui.prompt import Prompt
 
 
+FOLLOWING = "The newest run is followed; W ends that."
+
+
 class RunLine(NamedTuple):
     """A run; if ``of`` is not empty, the heading of an agent with its latest run."""
 
@@ -59,8 +62,10 @@ def _agent(line: RunLine) -> Text:
 def _outcome(line: RunLine) -> Text:
     if not line.of:
         return palette.outcome(line.run)
-    bad = sum(not run.well for run in line.of)
-    return Text(f"{bad} not ok", style=palette.OUTCOMES["failed"]) if bad else palette.outcome(line.run)
+    text = palette.outcome(line.run)
+    if bad := sum(not run.well for run in line.of if run is not line.run):
+        text = Text.assemble(text, (f", {bad} bad", palette.OUTCOMES["failed"]))
+    return text
 
 
 def _verdict(run: RunBrief) -> str:
@@ -144,7 +149,7 @@ class Runs(Filtered):
             Column("phases", _cell(palette.bar), 10, 2, drawn=True),
             Column("time", _cell(lambda run, _: seconds(run.duration)), 9, right=True,
                    sort=_by(lambda run: run.duration)),
-            Column("outcome", lambda line, _: _outcome(line), 10, sort=_by(lambda run: run.ending)),
+            Column("outcome", lambda line, _: _outcome(line), 15, sort=_by(lambda run: run.ending)),
             Column("findings", _cell(lambda run, _: palette.counts(run)), 8, sort=_by(lambda run: -_worst(run))),
             Column("verdict", _cell(lambda run, _: _verdict(run)), 20, 5, least=130),
         )  # fmt: skip
@@ -189,6 +194,10 @@ class Runs(Filtered):
         if left := len(source.unanalyzed):
             text += f"   {plural(left, 'record')} {'was' if left == 1 else 'were'} not analyzed"
         return text + self.trouble()
+
+    def opened(self) -> None:
+        if self.inspector.following.on:
+            self.show_message(FOLLOWING)
 
     @property
     def _rows(self) -> RunRows:
@@ -314,6 +323,7 @@ class Runs(Filtered):
         self.inspector.following.on = not self.inspector.following.on
         self._newest = None
         self.update()
+        self.show_message(FOLLOWING if self.inspector.following.on else "No run is followed; W follows again.")
 
     def action_group(self) -> None:
         self._grouped = not self._grouped

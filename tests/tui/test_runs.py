@@ -13,12 +13,13 @@ from textual.widgets import Input, Label, Static
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.summaries.filtering import Progress
+from inspector.summaries.summary import RunBrief
 from inspector.tui.histogram import Histogram
 from inspector.tui.keys import Help
 from inspector.tui.prompt import PAUSE
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
-from inspector.tui.runs import RunLine, RunRows, Runs
+from inspector.tui.runs import RunLine, RunRows, Runs, _outcome
 from tests.support.captures import keep, save
 from tests.support.conversations import START, Agent, together
 from tests.tui.screens import (
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
-    from inspector.summaries.summary import RunBrief
     from inspector.tui.app import Inspector
 
 
@@ -492,3 +492,25 @@ def test_the_runs_stay_above_a_message_of_several_lines() -> None:
         assert rows.size.height == before
 
     look(shared(), act, SIZES[0])
+
+
+def test_the_heading_of_an_agent_has_the_outcome_of_its_latest_run() -> None:
+    bad, good = RunBrief(number=1, outcome="failed"), RunBrief(number=3, outcome="complete")
+    assert str(_outcome(RunLine(good, (bad, bad, good)))) == "complete, 2 bad"
+    assert str(_outcome(RunLine(good, (good,)))) == "complete"
+
+
+@pytest.mark.slow
+def test_w_says_whether_the_newest_run_is_followed() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("W")
+        await settled(pilot, app)
+        assert "The newest run is followed" in screen_text(app)
+        await pilot.press("W")
+        await settled(pilot, app)
+        assert "No run is followed" in screen_text(app)
+        await pilot.press("escape", "W")
+        await settled(pilot, app)
+        assert "The newest run is followed" in screen_text(app)
+
+    look(shared(), act)
