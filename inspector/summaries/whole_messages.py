@@ -30,17 +30,23 @@ if TYPE_CHECKING:
 type Whole = Callable[[Finding | None], str | None]
 """Reads the whole message behind a finding."""
 
+MOST = 5
+"""Most records of the evidence that are read for a message."""
 LONGEST = 20_000
 """Most characters of a message, and most of one error of a log."""
 
 
-def of_finding(finding: Finding | None, records: Records) -> str | None:
+def of_finding(finding: Finding | None, records: Records, *, earlier: bool = False) -> str | None:
     """Return the whole message behind a finding, its lines cleaned; None if its evidence contains none.
 
-    The last record of the evidence shows what went wrong, earlier ones what led to it. Raises CaptureError.
+    The last record of the evidence shows what went wrong, earlier ones what led to it: they are read with ``earlier``,
+    if the last one has no message. Raises CaptureError.
     """
-    record = records.record(finding.seqs[-1]) if finding and finding.seqs else None
-    return of_record(record) if record is not None else None
+    for seq in reversed(finding.seqs[-MOST if earlier else -1 :] if finding else ()):
+        record = records.record(seq)
+        if record is not None and (text := of_record(record)) is not None:
+            return text
+    return None
 
 
 def of_record(record: Record) -> str | None:

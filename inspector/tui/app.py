@@ -90,7 +90,7 @@ class Inspector(ThemedApp[None]):
     def _settle(self) -> None:
         """Load what the next views need, and show what a master's logs do not say."""
         if notes := (*self.times.notes, *self.times.file_notes):
-            self.show_message(" ".join(notes))
+            self.show_message(" ".join(notes), stays=True)
         gc.freeze()
         gc.enable()
         self.run_worker(_warm_up, thread=True, group="warm up")
@@ -107,7 +107,7 @@ class Inspector(ThemedApp[None]):
             new = self.source.poll()
         except CaptureError as error:
             self._lost = True
-            self.show_message(str(error))
+            self.show_message(str(error), stays=True)
             return
         if self._lost:
             self._lost = False
@@ -127,7 +127,7 @@ class Inspector(ThemedApp[None]):
         if found and self.following.on:
             self.switch(found)
         elif found:
-            self.show_message(f"{found.name} is newer: W follows what is recorded.")
+            self.show_message(f"{found.name} is newer: W follows what is recorded.", stays=True)
 
     def switch(self, path: Path) -> None:
         """Show another capture."""
@@ -250,10 +250,10 @@ class Inspector(ThemedApp[None]):
         if view := self.front:
             choose(view)
 
-    def show_message(self, text: str) -> None:
-        """Show a message in the current view."""
+    def show_message(self, text: str, *, stays: bool = False) -> None:
+        """Show a message in the current view; with ``stays`` until there is another one."""
         if view := self.front:
-            view.show_message(text)
+            view.show_message(text, stays=stays)
 
     def copy_text(self, text: str | None, what: str) -> None:
         """Copy a text to the clipboard of the user's own terminal (OSC 52), also over SSH."""

@@ -205,7 +205,7 @@ class Bootstrap(Tabbed):
         self.set_timer(rest + 0.01, self.update)
         if trouble:
             self._revision = -1  # try again
-            self.show_message(f"{self.source.path.name} {trouble}" if self._bootstraps else "")
+            self.show_message(f"{self.source.path.name} {trouble}" if self._bootstraps else "", stays=True)
         elif self._whole:
             wanted, self._wanted = self._wanted, None
             if wanted and all(agent.certname != wanted for agent in self.query_one("#agent-list", Rows).items):
@@ -304,7 +304,7 @@ class Bootstrap(Tabbed):
     def action_date(self) -> None:
         """Evaluate as of another date."""
         day = utc_day(self._at) if self._at is not None else ""
-        self.ask("evaluate as of (YYYY-MM-DD, empty: now): ", self._judge_as_of, day)
+        self.ask("evaluate as of (YYYY-MM-DD, empty: now): ", self._judge_as_of, day, accept="Evaluate")
 
     def _judge_as_of(self, text: str) -> None:
         try:

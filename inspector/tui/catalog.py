@@ -326,7 +326,7 @@ class Catalog(PartView[Applied]):
             then()
         else:
             self._then = then
-            self.show_message("reading the relationships ...")
+            self.show_message("reading the relationships ...", stays=True)
 
     def _take(self, items: Sequence[Applied], total: str, trouble: str) -> None:
         self._graph = None

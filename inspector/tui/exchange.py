@@ -33,6 +33,9 @@ FORMATS = (
 )
 
 
+NO_RECORD = "There is no record behind this line; Up and Down lead to one."
+
+
 class OnRecord(View):
     """A view with one selected record, which a pane shows."""
 
@@ -60,7 +63,7 @@ class OnRecord(View):
             self.show_message("")
             self.revealed()
         else:
-            self.show_message(f"This record has no tab {name!r}.")
+            self.show_message(NO_RECORD if self.pane().seq is None else f"This record has no tab {name!r}.")
 
     def revealed(self) -> None:
         """Make the pane visible, which a key has changed."""
@@ -74,7 +77,7 @@ class OnRecord(View):
         seq = self.record()
         if seq is not None:
             note = self.inspector.marks.note_of(seq)
-            self.ask(f"note on record {seq}: ", lambda text: self._set_note(seq, text), note)
+            self.ask(f"note on record {seq}: ", lambda text: self._set_note(seq, text), note, accept="Keep")
 
     def _set_note(self, seq: int, text: str) -> None:
         if self.attempt(lambda: self.inspector.marks.note(seq, text)):
@@ -87,7 +90,7 @@ class OnRecord(View):
     def show_mark(self) -> None:
         """Show whether the record is marked, and its note."""
         seq = self.record()
-        self.show_message(self.inspector.marks.describe(seq) if seq is not None else "")
+        self.show_message(self.inspector.marks.describe(seq) if seq is not None else "", stays=True)
 
     def value_to_copy(self) -> str | None:
         """The selected value as shown: masked values remain masked."""
@@ -155,7 +158,7 @@ class OnRecord(View):
             self.show_message("no body here")
             return
         name, data = found
-        self.ask("save the body to: ", lambda path: self._write(path, data), name)
+        self.ask("save the body to: ", lambda path: self._write(path, data), name, accept="Save")
 
     def _write(self, name: str, data: bytes) -> None:
         def write() -> None:

@@ -38,7 +38,12 @@ def export(view: View, seqs: Sequence[int]) -> None:
 
     endings = ", ".join(chosen.endings[0] for chosen in exporting.FORMATS.values())
     suggestion = f"{view.source.path.stem}-{seqs[0]}-{seqs[-1]}.jsonl"
-    view.ask(f"{len(seqs)} records to ({endings}): ", lambda name: view.attempt(lambda: write(name)), suggestion)
+    view.ask(
+        f"{len(seqs)} records to ({endings}): ",
+        lambda name: view.attempt(lambda: write(name)),
+        suggestion,
+        accept="Write",
+    )
 
 
 def report(view: View, number: int | None) -> None:
@@ -57,7 +62,7 @@ def report(view: View, number: int | None) -> None:
         _start(view, lambda: _report_written(path, command))
 
     suggestion = f"{view.source.path.stem}-run-{number}.html"
-    view.ask(f"report of run {number} to: ", lambda name: view.attempt(lambda: write(name)), suggestion)
+    view.ask(f"report of run {number} to: ", lambda name: view.attempt(lambda: write(name)), suggestion, accept="Write")
 
 
 def _start(view: View, write: Callable[[], str]) -> None:

@@ -95,6 +95,7 @@ class Filtered(View):
             complete=lambda text: completion.complete(text, values),
             history="filter",
             preview=preview,
+            accept="Filter",
         )
 
     def action_saved(self) -> None:
@@ -113,7 +114,7 @@ class Filtered(View):
 
         def take(name: str | None) -> None:
             if name == SAVE:
-                self.ask("save the filter as: ", save_as)
+                self.ask("save the filter as: ", save_as, accept="Save")
             elif name is not None:
                 self.set_filter(saved[name])
 
@@ -156,7 +157,7 @@ class Filtered(View):
                         return
                     found.extend(some)
                     if done < total:
-                        self.later(self.show_message, f"reading {done:,} of {total:,} (Escape cancels)")
+                        self.later(self._show_progress, f"reading {done:,} of {total:,} (Escape cancels)")
             except InspectorError as error:
                 self.later(self._filter_done, worker, found, then, unread(error))
                 return
@@ -166,13 +167,16 @@ class Filtered(View):
             self._filter_worker.cancel()
         self._filter_worker = self.run_worker(read, thread=True, group="filter")
 
+    def _show_progress(self, text: str) -> None:
+        self.show_message(text, stays=True)
+
     def _filter_done[T](
         self, worker: Worker[None], found: list[T], then: Callable[[list[T]], None], trouble: str = ""
     ) -> None:
         if worker is self._filter_worker:  # it may have been cancelled at the last moment
             self._filter_worker = None
             self.filter_trouble = trouble
-            self.show_message(trouble)
+            self.show_message(trouble, stays=True)
             then(found)
             self.update()
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from inspector.model import Finding
+    from inspector.pages.finding_groups import Order
     from inspector.tui.rows import Rows
 
 LEVELS = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
@@ -60,24 +61,47 @@ class Findings(Tabbed):
     Findings VerticalScroll { padding: 0 1; }
     """
 
-    def __init__(self, number: int | None = None, follow: Callable[[Finding], None] | None = None) -> None:
+    def __init__(
+        self,
+        number: int | None = None,
+        follow: Callable[[Finding], None] | None = None,
+        before: Findings | None = None,
+    ) -> None:
         """Show the findings of run ``number``, on which this screen is then opened: ``follow`` gets the one that is
-        chosen. None: show those of all runs."""
+        chosen. None: show those of all runs. ``before`` is the screen that was left for a finding: they are listed as
+        there."""
         super().__init__()
         self._number, self._follow = number, follow
-        self._order = ORDERS[0]
-        self._least = Severity.NOTICE
-        self._open: set[str] = set()
+        self._order: Order = before._order if before else ORDERS[0]
+        self._least: Severity = before._least if before else Severity.NOTICE
+        self._open: set[str] = set(before._open) if before else set()
+        self._chosen: tuple[str, int, str, str] | None = before._chosen if before else None
+        """The line that was followed last."""
         self._groups: list[Group] = []
         self._revision = -1
         self._whole = False
+        self._several = True
+        """Whether the agent of each line is to be named: there are several, or it is what they are grouped by."""
 
     def body(self) -> Iterable[Widget]:
         yield PaneTabs(self.PANES)
         with Pane(id="list", title="Findings"):
-            yield FoundRows(_COLUMNS, lambda line: line.ident, id="found")
+            yield FoundRows(self._columns(), lambda line: line.ident, id="found")
         with Pane(id="detail", title="Fix"), VerticalScroll():
             yield Static("", id="explanation", markup=False)
+
+    def _columns(self) -> tuple[Column[GroupLine], ...]:
+        """The columns; what is the same in all lines is in the title, and leaves its room to the message."""
+        return (
+            Column("", lambda line, _: line.mark, 1),
+            Column("severity", lambda line, _: line.level, 8),
+            Column("rule", lambda line, _: line.name, 6),
+            Column("run", lambda line, _: line.where if self._number is None else "", 8, right=True),
+            Column("agent", lambda line, _: line.who if self._several else "", 16, 1),
+            Column("message", lambda line, _: line.what, 28, 4),
+            Column("first seen", lambda line, _: line.since, 19, least=110),
+            Column("last seen", lambda line, _: line.last, 19, least=140),
+        )
 
     @property
     def _rows(self) -> FoundRows:
@@ -97,6 +121,8 @@ class Findings(Tabbed):
 
     def opened(self) -> None:
         self.lay_out()
+        if self._chosen is not None:
+            self._rows.go(self._chosen)
         self._rows.focus()
         self._show_details()
 
@@ -110,6 +136,7 @@ class Findings(Tabbed):
     def _group(self) -> None:
         runs = [run for run in self.source.runs if self._number in (None, run.number)]
         self._groups = grouped(runs, self._order, self._least)
+        self._several = self._order == "agent" or len({run.name for run in runs}) > 1
         self._fill()
 
     def _fill(self) -> None:
@@ -145,6 +172,7 @@ class Findings(Tabbed):
 
     def _open_finding(self, member: Member) -> None:
         if self._follow:
+            self._chosen = member.ident
             self.app.pop_screen()
             self._follow(member.finding)
             return
@@ -247,15 +275,3 @@ class Findings(Tabbed):
 
     def target(self, pane: str) -> Widget:
         return self._rows if pane == "list" else self.query_one(VerticalScroll)
-
-
-_COLUMNS: tuple[Column[GroupLine], ...] = (
-    Column("", lambda line, _: line.mark, 1),
-    Column("severity", lambda line, _: line.level, 8),
-    Column("rule", lambda line, _: line.name, 6),
-    Column("run", lambda line, _: line.where, 8, right=True),
-    Column("agent", lambda line, _: line.who, 16, 1),
-    Column("message", lambda line, _: line.what, 28, 4),
-    Column("first seen", lambda line, _: line.since, 19, least=110),
-    Column("last seen", lambda line, _: line.last, 19, least=140),
-)

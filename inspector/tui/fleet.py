@@ -104,7 +104,7 @@ class FleetView(View):
                 rows.first().focus()
         elif self._shown is not None and isinstance(event.item, Line):
             cells = zip(self._shown.heads, event.item.cells, strict=True)
-            self.show_message("; ".join(f"{head}: {_text(cell)}" for head, cell in cells if cell != ""))
+            self.show_message("; ".join(f"{head}: {_text(cell)}" for head, cell in cells if cell != ""), stays=True)
 
     def _show(self, chosen: TopList) -> None:
         self._shown = chosen

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,6 +19,7 @@ from textual.widgets import Static
 
 from inspector.pages.styles import DOUBT
 from inspector.tui.arranged import Arranged
+from inspector.tui.prompt import Prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,6 +49,8 @@ class Keys(Widget):
 
     def _shown(self) -> list[tuple[str, str, str]]:
         """The keys that fit: name, description, and Textual's name of the key."""
+        if self.screen.has_class("asking"):
+            return [*self.screen.query_one(Prompt).keys()]
         named: dict[str, tuple[str, str, str]] = {}
         end: dict[str, tuple[str, str, str]] = {}
         for _, binding in sorted(keys(self.screen), key=lambda key: self._rank(*key)):
@@ -118,6 +122,14 @@ OTHERS = ("Scroll ", "Page Left", "Page Right", "Focus Next", "Focus Previous", 
 """Keys of Textual itself that are not listed."""
 
 
+@runtime_checkable
+class Renaming(Protocol):
+    """A screen on which a key does something else than its binding says, as long as something is shown."""
+
+    def renamed(self, action: str, /) -> str:
+        """What the key of an action does now; empty: what its binding says."""
+
+
 def keys(screen: Screen[Any]) -> Iterable[tuple[DOMNode, Binding]]:
     """The active keys of a screen and its focused widget, with the node that handles them."""
     # The keys of the view come first: those of a list are the same everywhere.
@@ -125,7 +137,8 @@ def keys(screen: Screen[Any]) -> Iterable[tuple[DOMNode, Binding]]:
         what = active.binding.description
         impossible = isinstance(active.node, Arranged) and not active.node.offers(active.binding.action)
         if what and not what.startswith(OTHERS) and not impossible:
-            yield active.node, active.binding
+            now = active.node.renamed(active.binding.action) if isinstance(active.node, Renaming) else ""
+            yield active.node, replace(active.binding, description=now) if now else active.binding
 
 
 class Help(ModalScreen[None]):

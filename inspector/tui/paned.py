@@ -133,6 +133,7 @@ class Paned(Tabbed):
         return super().check_action(action, parameters)
 
     def action_next_pane(self, by: int) -> None:
+        self.let_message_pass()
         panes = list(self.PANES)
         self.enter(panes[(panes.index(self.current) + by) % len(panes)])
 

@@ -224,7 +224,7 @@ class PartView[T](View):
         ]
         self.show_items(items)
         self.retitle()
-        self.show_message(self._trouble if self._all else "")
+        self.show_message(self._trouble if self._all else "", stays=True)
         self._total(self._sums or self._trouble or self.nothing())
         self._detail()
 

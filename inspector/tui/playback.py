@@ -340,7 +340,7 @@ class Played(View):
                 self.draw()
                 self.follow_cursor()
 
-        self.ask("jump to (12.5 seconds, 50%, 14:03:05): ", jump)
+        self.ask("jump to (12.5 seconds, 50%, 14:03:05): ", jump, accept="Jump")
 
     def on_transport_sought(self, event: Transport.Sought) -> None:
         if self._player is not None:
@@ -402,5 +402,5 @@ class Played(View):
     def _learned(self, learned: list[tuple[float, list[tuple[str, str]]]], trouble: str) -> None:
         self._known, self._learning = learned, False
         if trouble:
-            self.show_message(trouble)
+            self.show_message(trouble, stays=True)
         self.draw()

@@ -19,7 +19,7 @@ from inspector.text import clean
 from inspector.tui import user_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from textual import events
     from textual.app import ComposeResult
@@ -158,6 +158,8 @@ class Prompt(Vertical):
         self._preview: Callable[[str], str] | None = None
         self._pause: Timer | None = None
         self._history: History | None = None
+        self._accepting = ""
+        """What Enter does."""
         self._before: Widget | None = None
         self._back = 0
         """How many lines back in the history."""
@@ -185,8 +187,9 @@ class Prompt(Vertical):
         complete: Complete | None = None,
         history: str | None = None,
         preview: Callable[[str], str] | None = None,
+        accept: str = "Accept",
     ) -> None:
-        """Ask the user for one line.
+        """Ask the user for one line; ``accept`` says in a word what Enter does with it.
 
         ``complete`` returns the completions of the text before the cursor (each replaces all of that text); ``history``
         is the name of the history that Up and Down go through; ``preview`` says shortly, behind the line, what it would
@@ -196,6 +199,7 @@ class Prompt(Vertical):
             self._before = self.screen.focused
         self._then, self._complete, self._preview = then, complete, preview
         self._history = History(history) if history else None
+        self._accepting = accept
         self._back, self._typed = 0, value
         self.query_one(Label).update(label)
         self._show_line(shown=True)
@@ -205,6 +209,16 @@ class Prompt(Vertical):
         line.focus()
         self._offer()
         self._show_preview()
+
+    def keys(self) -> Iterator[tuple[str, str, str]]:
+        """The keys of the prompt for the line at the bottom: name, what it does, and Textual's name of the key."""
+        yield "Enter", self._accepting, "enter"
+        yield "Esc", "Cancel", "escape"
+        if self._complete:
+            yield "Tab", "Complete", "tab"
+        if self._history:
+            yield "↑", "Older line", "up"
+            yield "↓", "Newer line", "down"
 
     @property
     def _line(self) -> _PromptInput:
@@ -242,6 +256,7 @@ class Prompt(Vertical):
         if not shown:
             self.post_message(self.Closed())
         self.screen.set_class(shown, "asking")  # the widgets around it make room, and do not handle its keys
+        self.screen.refresh_bindings()
 
     def on_descendant_blur(self) -> None:
         # A click elsewhere cancels the prompt; that the terminal loses the focus does not.

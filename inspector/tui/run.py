@@ -16,7 +16,7 @@ from inspector.rules import fixes
 from inspector.runs.snapshot import RunState
 from inspector.text import clean, seconds
 from inspector.tui.columns import Column
-from inspector.tui.exchange import OnRecord
+from inspector.tui.exchange import NO_RECORD, OnRecord
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.filtered import Filtered
 from inspector.tui.paned import Paned
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from inspector.summaries.summary import Brief, RunBrief
     from inspector.summaries.under_way import UnderWay
+    from inspector.tui.findings import Findings
     from inspector.tui.view import View
 
 FINDINGS: tuple[Column[Finding], ...] = (
@@ -90,8 +91,10 @@ class RunView(Paned, Played, Filtered, OnRecord):
         """All records of the run, by number."""
         self._explained: object = None
         """What is explained beside the record."""
-        self._came: str | None = None
-        """The pane from which a finding led to its evidence."""
+        self._came: Callable[[], object] | None = None
+        """Where a finding led to its evidence from."""
+        self._asked_from = ""
+        """The pane where the agent's state was asked for."""
 
     # -- what is shown ----------------------------------------------------------------------------------
 
@@ -273,11 +276,10 @@ class RunView(Paned, Played, Filtered, OnRecord):
         if isinstance(item, Fold):
             self.timed.turn(item)
         elif isinstance(item, Entry):
-            if item.seq is not None:
-                self.inspector.open_exchange(self.number, item.seq)
+            self.action_open()
         elif item.seqs:
             self._evidence(item)
-            self._came = "right"
+            self._came = partial(self.enter, "right")
 
     def on_exchange_pane_loaded(self, event: ExchangePane.Loaded) -> None:
         """Name the record in the frame."""
@@ -341,6 +343,10 @@ class RunView(Paned, Played, Filtered, OnRecord):
             return clean(fixes.plain(self.run.fix_for(rows.item.rule))) if rows.item and self.run else None
         return super().value_to_copy()
 
+    def renamed(self, action: str) -> str:
+        """``w`` leads from the sequence back to the waterfall."""
+        return "Waterfall" if action == "other" and isinstance(self.timed, Diagram) else ""
+
     def action_other(self) -> None:
         """Switch between waterfall and sequence."""
         # The layout of both takes a while: respond to the key first.
@@ -359,6 +365,7 @@ class RunView(Paned, Played, Filtered, OnRecord):
         if seq is not None:
             self.timed.go(seq)
         self.timed.focus()
+        self.refresh_bindings()
         self.retitle()
 
     # -- what else can be done with a run ---------------------------------------------------------------
@@ -374,9 +381,18 @@ class RunView(Paned, Played, Filtered, OnRecord):
 
     def action_findings(self) -> None:
         """Show all findings of this run."""
+        self._list_findings()
+
+    def _list_findings(self, before: Findings | None = None) -> None:
+        """Show the findings of this run, as they were listed ``before`` one of them was followed."""
         from inspector.tui.findings import Findings
 
-        self.app.push_screen(Findings(self.number, self._evidence))
+        screen = Findings(self.number, lambda finding: self._follow(finding, screen), before)
+        self.app.push_screen(screen)
+
+    def _follow(self, finding: Finding, listed: Findings) -> None:
+        self._evidence(finding)
+        self._came = partial(self._list_findings, listed)
 
     def _evidence(self, finding: Finding) -> None:
         """Show the record that is evidence for a finding."""
@@ -389,12 +405,26 @@ class RunView(Paned, Played, Filtered, OnRecord):
         self.inspector.open_differences(None, self.number)
 
     def action_back(self) -> None:
-        """Back to the findings, if one of them led here; else cancel or clear a filter, or go back to the runs."""
-        if self._came is not None:
-            self.enter(self._came)
-            self._came = None
+        """One step back: to the findings, if one of them led here; from the agent's state or the sequence to the
+        exchanges; else cancel or clear a filter, or leave the run."""
+        came, self._came = self._came, None
+        if came is not None:
+            came()
+        elif self.filter_running:
+            super().action_back()
+        elif self.beside and self.query_one(Knowledge).has_focus:
+            self.timed.focus()
+        elif self.knowing and not self.query_one("#state").has_class("gone"):
+            self.show_exchange()
+            self.enter(self._asked_from or self.current)
+        elif isinstance(self.timed, Diagram):
+            self.action_other()
         else:
             super().action_back()
+
+    def action_knowledge(self) -> None:
+        self._asked_from = self.current
+        super().action_knowledge()
 
     def action_cause(self) -> None:
         """Go to the finding that is the cause, with its fix; to the verdict if none is."""
@@ -408,7 +438,7 @@ class RunView(Paned, Played, Filtered, OnRecord):
             )
             return
         rows: Rows[Finding] = self.query_one("#findings", Rows)
-        self._came = self.current
+        self._came = partial(self.enter, self.current)
         self.enter("right")
         found = run.cause_found
         if found is None or not rows.go(rows.key(found)):
@@ -428,6 +458,8 @@ class RunView(Paned, Played, Filtered, OnRecord):
         seq = self.record()
         if seq is not None:
             self.inspector.open_exchange(self.number, seq)
+        else:
+            self.show_message(NO_RECORD)
 
     def filter_changed(self) -> None:
         self._shown = None

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from inspector.tui.prompt import Prompt
 
 
+FOLLOWING = "The newest run is followed; W ends that."
+
+
 class RunLine(NamedTuple):
     """A run; if ``of`` is not empty, the heading of an agent with its latest run."""
 
@@ -59,8 +62,10 @@ def _agent(line: RunLine) -> Text:
 def _outcome(line: RunLine) -> Text:
     if not line.of:
         return palette.outcome(line.run)
-    bad = sum(not run.well for run in line.of)
-    return Text(f"{bad} not ok", style=palette.OUTCOMES["failed"]) if bad else palette.outcome(line.run)
+    text = palette.outcome(line.run)
+    if bad := sum(not run.well for run in line.of if run is not line.run):
+        text = Text.assemble(text, (f", {bad} bad", palette.OUTCOMES["failed"]))
+    return text
 
 
 def _worst(run: RunBrief) -> int:
@@ -139,7 +144,7 @@ class Runs(Filtered):
             Column("phases", _cell(palette.bar), 10, 2, drawn=True),
             Column("time", _cell(lambda run, _: seconds(run.duration)), 9, right=True,
                    sort=_by(lambda run: run.duration)),
-            Column("outcome", lambda line, _: _outcome(line), 10, sort=_by(lambda run: run.ending)),
+            Column("outcome", lambda line, _: _outcome(line), 15, sort=_by(lambda run: run.ending)),
             Column("findings", _cell(lambda run, _: palette.counts(run)), 8, sort=_by(lambda run: -_worst(run))),
             Column("verdict", _cell(lambda run, _: self._verdict(run)), 20, 5, least=130),
         )  # fmt: skip
@@ -159,9 +164,18 @@ class Runs(Filtered):
         self._show_details()
 
     def _divide(self) -> None:
-        """Give the verdict of the selected run what the list does not need, and always a third."""
+        """Give the verdict of the selected run what the list does not need, and always a third; a message takes its
+        lines from there."""
         height = self.size.height - 2 - (0 if self.query_one(Histogram).has_class("gone") else BARS + 1)
-        self.query_one("#lower").styles.height = max(height // 3, height - len(self._rows.items) - 3)
+        message = self.query_one("#message")
+        taken = message.outer_size.height - 1 if message.has_class("shown") else 0
+        self.query_one("#lower").styles.height = max(height // 3, height - len(self._rows.items) - 3) - max(0, taken)
+
+    def show_message(self, text: str, *, stays: bool = False) -> None:
+        before = self._message
+        super().show_message(text, stays=stays)
+        if self._message != before:
+            self.call_after_refresh(self._divide)
 
     def heading(self) -> str:
         source = self.source
@@ -175,6 +189,10 @@ class Runs(Filtered):
         if left := len(source.unanalyzed):
             text += f"   {plural(left, 'record')} {'was' if left == 1 else 'were'} not analyzed"
         return text + self.trouble()
+
+    def opened(self) -> None:
+        if self.inspector.following.on:
+            self.show_message(FOLLOWING)
 
     @property
     def _rows(self) -> RunRows:
@@ -282,7 +300,7 @@ class Runs(Filtered):
             run.number for run in event.item.of or (event.item.run,)
         }:
             self.inspector.following.on = False
-            self.show_message("This is not the newest run: it is followed no more. W follows again.")
+            self.show_message("This is not the newest run: it is followed no more. W follows again.", stays=True)
             self.retitle()
         self._show_details()
 
@@ -306,6 +324,7 @@ class Runs(Filtered):
         self.inspector.following.on = not self.inspector.following.on
         self._newest = None
         self.update()
+        self.show_message(FOLLOWING if self.inspector.following.on else "No run is followed; W follows again.")
 
     def action_group(self) -> None:
         self._grouped = not self._grouped
@@ -354,7 +373,7 @@ class Runs(Filtered):
                 self.attempt(lambda: marks.note_run(number, text))
                 self._show_details()
 
-            self.ask(f"note on run {number}: ", keep, marks.note_of_run(number))
+            self.ask(f"note on run {number}: ", keep, marks.note_of_run(number), accept="Keep")
 
     def action_marked(self, direction: int) -> None:
         """Go to the next marked run."""

@@ -197,7 +197,9 @@ class SearchView(View):
             self.query_one(Rows).show(self._hits)
         self._show_progress()
         if event.over:
-            self.show_message(event.trouble or ("" if self._hits else f"No record contains {clean(self._text)}."))
+            self.show_message(
+                event.trouble or ("" if self._hits else f"No record contains {clean(self._text)}."), stays=True
+            )
 
     def _show_progress(self) -> None:
         text = f"{self._done:,} of {self._total:,} records, {len(self._hits):,} matches"
@@ -214,7 +216,7 @@ class SearchView(View):
 
     def action_search(self) -> None:
         """Ask for another text."""
-        self.query_one(Prompt).open("search bodies: ", self.begin, self._text, history="search")
+        self.query_one(Prompt).open("search bodies: ", self.begin, self._text, history="search", accept="Search")
 
     def action_cancel(self) -> None:
         """Cancel the search; the matches so far remain."""

@@ -53,8 +53,26 @@ def steps(fix: Fix, width: int, *, over: bool = False) -> Text:
     text = Text(f"\n{'Fix at the time: nothing is to be done now' if over else 'Fix'}\n", style="bold")
     for each in fixes.lines(fix, width):
         style = COMMAND if each.strip() in commands else "not bold"
-        text.append(f"{clean(each)}\n", style=style)
+        for line in _broken(clean(each), fix, width):
+            text.append(f"{line}\n", style=style)
     return text
+
+
+def _broken(line: str, fix: Fix, width: int) -> list[str]:
+    """A line of a fix; a command that is wider than its pane in several lines that a shell takes for one."""
+    command = line.strip()
+    if len(line) <= width or all(command not in (clean(step.command), clean(step.variant)) for step in fix):
+        return [line]
+    margin = line[: len(line) - len(line.lstrip())]
+    words = regex.findall(_WORD, command)
+    broken, now = [], margin + words[0]
+    for word in words[1:]:
+        if len(now) + len(word) + len("  \\") > width:
+            broken.append(f"{now} \\")
+            now = f"{margin}  {word}"
+        else:
+            now += f" {word}"
+    return [*broken, now]
 
 
 def lines(width: int) -> int:
@@ -84,6 +102,8 @@ def _without_middle(message: str, room: int) -> str:
     return f"{before} … {after}"
 
 
+_WORD = r"""(?:[^\s"'\\]|\\.|"[^"]*"|'[^']*'|["'\\])+"""
+"""A word of a command: blanks in quotes, or after a backslash, do not end it."""
 LEAST = 40
 """Columns of a fix at least."""
 LABEL = 10
@@ -100,14 +120,18 @@ def finding_in_full(finding: Finding, run: RunBrief, width: int | None = None, o
         if isinstance(part.content, str):
             content.append(f"{part.label}{part.content}\n")
         else:
-            content.append("\n".join([*part.lines(max(width, LEAST) if width else wording.PLAIN), ""]))
+            # The last step against the cause is how to see that it worked.
+            fix = run.steps if finding.rule == run.cause else part.content
+            room = max(width, LEAST) if width else wording.PLAIN
+            lines = [line for each in part._replace(content=fix).lines(room) for line in _broken(each, fix, room)]
+            content.append("\n".join([*lines, ""]))
     return content
 
 
 def add_whole(content: Text, finding: Finding | None, source: Source) -> None:
     """Add the whole message of the master or the agent behind a finding, or that there is none."""
     try:
-        whole = whole_messages.of_finding(finding, source)
+        whole = whole_messages.of_finding(finding, source, earlier=True)
     except InspectorError as error:
         whole = clean(str(error))
     content.append("\nMessage\n", style="bold")

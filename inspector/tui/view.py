@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.app import ComposeResult
     from textual.dom import DOMNode
+    from textual.timer import Timer
     from textual.widget import Widget
 
     from inspector.explain.master_log.measured import MasterTimes
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import RunBrief
     from inspector.tui.arranged import Arranged
     from inspector.tui.following import Following
+
+
+NOTICE = 15.0
+"""Seconds after which a message goes away, unless a key was pressed before."""
 
 
 def later(widget: Widget, act: Callable[..., object], *arguments: object) -> None:
@@ -124,6 +129,8 @@ class View(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._message = ""
+        self._passing: Timer | None = None
+        """Hides a message that goes away by itself."""
         self._pattern = ""
         self._mounted = False
         self._heading = ""
@@ -256,14 +263,23 @@ class View(Screen[None]):
         """Show in the title line what is in progress, until the next ``retitle``; it does not trigger a new layout."""
         self.query_one("#title", Static).update(text, layout=False)
 
-    def show_message(self, text: str) -> None:
-        """Show a message above the keys; an empty text hides the line."""
+    def show_message(self, text: str, *, stays: bool = False) -> None:
+        """Show a message above the keys, until the next key or for some seconds; an empty text hides the line. With
+        ``stays`` it is shown until there is another one: it is about what the screen shows."""
         # Showing or hiding the line triggers a new layout; most cursor movements do not change it.
         if self.ready and text != self._message:
+            if self._passing is not None:
+                self._passing.stop()
+            self._passing = None if stays or not text else self.set_timer(NOTICE, self.let_message_pass)
             self._message = text
             line = self.query_one("#message", Static)
             line.update(clean(text))
             line.set_class(bool(text), "shown")
+
+    def let_message_pass(self) -> None:
+        """Hide a message that does not stay."""
+        if self._passing is not None:
+            self.show_message("")
 
     def ask(
         self,
@@ -274,13 +290,16 @@ class View(Screen[None]):
         complete: Callable[[str], list[str]] | None = None,
         history: str | None = None,
         preview: Callable[[str], str] | None = None,
+        accept: str = "Accept",
     ) -> None:
-        """Ask the user for one line of text and pass it to ``then``; Escape cancels.
+        """Ask the user for one line of text and pass it to ``then``; Escape cancels. ``accept`` says in a word what
+        Enter does.
 
         ``complete`` returns the completions of the text before the cursor; ``history`` is the name of the history to
         use; ``preview`` says what a text would do, while it is typed.
         """
-        self.query_one(Prompt).open(label, then, value, complete=complete, history=history, preview=preview)
+        prompt = self.query_one(Prompt)
+        prompt.open(label, then, value, complete=complete, history=history, preview=preview, accept=accept)
 
     def later(self, act: Callable[..., object], *arguments: object) -> None:
         """Call ``act`` on the event loop, from a worker's thread; do nothing if the view was closed meanwhile."""
@@ -316,7 +335,7 @@ class View(Screen[None]):
         self.app.push_screen(ColumnChooser(event.rows))
 
     def action_search(self) -> None:
-        self.ask("/", self._search, history="search")
+        self.ask("/", self._search, history="search", accept="Search")
 
     def _search(self, text: str) -> None:
         self._pattern = text
@@ -334,7 +353,8 @@ class View(Screen[None]):
             place.search(self._pattern, forward=direction > 0, again=True)
 
     def on_key(self, event: events.Key) -> None:
-        """Say why, before a key that nothing will react to does nothing."""
+        """Hide the message of an earlier key. Say why, before a key that nothing will react to does nothing."""
+        self.let_message_pass()
         if not event.is_printable or self.has_class("asking") or event.key in self.active_bindings:
             return
         around = [*self.focused.ancestors_with_self] if self.focused else [self]

@@ -92,6 +92,18 @@ def test_the_evidence_of_a_cause_leads_to_it(tmp_path: Path) -> None:
         assert whole_messages.of_finding(None, capture) is None
 
 
+def test_if_the_last_record_of_the_evidence_has_no_message_an_earlier_one_may(tmp_path: Path) -> None:
+    with Capture.open(failed(tmp_path)) as capture:
+        records = list(capture.records())
+        (run,) = runs_of(records)
+        cause = next(finding for finding in run.findings if finding.rule == "S01")
+        last = records[-1].seq
+        assert whole_messages.of_record(records[-1]) is None
+        both = dataclasses.replace(cause, seqs=(*cause.seqs, last))
+        assert whole_messages.of_finding(both, capture, earlier=True) == LONG
+        assert whole_messages.of_finding(both, capture) is None, "lists have each message once"
+
+
 @pytest.mark.parametrize("command", ["doctor", "check", "runs"])
 def test_it_is_one_flag_away(run: Run, tmp_path: Path, command: str) -> None:
     path = failed(tmp_path)

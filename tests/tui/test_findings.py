@@ -11,7 +11,7 @@ from inspector import rules
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.pages.finding_groups import Member
-from inspector.rules import rule_of
+from inspector.rules import fixes, rule_of
 from inspector.rules.fixes import plain
 from inspector.runs.examples import MASTER, ca, carried, catalog, made, plugins, refused, report, talk
 from inspector.summaries import conclusions, ruleset, wording
@@ -148,6 +148,10 @@ def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen() -> None:
     real = conclusions.of_run(*analyzer.finish())
     expected = {finding.rule: " ".join(" ".join(wording.finding(finding, real)).split())
                 for finding in real.findings}  # fmt: skip
+    fix, whole = (" ".join(" ".join(fixes.lines(steps)).split()) for steps in (real.fix_for("S01"), real.steps))
+    assert whole.startswith(fix)
+    assert len(whole) > len(fix), "how to see that it worked"
+    expected["S01"] = expected["S01"].replace(fix, whole)
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
@@ -169,6 +173,22 @@ def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen() -> None:
 
     for size in SIZES:
         look(path, act, size)
+
+
+@pytest.mark.slow
+def test_what_is_the_same_in_all_lines_leaves_its_room_to_the_message() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        await pilot.press("right")
+        await settled(pilot, app)
+        line = next(line for line in screen_text(app).splitlines() if "▼ error" in line)
+        assert " 1 agent " not in line
+        assert rule_of("B18").title in line
+        await pilot.press("a")
+        await settled(pilot, app)
+        assert view.agent in screen_text(app).splitlines()[3]
+
+    look(shared_sample("mismatched-key"), act, (80, 24))
 
 
 @pytest.mark.slow
@@ -312,5 +332,14 @@ def test_the_findings_of_a_run_are_those_of_this_run_and_lead_to_their_evidence_
         await settled(pilot, app)
         assert app.screen is run
         assert run.query_one(ExchangePane).seq in seqs
+        await pilot.press("escape")
+        await settled(pilot, app)
+        again = app.screen
+        assert isinstance(again, Findings)
+        assert again.chosen is not None
+        assert again.chosen.finding.seqs == seqs, "the cursor is where it was"
+        await pilot.press("escape")
+        await settled(pilot, app)
+        assert app.screen is run
 
     look(shared_sample("out-of-sync"), act, size)

@@ -10,7 +10,7 @@ from rich.style import Style
 from textual.color import Color
 
 from inspector.pages import styles
-from inspector.tui import panes, themes
+from inspector.tui import panes, themes, view
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.keys import Help, Keys
 from inspector.tui.rows import Rows
@@ -146,3 +146,40 @@ def test_on_the_cursors_line_words_keep_their_colour_and_a_key_at_the_bottom_can
         assert isinstance(app.screen, Help)
 
     look(shared_sample("compile-error"), act)
+
+
+@pytest.mark.slow
+def test_a_message_goes_away_with_the_next_key_or_after_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("Z")
+        await pilot.pause()
+        assert "This key does nothing here" in screen_text(app)
+        await pilot.press("Z")
+        await pilot.pause()
+        assert "This key does nothing here" in screen_text(app), "and once more with this one"
+        await pilot.press("down")
+        await pilot.pause()
+        assert "This key does nothing here" not in screen_text(app)
+        monkeypatch.setattr(view, "NOTICE", 0.01)
+        await pilot.press("Z")
+        for _ in range(1000):
+            await pilot.pause(0.01)
+            if "This key does nothing here" not in screen_text(app):
+                break
+        assert "This key does nothing here" not in screen_text(app)
+
+    look(shared_sample("out-of-sync"), act, SIZES[0])
+
+
+@pytest.mark.slow
+def test_a_message_about_what_is_shown_stays() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        app.show_message("could not be read", stays=True)
+        await pilot.press("down", "Z", "up")
+        app.show_message("could not be read", stays=True)
+        await pilot.press("down", "up")
+        await pilot.pause()
+        assert "could not be read" in screen_text(app)
+        app.show_message("")
+
+    look(shared_sample("out-of-sync"), act, SIZES[0])

@@ -10,7 +10,7 @@ import pytest
 from inspector.summaries import completion
 from inspector.tui.prompt import MOST, History, Prompt
 from inspector.tui.rows import Rows
-from tests.tui.screens import look, screen_text, shared_sample
+from tests.tui.screens import look, screen_text, settled, shared_sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -216,3 +216,28 @@ def test_a_history_that_can_not_be_written_is_no_trouble(tmp_path: Path, monkeyp
     history.add("kept for now")
     assert history.lines == ["kept for now"]
     assert (tmp_path / "file").read_text() == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        (["r", "f"], "Enter Filter  Esc Cancel  Tab Complete  ↑ Older line  ↓ Newer line"),
+        (["r", "enter", "slash"], "Enter Search  Esc Cancel  ↑ Older line  ↓ Newer line"),
+        (["r", "enter", "t"], "Enter Jump  Esc Cancel"),
+        (["r", "E"], "Enter Write  Esc Cancel"),
+        (["b"], "Enter Search  Esc Cancel  ↑ Older line  ↓ Newer line"),
+    ],
+)
+def test_the_line_at_the_bottom_has_the_keys_of_the_prompt_while_it_is_open(keys: list[str], line: str) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        for key in keys:
+            await pilot.press(key)
+            await settled(pilot, app)
+        assert screen_text(app).splitlines()[-1].strip() == line
+        if keys != ["b"]:
+            await pilot.press("escape")
+            await settled(pilot, app)
+            assert screen_text(app).splitlines()[-1].endswith("? All keys")
+
+    look(shared_sample("out-of-sync"), act, (80, 24), start="")

@@ -687,3 +687,47 @@ def test_an_open_request_is_a_bar_that_grows_and_no_verdict_is_shown(tmp_path: P
             assert "under way" not in screen_text(app)
 
         play(indexed(tmp_path / "c.sqlite"), act)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+def test_escape_leads_from_the_sequence_and_the_agents_state_back_to_the_exchanges(size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        run = run_view(app)
+        await pilot.press("w")
+        await settled(pilot, app)
+        assert isinstance(run.timed, Sequence)
+        assert "w Waterfall" in screen_text(app)
+        await pilot.press("escape")
+        await settled(pilot, app)
+        assert isinstance(run.timed, Waterfall)
+        assert "w Sequence" in screen_text(app)
+        await pilot.press("i")
+        await settled(pilot, app)
+        assert "not seen" in screen_text(app) or "downloaded" in screen_text(app)
+        await pilot.press("escape")
+        await settled(pilot, app)
+        assert app.screen is run
+        assert (run.current, run.timed.has_focus, run.knowing) == ("top", True, False)
+        await pilot.press("escape")
+        await settled(pilot, app)
+        assert app.screen is not run
+
+    in_run("first-run", act, size)
+
+
+@pytest.mark.slow
+def test_a_line_without_a_record_says_so() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("home")
+        await settled(pilot, app)
+        assert run_view(app).record() is None, "the name of a phase"
+        for key in ("enter", "6"):
+            await pilot.press(key)
+            await settled(pilot, app)
+            assert "There is no record behind this line" in screen_text(app)
+            await pilot.press("home")
+            await settled(pilot, app)
+            assert "There is no record behind this line" not in screen_text(app)
+
+    in_run("first-run", act, NARROW)

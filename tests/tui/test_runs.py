@@ -13,21 +13,24 @@ from textual.widgets import Input, Label, Static
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.summaries.filtering import Progress
+from inspector.summaries.summary import RunBrief
 from inspector.tui.histogram import Histogram
 from inspector.tui.keys import Help
 from inspector.tui.prompt import PAUSE
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
-from inspector.tui.runs import RunLine, Runs
+from inspector.tui.runs import RunLine, RunRows, Runs, _outcome
 from tests.support.captures import keep, save
 from tests.support.conversations import START, Agent, together
 from tests.support.nodes import uncompiled, well
 from tests.tui.screens import (
+    SIZES,
     indexed,
     look,
     play,
     sample,
     screen_text,
+    settled,
     shared_folder,
     shared_sample,
     type_in,
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
-    from inspector.summaries.summary import RunBrief
     from inspector.tui.app import Inspector
 
 
@@ -496,3 +498,40 @@ def test_a_failure_that_is_over_says_so_in_the_list_and_in_its_run(tmp_path: Pat
         assert "over since run 2" in shown
 
     play(indexed(save(tmp_path / "healed.sqlite", *uncompiled(1), *well(1, 5000))), act)
+
+
+@pytest.mark.slow
+def test_the_runs_stay_above_a_message_of_several_lines() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        rows = app.screen.query_one(RunRows)
+        before = rows.size.height
+        await type_in(pilot, app, "f", "nonsense:foo")
+        assert app.screen.query_one("#message").size.height == 3
+        assert rows.size.height >= 5, "the heads of the columns, and all four runs"
+        await pilot.press("down")
+        await settled(pilot, app)
+        assert rows.size.height == before
+
+    look(shared(), act, SIZES[0])
+
+
+def test_the_heading_of_an_agent_has_the_outcome_of_its_latest_run() -> None:
+    bad, good = RunBrief(number=1, outcome="failed"), RunBrief(number=3, outcome="complete")
+    assert str(_outcome(RunLine(good, (bad, bad, good)))) == "complete, 2 bad"
+    assert str(_outcome(RunLine(good, (good,)))) == "complete"
+
+
+@pytest.mark.slow
+def test_w_says_whether_the_newest_run_is_followed() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("W")
+        await settled(pilot, app)
+        assert "The newest run is followed" in screen_text(app)
+        await pilot.press("W")
+        await settled(pilot, app)
+        assert "No run is followed" in screen_text(app)
+        await pilot.press("escape", "W")
+        await settled(pilot, app)
+        assert "The newest run is followed" in screen_text(app)
+
+    look(shared(), act)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from inspector.model import Finding, Severity
 from inspector.rules.fixes import Fix, advice, on_node
 from inspector.summaries.summary import Conclusion, RunBrief
@@ -47,6 +49,24 @@ def test_what_is_over_says_so_first_and_its_fix_is_of_that_time() -> None:
     found = Finding("B18", Severity.ERROR, "x", seqs=(3,))
     text = verdicts.finding_in_full(found, run, over="run 2").plain
     assert "evidence: record 3; over since run 2: the fix is of that time\n" in text
+
+
+def test_a_command_that_is_too_wide_breaks_at_blanks_and_can_be_copied() -> None:
+    command = """puppet agent -t --certname web1.lab.example --note 'two  words' --other a\\ b "three more words" end"""
+    conclusion = Conclusion(lead="a", reason="b", certainty="certain", since=0.0, advice=(on_node("run it", command),))
+    for width in range(30, 130):
+        lines = verdicts.in_full(RunBrief(number=1, verdict=conclusion), width).plain.splitlines()
+        shown = lines[lines.index("On the node, run it:") + 1 :]
+        assert shlex.split("\n".join(shown).replace("\\\n", "")) == shlex.split(command)
+        assert all(len(line) <= width for line in shown)
+        assert len(shown) == 1 or all(line.endswith(" \\") for line in shown[:-1])
+        assert (len(shown) == 1) is (width >= len(command) + 2)
+
+
+def test_a_finding_breaks_its_commands_so_too() -> None:
+    found = Finding("B18", Severity.ERROR, "x")
+    assert "puppetserver ca clean \\\n" in verdicts.finding_in_full(found, RunBrief(number=1), 48).plain
+    assert "puppetserver ca clean --certname" in verdicts.finding_in_full(found, RunBrief(number=1), 99).plain
 
 
 def test_what_is_shown_of_a_run_that_went_well() -> None:
