@@ -40,14 +40,22 @@ def _when(time: float, width: int) -> str:
 
 
 def _rung(step: BootstrapStep, width: int) -> Text:
-    """A step of the ladder: the request as an arrow to the master, and its answers; the last one, if not all fit."""
+    """A step of the ladder: the request as an arrow to the master, and its answers; in few words, if not all fit."""
     refused = step.state is BootstrapState.TLS
     arrow = f"─ {bootstrap_text.asked(step)} ".ljust(16, "─") + ("✗" if refused else "▶")
     text = Text(arrow, style=_BAD if refused else "")
     answer = refusal_at(step).breaks if refused else bootstrap_text.answered(step)
     if step.answers and len(text) + 1 + len(answer) > width:
-        answer = step.answers[-1]
+        answer = _in_few_words(step, width - len(text) - 1)
     return text.append(f" {clean(answer)}", style=_STYLES[step.condition])
+
+
+def _in_few_words(step: BootstrapStep, width: int) -> str:
+    """The answers as far as they fit: all statuses with the last one's words, the statuses, the last answer."""
+    *earlier, last = step.answers
+    statuses = [answer.partition(" ")[0] for answer in earlier]
+    shorter = (", ".join([*statuses, last]), ", ".join([*statuses, last.partition(" ")[0]]))
+    return next((each for each in shorter if len(each) <= width), last if len(earlier) != 1 else shorter[0])
 
 
 def _repeated(step: BootstrapStep, width: int) -> str:

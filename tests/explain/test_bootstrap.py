@@ -16,6 +16,7 @@ from inspector.explain.bootstrap_requests import BootstrapState
 from inspector.explain.bootstrap_text import lines, plain
 from inspector.host.pki import make_ca
 from inspector.model import Exchange
+from inspector.protocol.documents import CertificateRequest
 from inspector.runs.examples import (
     MASTER,
     NAME,
@@ -182,6 +183,32 @@ def test_observations_have_the_digests_that_people_compare() -> None:
     text = " ".join(" ".join(lines(bootstrap)).split())
     assert facts[0]["sha256"] in text
     assert facts[2]["fingerprint"] in text
+
+
+AGAIN = (ca(), crl(), csr(), not_issued(), wait(120), csr(status=400, text=SIGNED), issued(), catalog(), report())
+"""A request that is accepted, and sent again when it is signed."""
+
+
+def test_a_request_that_is_sent_again_after_it_was_accepted_keeps_its_own_fingerprint() -> None:
+    bootstrap = bootstrap_of(records := talk(*AGAIN))
+    analyzer = Analyzer()
+    asked = [request for record in records if isinstance(request := analyzer.feed(record).request, CertificateRequest)]
+    accepted, later = (request.fingerprint for request in asked)
+    assert accepted != later, "a key whose signatures differ"
+    step = next(step for step in bootstrap.steps if step.state is BootstrapState.CSR)
+    assert step.answers == ("200", f"400 {SIGNED}")
+    assert (dict(step.facts)["fingerprint"], dict(step.facts)["last sent as"]) == (accepted, later)
+    assert step.condition is Condition.SOUND
+    assert next(key for key in bootstrap.keys if key.kind == "csr").fingerprint == accepted
+
+
+def test_a_signed_name_refuses_only_the_request_of_another_key() -> None:
+    mine = bootstrap_of(talk(ca(), crl(), csr(status=400, text=SIGNED), issued(), catalog()))
+    assert mine.steps[2].condition is Condition.SOUND
+    other = bootstrap_of(talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="old")))
+    assert other.steps[2].condition is Condition.BROKEN
+    unknown = bootstrap_of(talk(ca(), crl(), csr(status=400, text=SIGNED)))
+    assert unknown.steps[2].condition is Condition.BROKEN
 
 
 def test_runs_with_one_certificate_are_one_step() -> None:
