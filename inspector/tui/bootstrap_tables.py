@@ -14,7 +14,6 @@ from inspector.explain.bootstrap_requests import BootstrapState
 from inspector.explain.trust_chain import refusal_at, refusal_of
 from inspector.model import Severity
 from inspector.pages import palette
-from inspector.summaries import wording
 from inspector.text import clean, utc_second
 from inspector.tui.columns import Column
 
@@ -211,7 +210,7 @@ def step(step: BootstrapStep | None) -> Text | Group:
     text.append(f" {often}" if often else "")
     if step.run:
         text.append(f"  run {step.run}", style="dim")
-    text.append(f"  {wording.numbers(step.seqs)}", style="dim")
+    text.append(f"  {bootstrap_text.records(step.seqs)}", style="dim")
     if trusted := bootstrap_text.trusted(step):
         text.append(f"\n{trusted}", style=_BAD if step.verified is False else "")
         text.append(f": {step.risk}" if step.risk else "")
@@ -232,7 +231,7 @@ def key(key: KeySighting | None, bootstrap: AgentBootstrap | None) -> Text | Gro
     if key is None:
         text.append("No key was recorded." if bootstrap else "", style="dim")
         return text
-    text.append(f"{bootstrap_text.KINDS[key.kind]}, {bootstrap_text.period(key)}  {wording.numbers(key.seqs)}")
+    text.append(f"{bootstrap_text.KINDS[key.kind]}, {bootstrap_text.period(key)}  {bootstrap_text.records(key.seqs)}")
     full = _grid(12)
     values = {"key": key.key, "fingerprint": key.fingerprint, "from": ", ".join(key.addresses) or "-"}
     for label, value in values.items():

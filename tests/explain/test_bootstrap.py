@@ -202,6 +202,27 @@ def test_a_request_that_is_sent_again_after_it_was_accepted_keeps_its_own_finger
     assert next(key for key in bootstrap.keys if key.kind == "csr").fingerprint == accepted
 
 
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_no_digest_is_longer_than_a_line_and_keys_are_in_order(width: int) -> None:
+    bootstrap = bootstrap_of(talk(*AGAIN))
+    printed = lines(bootstrap, width)
+    assert [line for line in printed if len(line) > width] == []
+    text = "".join(line.strip() for line in printed)
+    for step in bootstrap.steps:
+        for name, value in step.facts:
+            if name in ("fingerprint", "last sent as", "sha256"):
+                assert value in text
+    ends = [line for line in printed if line.rstrip()[-1] == ":" and line.rstrip()[-3:-1].isalnum()]
+    assert bool(ends) is (width < 200), "broken between two groups"
+    whole = "\n".join(lines(bootstrap))
+    assert all(key.fingerprint in whole for key in bootstrap.keys)
+    ends_of_keys = [line.partition("[record")[2] for line in lines(bootstrap, 300) if line.startswith("  key ")]
+    keys = [int(end.strip("s] ").partition(" ")[0]) for end in ends_of_keys]
+    assert keys == sorted(keys)
+    assert "[records 3 and 5]" in text
+    assert "[record 1]" in text
+
+
 def test_a_signed_name_refuses_only_the_request_of_another_key() -> None:
     mine = bootstrap_of(talk(ca(), crl(), csr(status=400, text=SIGNED), issued(), catalog()))
     assert mine.steps[2].condition is Condition.SOUND
