@@ -18,7 +18,6 @@ from inspector.errors import InspectorError
 from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import Bootstraps
 from inspector.progress import watched
-from inspector.summaries import wording
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def execute(arguments: argparse.Namespace) -> int:
         print_json([bootstrap_text.plain(bootstrap) for bootstrap in chosen])
         return 0
     for bootstrap in chosen:
-        for line in bootstrap_text.lines(bootstrap, columns() or wording.PLAIN):
+        for line in bootstrap_text.lines(bootstrap, columns()):
             print(line)
     if not chosen:
         print("The capture contains no bootstrap.")

@@ -18,7 +18,6 @@ from inspector.cli.reading import documents_of
 from inspector.compare import comparison, diff_lines, facts, plain
 from inspector.compare.comparison import Choices
 from inspector.compare.diff_lines import Line
-from inspector.compare.differences import Section
 from inspector.compare.groups import Groups
 from inspector.errors import InspectorError
 from inspector.formats.outgoing import summary
@@ -80,8 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Show what is different between two runs: outcome, versions, certificates, findings, catalog, file contents,
     facts, requests, report, times. Secrets are compared and not shown. The exit status is 1 if something is different
-    (of two captures also: a node has a run in one of them only), 2 if there is nothing to compare (also: a run without
-    a catalog, or with an empty one)."""
+    (of two captures also: a node has a run in one of them only), 2 if there is nothing to compare (also: a run that got
+    no catalog, or an empty one; 1 if it was stopped before it asked for one)."""
     choices = _choices(arguments)
     kind = "json" if arguments.json else arguments.format
     opened = opened_by(arguments.opened)
@@ -109,7 +108,7 @@ def execute(arguments: argparse.Namespace) -> int:
     _print(kind, plain.plain(compared), diff_lines.lines(compared, full=arguments.full), note)
     if len(names) == 1 and names[0].number is None and not arguments.agent and kind == "text":
         _print_others(founds[0], compared.after.name)
-    if reason := compared.uncompared.get(Section.CATALOG):
+    if reason := compared.without_catalogs:
         print(f"puppet-inspector: The catalogs were not compared: {beginning(clean(reason), 1000)}.", file=sys.stderr)
     return compared.status
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector.compare.differences import Section
+from inspector.explain.bootstrap import short
 from inspector.rules.trust import leaf, serial
 from inspector.text import address, utc_day
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from inspector.compare.documents import RunDocuments
     from inspector.model import Finding, Leg
 
+KEY = "key in the signing request"
+"""The difference of two runs that is the agent's key, if both asked for a certificate."""
+
 
 def compare(before: RunDocuments, after: RunDocuments, found: Differences) -> None:
     """Add what is different about two runs as a whole."""
@@ -23,6 +27,8 @@ def compare(before: RunDocuments, after: RunDocuments, found: Differences) -> No
         was, now = old.get(name), new.get(name)
         if was != now:
             found.add(Section.RUN, name, "", was, now, change="changed" if was and now else None)
+    if before.requested_key and after.requested_key and before.requested_key != after.requested_key:
+        found.add(Section.RUN, KEY, "", short(before.requested_key), short(after.requested_key))
     _findings(before.run.findings, after.run.findings, found)
 
 

@@ -58,8 +58,16 @@ class Comparison:
 
     @property
     def status(self) -> Literal[0, 1, 2]:
-        """0: no difference; 1: differences; 2: the catalogs could not be compared."""
-        return 2 if Section.CATALOG in self.uncompared else 1 if self.differences else 0
+        """0: no difference; 1: differences, also: one run was stopped before it asked for a catalog; 2: the catalogs
+        could not be compared."""
+        return 2 if self.without_catalogs else 1 if self.differences else 0
+
+    @property
+    def without_catalogs(self) -> str:
+        """Why the catalogs could not be compared; empty if they were, or if one run was stopped before that."""
+        if self.stopped and self.stopped.lacks(Section.CATALOG):
+            return ""
+        return self.uncompared.get(Section.CATALOG, "")
 
     def of(self, section: Section) -> list[Difference]:
         """The differences of a section."""

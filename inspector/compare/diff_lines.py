@@ -70,6 +70,11 @@ def lines(comparison: Comparison, *, full: bool = False) -> Iterator[Line]:
         if reason and not (stopped and stopped.lacks(section)):
             yield Line("plain", "")
             yield Line("head", f"{section}: not compared: {beginning(clean(reason), 600)}")
+        elif not found and comparison.stopped and section is Section.FILES and comparison.stopped.lacks(section):
+            yield Line("plain", "")
+            yield Line(
+                "head", clean(f"{section}: not compared: {comparison.stopped.side.label} asked for fewer ({about})")
+            )
         elif not found and not volatile:
             same.append(f"{section} ({about})" if about else str(section))
             continue

@@ -87,6 +87,8 @@ class RunDocuments:
     """A connection of the agent, by preference one with its certificate."""
     master: Leg | None = None
     """A connection to the master."""
+    requested_key: str = ""
+    """The SHA-256 of the public key in its latest signing request; empty: it sent none."""
     server: str | None = None
     """The name by which the agent called the master."""
     stored: Callable[[str], bytes | None] = lambda _digest: None
@@ -173,6 +175,8 @@ def _gathered(steps: Iterable[Step], found: RunDocuments) -> Iterator[Step]:
                 _add_catalog(found, step, exchange)
             elif kind is Kind.REPORT:
                 _add_report(found, step)
+            elif isinstance(step.request, d.CertificateRequest):
+                found.requested_key = step.request.key
             elif kind in CONTENT and exchange.response and exchange.response.status == 200:
                 content = None if exchange.response.lost else decode.content(exchange.response)
                 if content is not None and len(content) <= min(CONTENT_MOST, room):

@@ -82,7 +82,8 @@ class Pair(msgspec.Struct):
     before: Side
     after: Side
     status: Literal[0, 1, 2]
-    """The exit status: 0 no difference, 1 differences, 2 the catalogs could not be compared."""
+    """The exit status: 0 no difference, 1 differences (also: a run was stopped before it asked for a catalog), 2 the
+    catalogs could not be compared."""
     differences: list[Difference]
     volatile_facts: list[Difference]
     """Facts that may change at any time; they do not count."""

@@ -118,7 +118,8 @@ def _csr(run: Run) -> str:
     if last.status is not None and 200 <= last.status < 300:
         return words
     latest = "; the last time " if accepted else ": "
-    return f"{words}{latest}{last.status or 'no answer'} {_quoted(last.text)}".rstrip()
+    words = f"{words}{latest}{last.status or 'no answer'} {_quoted(last.text)}".rstrip()
+    return f"{words} (normal: {wording.SENT_AGAIN})" if run.signed_meanwhile(last) else words
 
 
 def _certificate(run: Run) -> str:

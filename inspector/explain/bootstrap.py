@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from inspector.explain.bootstrap_requests import FEW, MANY, Attempt, BootstrapState, Sighting, StateVisit, concerns
 from inspector.explain.trust import Trust
-from inspector.protocol.certificates import REQUESTED
+from inspector.protocol.certificates import REQUESTED, SIGNED
 from inspector.text import stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from inspector.analysis.analyzer import Step
     from inspector.explain.bootstrap_requests import KeyRole, RequestDetails
@@ -82,6 +82,8 @@ class BootstrapStep:
     """Its first and its last record."""
     old: bool
     """Whether the agent is of version 6.3 or older."""
+    settled: bool
+    """It is a signing request, and the CA accepted one for the same key, or signed it: it needs no other answer."""
 
     @property
     def agent_state(self) -> str | None:
@@ -97,6 +99,8 @@ class BootstrapStep:
             return Condition.UNKNOWN
         last = self.answers[-1]
         if last.startswith(("2", "3")):
+            return Condition.SOUND
+        if self.settled and SIGNED in last:
             return Condition.SOUND
         # A CA and its CRL are there, or the agent stops; up to 6.3 it goes on without a CRL.
         later = self.state in _LATER or (self.state is BootstrapState.CRL and self.old)
@@ -116,7 +120,8 @@ class KeySighting:
     key: str
     """SHA-256 of the public key (SubjectPublicKeyInfo)."""
     fingerprint: str
-    """The fingerprint of the latest request or certificate, as the CA lists it."""
+    """The fingerprint of the latest certificate, or of the request that the CA accepted (else of the latest one), as
+    the CA lists it."""
     first: float
     last: float
     seqs: tuple[int, ...]
@@ -208,6 +213,7 @@ class Bootstraps:
         """The bootstrap of a certname (or an address), judged at a time. It has no steps if nothing was seen."""
         attempts = sorted(self._by_name().get(certname, []), key=lambda attempt: attempt.began)
         keys = _keys(attempts)
+        settled = _settled(keys)
         trust = self._trust(attempts) if attempts else None
         now = trust.judged(at) if trust else None
         shown = next((attempt for attempt in reversed(attempts) if attempt.shown), None)
@@ -218,7 +224,7 @@ class Bootstraps:
             tuple(dict.fromkeys(attempt.run.address for attempt in attempts if attempt.run.address))[:MANY],
             versions[-1] if versions else None,
             next((attempt.run.generation for attempt in reversed(attempts) if attempt.run.generation), None),
-            tuple(_joined(_frozen(visit, attempt) for attempt in attempts for visit in attempt.visits)),
+            tuple(_joined(_frozen(visit, attempt, settled) for attempt in attempts for visit in attempt.visits)),
             tuple(_key(key) for key in keys),
             tuple(_conclusions(certname, keys, attempts)),
             self._stuck(attempts, trust),
@@ -281,12 +287,19 @@ def _own_certificate(attempts: Sequence[Attempt]) -> d.Certificate | None:
     return attempt.certificate if attempt.certificate and (not asked or attempt.certificate.key in asked) else None
 
 
-def _frozen(visit: StateVisit, attempt: Attempt) -> BootstrapStep:
+def _settled(keys: Sequence[Sighting]) -> set[str]:
+    """The keys for which the CA has issued a certificate; if it issued none, those of requests that it accepted."""
+    issued = {key.key for key in keys if key.kind != "csr"}
+    return issued or {key.key for key in keys if key.accepted}
+
+
+def _frozen(visit: StateVisit, attempt: Attempt, settled: Container[str]) -> BootstrapStep:
     polls = visit.state is BootstrapState.CERTIFICATE and visit.same == "404" and visit.times > 1
     waits = attempt.run.polling if polls else None
     return BootstrapStep(
         visit.state, attempt.run.number, visit.began, visit.ended, visit.times, tuple(visit.answers), visit.verified,
         visit.facts, waits.interval if waits else None, tuple(dict.fromkeys(visit.seqs)), attempt.run.old_engine,
+        visit.state is BootstrapState.CSR and dict(visit.facts).get("key") in settled,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ docs/protocol.md#bootstrap-up-to-5, docs/protocol.md#bootstrap-of-60-to-63, docs
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
@@ -34,6 +34,8 @@ WORDS = 120
 """Characters of an answer's message."""
 NEAR = 3
 """How many steps back a request counts as a repetition: polls alternate between two requests."""
+AGAIN = "last sent as"
+"""The fact that is the fingerprint of the latest request, if the CA accepted an earlier one."""
 FEW = 50
 """Maximum number of certificates and CRLs read from one bundle: a server can send thousands."""
 
@@ -83,12 +85,28 @@ class StateVisit:
         self.times += other.times
         self.ended = max(self.ended, other.ended)
         self.seqs = (self.seqs[0], other.seqs[-1])
-        self.facts = other.facts or self.facts
+        self.facts = self._facts_with(other)
         if self.verified is not other.verified:
             self.verified = self.verified and other.verified
         for answer in other.answers:
             if len(self.answers) < ANSWERS:
                 self.answers.setdefault(answer)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the master accepted one of the requests."""
+        return any(answer[:1] == "2" for answer in self.answers)
+
+    def _facts_with(self, other: StateVisit) -> RequestDetails:
+        """The facts of the latest request, or of the one that the CA accepted: with some keys each has its own
+        fingerprint."""
+        if self.state is not BootstrapState.CSR or other.accepted or not self.accepted:
+            return other.facts or self.facts
+        facts, latest = dict(self.facts), dict(other.facts).get("fingerprint")
+        facts.pop(AGAIN, None)
+        if latest and latest != facts.get("fingerprint"):
+            facts[AGAIN] = latest
+        return tuple(facts.items())
 
 
 @dataclass(slots=True)
@@ -102,6 +120,8 @@ class Sighting:
     last: float
     seqs: tuple[int, ...]
     addresses: dict[str, None]
+    accepted: bool = False
+    """Whether the fingerprint is that of a request that the CA accepted."""
 
 
 @dataclass(slots=True)
@@ -182,7 +202,7 @@ class Attempt:
                 if status[:1] == "2" or REQUESTED in _message(answered) or SIGNED in _message(answered)
                 else status
             )
-            self.see(_sighting("csr", asked, exchange))
+            self.see(replace(_sighting("csr", asked, exchange), accepted=status[:1] == "2"))
         visit = StateVisit(state, same, exchange.time, exchange.ended, (exchange.seq,),
                           _verified(self.run, state, exchange), facts)  # fmt: skip
         visit.answers[_answer(status, _message(answered))] = None
@@ -223,7 +243,9 @@ class Attempt:
             if len(self.keys) < MANY:
                 self.keys[sighting.kind, sighting.key] = sighting
             return
-        known.last, known.fingerprint = max(known.last, sighting.last), sighting.fingerprint
+        known.last = max(known.last, sighting.last)
+        if sighting.accepted or not known.accepted:
+            known.fingerprint, known.accepted = sighting.fingerprint, sighting.accepted
         known.seqs = (known.seqs[0], sighting.seqs[-1])
         if len(known.addresses) < MANY:
             known.addresses |= sighting.addresses

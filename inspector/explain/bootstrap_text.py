@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Literal, override
 
 import msgspec
 
@@ -25,16 +25,43 @@ if TYPE_CHECKING:
     from inspector.explain.trust import Judgement
 
 NO_BUNDLE = "this capture contains no CA bundle, so whether the agent trusts certificates and CRLs is unknown"
+_DIGITS = frozenset("0123456789abcdefABCDEF:")
 KINDS = {"csr": "in a CSR", "certificate": "in the issued certificate", "client": "in the presented certificate"}
 
 
-def lines(bootstrap: AgentBootstrap, width: int = wording.PLAIN) -> list[str]:
-    """A bootstrap as lines of text of some width."""
+class _Wrapper(textwrap.TextWrapper):
+    """Wraps text; a fingerprint or digest that no line has room for is broken between groups of digits."""
+
+    @override
+    def _split(self, text: str) -> list[str]:
+        room = self.width - len(self.subsequent_indent)
+        words = super()._split(text)
+        return [part for word in words for part in ([word] if len(word) <= room else _groups(word))]
+
+
+def _groups(word: str) -> list[str]:
+    """The groups of digits of a fingerprint or digest; any other word in one."""
+    size = {95: 24, 64: 32}.get(len(digits := word.rstrip(",)")))
+    if size is None or not _DIGITS.issuperset(digits):
+        return [word]
+    cuts = [*range(0, len(digits), size), len(word)]
+    return [word[begin:end] for begin, end in pairwise(cuts)]
+
+
+def records(seqs: tuple[int, ...]) -> str:
+    """The first and the last record of a step or key: ``record 3``, ``records 11 and 27``."""
+    return wording.numbers(seqs).replace(", ", " and ") if len(seqs) == 2 else wording.numbers(seqs)
+
+
+def lines(bootstrap: AgentBootstrap, width: int | None = None) -> list[str]:
+    """A bootstrap as lines of text for a terminal of some width; without one, all fingerprints are whole."""
+    wrapper = textwrap.TextWrapper if width is None else _Wrapper
+    width = width or wording.PLAIN
 
     def wrapped(label: str, text: str) -> list[str]:
         below = " " * min(len(label) + 2, width // 4)
-        return textwrap.wrap(
-            label + text, width, subsequent_indent=below, break_on_hyphens=False, break_long_words=False
+        return wrapper(width, subsequent_indent=below, break_on_hyphens=False, break_long_words=False).wrap(
+            label + text
         )
 
     who = ", ".join([*([f"puppet {bootstrap.version}"] if bootstrap.version else []), *bootstrap.addresses[:NEAR]])
@@ -49,7 +76,7 @@ def lines(bootstrap: AgentBootstrap, width: int = wording.PLAIN) -> list[str]:
             run = step.run
             output.append(f"  run {run}")
         arrow = "->" if n else "  "
-        output += wrapped(f"  {utc_second(step.began)}  {arrow} ", f"{_step_text(step)} [{wording.numbers(step.seqs)}]")
+        output += wrapped(f"  {utc_second(step.began)}  {arrow} ", f"{_step_text(step)} [{records(step.seqs)}]")
         if step.risk and step.risk not in risks:
             output += wrapped(" " * 26, f"not verified: {step.risk}")
             risks.add(step.risk)
@@ -104,9 +131,9 @@ def brief(label: str, value: str) -> str:
 def _end(bootstrap: AgentBootstrap) -> Iterator[str]:
     if bootstrap.stuck:
         yield stuck_text(bootstrap.stuck)
-    for key in bootstrap.keys:
+    for key in sorted(bootstrap.keys, key=lambda key: (key.seqs[0], key.last)):
         at = f" from {', '.join(key.addresses[:NEAR])}" if key.addresses else ""
-        yield f"key {short(key.key)} {KINDS[key.kind]}, {period(key)}{at} [{wording.numbers(key.seqs)}]"
+        yield f"key {short(key.key)} {KINDS[key.kind]}, {period(key)}{at} [{records(key.seqs)}]"
     yield from bootstrap.conclusions
     if bootstrap.now is None:
         yield NO_BUNDLE

@@ -206,9 +206,13 @@ def _key(asked: KeySighting | None, used: KeySighting | None, bootstrap: AgentBo
 def _request(asked: KeySighting | None, bootstrap: AgentBootstrap) -> Box:
     if asked is None:
         return _unknown(Part.REQUEST)
-    step = next((step for step in reversed(bootstrap.steps) if step.state is BootstrapState.CSR), None)
-    answer = f"answered {step.answers[-1]}" if step and step.answers else ""
-    return Box(Part.REQUEST, _filled((asked.fingerprint, answer)), Condition.SOUND, asked.seqs)
+    steps = [step for step in bootstrap.steps if step.state is BootstrapState.CSR]
+    answers = [answer for step in steps for answer in step.answers]
+    same = [answer for step in steps if dict(step.facts).get("key") == asked.key for answer in step.answers]
+    # It may be sent again when it is signed already: it was accepted all the same.
+    answer = next((answer for answer in reversed(same) if answer.startswith("2")), next(reversed(answers), ""))
+    text = f"answered {answer}" if answer else ""
+    return Box(Part.REQUEST, _filled((asked.fingerprint, text)), Condition.SOUND, asked.seqs)
 
 
 def _certificate(own: KeySighting | None, bootstrap: AgentBootstrap) -> Box:

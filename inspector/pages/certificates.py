@@ -40,6 +40,8 @@ class TrustContext:
     trusted: tuple[Certificate, ...] = ()
     """The CA bundle downloaded last; other presented certificates prove nothing."""
     requests: tuple[CertificateRequest, ...] = ()
+    accepted: frozenset[str] = frozenset()
+    """The keys of the requests that the CA accepted."""
 
     def also(
         self,
@@ -47,12 +49,16 @@ class TrustContext:
         crls: Iterable[RevocationList] = (),
         trusted: Iterable[Certificate] = (),
         requests: Iterable[CertificateRequest] = (),
+        accepted: Iterable[str] = (),
     ) -> TrustContext:
         """A copy with more certificates; the latest come first."""
         trusted = tuple(trusted) or self.trusted
         more = {certificate.der: certificate for certificate in (*certificates, *trusted, *self.certificates)}
         lists = {crl.der: crl for crl in (*crls, *self.crls)}
-        return TrustContext(self.at, tuple(more.values()), tuple(lists.values()), trusted, (*requests, *self.requests))
+        return TrustContext(
+            self.at, tuple(more.values()), tuple(lists.values()), trusted, (*requests, *self.requests),
+            self.accepted.union(accepted),
+        )  # fmt: skip
 
 
 def verdicts(certificate: Certificate, known: TrustContext) -> Iterator[Item]:

@@ -72,7 +72,7 @@ def lines(
     if findings:
         shown = summary.shown_by(step.record.seq, run)
         found += [f"{finding.severity} {finding.rule}: {finding.message}" for finding in shown]
-    for tab in tabs(step, known(step, related)):
+    for tab in tabs(step, known(step, related), run):
         if tab.name == "Explain":
             continue
         for part in tab.parts:

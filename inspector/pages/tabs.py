@@ -20,7 +20,7 @@ from inspector.privacy.secrets import Secret
 from inspector.protocol import documents as d
 from inspector.protocol import rich
 from inspector.protocol.kinds import Kind
-from inspector.summaries import wording
+from inspector.summaries import summary, wording
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
     from inspector.model import Place
     from inspector.protocol.documents import Document
+    from inspector.summaries.summary import RunLike
 
 type Model = Item | Table | Content | Body
 
@@ -83,22 +84,24 @@ def known(step: Step, related: Iterable[Step] = ()) -> TrustContext:
             elif isinstance(document, d.RevocationLists):
                 found = found.also(crls=document.crls)
             elif isinstance(document, d.CertificateRequest) and other is not step:
-                found = found.also(requests=[document])
+                answer = other.exchange.response if other.exchange else None
+                taken = answer is not None and answer.status < 300
+                found = found.also(requests=[document], accepted=[document.key] if taken else ())
     record = step.record
     legs = [record.agent, record.master] if isinstance(record, Exchange) else []
     legs = [record.leg] if isinstance(record, Handshake) else legs
     return found.also(certificates.shown(legs))
 
 
-def tabs(step: Step, by: TrustContext) -> list[Tab]:
-    """The tabs of a record."""
+def tabs(step: Step, by: TrustContext, run: RunLike | None = None) -> list[Tab]:
+    """The tabs of a record; of one of a run with a remark where an answer that reports an error is normal."""
     record = step.record
     secrets = cache(lambda: frozenset(redact.known(record)) if isinstance(record, Exchange) else frozenset())
 
     def hiding_these(part: TabPart) -> TabPart:
         return TabPart(part.title, lambda: _without(part.make(), secrets()))
 
-    return [replace(tab, parts=tuple(map(hiding_these, tab.parts))) for tab in _tabs(step, by)]
+    return [replace(tab, parts=tuple(map(hiding_these, tab.parts))) for tab in _tabs(step, by, run)]
 
 
 def _without(model: Model, known: frozenset[str]) -> Model:
@@ -116,7 +119,7 @@ def _without(model: Model, known: frozenset[str]) -> Model:
     return model
 
 
-def _tabs(step: Step, by: TrustContext) -> list[Tab]:
+def _tabs(step: Step, by: TrustContext, run: RunLike | None) -> list[Tab]:
     record = step.record
     match record:
         case Gap():
@@ -126,7 +129,7 @@ def _tabs(step: Step, by: TrustContext) -> list[Tab]:
                 Tab("Meaning", (TabPart("Handshake", lambda: _handshake(record)),)),
                 Tab("TLS", (TabPart("TLS", lambda: certificates.handshakes(record, by)),)),
             ]
-    found = [Tab("Meaning", tuple(meaning(step, record, by)))]
+    found = [Tab("Meaning", tuple(meaning(step, record, by, run)))]
     found.append(Tab("Request", tuple(_message(step, record, "request"))))
     if record.response:
         found.append(Tab("Response", tuple(_message(step, record, "response"))))
@@ -147,7 +150,7 @@ def _message(step: Step, exchange: Exchange, side: str) -> Iterator[TabPart]:
         yield TabPart("Body", lambda: Body(message, document, file_name(step, side), source(step), code=code))
 
 
-def meaning(step: Step, exchange: Exchange, by: TrustContext) -> Iterator[TabPart]:
+def meaning(step: Step, exchange: Exchange, by: TrustContext, run: RunLike | None = None) -> Iterator[TabPart]:
     """The decoded response and request, if they have content; before them a fault that was injected, what the proxy
     added, or why it answered itself."""
     if exchange.withheld:
@@ -159,13 +162,25 @@ def meaning(step: Step, exchange: Exchange, by: TrustContext) -> Iterator[TabPar
     if exchange.response is None:
         reason = exchange.error or "unknown reason"
         yield TabPart("No answer", lambda: _prose(f"No answer: {reason}"))
-    parts = [*_of_side(step, by, "Response"), *_of_side(step, by, "Request")]
+    answered = list(_of_side(step, by, "Response"))
+    if summary.normal(step, run, by.accepted):
+        answered = [TabPart(part.title, lambda part=part: _remarked(part.made())) for part in answered]  # type: ignore[misc]
+    parts = [*answered, *_of_side(step, by, "Request")]
     trouble = isinstance(step.response, d.ErrorDocument | d.Undecodable)
     if isinstance(step.request, d.Report | d.Facts | d.CertificateRequest) and not trouble:
         parts = [*_of_side(step, by, "Request"), *_of_side(step, by, "Response")]
     yield from parts
     if not parts and exchange.response:
         yield TabPart("Answer", lambda: _prose(_bare(exchange)))
+
+
+def _remarked(model: Model) -> Model:
+    """The text of an answer, and that there is nothing wrong."""
+    if not isinstance(model, Content):
+        return model
+    data = model.data + f"\n\nThis is normal: {wording.SENT_AGAIN}.".encode()
+    unmasked = model.unmasked and _remarked(model.unmasked)
+    return replace(model, data=data, unmasked=unmasked if isinstance(unmasked, Content) else None)
 
 
 def _bare(exchange: Exchange) -> str:

@@ -57,18 +57,11 @@ def csr_for_signed_name(case: RunCase) -> Iterator[Statement]:
     same key, the download that follows succeeds and nothing is wrong. Otherwise the node's key differs from the key in
     the certificate: the node lost its key, or two hosts use the name."""
     run = case.run
-    for at, submission in enumerate(run.csrs):
-        if SIGNED not in submission.text:
+    for submission in run.csrs:
+        if SIGNED not in submission.text or run.signed_meanwhile(submission):
             continue
         answers = [answer for answer in run.certificates if answer.seq > submission.seq and answer.certificate]
-        if any(answer.certificate and answer.certificate.key == submission.key for answer in answers):
-            continue
-        if answers:
-            what = ", made for another key than the agent's"
-        elif not any(earlier.key == submission.key and earlier.status == 200 for earlier in run.csrs[:at]):
-            what = " and refuses the agent's request"
-        else:
-            continue  # its own request was signed meanwhile, and it is about to download the certificate
+        what = ", made for another key than the agent's" if answers else " and refuses the agent's request"
         yield Statement(
             f"the CA has a certificate for this name{what}",
             (submission.seq, *(answer.seq for answer in answers[:1])),

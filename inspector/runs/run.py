@@ -17,6 +17,7 @@ from inspector import clocks, columns
 from inspector.model import Exchange, Finding, Gap, Handshake, Phase
 from inspector.protocol import ca_service, kinds
 from inspector.protocol import documents as d
+from inspector.protocol.certificates import SIGNED
 from inspector.protocol.kinds import FILES as FILE_REQUESTS
 from inspector.protocol.kinds import Kind
 from inspector.runs import commands
@@ -241,6 +242,20 @@ class Run:
             if answer.certificate and (not self.csrs or answer.certificate.key == self.csrs[-1].key):
                 return answer.certificate
         return None
+
+    def signed_meanwhile(self, request: CsrSent) -> bool:
+        """Whether the CA refused a request only because it has signed its key: it gave the certificate for the key
+        afterwards, or gave none, and accepted a request with the key before."""
+        if SIGNED not in request.text:
+            return False
+        given = [
+            answer.certificate.key for answer in self.certificates if answer.seq > request.seq and answer.certificate
+        ]
+        if given:
+            return request.key in given
+        return any(
+            earlier.key == request.key and earlier.status == 200 for earlier in self.csrs if earlier.seq < request.seq
+        )
 
     @property
     def polling(self) -> Polling | None:

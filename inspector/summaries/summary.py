@@ -26,7 +26,7 @@ from inspector.runs.snapshot import RunSnapshot, RunState
 from inspector.text import stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Finding
@@ -361,6 +361,17 @@ def brief_of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
 def shown_by(seq: int, run: RunLike | None) -> list[Finding]:
     """Return the findings of a run for which a record is evidence."""
     return [finding for finding in run.findings if seq in finding.seqs] if run else []
+
+
+def normal(step: Step, run: RunLike | None, accepted: Container[str]) -> bool:
+    """Whether the CA refused a signing request only because it has signed its key since. ``accepted`` are the keys of
+    earlier requests of the run that it accepted; an agent whose run completed has the certificate."""
+    request, answer = step.request, step.response
+    if run is None or not isinstance(request, d.CertificateRequest) or not isinstance(answer, d.ErrorDocument):
+        return False
+    own = request.key in accepted or run.outcome == "complete"
+    wrong = any(finding.severity is Severity.ERROR for finding in shown_by(step.record.seq, run))
+    return SIGNED in answer.message and own and not wrong
 
 
 def marked(finding: Finding, number: int | None, owners: Mapping[int, RunLike]) -> list[int]:

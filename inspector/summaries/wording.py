@@ -33,6 +33,8 @@ FIGURES = 24
 """Columns of status, size and duration."""
 NOTES = 11
 """Columns for two findings."""
+SENT_AGAIN = "an agent sends its signing request with each attempt, and the CA has signed this key since"
+"""Why the CA's refusal of such a request is normal."""
 SHORTEST, LONG = 20, 60
 """Characters of a path that are shown at least; columns after which longer ones are not aligned any more."""
 NAME, PATH = 16, 12

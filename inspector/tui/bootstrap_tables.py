@@ -14,7 +14,6 @@ from inspector.explain.bootstrap_requests import BootstrapState
 from inspector.explain.trust_chain import refusal_at, refusal_of
 from inspector.model import Severity
 from inspector.pages import palette
-from inspector.summaries import wording
 from inspector.text import clean, utc_second
 from inspector.tui.columns import Column
 
@@ -40,14 +39,22 @@ def _when(time: float, width: int) -> str:
 
 
 def _rung(step: BootstrapStep, width: int) -> Text:
-    """A step of the ladder: the request as an arrow to the master, and its answers; the last one, if not all fit."""
+    """A step of the ladder: the request as an arrow to the master, and its answers; in few words, if not all fit."""
     refused = step.state is BootstrapState.TLS
     arrow = f"─ {bootstrap_text.asked(step)} ".ljust(16, "─") + ("✗" if refused else "▶")
     text = Text(arrow, style=_BAD if refused else "")
     answer = refusal_at(step).breaks if refused else bootstrap_text.answered(step)
     if step.answers and len(text) + 1 + len(answer) > width:
-        answer = step.answers[-1]
+        answer = _in_few_words(step, width - len(text) - 1)
     return text.append(f" {clean(answer)}", style=_STYLES[step.condition])
+
+
+def _in_few_words(step: BootstrapStep, width: int) -> str:
+    """The answers as far as they fit: all statuses with the last one's words, the statuses, the last answer."""
+    *earlier, last = step.answers
+    statuses = [answer.partition(" ")[0] for answer in earlier]
+    shorter = (", ".join([*statuses, last]), ", ".join([*statuses, last.partition(" ")[0]]))
+    return next((each for each in shorter if len(each) <= width), last if len(earlier) != 1 else shorter[0])
 
 
 def _repeated(step: BootstrapStep, width: int) -> str:
@@ -203,7 +210,7 @@ def step(step: BootstrapStep | None) -> Text | Group:
     text.append(f" {often}" if often else "")
     if step.run:
         text.append(f"  run {step.run}", style="dim")
-    text.append(f"  {wording.numbers(step.seqs)}", style="dim")
+    text.append(f"  {bootstrap_text.records(step.seqs)}", style="dim")
     if trusted := bootstrap_text.trusted(step):
         text.append(f"\n{trusted}", style=_BAD if step.verified is False else "")
         text.append(f": {step.risk}" if step.risk else "")
@@ -224,7 +231,7 @@ def key(key: KeySighting | None, bootstrap: AgentBootstrap | None) -> Text | Gro
     if key is None:
         text.append("No key was recorded." if bootstrap else "", style="dim")
         return text
-    text.append(f"{bootstrap_text.KINDS[key.kind]}, {bootstrap_text.period(key)}  {wording.numbers(key.seqs)}")
+    text.append(f"{bootstrap_text.KINDS[key.kind]}, {bootstrap_text.period(key)}  {bootstrap_text.records(key.seqs)}")
     full = _grid(12)
     values = {"key": key.key, "fingerprint": key.fingerprint, "from": ", ".join(key.addresses) or "-"}
     for label, value in values.items():

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Finding, Place
     from inspector.pages.tabs import Model, Tab
+    from inspector.summaries.summary import RunBrief
     from inspector.tui.rows import Rows
 
 NAMES = ("Meaning", "Request", "Response", "TLS", "Timing", "Explain")
@@ -107,10 +108,13 @@ class ExchangePane(Vertical):
         owner = self.view.source.owner(seq)
         briefs = self.view.source.briefs(owner.number) if owner else []
         related = [brief.seq for brief in briefs if brief.request_kind in pages.RELATED and brief.seq < seq]
-        load = partial(self._load, self._token, seq, finding, place, related[-pages.MOST_RELATED :])
+        load = partial(self._load, self._token, seq, finding, place, related[-pages.MOST_RELATED :], owner)
         self.run_worker(load, thread=True, exclusive=True, group="record")
 
-    def _load(self, token: int, seq: int, finding: Finding | None, place: Place | None, related: list[int]) -> None:
+    def _load(
+        self, token: int, seq: int, finding: Finding | None, place: Place | None, related: list[int],
+        owner: RunBrief | None,
+    ) -> None:  # fmt: skip
         source = self.view.source
         tabs: list[Tab] = []
         trouble = ""
@@ -118,7 +122,7 @@ class ExchangePane(Vertical):
             step = source.step(seq)
             if step is not None:
                 others = [found for step in related if (found := source.step(step))]
-                tabs = pages.tabs(step, pages.known(step, others))
+                tabs = pages.tabs(step, pages.known(step, others), owner)
                 place = pages.locate(finding.places, tabs) if finding and not place else place
             else:
                 trouble = f"There is no record {seq}."

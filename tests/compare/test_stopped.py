@@ -9,10 +9,15 @@ import pytest
 
 from inspector.analysis.analyzer import retrace
 from inspector.compare import comparison, diff_lines, documents
+from inspector.compare.circumstances import KEY
 from inspector.compare.differences import Section
 from inspector.runs.examples import (
+    ca,
     catalog,
     content,
+    crl,
+    csr,
+    issued,
     metadata,
     node,
     plugins,
@@ -22,7 +27,7 @@ from inspector.runs.examples import (
 )
 from inspector.summaries import conclusions
 from tests.support.compared import file, run_of
-from tests.support.conversations import runs_of
+from tests.support.conversations import SIGNED, runs_of
 
 if TYPE_CHECKING:
     from inspector.compare.comparison import Comparison
@@ -70,6 +75,23 @@ def test_in_full_everything_is_listed() -> None:
     assert "  ~ outcome: complete -> refused" in lines
 
 
+def test_files_that_a_stopped_run_never_asked_for_are_not_the_same() -> None:
+    lines = printed(compared(REVOKED, GOOD), full=True)
+    assert "files: not compared: run 1 asked for fewer (0 and 2 files)" in lines
+    assert not [line for line in lines if line.startswith("no difference") and "files" in line]
+
+
+def test_the_key_differs_if_both_asked_for_a_certificate() -> None:
+    mismatch = talk(ca(), crl(), csr(key="other", status=400, text=SIGNED), issued())
+    good = talk(ca(), crl(), csr(), issued(), catalog(), report())
+    found = compared(mismatch, good)
+    (line,) = (line for line in printed(found) if KEY in line)
+    keys = [side.requested_key for side in (found.before, found.after)]
+    assert line == f"  ~ {KEY}: {keys[0][:16]}... -> {keys[1][:16]}..."
+    for before, after in ((good, good), (good, GOOD), (GOOD, good)):
+        assert KEY not in str(printed(compared(before, after), full=True))
+
+
 def test_the_other_way_round() -> None:
     lines = printed(compared(REVOKED, GOOD))
     assert lines[3] == "refused: run 1"
@@ -109,7 +131,10 @@ def test_only_one_of_them_ended_early(before: list[Record], after: list[Record])
 
 def test_json_and_status_are_the_same() -> None:
     found = compared(GOOD, REVOKED)
-    assert found.status == 2
+    assert found.status == 1, "what stopped it is printed, and what it never came to"
+    assert (found.without_catalogs, compared(REVOKED, REVOKED).status) == ("", 2)
+    failed = compared(GOOD, FAILED)
+    assert (failed.status, failed.without_catalogs) == (2, "run 2 got no catalog")
     assert {Section.RUN, Section.REQUESTS} <= {each.section for each in found.differences}
 
 

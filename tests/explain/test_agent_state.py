@@ -12,8 +12,10 @@ from inspector.explain.agent_state import UNSEEN, known
 from inspector.protocol import documents as d
 from inspector.runs import examples as s
 from inspector.runs.run import Run
+from inspector.summaries import wording
 from inspector.text import clean
 from tests.support import places
+from tests.support.conversations import SIGNED
 from tests.support.recorded import records_of
 
 if TYPE_CHECKING:
@@ -73,6 +75,19 @@ def test_a_certificate_for_another_key_is_reported_as_one() -> None:
     last = recorded("mismatched-key")[-1]
     assert last["certificate"].endswith("but for another key than the agent's")
     assert last["CSR"].startswith("sent, not accepted: 400 ")
+
+
+def test_a_request_that_was_sent_again_after_it_was_signed_is_normal() -> None:
+    again = s.csr(status=400, text=SIGNED)
+    own = states(s.talk(s.ca(), s.crl(), s.csr(), s.not_issued(), again, s.issued()))
+    assert all("normal" not in step["CSR"] for step in own[:4])
+    assert all(step["CSR"].endswith(f"(normal: {wording.SENT_AGAIN})") for step in own[4:])
+    later = states(s.talk(s.ca(), s.crl(), again, s.issued()))
+    assert ["normal" in step["CSR"] for step in later] == [False, False, False, True]
+    others = states(s.talk(s.ca(), s.crl(), s.csr(), s.not_issued(), again, s.issued(key="other")))
+    assert "normal" not in others[-1]["CSR"]
+    another = states(s.talk(s.ca(), s.crl(), s.csr(), s.csr(key="other", status=400, text=SIGNED)))
+    assert "normal" not in another[-1]["CSR"]
 
 
 def test_an_agent_that_needs_none_had_a_ca_and_a_certificate() -> None:

@@ -16,6 +16,7 @@ from inspector.explain.bootstrap_requests import BootstrapState
 from inspector.explain.bootstrap_text import lines, plain
 from inspector.host.pki import make_ca
 from inspector.model import Exchange
+from inspector.protocol.documents import CertificateRequest
 from inspector.runs.examples import (
     MASTER,
     NAME,
@@ -182,6 +183,53 @@ def test_observations_have_the_digests_that_people_compare() -> None:
     text = " ".join(" ".join(lines(bootstrap)).split())
     assert facts[0]["sha256"] in text
     assert facts[2]["fingerprint"] in text
+
+
+AGAIN = (ca(), crl(), csr(), not_issued(), wait(120), csr(status=400, text=SIGNED), issued(), catalog(), report())
+"""A request that is accepted, and sent again when it is signed."""
+
+
+def test_a_request_that_is_sent_again_after_it_was_accepted_keeps_its_own_fingerprint() -> None:
+    bootstrap = bootstrap_of(records := talk(*AGAIN))
+    analyzer = Analyzer()
+    asked = [request for record in records if isinstance(request := analyzer.feed(record).request, CertificateRequest)]
+    accepted, later = (request.fingerprint for request in asked)
+    assert accepted != later, "a key whose signatures differ"
+    step = next(step for step in bootstrap.steps if step.state is BootstrapState.CSR)
+    assert step.answers == ("200", f"400 {SIGNED}")
+    assert (dict(step.facts)["fingerprint"], dict(step.facts)["last sent as"]) == (accepted, later)
+    assert step.condition is Condition.SOUND
+    assert next(key for key in bootstrap.keys if key.kind == "csr").fingerprint == accepted
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_no_digest_is_longer_than_a_line_and_keys_are_in_order(width: int) -> None:
+    bootstrap = bootstrap_of(talk(*AGAIN))
+    printed = lines(bootstrap, width)
+    assert [line for line in printed if len(line) > width] == []
+    text = "".join(line.strip() for line in printed)
+    for step in bootstrap.steps:
+        for name, value in step.facts:
+            if name in ("fingerprint", "last sent as", "sha256"):
+                assert value in text
+    ends = [line for line in printed if line.rstrip()[-1] == ":" and line.rstrip()[-3:-1].isalnum()]
+    assert bool(ends) is (width < 200), "broken between two groups"
+    whole = "\n".join(lines(bootstrap))
+    assert all(key.fingerprint in whole for key in bootstrap.keys)
+    ends_of_keys = [line.partition("[record")[2] for line in lines(bootstrap, 300) if line.startswith("  key ")]
+    keys = [int(end.strip("s] ").partition(" ")[0]) for end in ends_of_keys]
+    assert keys == sorted(keys)
+    assert "[records 3 and 5]" in text
+    assert "[record 1]" in text
+
+
+def test_a_signed_name_refuses_only_the_request_of_another_key() -> None:
+    mine = bootstrap_of(talk(ca(), crl(), csr(status=400, text=SIGNED), issued(), catalog()))
+    assert mine.steps[2].condition is Condition.SOUND
+    other = bootstrap_of(talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="old")))
+    assert other.steps[2].condition is Condition.BROKEN
+    unknown = bootstrap_of(talk(ca(), crl(), csr(status=400, text=SIGNED)))
+    assert unknown.steps[2].condition is Condition.BROKEN
 
 
 def test_runs_with_one_certificate_are_one_step() -> None:

@@ -63,6 +63,14 @@ def test_a_healthy_bootstrap_holds_in_all_links() -> None:
     assert found.broken == []
 
 
+def test_the_request_that_became_the_certificate_was_accepted() -> None:
+    again = csr(status=400, text="already has a signed certificate")
+    found = chain(ca(), crl(), csr(), not_issued(), again, issued(), catalog(), report())
+    assert found.box(Part.REQUEST).lines[1] == "answered 200"
+    assert found.link(Part.REQUEST, Part.CERTIFICATE).condition is SOUND
+    assert chain(ca(), crl(), again, issued(key="old")).box(Part.REQUEST).lines[1].startswith("answered 400")
+
+
 def test_each_fault_breaks_at_its_link() -> None:
     rows: list[tuple[tuple[ExamplePart, ...], Part, Part, str]] = [
         ((ca(), crl(expired=True)), Part.CRL, Part.CA, "expired"),

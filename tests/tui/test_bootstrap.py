@@ -232,6 +232,23 @@ def test_a_narrow_screen_has_sixteen_digits_of_keys_and_the_whole_below() -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("size", [NARROW, (120, 40)])
+def test_a_request_that_was_accepted_and_sent_again_shows_that_it_was_accepted(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    again = csr(status=400, text="already has a signed certificate")
+    records = talk(ca(), crl(), csr(), not_issued(), again, issued(), catalog(), report())
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app)
+        await pilot.press("2")
+        (row,) = (line for line in screen_text(app).splitlines() if "─ CSR PUT ─" in line)
+        assert "▶ 200, 400" in row
+
+    look(written(records, tmp_path / "again.sqlite"), act, size)
+
+
+@pytest.mark.slow
 def test_each_step_says_its_run(tmp_path: Path) -> None:
     agent = Agent("node1.example").bootstrap().run().wait(60).ca().crl().csr().poll()
 
