@@ -49,8 +49,9 @@ def capture() -> Path:
 def colours(widget: Widget) -> dict[str, str]:
     """The colour of each piece of text of a widget as it is drawn on the screen."""
     found: dict[str, str] = {}
-    for strip in widget.screen._compositor.render_strips():
-        for text, style, _ in strip:
+    x, y, width, height = widget.region
+    for strip in widget.screen._compositor.render_strips()[y : y + height]:
+        for text, style, _ in strip.crop(x, x + width):
             if style and style.color and text.strip():
                 found[text.strip()] = style.color.get_truecolor().hex
     return found
@@ -134,7 +135,7 @@ def test_a_tree_has_the_colours_of_its_values_also_under_the_cursor() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         screen = await shown(pilot, app, 1, "right", "down", "down", "down")
         tree = screen.query_one(Leaves)
-        found = colours(screen)
+        found = colours(tree)
         assert (found["n"], found["4"]) == (hexed(styles.KEY), hexed(styles.NUMBER))
         assert found["undef"] == hexed(styles.NULL)
         assert found["File[/a]"] == hexed(styles.REFERENCE)
