@@ -65,8 +65,9 @@ def test_a_command_that_is_too_wide_breaks_at_blanks_and_can_be_copied() -> None
 
 def test_a_finding_breaks_its_commands_so_too() -> None:
     found = Finding("B18", Severity.ERROR, "x")
-    assert "puppetserver ca clean \\\n" in verdicts.finding_in_full(found, RunBrief(number=1), 48).plain
-    assert "puppetserver ca clean --certname" in verdicts.finding_in_full(found, RunBrief(number=1), 99).plain
+    narrow, wide = (verdicts.finding_in_full(found, RunBrief(number=1), width).plain for width in (40, 48))
+    assert "  puppetserver ca clean --certname \\\n" in narrow
+    assert "  puppetserver ca clean --certname <certname>\n" in wide
 
 
 def test_what_is_shown_of_a_run_that_went_well() -> None:
