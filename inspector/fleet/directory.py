@@ -217,7 +217,7 @@ class TableDirectory:
             for path in self.root.glob(f"fleet_findings/date=*/site=*/{PARTS}"):
                 path.unlink()
             self._take(staged, work)
-        return [row | {"places": [names.run(run) for run in row["runs"]]} for row in rows]
+        return [row | {"places": sorted(names.run(run) for run in row["runs"])} for row in rows]
 
     def compact(self, before: str) -> int:
         """Make one part of those of each day before a date (``YYYY-MM-DD``); return how many are gone. Raises

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 WRITING = {
     "merge": ("captures", "merge", "{}/a.sqlite", "{}/b.sqlite", "-o", "{}/new.sqlite"),
     "vacuum": ("captures", "vacuum", "{}/a.sqlite"),
-    "share": ("share", "{}/a.sqlite"),
+    "share": ("share", "{}/a.sqlite", "-o", "{}/new.sqlite"),
     "report": ("report", "{}/a.sqlite", "-o", "{}/new.html"),
     "export to HAR": ("export", "{}/a.sqlite", "-o", "{}/new.har"),
     "export to flows": ("export", "{}/a.sqlite", "-o", "{}/new.mitm"),

@@ -55,7 +55,11 @@ MISTAKES: list[tuple[list[str], str]] = [
 
 
 @pytest.mark.parametrize(("argv", "message"), MISTAKES, ids=[" ".join(row[0]) for row in MISTAKES])
-def test_a_mistake_is_one_sentence_and_a_hint(run: Run, tmp_path: Path, argv: list[str], message: str) -> None:
+def test_a_mistake_is_one_sentence_and_a_hint(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argv: list[str], message: str
+) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a/b")
     (tmp_path / "text.sqlite").write_text("no capture " * 100)
     save(tmp_path / "good.sqlite", *together(Agent().run()))
     status, out, err = run(*(word.replace("{tmp}", str(tmp_path)) for word in argv))

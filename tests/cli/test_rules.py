@@ -75,7 +75,7 @@ def test_without_the_option_nothing_of_it_is_left(run: Run, capture: Path, writt
     assert rules.in_use().arguments == ()
     status, _, err = run("explain", "U01")
     assert status == 2
-    assert "neither an endpoint nor a rule" in err
+    assert "There is no rule U01." in err
 
 
 def test_an_index_of_other_rules_is_made_anew(capture: Path, written: Path, run: Run) -> None:

@@ -26,7 +26,7 @@ ENTER, ESCAPE, LAST = "\r", "\x1b", "\x1b[F"
 
 
 def opened(capture: Path, *options: str, environment: dict[str, str] | None = None) -> Terminal:
-    return Terminal("-m", "inspector.cli", "open", str(capture), *options, size=(160, 60), environment=environment)
+    return Terminal("-m", "inspector.cli", "open", str(capture), *options, size=(150, 60), environment=environment)
 
 
 @pytest.mark.slow
