@@ -55,9 +55,9 @@ def test_each_form_in_a_path_and_in_what_findings_quote_of_it() -> None:
         secret = core(seeded(f"path {form}"))
         (record,) = PLACES["path"](FORMS[form](secret))
         assert isinstance(record, Exchange)
-        said = [finding.message for run in runs_of([record]) for finding in run.findings]
+        messages = [finding.message for run in runs_of([record]) for finding in run.findings]
         assert secret not in redact.target(record.request), form
-        assert secret not in "".join(said), form
+        assert secret not in "".join(messages), form
 
 
 @pytest.mark.slow

@@ -87,9 +87,9 @@ def test_who_sends_most_takes_no_other_the_place_of_its_body(tmp_path: Path, mon
         assert (copy.lost, copy.spool is None) == (0, False)
         assert copy.spool
         copy.spool.close()
-    kept = [body.finish() for body in endless]
-    assert [copy.lost for copy in kept] == 8 * [0] + 12 * [90_000 - 2**16], "the oldest stay"
-    for copy in kept:
+    finished = [body.finish() for body in endless]
+    assert [copy.lost for copy in finished] == 8 * [0] + 12 * [90_000 - 2**16], "the oldest stay"
+    for copy in finished:
         if copy.spool:
             copy.spool.close()
     large.close()

@@ -223,7 +223,7 @@ def attack(enrolment: Enrolment) -> None:
 
 def played(recorded: Sequence[Signing], *, revoked: bool, attacked: bool) -> list[tuple[Kind, int, object]]:
     """What two agents are answered, one with another key after the other."""
-    enrolment, seen = made(recorded, revoked=revoked), []
+    enrolment, answers = made(recorded, revoked=revoked), []
     for key, password in ((OLD, ""), (NEW, PASSWORD)):
         for peer in (Peer(), Peer(), Peer()):
             csr = pki.pem(pki.make_csr(NAME, key, attributes={CHALLENGE: password} if password else None))
@@ -231,8 +231,8 @@ def played(recorded: Sequence[Signing], *, revoked: bool, attacked: bool) -> lis
                 if attacked:
                     attack(enrolment)
                 answer = answered(enrolment, kind, body, peer=peer)
-                seen.append((kind, answer.status, shape(answer.body, key)))
-    return seen
+                answers.append((kind, answer.status, shape(answer.body, key)))
+    return answers
 
 
 @pytest.mark.parametrize("recorded", [[], WAITING, LATER, NEVER], ids=["none", "waiting", "foreign", "never"])
