@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import importlib
 import json
+import math
 import pkgutil
 import re
 from functools import partial
@@ -27,7 +28,7 @@ from inspector.formats.pseudonyms import Pseudonyms
 from inspector.model import Exchange, Leg, Request, Response
 from inspector.privacy import patterns, redact
 from inspector.privacy.harmless import Harmless
-from inspector.privacy.known import KnownSecrets
+from inspector.privacy.known import KnownSecrets, QuotedSecrets
 from inspector.privacy.names import harmless, named
 from inspector.proxy.bodies import Copies
 from inspector.proxy.connect.interception import Addition
@@ -264,6 +265,16 @@ def _secret_lines(number: int, start: int) -> list[Record]:
 def test_many_findings_about_many_secrets_are_judged_in_linear_time() -> None:
     starts = count(1_000_000, 1_000_000)  # new secrets each time: what is remembered would help the smaller number
     assert growth(lambda size: runs_of(_secret_lines(size, next(starts))), lambda size: size, (1000, 2000)) <= MOST
+
+
+def test_secrets_that_begin_alike_are_looked_for_in_linear_time() -> None:
+    """Of any lengths: a report of a size has as many as its square root."""
+
+    def masked(size: int) -> None:
+        text = "a" * size
+        assert QuotedSecrets("a" * length + "b" for length in range(16, math.isqrt(size))).masked(text) != text
+
+    assert growth(masked, lambda size: size) <= MOST
 
 
 @pytest.mark.slow

@@ -60,9 +60,7 @@ class KnownSecrets:
         self._secrets.add(secret)
         lines = [line.strip() for line in secret.splitlines()]
         for text in (secret, *(line for line in lines if len(line) >= _LINE)):
-            for begin in range(0, len(text), _PIECE):
-                # The last piece is a whole one too: it begins earlier.
-                piece = text[max(0, min(begin, len(text) - _PIECE)) :][:_PIECE]
+            for piece in _pieces(text):
                 for form in _forms(piece):
                     if len(form) >= SHORTEST:
                         self._forms.setdefault(form[:SHORTEST], {}).setdefault(len(form), set()).add(form)
@@ -91,30 +89,31 @@ class KnownSecrets:
 
 
 class QuotedSecrets:
-    """Secrets of a record, looked for in many short texts that may quote them: the time for a text depends on how many
-    there are no more than a binary search does."""
+    """Secrets of a record, looked for in many texts that may quote them: the time for a text hardly depends on how many
+    there are, nor on how they begin."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._starts: dict[str, dict[int, set[str]]] = {}
-        """By their first characters and their length."""
+        """Their pieces, by their first characters and their length."""
         self._ordered = sorted({secret for secret in secrets if len(secret) >= SHORTEST})
         self._turned: list[str] | None = None
         """The same, each from its end."""
         for secret in self._ordered:
-            self._starts.setdefault(secret[:SHORTEST], {}).setdefault(len(secret), set()).add(secret)
+            for piece in _pieces(secret):
+                self._starts.setdefault(piece[:SHORTEST], {}).setdefault(len(piece), set()).add(piece)
 
     def masked(self, text: str) -> str:
         """Return a text with a mask instead of each of them, also of those of which ``…`` has cut off the beginning or
         the end."""
         if not self._ordered:
             return text
-        pieces = replaced(text, self._starts).split("…")
+        pieces = text.split("…")
         if len(pieces) > 1 and self._turned is None:
             self._turned = sorted(secret[::-1] for secret in self._ordered)
         for at in range(1, len(pieces)):
             pieces[at - 1] = _without(pieces[at - 1], self._ordered)
             pieces[at] = _without(pieces[at][::-1], self._turned or [], MASK[::-1])[::-1]
-        return "…".join(pieces)
+        return replaced("…".join(pieces), self._starts)
 
 
 def _without(piece: str, ordered: list[str], mask: str = MASK) -> str:
@@ -126,20 +125,28 @@ def _without(piece: str, ordered: list[str], mask: str = MASK) -> str:
     return piece
 
 
+def _pieces(text: str) -> Iterator[str]:
+    for begin in range(0, len(text), _PIECE):
+        # The last piece is a whole one too: it begins earlier.
+        yield text[max(0, min(begin, len(text) - _PIECE)) :][:_PIECE]
+
+
 def replaced(text: str, forms: Mapping[str, Mapping[int, Collection[str]]]) -> str:
-    """Return a text with a mask instead of each of the texts, which are by their first characters and their length."""
-    parts, at = [], 0
-    position, end = 0, len(text) - SHORTEST
-    while position <= end:
+    """Return a text with a mask instead of each of the texts, which are by their first characters and their length.
+    Those that overlap or follow each other have one mask: the pieces of a long one do."""
+    parts: list[str] = []
+    end, masked = 0, False
+    for position in range(len(text) - SHORTEST + 1):
         lengths = forms.get(text[position : position + SHORTEST])
-        if lengths is not None:
-            size = max((size for size, same in lengths.items() if text[position : position + size] in same), default=0)
-            if size:
-                parts += [text[at:position], MASK]
-                position = at = position + size
-                continue
-        position += 1
-    return "".join([*parts, text[at:]]) if parts else text
+        if lengths is None:
+            continue
+        size = max((size for size, same in lengths.items() if text[position : position + size] in same), default=0)
+        if not size:
+            continue
+        if not masked or position > end:
+            parts += [text[end:position], MASK]
+        end, masked = max(end, position + size), True
+    return "".join([*parts, text[end:]]) if masked else text
 
 
 def _forms(secret: str) -> set[str]:
