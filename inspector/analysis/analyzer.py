@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import traceback
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from types import MappingProxyType
@@ -380,8 +381,6 @@ def _after_injection(finding: Finding, run: Run) -> Finding:
 
 def _where(error: Exception) -> str:
     """Return the file and the line in which an error happened."""
-    import traceback
-
     frames = traceback.extract_tb(error.__traceback__)
     return f" ({PurePath(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
 

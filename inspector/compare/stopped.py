@@ -147,7 +147,7 @@ class StoppedRun:
                 seqs = {seq for each in self.other.run.findings if each.rule == difference.name for seq in each.seqs}
                 phases = {request.phase for request in self.other.requests if request.seq in seqs}
                 return difference.change == self.change and phases <= self.phases
-            case Section.FILES:
+            case Section.FILES | Section.FACTS:  # facts are sent before: a missing one may be why it stopped
                 return False
             case Section.RUN if difference.name == "catalog":
                 return self.lacks(Section.CATALOG)

@@ -186,7 +186,8 @@ def _serve(
         signal.signal(number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if seconds is not None:
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)  # -1: none
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds if most < 0 else min(seconds, most), most))
     with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - where a library writes that it gives up
         os.dup2(nothing.fileno(), 2)
     os.environ["TMPDIR"] = work

@@ -209,11 +209,11 @@ class TableDirectory:
                 with self._blamed(connection):
                     self.show(connection)
                     connection.execute(f"CREATE TABLE rows AS {spanning.find(connection)}")
+                    names = CaptureNames.of(connection)
                 staged = list(parquet.split(connection, TABLES["fleet_findings"], ALL, parquet.FLEET, work / "staged"))
                 found = connection.execute(f"SELECT {columns} FROM rows ORDER BY {RANK}, rule, certname, time")
                 fields = [column[0] for column in found.description]
                 rows = [dict(zip(fields, row, strict=True)) for row in found.fetchall()]
-                names = CaptureNames.of(connection)
             for path in self.root.glob(f"fleet_findings/date=*/site=*/{PARTS}"):
                 path.unlink()
             self._take(staged, work)
@@ -299,11 +299,11 @@ class TableDirectory:
                 yield
         except database.DatabaseError as error:
             if error.message == TOO_LONG or error.message.startswith(OUT_OF_MEMORY):
-                what = "time" if error.message == TOO_LONG else "memory"
+                what = "computing time" if error.message == TOO_LONG else "memory"
                 raise InspectorError(
-                    f"The tables in {self.root} take more {what} to read than tables of their size need.",
-                    "They may be made to do that. Convert their captures again: puppet-inspector tables CAPTURES "
-                    "-o NEW",
+                    f"The tables in {self.root} take more {what} to read than puppet-inspector may use.",
+                    "If somebody else made them, convert their captures yourself: puppet-inspector tables CAPTURES "
+                    "-o NEW. If they are yours, make tables of fewer captures.",
                 ) from error
             self.check_parts(connection)
             raise

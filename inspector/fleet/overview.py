@@ -515,4 +515,4 @@ def _spanning(rows: _Rows, names: CaptureNames) -> tuple[Spanning, ...]:
         f"SELECT rule, certname, severity, message, runs FROM fleet_findings "
         f"ORDER BY {RANK}, rule, certname, time LIMIT {TOP}"
     )
-    return tuple(Spanning._make((*about, tuple(runs), tuple(map(names.run, runs)))) for *about, runs in found)
+    return tuple(Spanning._make((*about, tuple(runs), tuple(sorted(map(names.run, runs))))) for *about, runs in found)

@@ -543,7 +543,16 @@ def _master(values: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tupl
 
 def _only(text: str) -> regex.Pattern[str] | None:
     patterns = [regex.glob(pattern.strip()).pattern for pattern in text.split(",") if pattern.strip()]
-    return regex.compile("|".join(patterns), regex.IGNORECASE | regex.DOTALL) if patterns else None
+    if not patterns:
+        return None
+    only = regex.compile("|".join(patterns), regex.IGNORECASE | regex.DOTALL)
+    try:
+        only.check()
+    except regex.error as error:
+        raise InspectorError(
+            f"puppet_only has too many patterns: {error}.", "Give fewer: `*` stands for many names."
+        ) from error
+    return only
 
 
 def _faults(lines: Iterable[str], only: str) -> tuple[Fault, ...]:

@@ -130,18 +130,19 @@ def _chosen(path: Path, runs: list[IndexedRun], number: int | None, agent: str |
         problem = f"There is no run {number} of an agent in {path}."
     elif agent is not None:
         wanted = regex.glob(agent.lower())
-        found = [run for run in real if wanted.fullmatch(run.brief.certname or "")]
+        found = [run for run in real if run.brief.certname and wanted.fullmatch(run.brief.certname)]
         problem = f"There is no run of {clean(agent)!r} in {path}."
     else:
-        agents = {run.brief.certname for run in real}
-        if len(agents) > 1:
-            raise InspectorError(
-                f"{path} has runs of {len(agents)} agents.", f"Choose one with --agent or --run. {hint}"
-            )
         found = real
         problem = f"There is no run of an agent in {path}."
     if not found:
         raise InspectorError(problem, hint)
+    agents = {run.brief.certname for run in found}
+    if len(agents) > 1:
+        which = f" that {clean(agent)!r} means" if agent is not None else ""
+        raise InspectorError(
+            f"{path} has runs of {len(agents)} agents{which}.", f"Choose one with --agent or --run. {hint}"
+        )
     return next((run for run in reversed(found) if any(span.phase == "catalog" for span in run.brief.spans)), found[-1])
 
 

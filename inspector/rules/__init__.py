@@ -337,17 +337,12 @@ def rule_of(ident: str) -> Rule:
 
 def _import(ident: str) -> None:
     """Import the module that declares a rule; all of them if it is not found. Who explains one needs no other."""
-    for name, text in _texts():
+    for name, text in installation.rule_texts():
         if f'"{ident}"'.encode() in text:
             importlib.import_module(f"{__name__}.{name}")
             if ident in _RULES:
                 return
     all_rules()
-
-
-@cache
-def _texts() -> tuple[tuple[str, bytes], ...]:
-    return tuple(installation.rule_texts())
 
 
 def is_own(ident: str) -> bool:

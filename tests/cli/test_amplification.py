@@ -80,6 +80,7 @@ def test_no_command_unpacks_more_than_the_share(run: Run, tmp_path: Path, unpack
     # There is no such resource, and no catalog that could be compared.
     expected = {2} if words.startswith(("why", "diff")) else {0, 1}
     assert status in expected, err
+    assert "--help" not in err, "a mistake on the command line reads nothing"
     assert sum(unpacked) <= 4 * LIMIT, (len(unpacked), out[-200:], err[-200:])  # some read a capture again
     if words.startswith("check"):
         assert "bytes were not unpacked: what was read of this capture before has many times its size" in out + err

@@ -102,11 +102,18 @@ def test_what_came_before_the_end_still_counts() -> None:
     failed = talk(plugins(), catalog(status=500, text="Server Error: no role"), report(result="failed"))
     lines = printed(compared(GOOD, failed))
     assert lines[3] == "failed: run 2"
-    assert "S01" in lines[4] or "no catalog" in lines[4]
+    assert "S01 no catalog" in lines[4]
     assert lines[5] == "  never got that far: 1 file, 2 requests (--full)"
     assert "  - node: 200  (node)" in lines
     assert "catalog: not compared: run 2 got no catalog" in lines
     assert "  ~ status: unchanged -> failed" in lines
+
+
+def test_a_fact_that_is_missing_may_be_why_there_is_no_catalog() -> None:
+    facts = {"kernel": "Linux"}
+    good = talk(plugins(), catalog(facts=facts | {"role": "db"}), report())
+    failed = talk(plugins(), catalog(status=500, text="Server Error: no role", facts=facts), report(result="failed"))
+    assert '  - role: "db"' in printed(compared(good, failed))
 
 
 def test_a_request_that_was_repeated_until_it_failed_counts() -> None:

@@ -171,7 +171,7 @@ def test_tables_that_take_more_than_they_need_end_in_a_sentence(tmp_path: Path) 
             made += f"{number * 100 + 100})"
             connection.execute(f"COPY ({made}) TO '{part.with_stem(f'part-{number:016x}')}' (COMPRESSION zstd)")
     assert sum(part.stat().st_size for part in part.parent.iterdir()) < 1_000_000
-    with pytest.raises(InspectorError, match="take more memory to read than tables of their size need"):
+    with pytest.raises(InspectorError, match="take more memory to read than puppet-inspector may use"):
         overview_of(TableDirectory.open(root))
 
 
@@ -191,7 +191,7 @@ def test_reading_tables_has_a_limit_of_time_that_grows_with_them(
 
     monkeypatch.setattr(directory, "ConfinedConnection", Slow)
     monkeypatch.setattr(directory, "SECONDS_PER_MB", 1e6)
-    with pytest.raises(InspectorError, match="take more time to read than tables of their size need"):
+    with pytest.raises(InspectorError, match="take more computing time to read than puppet-inspector may use"):
         overview_of(tables)
     assert given == [directory.SECONDS + sum(part.stat().st_size for part in tables.root.rglob("*.parquet"))]
 

@@ -386,6 +386,12 @@ def _with_faults(*lines: str, only: str = "") -> options.Settings:
 
 
 @pytest.mark.usefixtures("conf")
+def test_patterns_that_are_too_many_are_refused_at_the_start() -> None:
+    with pytest.raises(InspectorError, match="puppet_only has too many patterns: "):
+        _with_faults(only=",".join(f"web{number}*.{'x' * 200}.example" for number in range(50_000)))
+
+
+@pytest.mark.usefixtures("conf")
 def test_no_fault_is_for_every_agent() -> None:
     for line in ("500", "500 phase:catalog", "500 agent:*", "500 -agent:web1.example"):
         with pytest.raises(InspectorError, match="would be injected into every agent's runs") as raised:

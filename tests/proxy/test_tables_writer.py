@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.fleet.database import DatabaseError
 from inspector.fleet.directory import TableDirectory
 from inspector.proxy import tables_writer
 from inspector.proxy.tables_writer import TablesWriter
@@ -35,12 +33,7 @@ def writer(tmp_path: Path) -> Callable[..., tuple[TablesWriter, list[str]]]:
 
 
 def records(tmp_path: Path) -> list[tuple[int]]:
-    """How many there are; nothing while files are just being replaced."""
-    with contextlib.suppress(DatabaseError):
-        return [
-            row for row in asked(TableDirectory(tmp_path / "tables"), "SELECT sum(records) FROM captures") if row[0]
-        ]
-    return []
+    return [row for row in asked(TableDirectory(tmp_path / "tables"), "SELECT sum(records) FROM captures") if row[0]]
 
 
 @pytest.mark.slow

@@ -74,6 +74,7 @@ def test_an_agent_is_chosen(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({}, "has runs of 2 agents."),
+        ({"agent": "*"}, "has runs of 2 agents that '*' means."),
         ({"run": 9}, "There is no run 9 of an agent in"),
         ({"agent": "c.example"}, "There is no run of 'c.example' in"),
         ({"agent": "c\x1b[2J"}, "There is no run of 'c\\\\x1b[2J' in"),

@@ -18,8 +18,8 @@ from inspector import installation
 from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.model import Gap, Severity
-from inspector.summaries import index, indexer, listing, wording
+from inspector.model import Gap
+from inspector.summaries import conclusions, index, indexer, listing, wording
 from tests.support.briefs import all_briefs, verdict_of
 from tests.support.captures import save
 from tests.support.conversations import START, Agent, runs_of, together
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Record
-    from inspector.runs.run import Run
 
 
 def made(capture: Path) -> index.Index:
@@ -62,18 +61,11 @@ def index_lines(capture: Path) -> tuple[list[str], list[str]]:
         return [f"{wording.run_row(run.brief)} {run.brief.verdict} {list(run.seqs)}" for run in runs], lines
 
 
-def _row(run: Run) -> tuple[str, ...]:
-    """Its cells; only with a verdict it is known of a wait that it is none."""
-    verdict = verdict_of(run)
-    hopeless = run.outcome == "waiting" and verdict is not None and verdict.severity is Severity.ERROR
-    return tuple("failed" if hopeless and cell == "waiting" else cell for cell in wording.run_row(run.snapshot()))
-
-
 def analysed(capture: Path) -> tuple[list[str], list[str]]:
     """The same from the records themselves."""
     with Capture.open(capture) as records:
         found = runs_of(records.records())
-    runs = [f"{_row(run)} {verdict_of(run)} {list(run.seqs)}" for run in found]
+    runs = [f"{wording.run_row(conclusions.of_run(run))} {verdict_of(run)} {list(run.seqs)}" for run in found]
     lines = []
     for brief, run in listing.listed(capture):
         rules = sorted({sign.rule for sign in brief.signs})

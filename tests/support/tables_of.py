@@ -39,6 +39,7 @@ def shown(directory: TableDirectory) -> Iterator[DuckDBPyConnection]:
     """A database with the tables, in this process: it takes no time to start."""
     with (
         tempfile.TemporaryDirectory() as work,
+        directory.locked(shared=True),
         database.opened(Path(work)) as connection,
         directory._blamed(connection),
     ):

@@ -26,7 +26,7 @@ LONGEST = 60.0
 """Seconds after which it does so even if it is not silent."""
 SLICE = 0.001
 """Seconds of a turn at least: a piece of work. A handshake takes longer."""
-LONG = 0.004
+LONGEST_TURN = 0.004
 """Seconds after which no other piece of work begins in the same turn."""
 AT_ONCE = 0.002
 """Seconds of a round of the event loop in which an agent's work is done at once. What it causes beyond has turns."""
@@ -295,7 +295,7 @@ class Turns:
 
     def _run(self) -> None:
         now = time.thread_time()
-        until = now + min(max(SLICE, now - self._ended), LONG)
+        until = now + min(max(SLICE, now - self._ended), LONGEST_TURN)
         try:
             while (self._due or self._crowds) and now < until:
                 self._next()()
