@@ -243,10 +243,11 @@ class Turns:
     """Work that is due, some of which is done in each round of the event loop: much at once would delay other agents.
 
     A handshake occupies the processor for milliseconds. Hundreds of them may be due in the same round, in which no
-    other connection is served. In turns they get some time of each round: as much as all others took, but little where
-    these have much to do. Time is the processor's: while another program has it, nothing is done. The newest work
-    is done first: a handshake that has begun is completed before others begin, and a flood delays nobody who comes
-    later. A connection has one piece of work from each side here at the most, so nothing is done in the wrong order.
+    other connection is served. In turns they get some time of each round: as much as verified agents took, but little
+    where these have much to do. (What strangers cost besides, above all reading, makes no turn longer.) Time is the
+    processor's: while another program has it, nothing is done. The newest work is done first: a handshake that has
+    begun is completed before others begin, and a flood delays nobody who comes later. A connection has one piece of
+    work from each side here at the most, so nothing is done in the wrong order.
 
     Work for verified agents is done at once, as long as it is little. What an agent causes beyond (over many
     connections, or in many small pieces) has turns, too: of each agent one after the other, the oldest first.
@@ -258,14 +259,11 @@ class Turns:
         """By payer: work of verified agents."""
         self._crowd_is_next = False
         self._spent: dict[str, float] = {}
-        """By payer: seconds of this round in which work was done at once."""
-        self._ended = 0.0
-        """When the last turn ended, in seconds that this thread has had the processor."""
+        """By payer: seconds of this round in which work was done at once. A turn comes before they are forgotten."""
 
     def add(self, work: Callable[[], None], payer: str = "") -> None:
         """Do some work when it is due; ``payer``: of a verified agent."""
         if not self._due and not self._crowds:
-            self._ended = time.thread_time()
             asyncio.get_running_loop().call_soon(self._run)
         if payer:
             self._crowds.setdefault(payer, deque()).append(work)
@@ -295,12 +293,11 @@ class Turns:
 
     def _run(self) -> None:
         now = time.thread_time()
-        until = now + min(max(SLICE, now - self._ended), LONGEST_TURN)
+        until = now + min(max(SLICE, sum(self._spent.values())), LONGEST_TURN)
         try:
             while (self._due or self._crowds) and now < until:
                 self._next()()
                 now = time.thread_time()
         finally:
-            self._ended = now
             if self._due or self._crowds:
                 asyncio.get_running_loop().call_soon(self._run)

@@ -103,9 +103,9 @@ def test_others_get_as_much_time_as_what_is_done_in_turns(monkeypatch: pytest.Mo
     assert clock.log == ["work", "others", "work", "others", "work", "others", "others"]
 
 
-@pytest.mark.parametrize(("others", "turns"), [(0.0003, [2, 2, 1]), (0.0021, [4, 1]), (0.05, [5])])
-def test_where_others_take_longer_more_is_done_in_a_turn(
-    monkeypatch: pytest.MonkeyPatch, others: float, turns: list[int]
+@pytest.mark.parametrize(("agents", "turns"), [(0.0003, [2, 2, 1]), (0.0021, [4, 1]), (0.05, [5])])
+def test_where_agents_take_longer_more_is_done_in_a_turn(
+    monkeypatch: pytest.MonkeyPatch, agents: float, turns: list[int]
 ) -> None:
     clock = Clock(monkeypatch)
 
@@ -114,11 +114,12 @@ def test_where_others_take_longer_more_is_done_in_a_turn(
         for _ in range(5):
             waiting.add(clock.work(0.0006))
         while clock.log.count("work") < 5:
-            clock.spend("others", others)
+            waiting.spend("agent", agents)
+            clock.spend("round", 0.05)  # also of strangers, which makes no turn longer
             await asyncio.sleep(0)
 
     asyncio.run(play())
-    assert [len(turn.split()) for turn in " ".join(clock.log).split("others")[1:]] == turns
+    assert [len(turn.split()) for turn in " ".join(clock.log).split("round")[1:]] == turns
 
 
 def test_a_turn_is_short_where_others_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,12 +129,12 @@ def test_a_turn_is_short_where_others_take_long(monkeypatch: pytest.MonkeyPatch)
         turns = Turns()
         for _ in range(5):
             turns.add(clock.work(0.003))
-        clock.spend("others", 1.0)
+        turns.spend("agent", 1.0)
         await asyncio.sleep(0)
         clock.spend("others", 1.0)
 
     asyncio.run(play())
-    assert clock.log[:4] == ["others", "work", "work", "others"]
+    assert clock.log[:3] == ["work", "work", "others"]
 
 
 def test_the_newest_work_is_done_first() -> None:
