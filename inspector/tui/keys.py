@@ -177,7 +177,9 @@ class Help(ModalScreen[None]):
         table = Table.grid(expand=True, padding=(0, 1))
         table.add_column(ratio=1)
         table.add_column(ratio=1)
-        right = Text("\n").join(self._group(name) for name in (MOVING, EVERYWHERE) if self._groups[name])
+        right = Text("\n", no_wrap=True, overflow="ellipsis").join(
+            self._group(name) for name in (MOVING, EVERYWHERE) if self._groups[name]
+        )
         table.add_row(self._group(HERE), right)
         return table
 

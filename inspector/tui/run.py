@@ -362,6 +362,7 @@ class RunView(Paned, Played, Filtered, OnRecord):
         if self._shown is not None:
             self.timed.load(self._shown, self._briefs, self._whole.values(), doing=self._doing(self._shown))
             self.draw()
+            self.divide()
         if seq is not None:
             self.timed.go(seq)
         self.timed.focus()

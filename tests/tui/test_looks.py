@@ -148,6 +148,18 @@ def test_on_the_cursors_line_words_keep_their_colour_and_a_key_at_the_bottom_can
     look(shared_sample("compile-error"), act)
 
 
+def test_each_key_is_one_line_of_the_page_of_keys_on_a_narrow_terminal() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert isinstance(app.screen, Help)
+        for line in screen_text(app).split("Lists, trees and texts")[1].splitlines()[1:12]:
+            beside = line[40:].strip(" │▁▂▃▄▅▆▇█")
+            assert beside == "" or "  " in beside, "a key, and what it does"
+
+    look(shared_sample("compile-error"), act, size=(80, 24))
+
+
 @pytest.mark.slow
 def test_a_message_goes_away_with_the_next_key_or_after_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:

@@ -247,6 +247,17 @@ def test_the_sequence_shows_the_same_exchange_and_the_certificates_of_each_conne
     in_run("first-run", act)
 
 
+def test_the_sequence_has_the_room_that_its_lines_need() -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("w")
+        await settled(pilot, app)
+        sequence = run_view(app).query_one(Sequence)
+        assert len(sequence.items) > run_view(app).query_one(Waterfall).number_of_lines
+        assert sequence.max_scroll_y == 0
+
+    in_run("mismatched-key", act, size=(200, 60))
+
+
 @pytest.mark.slow
 def test_the_key_for_the_other_drawing_is_answered_before_it_is_drawn() -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
