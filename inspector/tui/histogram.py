@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import RunBrief
 
 _GOOD, _BAD = Style.parse(palette.OUTCOMES["complete"]), Style.parse(palette.OUTCOMES["failed"])
+_LABEL = "  runs  "
 BARS = 2
 """Lines of bars."""
 
@@ -85,7 +86,9 @@ class Histogram(Widget):
         begin, end = _moment(first, last), _moment(last, first)
         marks = "".join("!" if _failed(runs) else " " for runs in bins)
         if len(bins) > len(begin) + len(end) + 2:
-            marks = f"{begin} {marks[len(begin) + 1 : len(bins) - len(end) - 1]} {end}"
+            marks = marks[len(begin) + 1 : len(bins) - len(end) - 1]
+            # What the bars are, where no mark is.
+            marks = f"{begin} {marks.replace(' ' * len(_LABEL), _LABEL, 1)} {end}"
         return Strip([Segment(marks, self.rich_style)])
 
     def on_click(self, event: events.Click) -> None:

@@ -222,6 +222,7 @@ def test_the_histogram_shows_when_and_leads_there() -> None:
         assert histogram.display
         lines = screen_text(app).splitlines()
         assert "!" in lines[3]  # b and c, though there may be no colour
+        assert " runs " in lines[3], "what the bars are"
         await pilot.click(Histogram, offset=(1, 1))
         assert under(app).number == 1
         await pilot.press("H")
