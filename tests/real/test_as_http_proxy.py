@@ -23,6 +23,7 @@ from cryptography import x509
 from inspector import installation
 from inspector.host import pki
 from inspector.model import Exchange
+from tests.real.agent import installed
 from tests.real.as_http_proxy import (
     AGENT,
     Theatre,
@@ -351,11 +352,13 @@ def test_the_commands_of_puppet(theatre: Theatre) -> None:
         return ["puppet", "filebucket", "backup", str(node.base / "kept.txt")]
 
     nodes = theatre.pair("auto-commands")
+    # A master of 7 cannot read what this command of its own sends instead of facts.
+    refused, how = (1, "failed") if installed() < (8,) else (0, "complete")
     for status, tool, outcome, words in (
         (0, "puppet ssl bootstrap", "complete", ["puppet", "ssl", "bootstrap", "--waitforcert", "0"]),
         (0, "puppet plugin download", "complete", ["puppet", "plugin", "download"]),
         (0, "puppet facts upload", "complete", ["puppet", "facts", "upload"]),
-        (1, "puppet catalog download", "failed", ["puppet", "catalog", "download"]),
+        (refused, "puppet catalog download", how, ["puppet", "catalog", "download"]),
         (0, "puppet filebucket", "complete", backs_up),
     ):
         found = theatre.again(nodes, words, status=status)
