@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from inspector import regex
 from inspector.analysis import verdicts
 from inspector.model import NOTHING_OPEN, Severity
 from inspector.rules import On, rule_of
@@ -44,6 +45,10 @@ MISSED = 3
 """Runs that a node must have missed to be silent."""
 USUAL_PAUSE = 86_400.0
 """Seconds between two runs of a node of which only one is known."""
+
+
+_QUOTES, _PUNCTUATION = ("'", '"', "`"), "(),;:."
+_SERIAL = regex.compile(r" \(serial 0x[0-9a-f]+\)")
 
 
 class NodeState(StrEnum):
@@ -444,19 +449,66 @@ def _by_node(runs: Sequence[tuple[RunBrief, Path]], owners: dict[int, str]) -> d
 
 def _node(node: Node, runs: Sequence[tuple[RunBrief, Path]], moments: dict[Path, Moment]) -> Node:
     """A node with its runs."""
+    states: list[RunState] = []
+    found: list[tuple[RunBrief, Path, bool]] = []
     for place, (run, capture) in enumerate(runs):
         following = place + 1 < len(runs) and runs[-1][0].started >= run.ended
-        found = moments[capture].state(run, node.habit, next_run=following)
-        brief, conclusive = judged(run, found, moments[capture].silence(run))
-        each = JudgedRun(brief, capture, Standing.of(brief).after(node.standing) if conclusive else None)
+        states.append(moments[capture].state(run, node.habit, next_run=following))
+        brief, conclusive = judged(run, states[-1], moments[capture].silence(run))
+        found.append((brief, capture, conclusive))
+        if states[-1] is RunState.OVER:
+            node.habit.add(run)
+    for state, (run, capture, conclusive) in zip(states, _with_over(node.name, found), strict=True):
+        each = JudgedRun(run, capture, Standing.of(run).after(node.standing) if conclusive else None)
         node.runs.append(each)
         _take(node, each)
-        if found is RunState.OVER:
-            node.habit.add(run)
-            node.open = None
-        else:
-            node.open = each
+        node.open = None if state is RunState.OVER else each
     return node
+
+
+def _with_over(name: str, found: Sequence[tuple[RunBrief, Path, bool]]) -> list[tuple[RunBrief, Path, bool]]:
+    """Return the runs of a node, their captures and whether they are conclusive; a verdict that is over with the first
+    run that the node completed after all that show the same."""
+    later: dict[tuple[str | None, str], tuple[RunBrief, Path] | None] = {}
+    made: list[tuple[RunBrief, Path, bool]] = []
+    completed: tuple[RunBrief, Path] | None = None
+    for run, capture, conclusive in reversed(found):
+        each, verdict = run, run.verdict
+        if verdict is not None:
+            over = later.setdefault((verdict.cause, without_node(verdict.reason, name)), completed)
+            if over is not None:
+                where = f"{clean(over[1].name)} " if over[1] != capture else ""
+                verdict = msgspec.structs.replace(verdict, over_since=f"{where}run {over[0].number}")
+                each = msgspec.structs.replace(run, verdict=verdict)
+        made.append((each, capture, conclusive))
+        if conclusive and run.outcome == "complete":
+            completed = run, capture
+    return made[::-1]
+
+
+def without_node(reason: str, name: str) -> str:
+    """Return a reason without what differs between nodes with the same failure: their names are in the list of nodes.
+
+    Only a name that is a word of its own is left out: never part of a path, of another word or of a quotation.
+    """
+    words: list[str] = []
+    quote = ""
+    for word in _SERIAL.sub("", reason).split(" "):
+        inner = word.strip(_PUNCTUATION)
+        if not quote and inner[:1] in _QUOTES:
+            quote = inner[0]
+        if quote:
+            quote = "" if len(inner) > 1 and inner[-1] == quote else quote
+            words.append(word)
+        elif inner != name:
+            words.append(word)
+        elif words[-1:] == ["for"] or words[-2:] == ["on", "node"]:
+            del words[-1 if words[-1] == "for" else -2 :]
+            end = word[word.rindex(name) + len(name) :]
+            words.append(words.pop() + end if words else end)
+        else:
+            words.append(word.replace(name, "the node") if "." in name else word)
+    return " ".join(words)
 
 
 def judged(run: RunBrief, state: RunState, silence: float) -> tuple[RunBrief, bool]:

@@ -290,12 +290,10 @@ class Block(NamedTuple):
     """Its severity."""
 
 
-def verdict(
-    run: RunBrief, width: int | None = None, where: str = "", *, times: str = "", past: str = "", over: str = ""
-) -> Block:
-    """A run's verdict, which it must have; ``where`` names the capture, and ``over`` the run that its node completed
-    since."""
+def verdict(run: RunBrief, width: int | None = None, where: str = "", *, times: str = "", past: str = "") -> Block:
+    """A run's verdict, which it must have; ``where`` names the capture."""
     assert run.verdict is not None  # noqa: S101 - see above
+    over = run.over_since()
     marked = f"{where}run {run.number}{times}{f', over since {over}' if over else ''}:"
     severity = None if over else run.verdict.severity or Severity.ERROR
     return Block(flowing(f"{marked} {run.verdict.message}{past}", width), marked, severity)
@@ -333,13 +331,13 @@ def finding(
     brief: bool = False,
     width: int | None = None,
     fixed: str = "",
-    over: str = "",
 ) -> list[str]:
     """A finding with its evidence, and unless ``brief`` its explanation and fix.
 
     ``where`` says which capture the run is in, if there are several; ``width`` is that of the terminal; ``fixed`` names
-    the run for which the fix was printed already, ``over`` the run that its node completed since.
+    the run for which the fix was printed already.
     """
+    over = run.over_since(found.rule)
     head, place = stated(found, run, where)
     lines = [*flowing(head, width), *flowing(f"{place}{f'; over since {over}' if over else ''}", width)]
     if brief and run.cause and found.rule in run.symptoms:

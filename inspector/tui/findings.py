@@ -204,12 +204,7 @@ class Findings(Tabbed):
             return Text(self._nothing(), style="dim")
         if chosen is None:
             return self._of_group(line.group)
-        text = verdicts.finding_in_full(
-            chosen.finding,
-            chosen.run,
-            self.size.width - 8,
-            self.source.over_since(chosen.run, chosen.finding.rule),
-        )
+        text = verdicts.finding_in_full(chosen.finding, chosen.run, self.size.width - 8)
         if chosen.follows:
             text.append(f"  {chosen.follows}", style="dim")
         if self._whole:
