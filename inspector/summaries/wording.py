@@ -94,13 +94,12 @@ def line(brief: Brief, run: RunLike | None) -> str:
 
 
 def lines(brief: Brief, run: RunLike | None, width: int) -> list[str]:
-    """A record as lines of text for a terminal: one line, in brief where there is no room for more, or several where
-    that is not enough either. Of the path nothing is cut for which there is room."""
-    cells = row(brief, run, len(brief.target) + 1)
+    """A record as lines of text for a terminal: one line, an exchange in brief where there is no room for more, or
+    several where that is not enough either. Of the path nothing is cut for which there is room, of why a TLS handshake
+    failed nothing at all."""
     if brief.kind != "exchange":
-        whole = line(brief, run)
-        in_brief = "" if len(whole) <= width or width >= PLAIN else _in_brief(cells, asides(brief), width)
-        return [in_brief] if in_brief else flowing(whole, width, 2)
+        return flowing(line(brief, run), width, 2)
+    cells = row(brief, run, len(brief.target) + 1)
     head, notes = _head(cells), asides(brief)
     if width < len(head):
         return flowing("  ".join(filter(None, [*cells, *notes])), width, 2)
@@ -143,7 +142,7 @@ def _beside(path: str, ids: str, room: int, notes: Sequence[str]) -> str:
 
 
 def _in_brief(cells: Sequence[str], notes: Sequence[str], width: int) -> str:
-    """A record in one line without its phase and size, its path last; empty if a terminal is too narrow for that."""
+    """An exchange in one line without its phase and size, its path last; empty if a terminal is too narrow for that."""
     time, who, _, method, path, status, _, duration, ids = cells
     head = f"{time[:8]}  {beginning(who, NAME):<{NAME}} {status:>6} {duration:>8}  {method:<4} "
     room = width - len(head)
