@@ -192,7 +192,9 @@ class Timed(Folding[Entry]):
 
     def turn(self, line: Entry, *, fold: bool | None = None) -> None:
         """Open or close the fold of a line; None: open it if it is closed."""
-        of = line if isinstance(line, Fold) else self._folds[line.key]
+        of = line if isinstance(line, Fold) else self._folds.get(line.key)
+        if of is None:  # the run was read again since the key was pressed
+            return
         if fold is None:
             fold = of.key in self._open
         if fold:
@@ -202,13 +204,19 @@ class Timed(Folding[Entry]):
             self._open.add(of.key)
         self.show(self._given)
 
-    def _reveal(self, wanted: Callable[[Entry], bool]) -> None:
-        """Open the folds in which a line is wanted."""
-        closed = {fold.key: fold for fold in self._folds.values() if fold.key not in self._open}
-        found = {key for key, fold in closed.items() if any(map(wanted, fold.inside))}
-        if found:
-            self._open |= found
-            self.show(self._given)
+    def _reveal(self, wanted: Callable[[Entry], bool], *, forward: bool, again: bool) -> None:
+        """Open the fold in which the next line is that is wanted; ``again``: the selected line is not meant."""
+        number = len(self.items)
+        for distance in range(number + 1 if number else 0):
+            item = self.items[(self.at + (distance if forward else -distance)) % number]
+            found = (distance > 0 or not again) and wanted(item)
+            # What is in a fold is below its line.
+            closed = isinstance(item, Fold) and not self.is_open(item) and (distance < number if forward else distance)
+            if closed and not (found and forward) and any(map(wanted, item.inside)):
+                self.turn(item, fold=False)
+                return
+            if found:
+                return
 
     def go(self, key: Hashable) -> bool:
         """Move the cursor to the entry with this key, also in a fold; False if there is none."""
@@ -219,13 +227,13 @@ class Timed(Folding[Entry]):
 
     def seek(self, wanted: Callable[[Entry], bool], *, forward: bool = True) -> bool:
         """Go to the next entry that is wanted, also in a fold."""
-        self._reveal(wanted)
+        self._reveal(wanted, forward=forward, again=True)
         return super().seek(wanted, forward=forward)
 
     def search(self, pattern: str, *, forward: bool = True, again: bool = False) -> bool:
         """Go to the next line that contains a text (ignoring case), also in a fold."""
         if text := pattern.casefold():
-            self._reveal(lambda entry: text in self.plain(entry).casefold())
+            self._reveal(lambda entry: text in self.plain(entry).casefold(), forward=forward, again=again)
         return super().search(pattern, forward=forward, again=again)
 
     def number(self, entry: Entry) -> str:
@@ -389,12 +397,15 @@ class Waterfall(Timed):
         """Seconds: the median of the run's exchanges."""
         self._phases: dict[Hashable, float] = {}
         """Seconds that the records of a phase took, by the key of its heading."""
+        self._bars: dict[Hashable, tuple[object, Text]] = {}
+        """The bar of each fold, by its key, with what it was drawn for: it has hundreds of parts."""
         self._zoom = 1.0
         self._left = 0.0
 
     def measure(self, timeline: list[Entry]) -> None:
         """Calculate the axis."""
         self._opens = opening(timeline)
+        self._bars = {}
         records = [entry for entry in timeline if entry.kind == "record"]
         # The silence that goes on until now has nothing at its end.
         self._axis = Axis.of(
@@ -555,8 +566,16 @@ class Waterfall(Timed):
         return Text(entry.text, style=_BAD)
 
     def _bar(self, entry: Entry, width: int) -> Text:
-        left, wide = self._window()
         until = self._until if self._until is not None else math.inf
+        if not isinstance(entry, Fold):
+            return self._drawn(entry, width, *self._window(), until)
+        place = width, *self._window(), min(until, entry.ended)
+        known = self._bars.get(entry.key)
+        if known is None or known[0] != place:
+            known = self._bars[entry.key] = place, self._drawn(entry, *place)
+        return known[1]
+
+    def _drawn(self, entry: Entry, width: int, left: float, wide: float, until: float) -> Text:
         drawn: list[tuple[str, str] | None] = [None] * width
 
         def draw(began: float, ended: float, glyph: str, style: str) -> None:
