@@ -24,8 +24,9 @@ from inspector.tui.panes import Pane, PaneTabs
 from inspector.tui.playback import Knowledge, Played, Transport
 from inspector.tui.rows import Rows
 from inspector.tui.sequence import Sequence as Diagram
+from inspector.tui.timed import Timed
 from inspector.tui.verdicts import finding_in_full, headline, hung, in_full
-from inspector.tui.waterfall import Timed, Waterfall
+from inspector.tui.waterfall import Waterfall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
+    from inspector.explain.timeline import Piece
+    from inspector.summaries.summary import Brief
     from inspector.tui.app import Inspector
 
 NAMES = [f"facter/fact_{number}.rb" for number in range(540)]
@@ -147,7 +149,12 @@ def test_a_fold_is_measured_once_and_not_at_each_drawing(monkeypatch: pytest.Mon
         assert isinstance(timed, Waterfall)
         measured: list[int] = []
         real = timed._pieces
-        monkeypatch.setattr(timed, "_pieces", lambda brief: measured.append(brief.seq) or real(brief))
+
+        def pieces(brief: Brief) -> list[Piece]:
+            measured.append(brief.seq)
+            return real(brief)
+
+        monkeypatch.setattr(timed, "_pieces", pieces)
         bars = [timed._bar(item, 40).plain for item in timed.items]
         assert len(measured) > 540
         measured.clear()
