@@ -150,15 +150,14 @@ def _print_findings(
     full: bool,
 ) -> None:
     """Print findings, the worst first, of them those that are over last; consequences and rules that were explained
-    above are printed in brief. With ``full`` the whole message of each record that is evidence follows the first
-    finding that it shows."""
+    above are printed in brief. With ``full`` the whole message behind a finding follows it, each once."""
 
     def order(item: tuple[Path, RunBrief, Finding]) -> tuple[int, bool, bool]:
         _, run, finding = item
         return -finding.severity.rank, bool(run.over_since(finding.rule)), finding.rule in run.symptoms
 
     explained: set[tuple[str, Fix, bool]] = set()
-    printed: set[tuple[Path, int]] = set()
+    printed: set[str | None] = set()
     for capture, run, finding in sorted(findings, key=order):
         explanation = finding.rule, run.fix_for(finding.rule)
         where = f"{capture.name} " if several else ""
@@ -167,8 +166,8 @@ def _print_findings(
         brief = finding.rule in run.symptoms or (*explanation, False) in explained or explains in explained
         fixed = fixes.where(run.steps) if finding.rule == run.cause else ""
         lines = wording.finding(finding, run, where, brief=brief, width=columns(), fixed=fixed)
-        if full and finding.seqs and (capture, finding.seqs[-1]) not in printed:
-            printed.add((capture, finding.seqs[-1]))
-            lines[-1:-1] = wording.quoted(whole_message(capture, finding), columns())
+        if full and (whole := whole_message(capture, finding)) not in printed:
+            printed.add(whole)
+            lines[-1:-1] = wording.quoted(whole, columns())
         print_block(wording.Block(lines, finding.severity.upper(), finding.severity))
         explained.add(explains)

@@ -11,7 +11,7 @@ from inspector.pages import plain
 from inspector.rules import fixes, rule_of
 from inspector.summaries import incidents
 from inspector.summaries.incidents import differences, last_good
-from inspector.summaries.judgement import Judgement
+from inspector.summaries.judgement import WORDS, Judgement, state_after
 from inspector.text import clean, counts, plural
 
 if TYPE_CHECKING:
@@ -67,9 +67,7 @@ class Answer:
     @property
     def state(self) -> str:
         """How the run ended, in the word that all lists have for it; one that completed, with what."""
-        if self.run.result == "complete":
-            return f"complete with {self.severity}s"
-        return self.run.ending
+        return WORDS[state_after(self.run)] if self.run.result == "complete" else self.run.ending
 
     @property
     def where(self) -> str:

@@ -73,7 +73,7 @@ class NodeState(StrEnum):
         return self in (NodeState.FAILING, NodeState.ERRORS, NodeState.WAITING)
 
 
-_WORDS = {
+WORDS = {
     NodeState.FAILING: "failing",
     NodeState.ERRORS: "completed with errors",
     NodeState.WAITING: "waiting for a signature",
@@ -82,6 +82,7 @@ _WORDS = {
     NodeState.OPEN: "under way",
     NodeState.WELL: "completed",
 }
+"""What lists, pages and the headline call them."""
 
 
 class Standing(NamedTuple):
@@ -100,7 +101,7 @@ class Standing(NamedTuple):
     @classmethod
     def of(cls, run: RunBrief) -> Standing:
         """Return the state of a node after this run alone."""
-        verdict, state = run.verdict, _state_after(run)
+        verdict, state = run.verdict, state_after(run)
         if verdict is None or state is NodeState.WELL:
             return cls(state, None, None, verdict.since if verdict else run.started, verdict is not None)
         return cls(state, run.cause, verdict.reason, verdict.since, verdict.certainty != "not visible")
@@ -254,7 +255,7 @@ class Judgement:
 def in_words(numbers: Mapping[NodeState, int], again: int = 0, *, going: bool = True) -> str:
     """Return how many nodes are in which state; ``again``: of how many another run is under way; ``going``: the
     recording goes on."""
-    words = _WORDS | ({} if going else {NodeState.OPEN: "under way when the recording ended"})
+    words = WORDS | ({} if going else {NodeState.OPEN: "under way when the recording ended"})
     parts = [f"{plural(number, 'node')} {words[state]}" for state in NodeState if (number := numbers.get(state))]
     if again:
         parts.append(f"{again:,} of them in another run")
@@ -342,7 +343,7 @@ def _silent(node: Node, end: float) -> bool:
     return silent(last, median(pauses), end)
 
 
-def _state_after(run: RunBrief) -> NodeState:
+def state_after(run: RunBrief) -> NodeState:
     """The state of a node whose latest run is this one, once it is over."""
     severity = run.verdict.severity if run.verdict and run.verdict.cause else None
     match run.result, severity:

@@ -343,8 +343,8 @@ def finding(
         lines.append(f"  why:    it follows from {run.cause}")
     for part in () if brief else explained(found, run):
         if over and not isinstance(part.content, str):
-            lines += flowing(past_fix(found.rule), width)
-        elif fixed and not isinstance(part.content, str):
+            continue  # its verdict names it
+        if fixed and not isinstance(part.content, str):
             lines += flowing(f"{part.label}above, for {clean(fixed)}", width)
         else:
             lines += part.lines(width or PLAIN)

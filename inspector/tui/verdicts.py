@@ -131,7 +131,7 @@ def finding_in_full(finding: Finding, run: RunBrief, width: int | None = None) -
 def add_whole(content: Text, finding: Finding | None, source: Source) -> None:
     """Add the whole message of the master or the agent behind a finding, or that there is none."""
     try:
-        whole = whole_messages.of_finding(finding, source, earlier=True)
+        whole = whole_messages.of_finding(finding, source)
     except InspectorError as error:
         whole = clean(str(error))
     content.append("\nMessage\n", style="bold")

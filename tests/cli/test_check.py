@@ -154,7 +154,9 @@ def test_no_fix_is_printed_for_what_is_over(run: Run, reinstalled: Path) -> None
         assert ", since " not in out, "it was at a time"
     status, out, _ = run("check", reinstalled)
     assert status == 1
+    assert out.count("fix at the time") == 1, "the finding below it has only what the verdict has not"
     assert out.count("\n  why:    it follows from B18\n") == 1
+    assert run("check", reinstalled, "--full")[1].count("  message:\n") == 1
     lead, every = out.splitlines()[:2]
     assert lead == "1 node completed"
     assert every == "2 errors, 1 notice in all 2 runs; what went wrong in 1 of them is over"
