@@ -46,7 +46,7 @@ class Bootstrap(Tabbed):
 
     BINDINGS = [
         Binding("t", "date", "As of a date"),
-        Binding("y", "copy", "Copy the value", show=False),
+        Binding("y", "copy", "Copy value", show=False),
         Binding("tab", "app.focus_next", "Next pane", show=False),
         Binding("1", "enter('agents')", "Agents", show=False),
         Binding("2", "enter('steps')", "Steps", show=False),

@@ -48,8 +48,8 @@ class Findings(Tabbed):
     BINDINGS = [
         Binding("a", "order", "Group by"),
         Binding("e", "least", "Severities"),
-        Binding("1", "enter('list')", "list", show=False),
-        Binding("2", "enter('detail')", "detail", show=False),
+        Binding("1", "enter('list')", "Findings", show=False),
+        Binding("2", "enter('detail')", "Fix", show=False),
         Binding("v", "whole", "Whole message"),
         Binding("y", "copy", "Copy fix"),
         Binding("tab", "pane", "Next pane", show=False),

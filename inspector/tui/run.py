@@ -58,7 +58,7 @@ class RunView(Paned, Played, Filtered, OnRecord):
         Binding("C", "part('catalog')", "Catalog"),
         Binding("L", "part('files')", "Files"),
         Binding("O", "part('connections')", "Connections", show=False),
-        Binding("d", "differences", "What is different", show=False),
+        Binding("d", "differences", "Differences", show=False),
         Binding("B", "bootstrap", "Bootstrap", show=False),
         Binding("P", "saved", "Saved filters", show=False),
         Binding("f", "filter", "Filter", show=False),

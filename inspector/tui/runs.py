@@ -101,7 +101,7 @@ class Runs(Filtered):
         Binding("B", "bootstrap", "Bootstrap"),
         Binding("slash", "search", "Search", key_display="/", show=False),
         Binding("H", "histogram", "Histogram", show=False),
-        Binding("d", "differences", "What is different"),
+        Binding("d", "differences", "Differences"),
         Binding("m", "mark", "Mark", show=False),
         Binding("M", "note", "Note", show=False),
         Binding("apostrophe", "marked(1)", "Next mark", key_display="'", show=False),
