@@ -127,7 +127,7 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     injected: str = ""
     """The fault that the proxy injected on purpose; empty: none."""
     expected: bool = False
-    """The answer reports an error with which an agent reckons: that something is not there, or not yet."""
+    """The answer reports an error that healthy runs have, too: that something is not there, or not yet."""
 
     @property
     def request_kind(self) -> Kind | None:
